@@ -1,0 +1,86 @@
+"""Checks at the door: every public entry refuses bad input by name, so nothing deeper has to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.errors import InputError
+from bench_mtl.types import Array, Matrix
+
+
+def real_array(name: str, value: Any, *, ndim: int | None = None) -> Array:
+    """`value` as a C-contiguous float64 array, finite, of dimension `ndim`.
+
+    Raises
+    ------
+    InputError : not numeric, of another dimension, or with NaN or inf (its first place is named).
+    """
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be an array of real numbers: {error}") from None
+    if ndim is not None and array.ndim != ndim:
+        raise InputError(f"{name} must have {ndim} dimension(s), but has shape {array.shape}")
+    require_finite(name, array)
+    return array
+
+
+def real_matrix(name: str, value: Any) -> Matrix:
+    """`value` as a finite float64 matrix: a C-contiguous array, or CSR (sorted, duplicates summed) when it is sparse."""
+    if not is_sparse(value):
+        return real_array(name, value, ndim=2)
+    matrix: Matrix = sp.csr_array(value, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise InputError(f"{name} must have 2 dimensions, but has shape {matrix.shape}")
+    require_finite(name, matrix.data)
+    if not matrix.has_canonical_format:
+        if matrix.data is getattr(value, "data", None):
+            matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether `value` is a SciPy sparse matrix or array, of any format."""
+    return bool(sp.issparse(value))
+
+
+def require_finite(name: str, array: Array) -> None:
+    """Raise InputError naming the first NaN or inf of `array`."""
+    # A sum is one vectorised pass and is finite for all ordinary data; only a suspicious one is searched entry by entry.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum()):
+            return
+    bad = np.argwhere(~np.isfinite(np.atleast_1d(array)))
+    if len(bad):
+        place = tuple(int(i) for i in bad[0])
+        kind = "NaN" if np.isnan(np.atleast_1d(array)[place]) else "inf"
+        raise InputError(f"{name} has {kind} at index {place if len(place) > 1 else place[0]}: only finite numbers are allowed")
+
+
+def real_number(name: str, value: Any, *, minimum: float = 0.0, strict: bool = False) -> float:
+    """`value` as a finite float at least `minimum` (above it when `strict`)."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InputError(f"{name} must be a number, not {value!r}")
+    number = float(value)
+    if not math.isfinite(number) or number < minimum or (strict and number == minimum):
+        raise InputError(f"{name} must be finite and {'above' if strict else 'at least'} {minimum:g}, not {number:g}")
+    return number
+
+
+def whole_number(name: str, value: Any, *, minimum: int = 0) -> int:
+    """`value` as an int of at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise InputError(f"{name} must be a whole number of at least {minimum}, not {value!r}")
+    return int(value)
+
+
+def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """`value` if it is one of `allowed`."""
+    if value not in allowed:
+        raise InputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    return str(value)

@@ -1,0 +1,305 @@
+"""The command line. Commands are thin: they parse, call the library and choose the exit code.
+
+Exit codes: 0 when every run is verified or explained by a limit, 1 when some run failed, 2 for bad usage or input.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench_mtl import __version__
+from bench_mtl.errors import BenchError, InputError
+
+if TYPE_CHECKING:
+    from bench_mtl.protocols import Problem
+    from bench_mtl.types import Record, Sample
+
+EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+
+data_dir_option = click.option(
+    "--data-dir", type=click.Path(path_type=Path), help="Folder of .npz data sets; the environment variable BENCH_MTL_DATA by default."
+)
+plugins_option = click.option(
+    "--plugins", type=click.Path(path_type=Path), help="Folder with problems/*.py and solvers/*.py to use besides the installed ones."
+)
+
+
+def main() -> None:
+    """Entry point: errors with a name become one line and exit code 2."""
+    try:
+        code = cli(standalone_mode=False)
+    except click.exceptions.Abort:
+        code = _fail("interrupted", EXIT_INTERRUPTED)
+    except KeyboardInterrupt:
+        code = _fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
+    except click.ClickException as error:
+        usage = f" (see: {error.ctx.command_path} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
+        code = _fail(" ".join(error.format_message().split()) + usage, EXIT_BAD_INPUT)
+    except BenchError as error:
+        code = _fail(" ".join(str(error).split()), EXIT_BAD_INPUT)
+    except BrokenPipeError:
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"bench-mtl: {message}", err=True)
+    return code
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="bench-mtl")
+def cli() -> None:
+    """Compare specialised with generic solvers on structured multi-task problems, every number proven.
+
+    \b
+    Examples:
+      bench-mtl run quick                          run a shipped suite, write results/quick/report.md
+      bench-mtl run scene --data-dir ~/data        a suite on real data
+      bench-mtl solve l1inf_hinge conic --data digits --param radius=5
+      bench-mtl validate --cases 200               check everything against CVXPY
+    """
+
+
+@cli.command()
+@click.argument("suite")
+@click.option("--out", type=click.Path(path_type=Path), help="Output folder; results/SUITE by default.")
+@data_dir_option
+@plugins_option
+def run(suite: str, out: Path | None, data_dir: Path | None, plugins: Path | None) -> int:
+    """Run SUITE (a shipped name or a TOML file), store a row for every case and write the report.
+
+    Cases that have a row already are not run again: the same command resumes an interrupted run.
+
+    \b
+    Examples:
+      bench-mtl run quick
+      bench-mtl run my-suite.toml --out results/mine --plugins my-plugins
+    """
+    from bench_mtl.progress import reporter
+    from bench_mtl.registry import load_registry
+    from bench_mtl.report import write_report
+    from bench_mtl.runner import run_cases
+    from bench_mtl.store import Store
+    from bench_mtl.suite import expand, read_suite
+
+    chosen = read_suite(suite)
+    registry = load_registry(plugins)
+    cases = expand(chosen, registry)
+    for instance in {case.instance.key: case.instance for case in cases}.values():
+        problem = instance.build(registry, data_dir)  # bad data end here, before anything is written
+        for note in problem.notes:
+            click.echo(f"{instance.label}: {note}")
+    folder = out or Path("results") / chosen.name
+    with Store.create(folder, chosen) as store:
+        waiting = [case for case in cases if case.key not in store.finished()]
+        if len(waiting) < len(cases):
+            click.echo(f"{len(cases) - len(waiting)} of {len(cases)} cases are done already")
+        with reporter(len(waiting)) as show:
+            run_cases(waiting, store, plugins=plugins, data_dir=data_dir, on_start=show.start, on_outcome=show.end)
+    _print_report(folder, write_report(folder))
+    return _exit_code(folder)
+
+
+@cli.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def report(folder: Path) -> int:
+    """Write the report of the results in FOLDER again: report.md, tables/, figures/.
+
+    \b
+    Example:
+      bench-mtl report results/quick
+    """
+    from bench_mtl.report import write_report
+
+    _print_report(folder, write_report(folder))
+    return _exit_code(folder)
+
+
+@cli.command("list")
+@click.argument("what", type=click.Choice(["problems", "solvers", "suites", "data"]))
+@data_dir_option
+@plugins_option
+def list_(what: str, data_dir: Path | None, plugins: Path | None) -> None:
+    """List what there is: problems, solvers, suites or data.
+
+    \b
+    Examples:
+      bench-mtl list solvers
+      bench-mtl list data --data-dir ~/data
+    """
+    from bench_mtl import listing
+
+    click.echo(listing.render(what, data_dir=data_dir, plugins=plugins))
+
+
+@cli.command()
+@click.argument("problem")
+@click.argument("solver")
+@click.option("--data", required=True, help="A generator, an embedded or catalogued data set, or a data file.")
+@click.option("--data-option", multiple=True, metavar="KEY=VALUE", help="Option of the data, e.g. tasks=10. Repeatable.")
+@click.option("--param", multiple=True, metavar="KEY=VALUE", help="Parameter of the problem, e.g. radius=5. Repeatable.")
+@click.option("--option", multiple=True, metavar="KEY=VALUE", help="Option of the solver, e.g. backend=ECOS. Repeatable.")
+@click.option("--preprocess", multiple=True, help="none, unit_rows, standardise, tfidf or svd:K. Repeatable, in order.")
+@click.option("--target", type=float, default=1e-6, show_default=True, help="Relative gap to prove.")
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit, checked between steps.")
+@click.option("--iterations", type=int, help="Iteration limit.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the data generator.")
+@click.option("--threads", type=int, default=1, show_default=True)
+@click.option("--save", type=click.Path(path_type=Path), help="Write the solution and its certificate to this .npz file.")
+@data_dir_option
+@plugins_option
+def solve(
+    problem: str, solver: str, data: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
+    preprocess: tuple[str, ...], target: float, seconds: float, iterations: int | None, seed: int, threads: int,
+    save: Path | None, data_dir: Path | None, plugins: Path | None,
+) -> int:  # fmt: skip
+    """Solve one PROBLEM with one SOLVER in this process and show every certified sample.
+
+    \b
+    Examples:
+      bench-mtl solve l1inf_hinge projected_subgradient --data synthetic_l1inf --param radius=truth --target 1e-2
+      bench-mtl solve sparse_low_rank accelerated_gradient --data digits --param gamma=1 --param tau=5
+    """
+    from threadpoolctl import threadpool_limits
+
+    from bench_mtl import driver
+    from bench_mtl.checks import real_number, whole_number
+    from bench_mtl.registry import load_registry
+    from bench_mtl.suite import Instance
+    from bench_mtl.types import Limits, Tolerance
+
+    tolerance = Tolerance(real_number("--target", target, strict=True))
+    limits = Limits(
+        seconds=real_number("--seconds", seconds, strict=True),
+        iterations=None if iterations is None else whole_number("--iterations", iterations, minimum=1),
+    )
+    whole_number("--threads", threads, minimum=1)
+    registry = load_registry(plugins)
+    spec: dict[str, Any] = {"file" if Path(data).suffix else "name": data, **_pairs(data_option, "--data-option")}
+    if preprocess:
+        spec["preprocess"] = list(preprocess)
+    chosen = registry.solver(solver, _pairs(option, "--option"))
+    built = Instance(problem, problem, spec, _pairs(param, "--param"), whole_number("--seed", seed)).build(registry, data_dir)
+    if save is not None and not save.parent.is_dir():
+        raise InputError(f"--save: folder {save.parent} does not exist")
+    click.echo(f"{problem}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
+    for note in built.notes:
+        click.echo(f"note: {note}")
+    with threadpool_limits(threads):
+        chosen.warm_up()
+        record = _solve_live(driver.run, built, chosen, tolerance=tolerance, limits=limits)
+    click.echo(f"{record.status}: {record.reason}")
+    times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)
+    click.echo(f"times: {times or 'none'}")
+    if save is not None:
+        _save(save, record)
+    return EXIT_FAILED if record.status.is_failure else 0
+
+
+@cli.command()
+@click.option("--cases", type=int, default=50, show_default=True, help="Random cases for each projection and each problem.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@plugins_option
+def validate(cases: int, seed: int, plugins: Path | None) -> int:
+    """Check projections, certificates and every problem-solver pair against CVXPY on random small cases.
+
+    \b
+    Example:
+      bench-mtl validate --cases 200
+    """
+    from bench_mtl.checks import whole_number
+    from bench_mtl.registry import load_registry
+    from bench_mtl.validate import validate as checks
+
+    whole_number("--cases", cases, minimum=1)
+    whole_number("--seed", seed)
+    click.echo(f"{'subject':44} {'check':24} {'cases':>6} {'failed':>6}  worst error")
+    failures = 0
+    for check in checks(load_registry(plugins), cases=cases, seed=seed):
+        failures += check.failures
+        worst = "-" if check.worst is None else f"{check.worst:.1e}"
+        click.echo(f"{check.subject:44} {check.what:24} {check.cases:6} {check.failures:6}  {worst}")
+        if check.message:
+            click.echo(f"    {check.message}")
+    click.echo("all checks passed" if not failures else f"{failures} cases failed")
+    return EXIT_FAILED if failures else 0
+
+
+def _pairs(texts: tuple[str, ...], where: str) -> dict[str, Any]:
+    """KEY=VALUE texts as a table; values are read as TOML and otherwise as strings."""
+    table: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InputError(f"{where} must be KEY=VALUE, not '{text}'")
+        try:
+            table[key] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            table[key] = value
+    return table
+
+
+def _solve_live(run_driver: Any, problem: Problem, solver: Any, **options: Any) -> Record:
+    """Run with one line a sample; on a terminal at most ten lines a second."""
+    import time
+
+    click.echo(f"{'seconds':>10} {'iteration':>10} {'passes':>10} {'objective':>16} {'dual bound':>16} {'rel. gap':>9} {'infeas.':>9}")
+    shown = 0.0
+    last: Sample | None = None
+
+    def line(sample: Sample) -> str:
+        c = sample.certificate
+        counts = f"{sample.seconds:10.4f} {sample.step:10d} {sample.work:10.1f}"
+        return f"{counts} {c.primal:16.9g} {c.dual:16.9g} {c.relative_gap:9.1e} {c.infeasibility:9.1e}"
+
+    def show(sample: Sample) -> None:
+        nonlocal shown, last
+        last = sample
+        if sample.asked is not None or time.monotonic() - shown >= 0.1:
+            click.echo(line(sample))
+            shown, last = time.monotonic(), None
+
+    record: Record = run_driver(problem, solver, on_sample=show, **options)
+    if last is not None:
+        click.echo(line(last))
+    return record
+
+
+def _save(path: Path, record: Record) -> None:
+    import numpy as np
+
+    best = record.best
+    if record.solution is None or best is None:
+        raise InputError(f"there is no solution to save to {path}")
+    try:
+        with path.open("wb") as file:
+            np.savez_compressed(file, solution=record.solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
+    except OSError as error:
+        raise InputError(f"the solution cannot be saved to {path}: {error}") from None
+    click.echo(f"solution written to {path}")
+
+
+def _print_report(folder: Path, path: Path) -> None:
+    from bench_mtl.report import summary_text
+
+    click.echo()
+    click.echo(summary_text(folder))
+    click.echo(f"\nreport: {path}")
+
+
+def _exit_code(folder: Path) -> int:
+    from bench_mtl.store import Store
+    from bench_mtl.types import Status
+
+    with Store.open(folder) as store:
+        statuses = [Status(status) for status in store.runs()["status"]]
+    failed = sum(status.is_failure for status in statuses)
+    if failed:
+        click.echo(f"{failed} of {len(statuses)} runs failed (wrong, crashed or error); the report says why", err=True)
+    return EXIT_FAILED if failed else 0

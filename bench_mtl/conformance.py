@@ -1,0 +1,214 @@
+"""What every problem and every problem-solver pair must do; run by the tests and by `bench-mtl validate`.
+
+Each check takes a tiny instance and returns None, or raises AssertionError with what went wrong and by how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice, pairwise
+
+import numpy as np
+
+from bench_mtl.driver import run
+from bench_mtl.protocols import Capability, IterativeSolver, Problem, Solver
+from bench_mtl.types import Array, Certificate, Iterate, Limits, Status, Tolerance
+
+#: A problem must agree with CVXPY to this share of its objective on tiny instances.
+REFERENCE_TOLERANCE = 1e-6
+#: What every fitting solver must prove on a tiny instance within `PAIR_LIMITS`.
+PAIR_TARGET = 0.05
+PAIR_LIMITS = Limits(seconds=60.0, iterations=20_000)
+
+_ROUNDING = 1e-9
+
+
+def check_gradient(problem: Problem, rng: np.random.Generator) -> None:
+    """The gradient agrees with central differences of the smooth part along random directions."""
+    if Capability.SMOOTH not in problem.offers:
+        return
+    point = rng.standard_normal(problem.point_shape)
+    value, gradient = problem.value_and_gradient(point)
+    assert np.isclose(value, problem.smooth_value(point), rtol=1e-12), "value_and_gradient and smooth_value differ"
+    for _ in range(5):
+        direction = rng.standard_normal(problem.point_shape)
+        step = 1e-5
+        ahead, behind = problem.smooth_value(point + step * direction), problem.smooth_value(point - step * direction)
+        slope = (ahead - behind) / (2 * step)
+        expected = float((gradient * direction).sum())
+        assert np.isclose(slope, expected, rtol=1e-5, atol=1e-6 * (1 + abs(value))), f"slope {slope:g}, gradient says {expected:g}"
+
+
+def check_lipschitz(problem: Problem, rng: np.random.Generator) -> None:
+    """The quadratic upper model with the Lipschitz constant holds between random points."""
+    if Capability.SMOOTH not in problem.offers:
+        return
+    L = problem.lipschitz()
+    for _ in range(10):
+        a, b = rng.standard_normal((2, *problem.point_shape))
+        value, gradient = problem.value_and_gradient(a)
+        model = value + float((gradient * (b - a)).sum()) + 0.5 * L * float(((b - a) ** 2).sum())
+        assert problem.smooth_value(b) <= model * (1 + _ROUNDING) + _ROUNDING, "f exceeds its quadratic model"
+
+
+def check_subgradient(problem: Problem, rng: np.random.Generator) -> None:
+    """The subgradient inequality holds between random points."""
+    if Capability.SUBGRADIENT not in problem.offers:
+        return
+    for _ in range(10):
+        a, b = rng.standard_normal((2, *problem.point_shape))
+        value, subgradient, _ = problem.value_and_subgradient(a)
+        other = problem.value_and_subgradient(b)[0]
+        plane = value + float((subgradient * (b - a)).sum())
+        assert other >= plane - _ROUNDING * (1 + abs(plane)), f"subgradient plane {plane:g} above the value {other:g}"
+
+
+def check_prox(problem: Problem, rng: np.random.Generator) -> None:
+    """No feasible point nearby has a lower prox objective, and the result is feasible."""
+    if Capability.PROX not in problem.offers:
+        return
+    point, step = rng.standard_normal(problem.point_shape), float(rng.uniform(0.1, 2.0))
+    best = problem.prox(point, step)
+    assert problem.infeasibility(best) <= _ROUNDING, f"prox is infeasible by {problem.infeasibility(best):g}"
+
+    def objective(z: Array) -> float:
+        return 0.5 * float(((z - point) ** 2).sum()) + step * problem.prox_value(z)
+
+    for size in (1e-3, 1e-2, 1e-1, 1.0):
+        other = problem.repair(best + size * rng.standard_normal(problem.point_shape))
+        assert objective(best) <= objective(other) * (1 + _ROUNDING) + _ROUNDING, f"a point at distance {size:g} beats the prox"
+
+
+def check_saddle(problem: Problem, rng: np.random.Generator) -> None:
+    """K and its adjoint agree, the norm bounds K, and the dual prox stays in the box and is idempotent without a step."""
+    if Capability.SADDLE not in problem.offers:
+        return
+    point = rng.standard_normal(problem.point_shape)
+    image = problem.couple(point)
+    dual = rng.standard_normal(image.shape)
+    left, right = float((image * dual).sum()), float((problem.couple_adjoint(dual) * point).sum())
+    assert np.isclose(left, right, rtol=1e-9, atol=1e-9), f"<K W, a> = {left:g}, <W, K^T a> = {right:g}"
+    norm = problem.coupling_norm() * float(np.linalg.norm(point))
+    assert float(np.linalg.norm(image)) <= norm * (1 + _ROUNDING), "||K W|| exceeds the coupling norm"
+    inside = problem.dual_prox(dual, 0.5)
+    assert np.allclose(problem.dual_prox(inside, 0.0), inside), "dual_prox leaves its own box"
+
+
+def check_weak_duality(problem: Problem, rng: np.random.Generator) -> None:
+    """No lower bound, from any dual point, exceeds any feasible objective."""
+    bounds, objectives = [], []
+    for scale in (0.0, 1e-3, 0.1, 1.0, 10.0):
+        point = problem.repair(scale * rng.standard_normal(problem.point_shape))
+        objectives.append(problem.objective(point))
+        bounds.append(problem.dual_bound(point, None))
+        bounds.extend(problem.dual_bound(point, scale * rng.standard_normal(problem.dual_shape)) for _ in range(5))
+    highest, lowest = max(bounds), min(objectives)
+    assert highest <= lowest + _ROUNDING * (1 + abs(lowest)), f"lower bound {highest:g} above objective {lowest:g}"
+
+
+def check_repair(problem: Problem, rng: np.random.Generator) -> None:
+    """Repair gives a feasible point, does nothing to a feasible one, and changes no input."""
+    for scale in (1e-6, 1.0, 1e6):
+        point = scale * rng.standard_normal(problem.point_shape)
+        before = point.copy()
+        repaired = problem.repair(point)
+        assert np.array_equal(point, before), "repair changed its input"
+        assert problem.infeasibility(repaired) <= _ROUNDING, f"still infeasible by {problem.infeasibility(repaired):g}"
+        again = problem.repair(repaired)
+        assert np.allclose(again, repaired, rtol=1e-9, atol=1e-12 * scale), "repairing twice moves the point"
+
+
+def check_against_cvxpy(problem: Problem, rng: np.random.Generator) -> None:
+    """Every conic form has the problem's own optimum, and its recovered dual point proves it."""
+    import cvxpy as cp
+
+    if Capability.CONIC not in problem.offers:
+        return
+    for form in problem.conic_forms:
+        model = problem.to_cvxpy(form)
+        value = float(model.problem.solve(solver=cp.CLARABEL))
+        primal, dual = model.recover()
+        certificate = problem.certify(Iterate(primal, dual))
+        allowed = REFERENCE_TOLERANCE * max(1.0, abs(value))
+        assert abs(certificate.primal - value) <= allowed, f"{form}: objective {certificate.primal:.9g}, CVXPY says {value:.9g}"
+        assert abs(certificate.dual - value) <= allowed, f"{form}: dual bound {certificate.dual:.9g}, CVXPY says {value:.9g}"
+
+
+PROBLEM_CHECKS = {
+    "gradient": check_gradient,
+    "Lipschitz constant": check_lipschitz,
+    "subgradient": check_subgradient,
+    "prox": check_prox,
+    "saddle form": check_saddle,
+    "weak duality": check_weak_duality,
+    "repair": check_repair,
+    "agrees with CVXPY": check_against_cvxpy,
+}
+
+
+def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET) -> Certificate:
+    """The solver proves `target` on the problem, inside the reference optimum's enclosure, and changes no array of it."""
+    record = run(problem, solver, tolerance=Tolerance(target), limits=PAIR_LIMITS)
+    assert record.status is Status.VERIFIED, f"{record.status}: {record.reason}"
+    certificate = record.best
+    assert certificate is not None
+    assert record.solution is not None
+    assert problem.infeasibility(record.solution) <= _ROUNDING, "the solution handed over is infeasible"
+    reference = _reference(problem)
+    if reference is not None:
+        slack = REFERENCE_TOLERANCE * max(1.0, abs(reference))
+        assert certificate.dual - slack <= reference <= certificate.primal + slack, (
+            f"optimum {reference:.9g} outside the proven [{certificate.dual:.9g}, {certificate.primal:.9g}]"
+        )
+    return certificate
+
+
+def check_deterministic(problem: Problem, solver: IterativeSolver, *, steps: int = 50) -> None:
+    """Two runs yield the same iterates, bit for bit, and what was yielded is not changed afterwards."""
+    first = list(islice(solver.steps(problem), steps))
+    kept = [iterate.primal.copy() for iterate in first]
+    second = list(islice(solver.steps(problem), steps))
+    assert len(first) == len(second), "runs of different lengths"
+    for i, (a, b, copy) in enumerate(zip(first, second, kept, strict=True)):
+        assert np.array_equal(a.primal, b.primal), f"iterate {i} differs between two runs"
+        assert np.array_equal(a.primal, copy), f"iterate {i} was changed after it was yielded"
+        assert a.step == b.step, f"step count {i} differs"
+        assert a.work == b.work, f"work count {i} differs"
+
+
+def check_counts(problem: Problem, solver: IterativeSolver, *, steps: int = 50) -> None:
+    """Steps and work start at 0 or 1 and never decrease."""
+    iterates = list(islice(solver.steps(problem), steps))
+    assert iterates, "no iterate"
+    assert iterates[0].step <= 1, f"the first step is {iterates[0].step}"
+    for before, after in pairwise(iterates):
+        assert after.step > before.step, "steps do not increase"
+        assert after.work >= before.work, "work decreases"
+
+
+def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
+    """Started at a good point, the first sample is as good, and the start is left alone."""
+    good = run(problem, solver, tolerance=Tolerance(PAIR_TARGET), limits=PAIR_LIMITS)
+    assert good.best is not None
+    assert good.solution is not None
+    start = good.solution.copy()
+    again = run(problem, solver, tolerance=Tolerance(1e-15), limits=Limits(seconds=10.0, iterations=3), start=start)
+    assert np.array_equal(start, good.solution), "the start was changed"
+    assert again.best is not None, again.reason
+    allowed = good.best.primal + _ROUNDING * (1.0 + abs(good.best.primal))
+    assert again.best.primal <= allowed, f"objective {again.best.primal:g} from a start of {good.best.primal:g}"
+
+
+def tiny_instances(problem: type[Problem], seed: int) -> Iterator[Problem]:
+    """The tiny instances that a problem class offers, for one seed."""
+    yield from problem.examples(np.random.default_rng(seed))
+
+
+@lru_cache(maxsize=64)
+def _reference(problem: Problem) -> float | None:
+    """The optimum by CVXPY and Clarabel, or None where the problem has no conic form."""
+    if Capability.CONIC not in problem.offers:
+        return None
+    model = problem.to_cvxpy(next(iter(problem.conic_forms)))
+    return float(model.problem.solve(solver="CLARABEL"))

@@ -1,0 +1,25 @@
+"""Task data: designs and targets of many tasks, generated, embedded or read from files."""
+
+from bench_mtl.data.catalogue import Entry, data_directory, entries, load, takes_seed
+from bench_mtl.data.embedded import digits
+from bench_mtl.data.preprocess import preprocess
+from bench_mtl.data.readers import read_arff, read_libsvm, read_npz
+from bench_mtl.data.synthetic import synthetic_l1inf, synthetic_sparse_low_rank
+from bench_mtl.data.task_data import TaskData, signs
+
+__all__ = [
+    "Entry",
+    "TaskData",
+    "data_directory",
+    "digits",
+    "entries",
+    "load",
+    "preprocess",
+    "read_arff",
+    "read_libsvm",
+    "read_npz",
+    "signs",
+    "synthetic_l1inf",
+    "synthetic_sparse_low_rank",
+    "takes_seed",
+]

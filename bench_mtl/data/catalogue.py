@@ -1,0 +1,226 @@
+"""Data sets by name or file, as suites and the command line ask for them."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench_mtl.data.embedded import digits
+from bench_mtl.data.preprocess import preprocess
+from bench_mtl.data.readers import read_arff, read_libsvm, read_npz
+from bench_mtl.data.readers.common import naming
+from bench_mtl.data.readers.npz import npz_arrays, npz_headers
+from bench_mtl.data.synthetic import synthetic_l1inf, synthetic_sparse_low_rank
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.errors import InputError, unknown
+
+DATA_VARIABLE = "BENCH_MTL_DATA"
+_HOW_TO_SET = f"set the data directory with --data-dir or {DATA_VARIABLE}"
+_COMMON_KEYS = ("name", "file", "preprocess")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A data set that can be asked for by name."""
+
+    name: str
+    kind: str
+    """``"generator"``, ``"embedded"`` or ``"file"``."""
+    description: str
+
+
+@dataclass(frozen=True)
+class _Builtin:
+    function: Callable[..., TaskData]
+    kind: str
+    description: str
+
+
+_BUILTIN = {
+    "digits": _Builtin(digits, "embedded", "1797 x 64 dense, 10 classes: handwritten digits (scikit-learn)"),
+    "synthetic_l1inf": _Builtin(
+        synthetic_l1inf, "generator", "60 tasks of 40 x 200 dense, labels: jointly sparse coefficients (Quattoni et al. 2009, sec. 5)"
+    ),
+    "synthetic_sparse_low_rank": _Builtin(
+        synthetic_sparse_low_rank,
+        "generator",
+        "30 tasks of 60 x 100 dense, real targets: sparse + low rank (Chen et al. 2012, sec. 7.1)",
+    ),
+}
+_READERS: dict[str, Callable[..., TaskData]] = {
+    ".npz": read_npz,
+    ".arff": read_arff,
+    ".svm": read_libsvm,
+    ".libsvm": read_libsvm,
+    ".txt": read_libsvm,
+}
+
+
+def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | None = None) -> TaskData:
+    """The tasks that a table of a suite asks for.
+
+    Parameters
+    ----------
+    spec : exactly one of ``name`` (a generator, an embedded set, or the stem of an .npz file in the data directory) and
+        ``file`` (a path that ends in .npz, .arff, .svm, .libsvm or .txt; the last three are LIBSVM), the keyword options
+        of that generator or reader, and perhaps ``preprocess`` (the name of a step or a list of names). A relative
+        ``file`` is looked for in the data directory, then in the current folder.
+    data_dir : the data directory; None takes the environment variable BENCH_MTL_DATA.
+    seed : passed on where the function takes a seed and the spec gives none.
+
+    Raises
+    ------
+    InputError : an unknown name or key (the nearest is suggested), a file or data directory that is not there (with the
+        places looked at), or whatever the generator, reader or preprocessing step refuses.
+    """
+    label = _label(spec)
+    function, fixed = _resolved(spec, data_dir)
+    allowed = _options(function)
+    given = {key: value for key, value in spec.items() if key not in _COMMON_KEYS}
+    for key in given:
+        if key not in allowed:
+            raise unknown(f"key for data '{label}'", key, [*_COMMON_KEYS, *allowed])
+    if "seed" in allowed and seed is not None:
+        given.setdefault("seed", seed)
+    steps = spec.get("preprocess", ())
+    if not isinstance(steps, (str, list, tuple)):
+        raise InputError(f"preprocess of data '{label}' must be the name of a step or a list of names, not {steps!r}")
+    return preprocess(function(*fixed, **given), [steps] if isinstance(steps, str) else steps)
+
+
+def takes_seed(spec: Mapping[str, Any]) -> bool:
+    """Whether the `seed` given to `load` can change the tasks: a generator (or a sample) that fixes no seed itself.
+
+    Raises
+    ------
+    InputError : neither or both of ``name`` and ``file``.
+    """
+    _label(spec)
+    builtin = _BUILTIN.get(str(spec.get("name")))
+    if builtin is None or "seed" in spec:
+        return False
+    return builtin.kind == "generator" or spec.get("examples") is not None
+
+
+def data_directory(option: Path | None = None) -> Path | None:
+    """The data directory: `option`, else the environment variable BENCH_MTL_DATA, else None.
+
+    Raises
+    ------
+    InputError : it is not a folder; says which of the two named it.
+    """
+    named_by = "--data-dir"
+    folder = option
+    if folder is None:
+        value = os.environ.get(DATA_VARIABLE)
+        if not value:
+            return None
+        named_by, folder = DATA_VARIABLE, Path(value)
+    if not folder.is_dir():
+        raise InputError(f"data directory {folder} (from {named_by}) is not a folder: {_HOW_TO_SET}")
+    return folder
+
+
+def entries(data_dir: Path | None = None) -> list[Entry]:
+    """All data sets with a name: generators, embedded sets, and the .npz files of the data directory, if there is one.
+
+    Files are described from their headers (and a few small arrays), so that this is fast; a damaged one is listed with
+    what is wrong.
+
+    Raises
+    ------
+    InputError : the data directory is not a folder.
+    """
+    listed = [Entry(name, builtin.kind, builtin.description) for name, builtin in sorted(_BUILTIN.items())]
+    folder = data_directory(data_dir)
+    return listed + [Entry(name, "file", _described(path)) for name, path in sorted(_npz_files(folder).items())]
+
+
+def _label(spec: Mapping[str, Any]) -> str:
+    """What the spec calls its data, for messages."""
+    if not isinstance(spec, Mapping) or ("name" in spec) == ("file" in spec):
+        raise InputError(f"data must be a table with exactly one of 'name' and 'file', not {spec!r}")
+    key = "name" if "name" in spec else "file"
+    value = spec[key]
+    if not isinstance(value, (str, Path) if key == "file" else str) or not str(value):
+        raise InputError(f"{key} of data must be a non-empty string, not {value!r}")
+    return str(value)
+
+
+def _resolved(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Callable[..., TaskData], tuple[Path, ...]]:
+    """The function to call, and its positional arguments."""
+    label = _label(spec)
+    if "file" in spec:
+        suffix = Path(label).suffix.lower()
+        if suffix not in _READERS:
+            raise InputError(f"file '{label}' of data: its name must end in one of {', '.join(_READERS)}")
+        return _READERS[suffix], (_found(Path(label), data_dir),)
+    if label in _BUILTIN:
+        return _BUILTIN[label].function, ()
+    folder = data_directory(data_dir)
+    files = _npz_files(folder)
+    if label not in files:
+        place = f"there is no {folder / f'{label}.npz'}" if folder else "no data directory is set"
+        raise InputError(f"{unknown('data', label, [*_BUILTIN, *files])}; {place} ({_HOW_TO_SET})")
+    return read_npz, (files[label],)
+
+
+def _found(file: Path, data_dir: Path | None) -> Path:
+    if file.is_absolute():
+        places = [file]
+    else:
+        folder = data_directory(data_dir)
+        places = [*([folder / file] if folder else []), Path.cwd() / file]
+    for place in places:
+        if place.is_file():
+            return place
+    looked = " and ".join(str(place) for place in places)
+    raise InputError(f"data file '{file}' is missing: looked for {looked}" + ("" if file.is_absolute() else f" ({_HOW_TO_SET})"))
+
+
+def _npz_files(folder: Path | None) -> dict[str, Path]:
+    """The .npz files of a folder by stem; a built-in name stays with the built-in data."""
+    if folder is None:
+        return {}
+    return {path.stem: path for path in folder.glob("*.npz") if path.stem not in _BUILTIN}
+
+
+def _options(function: Callable[..., TaskData]) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return [parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+
+
+def _described(path: Path) -> str:
+    """Sizes and kind of an .npz data set in a few words."""
+    try:
+        with naming(path):
+            headers = npz_headers(path)
+            small = npz_arrays(path, ("X_shape", "task") + (() if "Y" in headers else ("y",)))
+    except InputError as error:
+        return f"unreadable: {error}"
+    if "X" in headers:
+        shape, storage = headers["X"].shape, "grey levels" if headers["X"].dtype == "uint8" else "dense"
+    elif "X_shape" in small:
+        shape, storage = tuple(small["X_shape"].tolist()), "sparse"
+    else:
+        return "unreadable: it has no features X"
+    words = [f"{' x '.join(str(size) for size in shape)} {storage}"]
+    if "task" in small:
+        words.append(f"{len(set(small['task'].tolist()))} tasks")
+    if "Y" in headers:
+        words.append(f"{' x '.join(str(m) for m in headers['Y'].shape[1:])} {_target_kind(headers['Y'].dtype.kind)}")
+    elif "y" in small:
+        labels = "task" in small or set(small["y"].tolist()) in ({0, 1}, {-1, 1})
+        is_real = small["y"].dtype.kind == "f"
+        words.append("a real target" if is_real else "a label" if labels else f"{len(set(small['y'].tolist()))} classes")
+    if "train_idx" in headers and "test_idx" in headers:
+        words.append("split " + "/".join(str(headers[name].shape[0]) for name in ("train_idx", "test_idx") if headers[name].shape))
+    return ", ".join(words)
+
+
+def _target_kind(kind: str) -> str:
+    return "real targets" if kind == "f" else "labels"

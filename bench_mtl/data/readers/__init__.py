@@ -1,0 +1,7 @@
+"""Readers of data files; each refuses a malformed file with one line that names the file and what is wrong."""
+
+from bench_mtl.data.readers.arff import read_arff
+from bench_mtl.data.readers.libsvm import read_libsvm
+from bench_mtl.data.readers.npz import read_npz
+
+__all__ = ["read_arff", "read_libsvm", "read_npz"]

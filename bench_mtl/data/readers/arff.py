@@ -1,0 +1,256 @@
+"""Reader of dense and sparse multi-label ARFF files, as Mulan and MEKA write them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bench_mtl.data.readers.common import naming, parsing, readable_file
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.errors import InputError
+from bench_mtl.types import Array, Matrix
+
+_KIND = "an ARFF file"
+_QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_VALUE = rf"""(?:{_QUOTED}|[^\s,"'{{}}]+)"""
+_NOMINAL = re.compile(rf"\{{\s*{_VALUE}(?:\s*,\s*{_VALUE})*\s*\}}")
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s\"']\S*)\s+(.+)", re.IGNORECASE)
+_RELATION = re.compile(r"@relation\s+(.+)", re.IGNORECASE)
+_MEKA_LABELS = re.compile(r"-C\s+(-?\d+)", re.IGNORECASE)
+_BINARY = ({0.0, 1.0}, {-1.0, 1.0})
+
+
+class _Attribute(NamedTuple):
+    name: str
+    values: tuple[str, ...] | None
+    """Of a nominal attribute; None for numbers."""
+
+    @property
+    def numbers(self) -> tuple[float, ...] | None:
+        """The values of a binary nominal attribute (0/1 or -1/+1, in the order of its declaration), else None."""
+        try:
+            numbers = tuple(float(value) for value in self.values or ())
+        except ValueError:
+            return None
+        return numbers if set(numbers) in _BINARY else None
+
+
+def read_arff(path: str | Path, *, labels: int | str | Path | Sequence[str] | None = None) -> TaskData:
+    """Tasks from an ARFF file: some attributes are the labels or targets, the others are the features.
+
+    Nominal labels with the values 0/1 or -1/+1 become -1/+1; numeric ones stay real targets. Nominal features with the
+    values 0/1 (or -1/+1) become those numbers; other nominal features become one 0/1 column for each of their values,
+    after all other columns (`notes` say so). A file with sparse rows gives a CSR design. Tasks and features are in the
+    order of the attributes.
+
+    Parameters
+    ----------
+    path : the file.
+    labels : which attributes are the labels: a number n for the last n (the first \\|n\\| when negative), the path of a
+        Mulan XML file (as given, or beside the ARFF file), or a list of names. None finds the Mulan XML file of the same
+        name beside the ARFF file (also without its ``-train`` or ``-test``), else reads ``-C n`` in MEKA's relation
+        name, where n > 0 means the first n and n < 0 the last \\|n\\|.
+
+    Raises
+    ------
+    InputError : anything but such a file, missing values (the first place is named), string or date attributes, labels
+        that are neither binary nor numeric, unknown or too many labels.
+
+    Notes
+    -----
+    G. Tsoumakas et al., "Mulan: a Java library for multi-label learning", JMLR 12, 2011; J. Read et al., "MEKA: a
+    multi-label/multi-target extension to WEKA", JMLR 17, 2016.
+    """
+    source = readable_file(path)
+    with naming(source):
+        relation, attributes, table = _parse(source)
+        chosen = _label_columns(labels, source, relation, [attribute.name for attribute in attributes])
+        others = [j for j in range(len(attributes)) if j not in set(chosen)]
+        Y, label_notes = _label_matrix(attributes, table, chosen)
+        X, feature_notes = _feature_matrix(attributes, table, others)
+        return TaskData.shared(X, Y, name=source.stem, notes=(*feature_notes, *label_notes))
+
+
+def _parse(source: Path) -> tuple[str, list[_Attribute], Matrix]:
+    """Relation name, attributes and an n x (number of attributes) table, where nominal entries are value numbers."""
+    import arff
+
+    with parsing(_KIND):
+        lines = _decoded(source.read_bytes()).replace("\r\n", "\n").split("\n")
+    start = next((i for i, line in enumerate(lines) if line.strip().lower().startswith("@data")), None)
+    if start is None:
+        raise InputError(f"not readable as {_KIND}: there is no @data line")
+    rows = [row for row in (line.strip() for line in lines[start + 1 :]) if row and not row.startswith("%")]
+    if not rows:
+        raise InputError("has no data row")
+    lines[:start] = [_plain_header(line, i + 1) for i, line in enumerate(lines[:start])]
+    is_sparse = rows[0].startswith("{")
+    with parsing(_KIND):
+        document = arff.loads("\n".join(lines), encode_nominal=True, return_type=arff.COO if is_sparse else arff.DENSE)
+    attributes = []
+    for name, kind in document["attributes"]:
+        if kind == "STRING":
+            raise InputError(f"attribute '{name}' is a string: only numeric and nominal attributes can be used")
+        attributes.append(_Attribute(name, None if isinstance(kind, str) else tuple(str(value) for value in kind)))
+    shape = (len(rows), len(attributes))
+    with parsing(_KIND):  # a missing value is None, which becomes NaN
+        if is_sparse:
+            values, row_numbers, columns = document["data"]
+            table: Matrix = sp.csr_array((np.array(values, dtype=np.float64), (row_numbers, columns)), shape=shape)
+        else:
+            table = np.array(document["data"], dtype=np.float64).reshape(shape)
+    _require_complete(table, attributes)
+    return str(document["relation"]), attributes, table
+
+
+def _decoded(content: bytes) -> str:
+    """Text in UTF-8, or in Latin-1 as older Weka files are."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _plain_header(line: str, number: int) -> str:
+    """A header line in the form that the parser takes well.
+
+    It splits keywords from names at a space only (not at a tab), cuts the fraction off entries of type integer, and
+    needs exponential time for some malformed lists of values; so tabs become spaces, integer becomes numeric, and lists
+    of values are checked here first.
+    """
+    text = line.strip()
+    relation = _RELATION.fullmatch(text)
+    if relation:
+        return f"@relation {relation[1]}"
+    attribute = _ATTRIBUTE.fullmatch(text)
+    if not attribute:
+        if text and not text.startswith("%"):  # the parser would pass over it
+            raise InputError(f"not readable as {_KIND}: line {number} is neither a relation nor an attribute: {text[:80]!r}")
+        return text
+    name, kind = attribute.groups()
+    if kind.startswith("{") and not _NOMINAL.fullmatch(kind):
+        raise InputError(f"not readable as {_KIND}: line {number}, attribute {name}: not a list of values: {kind[:80]!r}")
+    return f"@attribute {name} {'numeric' if kind.lower() == 'integer' else kind}"
+
+
+def _require_complete(table: Matrix, attributes: list[_Attribute]) -> None:
+    if isinstance(table, sp.csr_array):
+        stored = table.tocoo()
+        missing = np.isnan(stored.data)
+        places: NDArray[np.signedinteger] = np.column_stack([stored.row[missing], stored.col[missing]])
+    else:
+        places = np.argwhere(np.isnan(table))
+    if len(places):
+        row, column = places[0]
+        raise InputError(f"data row {row + 1} has a missing value ('?' or NaN) of attribute '{attributes[column].name}'")
+
+
+def _label_columns(labels: object, source: Path, relation: str, names: list[str]) -> list[int]:
+    """Positions of the label attributes, ascending."""
+    if labels is None:
+        labels = _xml_beside(source)
+        if labels is None:
+            option = _MEKA_LABELS.search(relation)
+            if option is None:
+                raise InputError("which attributes are labels? give labels = a number, a Mulan XML file or a list of names")
+            labels = -int(option[1])
+    if isinstance(labels, (int, np.integer)) and not isinstance(labels, bool):
+        count = abs(int(labels))
+        if not 0 < count < len(names):
+            raise InputError(f"labels = {labels} does not fit {len(names)} attributes: at least one label and one feature are needed")
+        return list(range(len(names) - count, len(names)) if labels > 0 else range(count))
+    if isinstance(labels, (str, Path)):
+        labels = _xml_labels(Path(labels), source)
+    if not isinstance(labels, Sequence) or not labels or not all(isinstance(name, str) for name in labels):
+        raise InputError(f"labels must be a number, a Mulan XML file or a list of attribute names, not {labels!r}")
+    position = {name: j for j, name in enumerate(names)}
+    for name in labels:
+        if name not in position:
+            near = difflib.get_close_matches(name, names, n=1)
+            raise InputError(f"label '{name}' is not among the {len(names)} attributes" + (f": did you mean '{near[0]}'?" if near else ""))
+    if len(set(labels)) < len(labels):
+        raise InputError("labels names an attribute twice")
+    if len(labels) == len(names):
+        raise InputError("labels names every attribute: at least one feature is needed")
+    return sorted(position[name] for name in labels)
+
+
+def _xml_beside(source: Path) -> Path | None:
+    """The Mulan XML file that belongs to an ARFF file, if there is one."""
+    stems = (source.stem, re.sub(r"[-_](train|test)\b.*$", "", source.stem, flags=re.IGNORECASE))
+    return next((file for stem in stems if (file := source.with_name(f"{stem}.xml")).is_file()), None)
+
+
+def _xml_labels(path: Path, source: Path) -> list[str]:
+    if path.suffix.lower() != ".xml":
+        raise InputError(f"labels must be a number, a Mulan XML file or a list of attribute names, not '{path}'")
+    file = readable_file(path if path.is_file() or not (source.parent / path).is_file() else source.parent / path)
+    with naming(file):
+        with parsing("a Mulan XML file"):
+            elements = ElementTree.parse(file).iter()
+            names = [element.get("name") for element in elements if element.tag.rpartition("}")[2] == "label"]
+        found = [name for name in names if name]
+        if not found or len(found) < len(names):
+            raise InputError("not a Mulan XML file: it needs elements <label name=...>")
+        return found
+
+
+def _label_matrix(attributes: list[_Attribute], table: Matrix, chosen: list[int]) -> tuple[Array, tuple[str, ...]]:
+    nominal = [j for j in chosen if attributes[j].values is not None]
+    if not nominal:
+        return _columns(table, chosen), ()
+    if len(nominal) < len(chosen):
+        numeric = next(j for j in chosen if attributes[j].values is None)
+        raise InputError(f"labels mix the nominal '{attributes[nominal[0]].name}' with the numeric '{attributes[numeric].name}'")
+    Y = _columns(table, chosen)
+    for column, j in enumerate(chosen):
+        numbers = attributes[j].numbers
+        if numbers is None:
+            raise InputError(f"label '{attributes[j].name}' has the values {_listed(attributes[j])}: only 0/1 or -1/+1 are allowed")
+        Y[:, column] = np.where(np.array(numbers)[Y[:, column].astype(int)] == 1.0, 1.0, -1.0)
+    converted = any(0.0 in (attributes[j].numbers or ()) for j in chosen)
+    return Y, ("Labels 0/1 were read as -1/+1.",) if converted else ()
+
+
+def _feature_matrix(attributes: list[_Attribute], table: Matrix, others: list[int]) -> tuple[Matrix, tuple[str, ...]]:
+    """Numbers as they are; nominal attributes whose value numbers are not their values already, as extra columns."""
+    plain = [j for j in others if attributes[j].values is None or attributes[j].numbers == (0.0, 1.0)]
+    extra, expanded = [], []
+    for j in sorted(set(others) - set(plain)):
+        attribute = attributes[j]
+        codes = _columns(table, [j])[:, 0].astype(int)
+        if attribute.numbers is not None:
+            extra.append(np.array(attribute.numbers)[codes][:, None])
+        else:
+            extra.append((codes[:, None] == np.arange(len(attribute.values or ()))).astype(np.float64))
+            expanded.append(attribute.name)
+    X = _joined(table[:, plain], extra)
+    if not expanded:
+        return X, ()
+    names = ", ".join(expanded[:5]) + (", ..." if len(expanded) > 5 else "")
+    return X, (f"{len(expanded)} nominal feature(s) ({names}) became 0/1 columns, one for each value, after the other features.",)
+
+
+def _joined(first: Matrix, others: list[Array]) -> Matrix:
+    """The matrices side by side, in the storage of the first."""
+    if isinstance(first, sp.csr_array):
+        return sp.csr_array(sp.hstack([first, *(sp.csr_array(other) for other in others)], format="csr"))
+    return np.hstack([first, *others])
+
+
+def _columns(table: Matrix, columns: list[int]) -> Array:
+    chosen = table[:, columns]
+    return np.array(chosen.toarray() if isinstance(chosen, sp.csr_array) else chosen)
+
+
+def _listed(attribute: _Attribute) -> str:
+    values = attribute.values or ()
+    return ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")

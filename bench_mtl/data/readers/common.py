@@ -1,0 +1,89 @@
+"""What the readers share: errors that name the file, and label matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench_mtl.errors import InputError
+from bench_mtl.types import Array
+
+_LONGEST_REASON = 300
+
+
+def readable_file(path: str | Path) -> Path:
+    """`path`, if a regular file is there.
+
+    Raises
+    ------
+    InputError : nothing there, a folder, or something else that is not a file.
+    """
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"path must be the path of a file, not {path!r}")
+    file = Path(path)
+    try:
+        if file.is_file():
+            return file
+        reason = "is not a file" if file.exists() else "no such file"
+    except (OSError, ValueError) as error:
+        reason = _reason(error)
+    raise InputError(f"{file}: {reason}")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Put the file's name before every InputError raised inside."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+@contextmanager
+def parsing(kind: str) -> Iterator[None]:
+    """Turn any failure of a library's parser into an InputError of one line.
+
+    A damaged file can make a parser fail in any way (zip, zlib, pickle, Unicode, memory, its own classes), so this
+    catches every Exception; it belongs around library calls only, where it cannot hide a mistake of this package.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except MemoryError:
+        raise InputError(f"not readable as {kind}: it asks for more memory than there is") from None
+    except Exception as error:
+        raise InputError(f"not readable as {kind}: {_reason(error)}") from None
+
+
+def keep_most_frequent(Y: Array, count: int) -> Array:
+    """The `count` columns of a -1/+1 label matrix with most +1 entries, in their order; ties go to the earlier column.
+
+    Raises
+    ------
+    InputError : more labels asked for than there are.
+    """
+    if count > Y.shape[1]:
+        raise InputError(f"labels = {count} asks for more than the {Y.shape[1]} label(s) there are")
+    frequency = np.count_nonzero(Y == 1.0, axis=0)
+    return Y[:, np.sort(np.argsort(-frequency, kind="stable")[:count])]
+
+
+def one_against_all(classes: NDArray[Any]) -> Array:
+    """A -1/+1 column for each value that occurs in `classes`, in ascending order of the values."""
+    return np.where(classes[:, None] == np.unique(classes), 1.0, -1.0)
+
+
+def _reason(error: Exception) -> str:
+    """The error's text as one line of moderate length."""
+    try:
+        text = " ".join(((isinstance(error, OSError) and error.strerror) or str(error)).split())
+    except Exception:  # some parsers put the file's own text into a format string, and fail to print their error
+        text = ""
+    text = text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + "..."
+    return f"{text} ({type(error).__name__})" if text else type(error).__name__

@@ -1,0 +1,67 @@
+"""Reader of LIBSVM multi-label files: ``label,label,... feature:value feature:value ...``, one example a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.checks import whole_number
+from bench_mtl.data.readers.common import keep_most_frequent, naming, parsing, readable_file
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.errors import InputError
+from bench_mtl.types import Array
+
+
+def read_libsvm(path: str | Path, *, features: int | None = None, labels: int | None = None) -> TaskData:
+    """Tasks from a LIBSVM multi-label file: a sparse shared design, and a task for each label number that occurs.
+
+    Feature numbers count from 1, or from 0 where a file uses the number 0. A line may have no label. Tasks are in
+    ascending order of the label numbers. Labels -1 and +1 alone are one task.
+
+    Parameters
+    ----------
+    path : the file.
+    features : d, where the file leaves out the last ones; None takes the largest number that occurs.
+    labels : keep only so many labels, the most frequent; ties go to the lower number.
+
+    Raises
+    ------
+    InputError : anything but such a file, labels that are not whole numbers, no label or feature at all.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    source = readable_file(path)
+    n_features = None if features is None else whole_number("features", features, minimum=1)
+    wanted = None if labels is None else whole_number("labels", labels, minimum=1)
+    with naming(source):
+        with parsing("a LIBSVM file"):
+            X, label_sets = load_svmlight_file(str(source), n_features=n_features, multilabel=True)
+        if X.shape[0] == 0:
+            raise InputError("has no example")
+        if n_features is None and X.nnz == 0:
+            raise InputError("has no feature on any line")
+        Y, notes = _label_matrix(label_sets)
+        if wanted is not None:
+            notes = (*notes, f"The {wanted} most frequent of {Y.shape[1]} labels were kept.")
+            Y = keep_most_frequent(Y, wanted)
+        return TaskData.shared(sp.csr_array(X), Y, name=source.stem, notes=notes)
+
+
+def _label_matrix(label_sets: list[tuple[float, ...]]) -> tuple[Array, tuple[str, ...]]:
+    """-1/+1, a row for each set and a column for each number that occurs in any."""
+    numbers = sorted({number for labels in label_sets for number in labels})
+    if not numbers:
+        raise InputError("has no label on any line")
+    for row, labels in enumerate(label_sets):
+        for number in labels:
+            if not float(number).is_integer():
+                raise InputError(f"example {row} has the label {number:g}: label numbers must be whole")
+    if numbers in ([-1.0, 1.0], [-1.0], [1.0]) and all(len(labels) == 1 for labels in label_sets):
+        return np.array(label_sets, dtype=np.float64), ()
+    column = {number: k for k, number in enumerate(numbers)}
+    Y = np.full((len(label_sets), len(numbers)), -1.0)
+    for row, labels in enumerate(label_sets):
+        Y[row, [column[number] for number in labels]] = 1.0
+    return Y, (f"The {len(numbers)} label numbers of the file became one-against-all tasks.",)

@@ -1,0 +1,256 @@
+"""Reader of .npz data sets: dense or CSR features; labels, classes or real targets; shared rows or rows per task."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from bench_mtl.checks import one_of, require_finite, whole_number
+from bench_mtl.data.readers.common import keep_most_frequent, naming, one_against_all, parsing, readable_file
+from bench_mtl.data.task_data import TaskData, signs
+from bench_mtl.errors import InputError
+from bench_mtl.types import Array, Matrix
+
+_KIND = "an .npz file"
+_CSR = ("X_data", "X_indices", "X_indptr", "X_shape")
+_USED = ("X", *_CSR, "Y", "y", "task", "train_idx", "test_idx")
+_GREY_LEVELS = 255.0
+_CONVERTED = "Labels 0/1 were read as -1/+1."
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Header(NamedTuple):
+    """What an .npz member says of its array before the array itself."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class _Targets(NamedTuple):
+    values: Array
+    """n x m."""
+    are_labels: bool
+    notes: tuple[str, ...]
+
+
+def read_npz(path: str | Path, *, split: str = "all", labels: int | None = None, target: int = 0) -> TaskData:
+    """Tasks from an .npz file, loaded without pickles.
+
+    Features are `X` (n x d; uint8 means grey levels, divided by 255) or the CSR parts `X_data`, `X_indices`, `X_indptr`,
+    `X_shape`. Targets are `Y` (n x m: 0/1 or -1/+1 labels in an integer type, real targets in a floating type) or `y`
+    (n: class numbers, which become one-against-all tasks, or a single 0/1 or -1/+1 label, or real targets). With `task`
+    (n: task numbers 0, 1, ...) each task has its own rows and one target. Labels become -1/+1; `notes` say so.
+
+    Parameters
+    ----------
+    path : the file.
+    split : ``"train"`` and ``"test"`` take the rows `train_idx` and `test_idx`; ``"all"`` takes every row.
+    labels : keep only so many labels, those most frequent in the whole file (so that both splits have the same tasks);
+        ties go to the earlier column.
+    target : the column of `Y` to use in a file with `task`.
+
+    Raises
+    ------
+    InputError : anything but such a file (damaged, arrays missing or of wrong shape, pickled objects, an index out of
+        range), NaN or inf (the first place is named), labels of other values, an absent split, a task without rows.
+    """
+    source = readable_file(path)
+    one_of("split", split, ("all", "train", "test"))
+    wanted = None if labels is None else whole_number("labels", labels, minimum=1)
+    column = whole_number("target", target)
+    with naming(source):
+        arrays = npz_arrays(source, _USED)
+        X, feature_notes = _features(arrays)
+        rows, row_notes = _split_rows(arrays, split, X.shape[0])
+        targets = _targets(arrays, X.shape[0])
+        notes = (*feature_notes, *targets.notes, *row_notes)
+        if "task" in arrays:
+            if wanted is not None:
+                raise InputError("labels cannot be chosen in a file with 'task': each of its tasks has one target")
+            return _per_task(X, targets.values, arrays["task"], rows, column, name=source.stem, notes=notes, split=split)
+        if column != 0:
+            raise InputError(f"target = {column} is only for files with 'task'; here every column of Y is a task")
+        Y = targets.values
+        if wanted is not None:
+            if not targets.are_labels:
+                raise InputError("labels cannot be chosen: the targets are real numbers")
+            notes = (*notes, f"The {wanted} most frequent of {Y.shape[1]} labels were kept.")
+            Y = keep_most_frequent(Y, wanted)
+        return TaskData.shared(X if rows is None else X[rows], Y if rows is None else Y[rows], name=source.stem, notes=notes)
+
+
+def npz_headers(path: Path) -> dict[str, Header]:
+    """Shapes and types of all arrays of an .npz file, without reading the arrays.
+
+    Raises
+    ------
+    InputError : not an .npz file, or an array shorter or longer than its header says.
+    """
+    if not zipfile.is_zipfile(path):
+        raise InputError(f"not readable as {_KIND}: it is no zip archive, or a truncated one")
+    with parsing(_KIND), zipfile.ZipFile(path) as archive:
+        return {member.filename.removesuffix(".npy"): _header(archive, member) for member in archive.infolist()}
+
+
+def npz_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Those of the named arrays that the file has.
+
+    Raises
+    ------
+    InputError : not an .npz file, a damaged array, or one of Python objects.
+    """
+    headers = npz_headers(path)
+    present = [name for name in names if name in headers]
+    for name in present:
+        if headers[name].dtype.kind not in "biuf":
+            raise InputError(f"array {name} has type {headers[name].dtype}: only numbers are read, never pickled objects")
+    with parsing(_KIND), np.load(path, allow_pickle=False) as file:
+        return {name: np.asarray(file[name]) for name in present}
+
+
+def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
+    with archive.open(member) as stream:
+        version = npy.read_magic(stream)
+        if version not in ((1, 0), (2, 0)):
+            raise InputError(f"array {member.filename} has the unknown format version {version}")
+        shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(stream)
+        # Checked before anything of that shape is allocated.
+        if not dtype.hasobject and member.file_size != stream.tell() + math.prod(shape) * dtype.itemsize:
+            raise InputError(f"array {member.filename} is not as long as its header says")
+    return Header(shape, dtype)
+
+
+def _features(arrays: Arrays) -> tuple[Matrix, tuple[str, ...]]:
+    parts = [name for name in _CSR if name in arrays]
+    if "X" in arrays and parts:
+        raise InputError(f"has both X and {parts[0]}: features must be dense or CSR, not both")
+    if "X" in arrays:
+        return _dense(arrays["X"])
+    if not parts:
+        raise InputError(f"has no features: neither X nor {', '.join(_CSR)}")
+    if len(parts) < len(_CSR):
+        raise InputError(f"has {', '.join(parts)} but no {', '.join(name for name in _CSR if name not in arrays)}")
+    return _csr(*(arrays[name] for name in _CSR)), ()
+
+
+def _dense(values: NDArray[Any]) -> tuple[Array, tuple[str, ...]]:
+    if values.ndim != 2:
+        raise InputError(f"X must be n x d, but has shape {values.shape}")
+    X = np.asarray(values, dtype=np.float64)
+    if values.dtype == np.uint8:
+        return X / _GREY_LEVELS, (f"Grey levels were divided by {_GREY_LEVELS:g}.",)
+    require_finite("X", X)
+    return X, ()
+
+
+def _csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]) -> sp.csr_array:
+    """The matrix of CSR parts, each checked: SciPy itself trusts most of them."""
+    for name, part in zip(_CSR, (data, indices, indptr, shape), strict=True):
+        if part.ndim != 1:
+            raise InputError(f"{name} must have 1 dimension, but has shape {part.shape}")
+        if name != "X_data" and part.dtype.kind not in "iu":
+            raise InputError(f"{name} must be integers, but has type {part.dtype}")
+    if len(shape) != 2 or (shape < 0).any():
+        raise InputError(f"X_shape must be two numbers of at least 0, not {shape.tolist()}")
+    n, d = (int(size) for size in shape)
+    if len(indptr) != n + 1 or indptr[0] != 0 or indptr[-1] != len(data) or (indptr[1:] < indptr[:-1]).any():
+        raise InputError(f"X_indptr must be {n + 1} numbers that rise from 0 to {len(data)}, the length of X_data")
+    if len(indices) != len(data):
+        raise InputError(f"X_indices has length {len(indices)}, but X_data has {len(data)}")
+    _require_range("X_indices", indices, d, "features")
+    values = np.asarray(data, dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        row = int(np.searchsorted(indptr, wrong[0], side="right")) - 1
+        kind = "NaN" if np.isnan(values[wrong[0]]) else "inf"
+        raise InputError(f"X has {kind} at index ({row}, {indices[wrong[0]]}): only finite numbers are allowed")
+    return sp.csr_array((values, indices, indptr), shape=(n, d))
+
+
+def _targets(arrays: Arrays, n: int) -> _Targets:
+    if ("Y" in arrays) == ("y" in arrays):
+        raise InputError("has both Y and y: which are the targets?" if "Y" in arrays else "has no targets: neither Y nor y")
+    name = "Y" if "Y" in arrays else "y"
+    values = arrays[name]
+    if values.ndim != (2 if name == "Y" else 1):
+        raise InputError(f"{name} must be {'n x m' if name == 'Y' else 'a vector'}, but has shape {values.shape}")
+    if len(values) != n:
+        raise InputError(f"{name} has {len(values)} rows, but X has {n}")
+    if values.dtype.kind == "f":
+        real = values.astype(np.float64)
+        require_finite(name, real)
+        return _Targets(real if name == "Y" else real[:, None], False, ())
+    if name == "y" and "task" not in arrays and not _is_binary(values):
+        Y = one_against_all(values)
+        return _Targets(Y, True, (f"The {Y.shape[1]} classes of y became one-against-all tasks.",))
+    labels, converted = signs(values.astype(np.float64))
+    return _Targets(labels if name == "Y" else labels[:, None], True, (_CONVERTED,) if converted else ())
+
+
+def _is_binary(classes: NDArray[Any]) -> bool:
+    """Whether class numbers are labels already: one task, not two that mirror each other."""
+    return {int(value) for value in np.unique(classes)} in ({0, 1}, {-1, 1})
+
+
+def _split_rows(arrays: Arrays, split: str, n: int) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
+    """Row numbers of a split; None stands for all rows."""
+    if split == "all":
+        return None, ()
+    name = f"{split}_idx"
+    if name not in arrays:
+        raise InputError(f"has no split '{split}': the array {name} is missing; use split = 'all'")
+    rows = arrays[name]
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise InputError(f"{name} must be a vector of row numbers, but has shape {rows.shape} and type {rows.dtype}")
+    if len(rows) == 0:
+        raise InputError(f"{name} is empty: split '{split}' has no row")
+    _require_range(name, rows, n, "rows")
+    return rows, (f"Only the {len(rows)} rows of the split '{split}' were used, of {n}.",)
+
+
+def _per_task(
+    X: Matrix,
+    Y: Array,
+    task: NDArray[Any],
+    rows: NDArray[Any] | None,
+    column: int,
+    *,
+    name: str,
+    notes: tuple[str, ...],
+    split: str,
+) -> TaskData:
+    n, m = Y.shape
+    if task.shape != (n,) or task.dtype.kind not in "iu":
+        raise InputError(f"task must be {n} task numbers, one a row, but has shape {task.shape} and type {task.dtype}")
+    if column >= m:
+        raise InputError(f"target = {column} is out of range: there are {m} target(s), numbered from 0")
+    numbers = np.unique(task)
+    expected = np.arange(len(numbers))
+    if (numbers != expected).any():
+        first = int(np.argmax(numbers != expected))
+        given = int(numbers[first])
+        raise InputError(f"task has {given}: numbers start at 0" if given < 0 else f"task {first} has no row: numbers must be 0, 1, ...")
+    rows = np.arange(n) if rows is None else rows
+    members = [rows[task[rows] == k] for k in numbers]
+    for k, own in enumerate(members):
+        if len(own) == 0:
+            raise InputError(f"task {k} has no row in split '{split}'")
+    if m > 1:
+        notes = (*notes, f"Column {column} of {m} in Y is the target.")
+    return TaskData.per_task([X[own] for own in members], [Y[own, column] for own in members], name=name, notes=notes)
+
+
+def _require_range(name: str, indices: NDArray[Any], size: int, what: str) -> None:
+    wrong = np.flatnonzero((indices < 0) | (indices >= size))
+    if len(wrong):
+        place = int(wrong[0])
+        raise InputError(f"{name} has {indices[place]} at position {place}, but there are {size} {what}, numbered from 0")

@@ -1,0 +1,156 @@
+"""Generators of synthetic tasks: the two recipes of the papers, with every size a parameter."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bench_mtl.checks import one_of, real_number, whole_number
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.errors import InputError
+from bench_mtl.linops import frozen
+from bench_mtl.types import Array
+
+
+def synthetic_l1inf(
+    *, tasks: int = 60, features: int = 200, examples: int = 40, relevant: float = 0.1, seed: int = 0, split: str = "train"
+) -> TaskData:
+    """Classification tasks that share a set of relevant features; each task has its own design.
+
+    W (d x m) has entries N(0, 1). A set V of round(relevant d) features (at least one) is relevant to all tasks; task k
+    keeps the entries of w_k in a random subset of V whose size is uniform in {ceil(|V|/2), ..., |V|}, the others are
+    zero. Examples have entries N(0, 1), then unit norm; labels are y = sign(w_k . x), where 0 counts as +1.
+
+    Parameters
+    ----------
+    tasks, features, examples : m, d and n (a task), each at least 1.
+    relevant : the share of features in V, in (0, 1].
+    seed : of the generator; the same seed gives the same tasks.
+    split : ``"train"``, or ``"test"`` for other examples of the same W, drawn from an independent stream.
+
+    Returns
+    -------
+    TaskData : per-task designs X_k (n x d), labels -1/+1 and ``truth={"W": W}``.
+
+    Raises
+    ------
+    InputError : a size below 1, a share outside (0, 1], a negative seed, an unknown split.
+
+    Notes
+    -----
+    Quattoni, Carreras, Collins and Darrell, "An efficient projection for l1,inf regularization", ICML 2009, section 5.
+    """
+    m, d = whole_number("tasks", tasks, minimum=1), whole_number("features", features, minimum=1)
+    n = whole_number("examples", examples, minimum=1)
+    share = real_number("relevant", relevant, strict=True)
+    if share > 1.0:
+        raise InputError(f"relevant must be at most 1 (it is the share of relevant features), not {share:g}")
+    seed = whole_number("seed", seed)
+    one_of("split", split, ("train", "test"))
+    generator = np.random.default_rng(seed)
+    W = _jointly_sparse(generator, d, m, max(1, round(share * d)))
+    if split == "test":
+        # A child of the seed: independent of the stream that drew W and the training examples.
+        generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    designs = [_unit_rows(generator.standard_normal((n, d))) for _ in range(m)]
+    labels = [np.where(X @ W[:, k] >= 0.0, 1.0, -1.0) for k, X in enumerate(designs)]
+    return TaskData.per_task(designs, labels, name="synthetic_l1inf", truth={"W": frozen(W)})
+
+
+def synthetic_sparse_low_rank(
+    *,
+    tasks: int = 30,
+    features: int = 100,
+    examples: int = 60,
+    rank: int = 10,
+    zero_features: int = 30,
+    zero_tasks: int = 10,
+    sparse_std: float = 1.0,
+    low_rank_std: float = 1.0,
+    noise_std: float = 1.0,
+    design_std: float = 1.0,
+    shared: bool = False,
+    seed: int = 0,
+) -> TaskData:
+    """Regression tasks whose coefficients are a sparse matrix P plus a matrix Q of low rank.
+
+    y_k = X_k (p_k + q_k) + noise. P (d x m) is Gaussian, with its first `zero_features` rows and its first `zero_tasks`
+    columns zero; Q is Gaussian, with all but its `rank` largest singular values zero; designs and noise are Gaussian.
+
+    Parameters
+    ----------
+    tasks, features, examples : m, d and n (a task), each at least 1.
+    rank : of Q, at most min(d, m).
+    zero_features, zero_tasks : rows and columns of P that are zero.
+    sparse_std, low_rank_std, noise_std, design_std : standard deviations of P, Q (before truncation), noise and designs.
+    shared : one design for all tasks instead of one each.
+    seed : of the generator; the same seed gives the same tasks.
+
+    Returns
+    -------
+    TaskData : real targets and ``truth={"P": P, "Q": Q}``.
+
+    Raises
+    ------
+    InputError : a size out of its range, a negative deviation (or zero for the designs), a negative seed.
+
+    Notes
+    -----
+    Chen, Liu and Ye, "Learning incoherent sparse and low-rank patterns from multiple tasks", ACM TKDD 5(4), 2012,
+    section 7.1, whose matrices are tasks x features, so that its zero rows are tasks. The text available to us has lost
+    the variances; the unit deviations here are a choice of this package, not the paper's.
+    """
+    m, d = whole_number("tasks", tasks, minimum=1), whole_number("features", features, minimum=1)
+    n = whole_number("examples", examples, minimum=1)
+    rank = _at_most("rank", rank, min(d, m), "min(features, tasks)")
+    zero_features = _at_most("zero_features", zero_features, d, "features")
+    zero_tasks = _at_most("zero_tasks", zero_tasks, m, "tasks")
+    deviations = {"sparse_std": sparse_std, "low_rank_std": low_rank_std, "noise_std": noise_std}
+    deviations = {name: real_number(name, value) for name, value in deviations.items()}
+    design_std = real_number("design_std", design_std, strict=True)
+    if not isinstance(shared, bool):
+        raise InputError(f"shared must be true or false, not {shared!r}")
+    generator = np.random.default_rng(whole_number("seed", seed))
+
+    P = deviations["sparse_std"] * generator.standard_normal((d, m))
+    P[:zero_features, :] = 0.0
+    P[:, :zero_tasks] = 0.0
+    Q = _truncated(deviations["low_rank_std"] * generator.standard_normal((d, m)), rank)
+    designs = [design_std * generator.standard_normal((n, d)) for _ in range(1 if shared else m)]
+    noise = deviations["noise_std"] * generator.standard_normal((m, n))
+
+    truth = {"P": frozen(P), "Q": frozen(Q)}
+    if shared:
+        return TaskData.shared(designs[0], designs[0] @ (P + Q) + noise.T, name="synthetic_sparse_low_rank", truth=truth)
+    targets = [X @ (P[:, k] + Q[:, k]) + noise[k] for k, X in enumerate(designs)]
+    return TaskData.per_task(designs, targets, name="synthetic_sparse_low_rank", truth=truth)
+
+
+def _jointly_sparse(generator: np.random.Generator, d: int, m: int, n_relevant: int) -> Array:
+    """A Gaussian d x m matrix, zero outside each column's own subset of `n_relevant` common rows."""
+    entries = generator.standard_normal((d, m))
+    common = generator.choice(d, size=n_relevant, replace=False)
+    W = np.zeros((d, m))
+    for k in range(m):
+        size = int(generator.integers(max(1, math.ceil(n_relevant / 2)), n_relevant + 1))
+        chosen = generator.choice(common, size=size, replace=False)
+        W[chosen, k] = entries[chosen, k]
+    return W
+
+
+def _unit_rows(X: Array) -> Array:
+    return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
+
+
+def _truncated(A: Array, rank: int) -> Array:
+    """The best approximation of A of rank `rank`."""
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    return np.asarray((U[:, :rank] * s[:rank]) @ Vt[:rank])
+
+
+def _at_most(name: str, value: int, maximum: int, limit: str) -> int:
+    number = whole_number(name, value)
+    if number > maximum:
+        raise InputError(f"{name} must be at most {limit} = {maximum}, not {number}")
+    return number

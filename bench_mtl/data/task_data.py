@@ -1,0 +1,105 @@
+"""TaskData: designs and targets of many tasks, checked once, immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.checks import is_sparse, real_array
+from bench_mtl.errors import InputError
+from bench_mtl.linops import Design, PerTaskDesign, SharedDesign, frozen
+from bench_mtl.types import Array
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """Designs X_k and targets y_k of m tasks over the same d features.
+
+    Make one with `TaskData.shared` or `TaskData.per_task`, which check their input.
+    """
+
+    design: Design
+    targets: Array
+    """In `design.output_shape`: n x m for a shared design, stacked task by task otherwise."""
+    name: str = "unnamed"
+    truth: dict[str, Array] = field(default_factory=dict)
+    """What a generator knows: ``{"W": ...}``, or ``{"P": ..., "Q": ...}``."""
+    notes: tuple[str, ...] = ()
+    """What was done to the data that a reader should be told, one sentence each."""
+
+    @staticmethod
+    def shared(X: Any, Y: Any, *, name: str = "unnamed", truth: dict[str, Array] | None = None, notes: tuple[str, ...] = ()) -> TaskData:
+        """One design X (n x d, dense or sparse) for all tasks, targets Y (n x m; a vector is one task).
+
+        Raises
+        ------
+        InputError : wrong shapes, NaN or inf, no example, no task.
+        """
+        targets = _targets("Y", Y)
+        targets = targets[:, None] if targets.ndim == 1 else targets
+        if targets.ndim != 2 or targets.shape[1] == 0:
+            raise InputError(f"Y must be n x m with at least one task, but has shape {targets.shape}")
+        design = SharedDesign(X, targets.shape[1])
+        if targets.shape[0] != design.output_shape[0]:
+            raise InputError(f"Y has {targets.shape[0]} rows, but X has {design.output_shape[0]}")
+        return TaskData(design, frozen(targets), name, truth or {}, notes)
+
+    @staticmethod
+    def per_task(
+        Xs: Sequence[Any], ys: Sequence[Any], *, name: str = "unnamed", truth: dict[str, Array] | None = None, notes: tuple[str, ...] = ()
+    ) -> TaskData:
+        """A design X_k (n_k x d) and targets y_k (n_k) for each task.
+
+        Raises
+        ------
+        InputError : wrong shapes, NaN or inf, an empty task, different numbers of features.
+        """
+        if len(Xs) != len(ys):
+            raise InputError(f"there are {len(Xs)} designs but {len(ys)} target vectors")
+        design = PerTaskDesign(Xs)
+        checked = []
+        for k, y in enumerate(ys):
+            target = _targets(f"y of task {k}", y)
+            if target.shape != (design.sizes[k],):
+                raise InputError(f"y of task {k} must have shape ({design.sizes[k]},) to match its X, but has {target.shape}")
+            checked.append(target)
+        return TaskData(design, frozen(np.concatenate(checked)), name, truth or {}, notes)
+
+    @property
+    def n_features(self) -> int:
+        return self.design.n_features
+
+    @property
+    def n_tasks(self) -> int:
+        return self.design.n_tasks
+
+    def task(self, k: int) -> tuple[Any, Array]:
+        """(X_k, y_k)."""
+        return self.design.block(k), self.design.task_outputs(self.targets, k)
+
+
+def signs(targets: Array) -> tuple[Array, bool]:
+    """Labels as -1/+1, and whether they had to be converted from 0/1.
+
+    Raises
+    ------
+    InputError : any other value; the first one is named.
+    """
+    plus, minus, zero = targets == 1.0, targets == -1.0, targets == 0.0
+    odd = ~(plus | minus | zero)
+    if odd.any():
+        place = tuple(int(i) for i in np.argwhere(odd)[0])
+        raise InputError(f"labels must be -1/+1 (or 0/1), but entry {place} is {targets[place]:g}")
+    if zero.any() and minus.any():
+        raise InputError("labels mix 0 with -1: use -1/+1 (or 0/1)")
+    if not zero.any():
+        return targets, False
+    return np.where(plus, 1.0, -1.0), True
+
+
+def _targets(name: str, value: Any) -> Array:
+    dense = value.toarray() if is_sparse(value) else value
+    return real_array(name, dense)

@@ -1,0 +1,260 @@
+"""Runs one solver on one problem in this process: owns the clock, samples, certifies, stops, judges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.clock import Clock, Deadline, timed
+from bench_mtl.errors import InputError
+from bench_mtl.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
+from bench_mtl.types import Array, Certificate, Iterate, Limits, Record, Sample, Status, Times, Tolerance
+
+#: Iterates are certified at steps that grow by this factor: a curve of about 250 points over five decades.
+SAMPLE_GROWTH = 1.05
+
+#: A claim of optimality is refuted by a feasible point that is better by more than this share of its objective ...
+REFUTING_SHARE = 1e-2
+#: ... and by more than this many tolerances of the objective at zero, so that what a loose tolerance allows is no lie.
+REFUTING_TOLERANCES = 10.0
+#: Or by a violation of the constraint beyond this share and beyond this many tolerances.
+REFUTING_INFEASIBILITY, REFUTING_INFEASIBILITY_TOLERANCES = 1e-2, 100.0
+
+OnSample = Callable[[Sample], None]
+
+
+def run(
+    problem: Problem,
+    solver: Solver,
+    *,
+    tolerance: Tolerance | None = None,
+    limits: Limits | None = None,
+    start: Array | None = None,
+    on_sample: OnSample | None = None,
+    deadline: Deadline | None = None,
+) -> Record:
+    """Run `solver` on `problem` until the gap is proven to `tolerance` or a limit is reached.
+
+    Parameters
+    ----------
+    tolerance : the relative gap to prove; 1e-6 by default
+    limits : on the solver's own clock; 60 s by default. For a one-shot solver they hold for each of its tolerances.
+    start : a point to start from, for iterative solvers; projected onto the feasible set
+    on_sample : called with every certified sample as it is made
+    deadline : where to publish the time at which a watcher should kill this process
+
+    Returns
+    -------
+    Record
+        Always: a solver that raises, lies or does not fit gives a record with that status.
+
+    Raises
+    ------
+    InputError : `start` does not fit the problem. What a solver raises is never passed on.
+    """
+    tolerance, limits = tolerance or Tolerance(), limits or Limits()
+    reason = solver.misfit(problem)
+    if reason is not None:
+        return Record(Status.SKIPPED, reason)
+    if start is not None:
+        problem.certify(Iterate(start))
+    session = _Session(problem, tolerance, limits, on_sample or (lambda sample: None), deadline)
+    try:
+        if isinstance(solver, IterativeSolver):
+            return _run_iterative(session, solver, start)
+        if isinstance(solver, OneShotSolver):
+            if start is not None:
+                return Record(Status.SKIPPED, f"{solver.label} is a one-shot solver and cannot start from a given point")
+            return _run_one_shot(session, solver)
+    except MemoryError as error:
+        return session.record(Status.MEMORY, f"out of memory: {error}")
+    except Exception as error:
+        return session.record(Status.ERROR, describe(error))
+    return Record(Status.ERROR, f"{type(solver).__name__} is neither an IterativeSolver nor a OneShotSolver")
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+@dataclass
+class _Session:
+    """What one run gathers on its way to a record."""
+
+    problem: Problem
+    tolerance: Tolerance
+    limits: Limits
+    on_sample: OnSample
+    deadline: Deadline | None
+    samples: list[Sample] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    info: dict[str, Any] = field(default_factory=dict)
+    best_point: Array | None = None
+    best_primal: float = math.inf
+    scale: float = 0.0
+    """Objective at the zero point."""
+    clock: Clock | None = None
+    """Of an iterative solver, whose solve time is all that it has counted."""
+
+    def __post_init__(self) -> None:
+        self.scale = abs(self.problem.objective(self.problem.zero()))
+
+    def certify(self, iterate: Any) -> Certificate:
+        """The problem's verdict on an iterate, off the solver's clock; keeps the best point."""
+        with timed(self.seconds, "certify"):
+            if not isinstance(iterate, Iterate):
+                raise InputError(f"a solver must yield Iterate, not {type(iterate).__name__}")
+            certificate = self.problem.certify(iterate)
+            if not all(math.isfinite(value) for value in certificate):
+                raise InputError(f"the certificate at step {iterate.step} is not finite: {certificate}")
+            if certificate.primal < self.best_primal:
+                self.best_primal = certificate.primal
+                self.best_point = np.array(iterate.primal)
+        return certificate
+
+    def add(self, sample: Sample) -> None:
+        self.samples.append(sample)
+        self.on_sample(sample)
+
+    def record(self, status: Status, reason: str) -> Record:
+        if self.clock is not None:
+            self.seconds["solve"] = self.clock.elapsed
+        solution = None if self.best_point is None else self.problem.repair(self.best_point)
+        return Record(status, reason, tuple(self.samples), Times(**self.seconds), solution, tuple(self.info.items()))
+
+
+def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | None) -> Record:
+    limits, problem = session.limits, session.problem
+    clock = session.clock = Clock(limits.seconds, session.deadline)
+    enclosure: Certificate | None = None
+    unsampled: Iterate | None = None
+    next_step = 0
+    steps = solver.steps(problem, start)
+
+    def sample(iterate: Iterate) -> bool:
+        """Certify, tighten the proven enclosure, and tell whether the target is met."""
+        nonlocal enclosure
+        certificate = session.certify(iterate)
+        enclosure = certificate if enclosure is None else enclosure.tightened(certificate)
+        session.add(Sample(clock.elapsed, iterate.step, iterate.work, enclosure))
+        return session.tolerance.met_by(enclosure, session.scale)
+
+    while True:
+        with clock.running():
+            iterate = next(steps, None)
+        if iterate is None:
+            reached = unsampled is not None and sample(unsampled)
+            return _iterative_record(session, reached, "the solver ended by itself")
+        stop = _limit_reached(limits, clock, iterate)
+        unsampled = iterate
+        if stop is None and iterate.step < next_step:
+            continue
+        unsampled = None
+        next_step = max(iterate.step + 1, math.ceil(iterate.step * SAMPLE_GROWTH))
+        if sample(iterate):
+            return _iterative_record(session, True, "")
+        if stop is not None:
+            return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
+
+
+def _limit_reached(limits: Limits, clock: Clock, iterate: Iterate) -> str | None:
+    """The sentence of the first limit that is reached, time first."""
+    if clock.is_spent:
+        return f"time limit of {limits.seconds:g} s"
+    if limits.iterations is not None and iterate.step >= limits.iterations:
+        return f"limit of {limits.iterations} iterations"
+    if limits.work is not None and iterate.work >= limits.work:
+        return f"limit of {limits.work:g} passes over the data"
+    return None
+
+
+def _iterative_record(session: _Session, reached: bool, otherwise: str) -> Record:
+    if reached:
+        return session.record(Status.VERIFIED, _gap_reached(session))
+    if not session.samples:
+        return session.record(Status.ERROR, "the solver yielded no iterate")
+    return session.record(Status.INACCURATE, f"{otherwise}, {_gap_reached(session)}")
+
+
+def _gap_reached(session: _Session) -> str:
+    if not session.samples:
+        return "nothing proven"
+    gap = min(sample.certificate.relative_gap for sample in session.samples)
+    return f"relative gap {gap:.1e} proven (target {session.tolerance.relative_gap:g})"
+
+
+def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
+    """Climb the ladder of tolerances, loose to tight, until one is proven, refuted or out of time."""
+    with timed(session.seconds, "build"):
+        model = solver.build(session.problem)
+    with timed(session.seconds, "compile"):
+        program = solver.compile(model)
+    failure = None
+    for tolerance in solver.tolerances:
+        clock = Clock(session.limits.seconds, session.deadline)
+        with clock.running():
+            answer = solver.solve(program, tolerance, session.limits.seconds)
+        setup = min(answer.setup_seconds, clock.elapsed)
+        # The row keeps the times of the last tolerance tried; each sample has its own.
+        session.seconds |= {"setup": setup, "solve": clock.elapsed - setup}
+        session.info |= dict(answer.info)
+        if answer.iterate is None:
+            failure = f"at tolerance {tolerance:g}: {answer.message}"
+            if answer.out_of_time or clock.is_spent:
+                return session.record(Status.TIMEOUT, f"{failure}, {_gap_reached(session)}")
+            continue
+        earlier_best = session.best_primal
+        certificate = session.certify(answer.iterate)
+        step, work = answer.iterate.step, answer.iterate.work
+        session.add(Sample(clock.elapsed - setup, step, work, certificate, tolerance))
+        if session.tolerance.met_by(certificate, session.scale):
+            return session.record(Status.VERIFIED, f"{_gap_reached(session)} at tolerance {tolerance:g}")
+        if answer.claims_optimal:
+            refutation = _refute(session, answer.iterate, certificate, tolerance, earlier_best)
+            if refutation is not None:
+                return session.record(Status.WRONG, f"claims optimal at tolerance {tolerance:g}, but {refutation}")
+        if answer.out_of_time or clock.is_spent:
+            return session.record(Status.TIMEOUT, f"time limit at tolerance {tolerance:g}, {_gap_reached(session)}")
+    if not session.samples:
+        return session.record(Status.ERROR, failure or "the solver has no tolerance to try")
+    ending = f"; {failure}" if failure else ""
+    return session.record(Status.INACCURATE, f"all tolerances tried, {_gap_reached(session)}{ending}")
+
+
+def _refute(session: _Session, iterate: Iterate, certificate: Certificate, tolerance: float, known: float) -> str | None:
+    """Evidence against a claim of optimality, or None.
+
+    A large gap alone is no evidence, for the dual point may be at fault. A better feasible point is: one found at an
+    earlier tolerance (objective `known`), or one gradient step with a line search away.
+    """
+    allowed = max(REFUTING_INFEASIBILITY, REFUTING_INFEASIBILITY_TOLERANCES * tolerance)
+    if certificate.infeasibility > allowed:
+        return f"its point violates the constraint by {certificate.infeasibility:.1e}"
+    better = min(known, _descend(session.problem, session.problem.repair(np.array(iterate.primal))))
+    lead = certificate.primal - better
+    if lead > REFUTING_SHARE * abs(better) and lead > REFUTING_TOLERANCES * tolerance * session.scale:
+        return f"its objective is {certificate.primal:.6g} and a feasible point has {better:.6g}"
+    return None
+
+
+def _descend(problem: Problem, point: Array) -> float:
+    """The lowest objective along one proximal (sub)gradient step from a feasible point, over sizes of 20 decades."""
+    if Capability.PROX not in problem.offers:
+        return math.inf
+    if Capability.SMOOTH in problem.offers:
+        gradient = problem.value_and_gradient(point)[1]
+    elif Capability.SUBGRADIENT in problem.offers:
+        gradient = problem.value_and_subgradient(point)[1]
+    else:
+        return math.inf
+    size = float(np.abs(gradient).max(initial=0.0))
+    if size == 0.0:
+        return math.inf
+    sizes = (10.0**exponent / size for exponent in range(-10, 11))
+    return min(problem.objective(problem.repair(problem.prox(point - step * gradient, step))) for step in sizes)

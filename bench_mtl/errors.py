@@ -1,0 +1,29 @@
+"""Errors with a name; the command line prints one line of them and exits with 2."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BenchError(Exception):
+    """Base of every error that bench_mtl raises on purpose."""
+
+
+class InputError(BenchError, ValueError):
+    """An argument, option, file or folder that cannot be used; says which one, what is wrong and what is allowed."""
+
+
+def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
+    """The error for a name that does not exist, with the nearest one that does.
+
+    Parameters
+    ----------
+    kind : what the name stands for, e.g. ``"solver"`` or ``"key in [limits]"``.
+    given : the name as it was written.
+    allowed : the names that exist.
+    """
+    names = sorted(allowed)
+    near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    return InputError(f"unknown {kind} '{given}': {hint}allowed: {', '.join(names) or 'none'}")

@@ -1,0 +1,266 @@
+"""Designs: the linear map from coefficients W (d x m) to one prediction per example and task, and its adjoint.
+
+A design is either shared (one X for all tasks) or per task (X_k), each dense or CSR. What a design maps to has its
+`output_shape`: (n, m) when shared, (n_1 + ... + n_m,) stacked task by task otherwise. Targets, margins and dual points
+have that shape too, so that losses are plain element-wise code.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+from numpy.typing import NDArray
+
+from bench_mtl.checks import is_sparse, real_matrix
+from bench_mtl.errors import InputError
+from bench_mtl.types import Array, Matrix
+
+_EXACT_NORM_SIZE = 2000
+
+T = TypeVar("T", bound=np.generic)
+
+
+class Design(ABC):
+    """A linear map W -> (X_k w_k)_k. Immutable; its arrays are read-only."""
+
+    n_features: int
+    n_tasks: int
+    sizes: tuple[int, ...]
+    """Examples of each task."""
+
+    @property
+    @abstractmethod
+    def output_shape(self) -> tuple[int, ...]:
+        """(n, m) for a shared design, (sum of n_k,) otherwise."""
+
+    @abstractmethod
+    def forward(self, W: Array) -> Array:
+        """Predictions X_k w_k of all tasks, in `output_shape`."""
+
+    @abstractmethod
+    def adjoint(self, R: Array) -> Array:
+        """The d x m matrix with columns X_k^T r_k."""
+
+    @abstractmethod
+    def block(self, k: int) -> Matrix:
+        """X_k, the n_k x d design of task k."""
+
+    @abstractmethod
+    def per_example(self, values: Array) -> Array:
+        """One value a task, spread to its examples: something that broadcasts against `output_shape`."""
+
+    @abstractmethod
+    def task_outputs(self, R: Array, k: int) -> Array:
+        """The part of an output-shaped array that belongs to task k, length n_k."""
+
+    @abstractmethod
+    def stacked(self) -> sp.csr_array:
+        """The map as one sparse matrix from vec(W), column by column, to the outputs of task 1, task 2, ..."""
+
+    @abstractmethod
+    def stack(self, R: Array) -> Array:
+        """An output-shaped array as one vector, task after task: the rows of `stacked`."""
+
+    @abstractmethod
+    def unstack(self, r: Array) -> Array:
+        """The inverse of `stack`."""
+
+    @property
+    @abstractmethod
+    def is_sparse(self) -> bool: ...
+
+    @property
+    def is_shared(self) -> bool:
+        return len(self.output_shape) == 2
+
+    @property
+    def n_examples(self) -> int:
+        """Examples over all tasks; those of a shared design count once a task."""
+        return sum(self.sizes)
+
+    @abstractmethod
+    def norm(self) -> float:
+        """The operator norm, max_k sigma_max(X_k), never underestimated by more than rounding."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held by the matrices, bytes."""
+        blocks = [self.block(0)] if self.is_shared else [self.block(k) for k in range(self.n_tasks)]
+        return sum(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes if is_sparse(block) else block.nbytes for block in blocks)
+
+
+class SharedDesign(Design):
+    """One n x d matrix X for all m tasks: W -> X W."""
+
+    def __init__(self, X: Any, n_tasks: int) -> None:
+        self._X = frozen_matrix(real_matrix("X", X))
+        _require_examples("X", self._X)
+        self.n_features = int(self._X.shape[1])
+        self.n_tasks = n_tasks
+        self.sizes = (int(self._X.shape[0]),) * n_tasks
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (int(self._X.shape[0]), self.n_tasks)
+
+    @property
+    def is_sparse(self) -> bool:
+        return is_sparse(self._X)
+
+    def forward(self, W: Array) -> Array:
+        return np.asarray(self._X @ W)
+
+    def adjoint(self, R: Array) -> Array:
+        return np.asarray(self._X.T @ R)
+
+    def block(self, k: int) -> Matrix:
+        return self._X
+
+    def per_example(self, values: Array) -> Array:
+        return values[None, :]
+
+    def task_outputs(self, R: Array, k: int) -> Array:
+        return R[:, k]
+
+    def stacked(self) -> sp.csr_array:
+        return sp.csr_array(sp.kron(sp.eye_array(self.n_tasks), sp.csr_array(self._X), format="csr"))
+
+    def stack(self, R: Array) -> Array:
+        return np.ascontiguousarray(R.T).ravel()
+
+    def unstack(self, r: Array) -> Array:
+        return np.ascontiguousarray(r.reshape(self.n_tasks, -1).T)
+
+    def norm(self) -> float:
+        return spectral_norm(self._X)
+
+
+class PerTaskDesign(Design):
+    """A matrix X_k (n_k x d) for each task: W -> (X_1 w_1, ..., X_m w_m), stacked."""
+
+    def __init__(self, blocks: Sequence[Any]) -> None:
+        if not blocks:
+            raise InputError("designs must hold at least one task")
+        checked = [real_matrix(f"X of task {k}", block) for k, block in enumerate(blocks)]
+        for k, block in enumerate(checked):
+            _require_examples(f"X of task {k}", block)
+            if block.shape[1] != checked[0].shape[1]:
+                raise InputError(f"X of task {k} has {block.shape[1]} features, but task 0 has {checked[0].shape[1]}")
+        self.n_features = int(checked[0].shape[1])
+        self.n_tasks = len(checked)
+        self.sizes = tuple(int(block.shape[0]) for block in checked)
+        self._offsets = np.concatenate([[0], np.cumsum(self.sizes)])
+        self._sparse = any(is_sparse(block) for block in checked)
+        if self._sparse:
+            self._rows: Matrix = frozen_matrix(sp.csr_array(sp.vstack([sp.csr_array(block) for block in checked], format="csr")))
+            self._diagonal = sp.csr_array(sp.block_diag([sp.csr_array(block) for block in checked], format="csr"))
+        else:
+            self._rows = frozen_matrix(np.concatenate([np.asarray(block) for block in checked]))
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (int(self._offsets[-1]),)
+
+    @property
+    def is_sparse(self) -> bool:
+        return self._sparse
+
+    def forward(self, W: Array) -> Array:
+        columns = np.ascontiguousarray(W.T)
+        if self._sparse:
+            return np.asarray(self._diagonal @ columns.ravel())
+        if len(set(self.sizes)) == 1:
+            return (self._cube() @ columns[:, :, None]).ravel()
+        out = np.empty(self.output_shape)
+        for k in range(self.n_tasks):
+            np.matmul(self.block(k), columns[k], out=out[self._span(k)])
+        return out
+
+    def adjoint(self, R: Array) -> Array:
+        columns = np.empty((self.n_tasks, self.n_features))
+        if self._sparse:
+            columns = np.asarray(self._diagonal.T @ R).reshape(columns.shape)
+        elif len(set(self.sizes)) == 1:
+            columns = (R.reshape(self.n_tasks, 1, -1) @ self._cube())[:, 0, :]
+        else:
+            for k in range(self.n_tasks):
+                np.matmul(R[self._span(k)], self.block(k), out=columns[k])
+        return np.ascontiguousarray(columns.T)
+
+    def block(self, k: int) -> Matrix:
+        rows = self._rows[self._span(k)]
+        return sp.csr_array(rows) if self._sparse else rows
+
+    def per_example(self, values: Array) -> Array:
+        return np.repeat(values, self.sizes)
+
+    def task_outputs(self, R: Array, k: int) -> Array:
+        return R[self._span(k)]
+
+    def stacked(self) -> sp.csr_array:
+        if self._sparse:
+            return self._diagonal
+        return sp.csr_array(sp.block_diag([sp.csr_array(self.block(k)) for k in range(self.n_tasks)], format="csr"))
+
+    def stack(self, R: Array) -> Array:
+        return R
+
+    def unstack(self, r: Array) -> Array:
+        return r
+
+    def norm(self) -> float:
+        return max(spectral_norm(self.block(k)) for k in range(self.n_tasks))
+
+    def _span(self, k: int) -> slice:
+        return slice(int(self._offsets[k]), int(self._offsets[k + 1]))
+
+    def _cube(self) -> Array:
+        """All blocks as an m x n x d view; only for dense tasks of one size."""
+        return np.asarray(self._rows).reshape(self.n_tasks, self.sizes[0], self.n_features)
+
+
+def spectral_norm(X: Matrix) -> float:
+    """sigma_max(X): exact from the smaller Gram matrix up to size 2000, else by Lanczos, rounded up by 1e-6."""
+    small = min(X.shape)
+    if small == 0:
+        return 0.0
+    if small > _EXACT_NORM_SIZE:
+        largest = spla.svds(X, k=1, v0=np.ones(small), return_singular_vectors=False, tol=1e-9, random_state=0)[0]
+        return float(largest) * (1.0 + 1e-6)
+    scale = float(np.abs(X.data if is_sparse(X) else X).max(initial=0.0))
+    if scale == 0.0:
+        return 0.0
+    scaled = X / scale  # the Gram matrix squares the entries, so bring them near 1 first
+    gram = scaled @ scaled.T if X.shape[0] < X.shape[1] else scaled.T @ scaled
+    dense = gram.toarray() if is_sparse(gram) else np.asarray(gram)
+    return scale * float(np.sqrt(max(0.0, np.linalg.eigvalsh(dense)[-1])))
+
+
+def frozen(array: NDArray[T]) -> NDArray[T]:
+    """A read-only view of `array`; the owner's array stays as writable as it was."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def frozen_matrix(matrix: Matrix) -> Matrix:
+    """`frozen` for dense and CSR matrices."""
+    if not is_sparse(matrix):
+        return frozen(matrix)
+    parts = (frozen(matrix.data), frozen(matrix.indices), frozen(matrix.indptr))
+    view = sp.csr_array(parts, shape=matrix.shape, copy=False)
+    view.has_sorted_indices = True
+    view.has_canonical_format = True
+    return view
+
+
+def _require_examples(name: str, X: Matrix) -> None:
+    if X.shape[0] == 0:
+        raise InputError(f"{name} is empty: a task needs at least one example")
+    if X.shape[1] == 0:
+        raise InputError(f"{name} has no features: at least one is needed")

@@ -1,0 +1,48 @@
+"""The texts of `bench-mtl list`."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+from bench_mtl.data.catalogue import data_directory, entries
+from bench_mtl.protocols import Capability
+from bench_mtl.registry import load_registry, problem_parameters, solver_options
+from bench_mtl.suite import read_suite, shipped_suites
+
+
+def render(what: str, *, data_dir: Path | None = None, plugins: Path | None = None) -> str:
+    """The list of problems, solvers, suites or data, a paragraph or a line each."""
+    if what == "suites":
+        return "\n".join(f"{name:18} {read_suite(name).description}" for name in shipped_suites())
+    if what == "data":
+        return _data(data_dir)
+    registry = load_registry(plugins)
+    if what == "problems":
+        return "\n".join(
+            _entry(name, cls, "offers", cls.offers, "parameters", problem_parameters(cls))
+            for name, cls in sorted(registry.problems.items())
+        )
+    return "\n".join(
+        _entry(name, cls, "needs", cls.requires, "options", solver_options(cls)) for name, cls in sorted(registry.solvers.items())
+    )
+
+
+def _entry(name: str, cls: type, verb: str, capabilities: frozenset[Capability], noun: str, options: dict[str, object]) -> str:
+    return f"{name}\n  {_first_sentence(cls)}\n  {verb}: {', '.join(sorted(capabilities))}\n  {noun}: {_options(options)}"
+
+
+def _data(data_dir: Path | None) -> str:
+    folder = data_directory(data_dir)
+    lines = [f"{entry.name:24} {entry.kind:10} {entry.description}" for entry in entries(folder)]
+    if folder is None:
+        lines.append("more with --data-dir DIR or the environment variable BENCH_MTL_DATA")
+    return "\n".join(lines)
+
+
+def _first_sentence(cls: type) -> str:
+    return (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _options(options: dict[str, object]) -> str:
+    return ", ".join(name if default is inspect.Parameter.empty else f"{name}={default!r}" for name, default in options.items()) or "none"

@@ -1,0 +1,268 @@
+"""What a problem and a solver are. A new one is a class below one of these three, in one file.
+
+A problem certifies, a solver yields points, and neither knows the other: a solver asks for capabilities, a problem
+offers them, and the methods that belong to a capability are those of `Problem` that name it.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self, final
+
+import numpy as np
+
+from bench_mtl.checks import require_finite
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.errors import BenchError, InputError
+from bench_mtl.types import Array, Certificate, Iterate
+
+
+class Capability(enum.StrEnum):
+    """Something a problem can compute and a solver can need."""
+
+    SMOOTH = "smooth"
+    """`value_and_gradient`, `lipschitz` of a differentiable part."""
+    SUBGRADIENT = "subgradient"
+    """`value_and_subgradient` of a convex part."""
+    PROX = "prox"
+    """`prox` of the rest: a projection onto the constraint, a proximal operator of a penalty."""
+    SADDLE = "saddle"
+    """`couple`, `couple_adjoint`, `coupling_norm`, `dual_prox`, besides `prox`."""
+    CONIC = "conic"
+    """`conic_forms`, `to_cvxpy`."""
+
+
+class NotOfferedError(BenchError):
+    """A capability was used that the problem does not offer."""
+
+    def __init__(self, problem: Problem, capability: Capability) -> None:
+        super().__init__(f"problem '{problem.name}' does not offer {capability}")
+
+
+class ConicModel(NamedTuple):
+    """A problem written for CVXPY."""
+
+    problem: Any
+    """A `cvxpy.Problem`."""
+    recover: Callable[[], tuple[Array, Array | None]]
+    """Reads (primal, dual) in the problem's own form from the solved variables."""
+
+
+class Problem(ABC):
+    """min F(point) over a convex set, with a proven lower bound for every point.
+
+    F = part handled by gradients or subgradients + part handled by `prox`. Immutable: its arrays are read-only.
+    A point is one float64 array of shape `point_shape`.
+    """
+
+    name: ClassVar[str]
+    offers: ClassVar[frozenset[Capability]]
+    notes: tuple[str, ...] = ()
+    """What a reader of results should be told about the data."""
+
+    @classmethod
+    @abstractmethod
+    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
+        """The problem on `data`; its own keyword parameters are the ones a suite can set."""
+
+    @classmethod
+    @abstractmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        """Tiny random instances, one of each form, for conformance tests and `bench-mtl validate`."""
+
+    @property
+    @abstractmethod
+    def point_shape(self) -> tuple[int, ...]: ...
+
+    @property
+    @abstractmethod
+    def dual_shape(self) -> tuple[int, ...]:
+        """Shape of a dual point."""
+
+    @property
+    @abstractmethod
+    def dimensions(self) -> Mapping[str, int]:
+        """Sizes to print: at least ``n`` (examples over all tasks), ``d`` (features), ``m`` (tasks)."""
+
+    @abstractmethod
+    def objective(self, point: Array) -> float:
+        """F at a feasible point, from the data, in float64."""
+
+    @abstractmethod
+    def repair(self, point: Array) -> Array:
+        """The nearest feasible point."""
+
+    @abstractmethod
+    def infeasibility(self, point: Array) -> float:
+        """Relative excess over the constraint (absolute where the bound is 0); 0 for a penalised problem."""
+
+    @abstractmethod
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        """A proven lower bound on the optimum, from any `dual` at all, or from the residuals at `point`."""
+
+    @final
+    def zero(self) -> Array:
+        """The zero point, feasible for every problem here."""
+        return np.zeros(self.point_shape)
+
+    @final
+    def certify(self, iterate: Iterate) -> Certificate:
+        """The proven enclosure of the optimum that `iterate` gives: the only judge of any solver.
+
+        Raises
+        ------
+        InputError : the point or the dual has NaN, inf or the wrong shape.
+        """
+        point = _checked("primal point", iterate.primal, self.point_shape)
+        repaired = self.repair(point)
+        bound = self.dual_bound(repaired, None)
+        if iterate.dual is not None:
+            dual = _checked("dual point", iterate.dual, self.dual_shape)
+            bound = max(bound, self.dual_bound(repaired, dual))
+        return Certificate(self.objective(repaired), bound, self.infeasibility(point))
+
+    # SMOOTH
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        """The differentiable part and its gradient; one pass over the data."""
+        raise NotOfferedError(self, Capability.SMOOTH)
+
+    def smooth_value(self, point: Array) -> float:
+        """The differentiable part alone; half a pass over the data."""
+        raise NotOfferedError(self, Capability.SMOOTH)
+
+    def lipschitz(self) -> float:
+        """A Lipschitz constant of the gradient."""
+        raise NotOfferedError(self, Capability.SMOOTH)
+
+    # SUBGRADIENT
+
+    def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
+        """The part that `prox` leaves out, a subgradient of it, and the dual point that gives this subgradient."""
+        raise NotOfferedError(self, Capability.SUBGRADIENT)
+
+    # PROX
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        """argmin_z 1/2 ||z - point||^2 + step_size * (the rest of F); a projection where the rest is a constraint."""
+        raise NotOfferedError(self, Capability.PROX)
+
+    def prox_value(self, point: Array) -> float:
+        """The rest of F at a feasible point: the penalty, or 0 for a constraint."""
+        raise NotOfferedError(self, Capability.PROX)
+
+    # SADDLE: F(W) = max_a  sum(a) - <a, K W>  over a box, plus the rest
+
+    def couple(self, point: Array) -> Array:
+        """K W, shaped like a dual point; half a pass over the data."""
+        raise NotOfferedError(self, Capability.SADDLE)
+
+    def couple_adjoint(self, dual: Array) -> Array:
+        """K^T a, shaped like a point; half a pass over the data."""
+        raise NotOfferedError(self, Capability.SADDLE)
+
+    def coupling_norm(self) -> float:
+        """The operator norm of K, not underestimated."""
+        raise NotOfferedError(self, Capability.SADDLE)
+
+    def dual_prox(self, dual: Array, step_size: float) -> Array:
+        """argmin_a 1/2 ||a - dual||^2 - step_size * sum(a) over the box of dual points."""
+        raise NotOfferedError(self, Capability.SADDLE)
+
+    # CONIC
+
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {}
+    """Forms that `to_cvxpy` writes, each with the cones it needs: subset of {"linear", "quadratic", "psd"}."""
+
+    def to_cvxpy(self, form: str) -> ConicModel:
+        """The problem in one of its `conic_forms`."""
+        raise NotOfferedError(self, Capability.CONIC)
+
+
+def _checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != shape:
+        raise InputError(f"{name} must have shape {shape}, but has {array.shape}")
+    require_finite(name, array)
+    return array
+
+
+class Solver(ABC):
+    """An algorithm with its options, a frozen dataclass whose fields are the options a suite can set."""
+
+    name: ClassVar[str]
+    requires: ClassVar[frozenset[Capability]]
+
+    @property
+    def label(self) -> str:
+        """How reports call this solver with these options."""
+        return self.name
+
+    @property
+    def version(self) -> str:
+        """Of the code that does the work."""
+        from bench_mtl import __version__
+
+        return __version__
+
+    def warm_up(self) -> None:  # noqa: B027 - most solvers have nothing to warm
+        """Import and compile what the first run would otherwise be charged for. The runner calls it off the clock."""
+
+    def misfit(self, problem: Problem) -> str | None:
+        """Why this solver cannot take `problem`, as a sentence; None when it can."""
+        missing = sorted(self.requires - problem.offers)
+        if not missing:
+            return None
+        offered = ", ".join(sorted(problem.offers))
+        return f"{self.label} needs {', '.join(missing)}; {problem.name} offers {offered}"
+
+
+class IterativeSolver(Solver):
+    """A solver that yields its iterates: no clock, no printing, no stopping test of its own unless it is an option."""
+
+    @abstractmethod
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        """Iterates from `start` (the zero point by default), for as long as somebody asks.
+
+        `start` must be feasible or is made so; it is not changed. A yielded array is not changed afterwards.
+        """
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a one-shot solver returns for one tolerance."""
+
+    iterate: Iterate | None
+    """None when it has no point to show."""
+    claims_optimal: bool
+    """Its own word, to be checked."""
+    message: str
+    """Its own status in its own words."""
+    out_of_time: bool = False
+    setup_seconds: float = 0.0
+    """The part of the solve that it reports as set-up."""
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+class OneShotSolver(Solver):
+    """A solver that is asked for a tolerance and answers once; run over `tolerances`, each timed from zero."""
+
+    @property
+    @abstractmethod
+    def tolerances(self) -> tuple[float, ...]:
+        """The ladder of tolerances, loose to tight."""
+
+    def build(self, problem: Problem) -> Any:
+        """Write the model down; timed as `build`."""
+        return problem
+
+    def compile(self, model: Any) -> Any:
+        """Translate the model for the solver, once for all tolerances; timed as `compile`."""
+        return model
+
+    @abstractmethod
+    def solve(self, program: Any, tolerance: float, seconds: float | None) -> Answer:
+        """Solve the compiled program to `tolerance`, within `seconds` where the solver has such a limit."""

@@ -1,0 +1,139 @@
+"""Finds problems and solvers: installed entry points, and the files of a plug-in folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from bench_mtl.errors import InputError, unknown
+from bench_mtl.protocols import IterativeSolver, OneShotSolver, Problem, Solver
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Problem and solver classes by name."""
+
+    problems: Mapping[str, type[Problem]]
+    solvers: Mapping[str, type[Solver]]
+
+    def problem(self, name: str) -> type[Problem]:
+        if name not in self.problems:
+            raise unknown("problem", name, self.problems)
+        return self.problems[name]
+
+    def solver(self, name: str, options: Mapping[str, Any] | None = None) -> Solver:
+        """The solver `name` with `options`, its dataclass fields.
+
+        Raises
+        ------
+        InputError : an unknown solver or option (the nearest name is suggested), or a value that the solver refuses.
+        """
+        if name not in self.solvers:
+            raise unknown("solver", name, self.solvers)
+        cls = self.solvers[name]
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in (options or {}).items()}
+        for key in given:
+            if key not in solver_options(cls):
+                raise unknown(f"option of solver '{name}'", key, solver_options(cls))
+        return cls(**given)
+
+
+def solver_options(cls: type[Solver]) -> dict[str, Any]:
+    """Option names of a solver class with their defaults."""
+    if not dataclasses.is_dataclass(cls):
+        return {}
+    return {
+        field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        for field in dataclasses.fields(cls)
+        if field.init
+    }
+
+
+def problem_parameters(cls: type[Problem]) -> dict[str, Any]:
+    """Parameter names of a problem class with their defaults (`inspect.Parameter.empty` where one is required)."""
+    parameters = list(inspect.signature(cls.from_data).parameters.values())
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        parameters = list(inspect.signature(cls).parameters.values())
+    return {parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+
+
+def make_problem(cls: type[Problem], data: Any, parameters: Mapping[str, Any]) -> Problem:
+    """`cls.from_data` with its parameters checked by name."""
+    allowed = problem_parameters(cls)
+    for key in parameters:
+        if key not in allowed:
+            raise unknown(f"parameter of problem '{cls.name}'", key, allowed)
+    missing = [key for key, default in allowed.items() if default is inspect.Parameter.empty and key not in parameters]
+    if missing:
+        raise InputError(f"problem '{cls.name}' needs parameter {', '.join(missing)}")
+    return cls.from_data(data, **parameters)
+
+
+def load_registry(plugins: Path | None = None) -> Registry:
+    """Everything installed, and what the folders `problems/` and `solvers/` below `plugins` define.
+
+    Raises
+    ------
+    InputError : a name is taken twice, a plug-in folder is missing or a plug-in cannot be imported.
+    """
+    problems: dict[str, type[Problem]] = {}
+    solvers: dict[str, type[Solver]] = {}
+    for entry in metadata.entry_points(group="bench_mtl.problems"):
+        _add(problems, entry.load(), f"entry point {entry.value}")
+    for entry in metadata.entry_points(group="bench_mtl.solvers"):
+        _add(solvers, entry.load(), f"entry point {entry.value}")
+    if plugins is not None:
+        if not plugins.is_dir():
+            raise InputError(f"plug-in folder {plugins} does not exist")
+        files = [file for folder in ("problems", "solvers") for file in sorted((plugins / folder).glob("*.py"))]
+        if not files:
+            raise InputError(f"plug-in folder {plugins} has no problems/*.py and no solvers/*.py")
+        for file in files:
+            for cls in _classes(_import(file)):
+                if issubclass(cls, Problem):
+                    _add(problems, cls, str(file))
+                else:
+                    _add(solvers, cls, str(file))
+    return Registry(problems, solvers)
+
+
+def _add(table: dict[str, Any], cls: type, origin: str) -> None:
+    name = getattr(cls, "name", None)
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{cls.__name__} of {origin} has no name")
+    if name in table and table[name] is not cls:
+        raise InputError(f"{origin} defines '{name}', which {table[name].__module__} has defined already")
+    table[name] = cls
+
+
+def _import(file: Path) -> Any:
+    name = f"bench_mtl_plugin_{file.parent.name}_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look their module up there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"plug-in {file} cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _classes(module: Any) -> list[type]:
+    """Concrete problem and solver classes that a module itself defines."""
+    return [
+        cls
+        for cls in vars(module).values()
+        if inspect.isclass(cls)
+        and issubclass(cls, (Problem, IterativeSolver, OneShotSolver))
+        and not inspect.isabstract(cls)
+        and cls.__module__ == module.__name__
+    ]

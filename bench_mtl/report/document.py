@@ -1,0 +1,161 @@
+"""Puts a report together in memory: results in, the bytes of every file out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench_mtl.report import figures, text
+from bench_mtl.report.enclosures import contradictions, enclosures, objectives
+from bench_mtl.report.render import BLANK, display, escaped, to_csv, to_latex, to_markdown
+from bench_mtl.report.results import Results
+from bench_mtl.report.tables import not_verified, summary, times, tolerances
+from bench_mtl.report.winners import findings, headlines, winners
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What a table repeats in every row is left out of its printed form.
+_CONSTANT = ("Seed", "Repetition", "Runs")
+
+#: Columns for machines: CSV only.
+_CSV_ONLY = ("Instance", "Finding")
+
+_CITED = {
+    "summary": "Verified accuracy and time to each target",
+    "winners": "The fastest solver to each target, and the fastest of the other kind",
+    "times": "Seconds by what they were spent on",
+    "tolerances": "What each tolerance asked of a generic solver gave",
+    "objectives": "Proven enclosure of the optimum by every run",
+    "enclosures": "Best proven enclosure of the optimum of every instance",
+    "not_verified": "Runs that are not verified, and why",
+}
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """A convergence figure on its way into the report."""
+
+    stem: str
+    caption: str
+
+
+def report_files(results: Results) -> dict[str, bytes]:
+    """All files of a report by their path inside its folder; the same results give the same bytes."""
+    runs, samples, targets = results.runs, results.samples, results.targets
+    objective_table = objectives(runs, samples)
+    tables = {
+        "summary": summary(runs, samples, targets),
+        "winners": winners(runs, samples, targets),
+        "times": times(runs),
+        "tolerances": tolerances(runs, samples),
+        "objectives": objective_table,
+        "enclosures": enclosures(objective_table),
+        "not_verified": not_verified(runs),
+    }
+    drawn, files = _figures(results)
+    for name, table in tables.items():
+        files[f"tables/{name}.csv"] = to_csv(table).encode()
+        files[f"tables/{name}.tex"] = _latex(name, table).encode()
+    files["runs.csv"] = to_csv(runs).encode()
+    files["samples.csv"] = to_csv(samples).encode()
+    files["report.md"] = _markdown(results, tables, drawn).encode()
+    return files
+
+
+def printed(table: pd.DataFrame, *drop: str) -> pd.DataFrame:
+    """A table as text for people, without what its rows all share and without the columns titled `drop`."""
+    shown = display(table)
+    shared = [title for title in _CONSTANT if title in shown and len(set(shown[title]) - {BLANK}) <= 1]
+    return shown.drop(columns=[title for title in (*shared, *_CSV_ONLY, *drop) if title in shown])
+
+
+def _figures(results: Results) -> tuple[dict[str, _Figure], dict[str, bytes]]:
+    """The figure of every problem that has a certified point, and the files."""
+    points = figures.curves(results.runs, results.samples)
+    styles = figures.line_styles(results.runs["solver_label"])
+    stems = _file_stems(results.runs["problem_label"].unique())
+    drawn, files = {}, {}
+    for problem, of_problem in points.groupby("problem", sort=False):
+        runs = results.runs[results.runs["problem_label"] == problem]
+        stem = stems[str(problem)]
+        figure = figures.convergence(of_problem, runs, results.targets, styles)
+        drawn[str(problem)] = _Figure(stem, figures.caption(of_problem, runs))
+        files[f"figures/{stem}.svg"] = figures.to_svg(figure)
+        files[f"figures/{stem}.png"] = figures.to_png(figure)
+        files[f"figures/{stem}.csv"] = to_csv(of_problem).encode()
+    return drawn, files
+
+
+def _markdown(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Mapping[str, _Figure]) -> str:
+    parts = [text.opening(results.name, results.description), "## What it says", _findings(results, tables)]
+    for problem in results.runs["problem_label"].unique():
+        parts += _problem(str(problem), results, tables, drawn.get(str(problem)))
+    parts += ["## Times", _table(tables["times"]), text.TIMES]
+    if len(tables["tolerances"]):
+        parts += ["## Tolerances asked", text.TOLERANCES, _table(tables["tolerances"])]
+    parts += ["## Objectives", *_objectives(tables)]
+    failed = tables["not_verified"]
+    parts += ["## Not verified", _table(failed) if len(failed) else "Every run is verified."]
+    parts += ["## How to read this", text.reading()]
+    parts += ["## Known limitations", text.limitations(results.runs)]
+    parts += ["## Environment", text.environment(results.environments)]
+    parts += ["## Suite", text.verbatim(results.text, "toml")]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _findings(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
+    bounds = tables["enclosures"]
+    doubtful = set(bounds.loc[bounds["disagreeing"] != "", "problem"])
+    bullets = []
+    for problem, finding in findings(tables["winners"]):
+        doubt = " (contradicted, see above)" if problem in doubtful else ""
+        bullets.append(f"- **{escaped(problem)}**{doubt}: {escaped(finding)}")
+    agreement = ["No run's bounds contradict another's."] if len(bounds) and not doubtful else []
+    counts = " ".join([text.run_counts(results.runs), *agreement, *headlines(tables["winners"])])
+    return "\n\n".join([*_warnings(tables), counts, "\n".join(bullets), _table(tables["winners"])])
+
+
+def _warnings(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    return [f"**{escaped(sentence)}**" for sentence in contradictions(tables["enclosures"])]
+
+
+def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame], figure: _Figure | None) -> list[str]:
+    runs = results.runs[results.runs["problem_label"] == problem]
+    rows, bounds = (tables[name].loc[tables[name]["problem"] == problem] for name in ("summary", "enclosures"))
+    parts = [f"## {escaped(problem)}", text.facts(runs), _table(rows, "Problem"), text.enclosure_sentences(bounds)]
+    if figure is None:
+        return [*filter(None, parts), "No run has a proven point on this problem, so there is no figure: the reasons are listed below."]
+    path = f"figures/{figure.stem}"
+    links = f"[SVG]({path}.svg), [PNG]({path}.png), [data]({path}.csv)"
+    return [*parts, f"![Convergence on {escaped(problem)}]({path}.svg)", f"*{escaped(figure.caption)}* ({links})"]
+
+
+def _objectives(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    if tables["objectives"].empty:
+        return ["No run has a proven point."]
+    return [text.OBJECTIVES, *_warnings(tables), _table(tables["objectives"])]
+
+
+def _table(table: pd.DataFrame, *drop: str) -> str:
+    return to_markdown(printed(table, *drop))
+
+
+def _latex(name: str, table: pd.DataFrame) -> str:
+    body = to_latex(printed(table), wide="Reason" if name == "not_verified" else None)
+    return f"% {_CITED[name]}. Needs \\usepackage{{booktabs}}.\n{body}\n"
+
+
+def _file_stems(labels: Iterable[str]) -> dict[str, str]:
+    """A distinct file name for every label."""
+    stems: dict[str, str] = {}
+    for label in labels:
+        stem = base = re.sub(r"[^a-z0-9.]+", "-", label.lower()).strip("-.")[:80] or "problem"
+        number = 1
+        while stem in stems.values():
+            number += 1
+            stem = f"{base}-{number}"
+        stems[label] = stem
+    return stems

@@ -1,0 +1,101 @@
+"""What all runs together prove of each optimum, and whether they contradict one another."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.report.render import format_objective
+from bench_mtl.report.tables import integers, numbers
+from bench_mtl.types import Certificate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A lower bound that exceeds the best objective by more than this share of it is no rounding error ...
+ROUNDING = 1e-9
+#: ... unless it is below this share of the objective where the iterative solvers started: an optimum may be zero.
+ROUNDING_OF_START = 1e-12
+
+
+def objectives(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """One row per run with a certified point: its enclosure of the optimum beside the best one of its instance.
+
+    Returns
+    -------
+    DataFrame
+        problem, instance, seed, repetition, solver, primal (objective of the best feasible point), dual (best proven lower
+        bound), relative_gap, best_dual and best_primal (over all runs of the instance), agrees (whether [dual, primal]
+        meets both of them, up to rounding).
+    """
+    proven = runs[runs["primal"].notna()].reset_index(drop=True)
+    names = {"problem_label": "problem", "instance_key": "instance", "seed": "seed", "repetition": "repetition", "solver_label": "solver"}
+    table = proven[list(names)].rename(columns=names)
+    table["seed"] = integers(proven, "seed")
+    for column in ("primal", "dual", "relative_gap"):
+        table[column] = numbers(proven, column)
+    of_instance = table.groupby("instance", sort=False)
+    table["best_dual"], table["best_primal"] = of_instance["dual"].transform("max"), of_instance["primal"].transform("min")
+    allowed = _rounding(proven, samples)
+    table["agrees"] = (table["dual"] - table["best_primal"] <= allowed) & (table["best_dual"] - table["primal"] <= allowed)
+    return table
+
+
+def enclosures(objectives: pd.DataFrame) -> pd.DataFrame:
+    """One row per instance: the best bounds over all its runs, and who proved them.
+
+    Returns
+    -------
+    DataFrame
+        problem, instance, seed, dual, dual_solver, primal, primal_solver, relative_gap (missing where they contradict each
+        other), agrees, disagreeing (solvers).
+    """
+    import pandas as pd
+
+    table = []
+    for instance, group in objectives.groupby("instance", sort=False):
+        rows = group.to_dict("records")
+        low, high = max(rows, key=lambda row: row["dual"]), min(rows, key=lambda row: row["primal"])
+        disagreeing = dict.fromkeys(str(row["solver"]) for row in rows if not row["agrees"])
+        table.append(
+            {
+                "problem": low["problem"],
+                "instance": instance,
+                "seed": low["seed"],
+                "dual": low["dual"],
+                "dual_solver": low["solver"],
+                "primal": high["primal"],
+                "primal_solver": high["solver"],
+                "relative_gap": float("nan") if disagreeing else Certificate(high["primal"], low["dual"], 0.0).relative_gap,
+                "agrees": not disagreeing,
+                "disagreeing": ", ".join(disagreeing),
+            }
+        )
+    columns = ["problem", "instance", "seed", "dual", "dual_solver", "primal", "primal_solver", "relative_gap", "agrees", "disagreeing"]
+    frame = pd.DataFrame(table, columns=pd.Index(columns))
+    return frame.assign(seed=integers(frame, "seed"))
+
+
+def contradictions(enclosures: pd.DataFrame) -> list[str]:
+    """A sentence for every instance on which one run's lower bound exceeds another's objective: both cannot be right."""
+    return [_contradiction(row) for row in enclosures.to_dict("records") if not row["agrees"]]
+
+
+def _contradiction(row: Mapping[Hashable, Any]) -> str:
+    import pandas as pd
+
+    seed = "" if pd.isna(row["seed"]) else f" (seed {row['seed']:.0f})"
+    return (
+        f"CONTRADICTION on {row['problem']}{seed}: the lower bound {format_objective(row['dual'])} of {row['dual_solver']} "
+        f"exceeds the objective {format_objective(row['primal'])} of {row['primal_solver']}. At least one of them is wrong, and "
+        f"no number of this problem should be trusted. Enclosures that miss the others: {row['disagreeing']}."
+    )
+
+
+def _rounding(proven: pd.DataFrame, samples: pd.DataFrame) -> pd.Series[float]:
+    """Per run how far the bounds of its instance may cross."""
+    iterative = samples[samples["asked_tolerance"].isna()]
+    start = numbers(iterative, "primal").abs().groupby(iterative["run_id"]).first()
+    scale = proven["id"].map(start).astype(float).groupby(proven["instance_key"]).transform("max").fillna(0.0)
+    lowest = numbers(proven, "primal").abs().groupby(proven["instance_key"]).transform("min")
+    return (ROUNDING * lowest).clip(lower=ROUNDING_OF_START * scale)

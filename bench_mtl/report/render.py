@@ -1,0 +1,175 @@
+"""Tables as Markdown, LaTeX, CSV and terminal text. Numbers are formatted here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What stands for a number that does not exist.
+BLANK = "-"
+
+_TIME_TO, _REACHED = "seconds_to_", "reached_"
+
+
+def display(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table of `bench_mtl.report.tables` as text: headings for people, numbers with the digits that mean something.
+
+    Where only k of a group's N runs have a value, the cell says ``(k/N)``.
+    """
+    import pandas as pd
+
+    columns = [column for column in frame.columns if column != "proven" and not column.startswith(_REACHED)]
+    titles = [_title(column) for column in columns]
+    rows = [[_cell(column, row) for column in columns] for row in frame.to_dict("records")]
+    return pd.DataFrame(rows, columns=pd.Index(titles), dtype="str")
+
+
+def to_markdown(frame: pd.DataFrame) -> str:
+    """A GitHub-flavoured Markdown table."""
+    return _tabulate(frame, "github", lambda words: escaped(" ".join(words)))
+
+
+def escaped(text: str) -> str:
+    """Text for Markdown in which nothing is taken for a cell's end, a tag, a link or emphasis."""
+    for mark in "\\|<*`[]":
+        text = text.replace(mark, "\\" + mark)
+    return text
+
+
+def to_latex(frame: pd.DataFrame, *, wide: str | None = None) -> str:
+    """A LaTeX tabular for the booktabs package; the column `wide` breaks its lines."""
+    text = _tabulate(frame, "latex_booktabs", " ".join)
+    if wide is not None:
+        # tabulate has no column type with line breaks
+        place = list(frame.columns).index(wide)
+        start = text.index("{tabular}{") + len("{tabular}{")
+        end = text.index("}", start)
+        letters = list(text[start:end])
+        letters[place] = r"p{0.5\linewidth}"
+        text = text[:start] + "".join(letters) + text[end:]
+    return text
+
+
+def to_text(frame: pd.DataFrame) -> str:
+    """A plain table for a terminal."""
+    return _tabulate(frame, "simple", " ".join)
+
+
+def to_csv(frame: pd.DataFrame) -> str:
+    """All columns with all digits; a missing number is an empty field."""
+    return frame.to_csv(index=False, lineterminator="\n")
+
+
+def format_gap(value: float) -> str:
+    """``1.2e-07``; an exact zero is ``0``."""
+    return "0" if value == 0 else f"{value:.1e}"
+
+
+def format_seconds(value: float) -> str:
+    """Three significant digits, trailing zeros kept: ``0.0120``, ``3.10``, ``48.0``, ``1250``."""
+    if value == 0:
+        return "0"
+    if abs(value) < 1e-4:
+        return f"{value:.2e}"
+    text = f"{value:#.3g}"
+    return f"{value:.0f}" if "e" in text else text.rstrip(".")
+
+
+def format_objective(value: float) -> str:
+    """Ten significant digits."""
+    return "0" if value == 0 else f"{value:#.10g}".rstrip(".")
+
+
+def format_count(value: float) -> str:
+    """Whole numbers without a point; small fractions keep theirs (a line search costs half a pass)."""
+    return f"{value:.0f}" if value >= 1000 or value == int(value) else f"{value:.1f}"
+
+
+def format_ratio(value: float) -> str:
+    """Two digits and a times sign: ``1.3x``, ``12x``, ``480x``."""
+    return f"{value:.1f}x" if value < 9.95 else f"{float(f'{value:.2g}'):.0f}x"
+
+
+def format_target(value: float) -> str:
+    """A relative gap as short as it can be written: ``1e-6``, ``2.5e-3``."""
+    mantissa, exponent = f"{value:.6e}".split("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+
+
+def _agrees(value: bool) -> str:
+    return "yes" if value else "NO"
+
+
+_FORMATS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "relative_gap": ("Relative gap", format_gap),
+    "infeasibility": ("Infeasibility", format_gap),
+    "iterations": ("Iterations", format_count),
+    "passes": ("Passes", format_count),
+    "build_seconds": ("Build (s)", format_seconds),
+    "compile_seconds": ("Compile (s)", format_seconds),
+    "setup_seconds": ("Set-up (s)", format_seconds),
+    "solve_seconds": ("Solve (s)", format_seconds),
+    "certify_seconds": ("Certify (s)", format_seconds),
+    "peak_memory_mib": ("Peak memory (MiB)", format_count),
+    "primal": ("Objective", format_objective),
+    "dual": ("Lower bound", format_objective),
+    "best_primal": ("Best objective", format_objective),
+    "best_dual": ("Best lower bound", format_objective),
+    "primal_solver": ("Objective by", str),
+    "dual_solver": ("Lower bound by", str),
+    "agrees": ("Agrees", _agrees),
+    "disagreeing": ("Disagreeing", str),
+    "target": ("Target", format_target),
+    "asked": ("Tolerance asked", format_target),
+    "answers": ("Answers", format_count),
+    "seconds": ("Seconds", format_seconds),
+    "other": ("Best of the other kind", str),
+    "other_seconds": ("Its seconds", format_seconds),
+    "ratio": ("Ratio", format_ratio),
+    "seed": ("Seed", format_count),
+    "repetition": ("Repetition", format_count),
+    "runs": ("Runs", format_count),
+}
+
+_LEFT = {"primal_solver", "dual_solver", "disagreeing", "other", "agrees"}
+_RIGHT_TITLES = {title for column, (title, _) in _FORMATS.items() if column not in _LEFT}
+
+
+def _title(column: str) -> str:
+    if column.startswith(_TIME_TO):
+        return f"s to {column.removeprefix(_TIME_TO)}"
+    return _FORMATS[column][0] if column in _FORMATS else column.replace("_", " ").capitalize()
+
+
+def _cell(column: str, row: Mapping[Any, Any]) -> str:
+    value = row[column]
+    if column.startswith(_TIME_TO):
+        return _counted(value, format_seconds, row[_REACHED + column.removeprefix(_TIME_TO)], row["runs"])
+    if column == "relative_gap" and "proven" in row:
+        return _counted(value, format_gap, row["proven"], row["runs"])
+    if _is_missing(value) or value == "":
+        return BLANK
+    return _FORMATS[column][1](value) if column in _FORMATS else str(value)
+
+
+def _counted(value: Any, form: Callable[[Any], str], count: int, total: int) -> str:
+    text = BLANK if _is_missing(value) else form(value)
+    return text if count in (0, total) else f"{text} ({count}/{total})"
+
+
+def _is_missing(value: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.isna(value))
+
+
+def _tabulate(frame: pd.DataFrame, form: str, clean: Callable[[Sequence[str]], str]) -> str:
+    from tabulate import tabulate
+
+    titles = [str(title) for title in frame.columns]
+    rows = [[clean(str(cell).split()) for cell in row] for row in frame.itertuples(index=False, name=None)]
+    sides = ["right" if title in _RIGHT_TITLES or title.startswith("s to ") else "left" for title in titles]
+    return tabulate(rows, headers=titles, tablefmt=form, disable_numparse=True, colalign=sides if rows else None)

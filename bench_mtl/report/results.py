@@ -1,0 +1,59 @@
+"""What a report is made from, read once from a store."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.errors import InputError
+from bench_mtl.report.tables import integers
+from bench_mtl.store import FILE_NAME, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Results:
+    """The whole content of a store."""
+
+    name: str
+    """Of the suite."""
+    description: str
+    text: str
+    """The suite file, verbatim."""
+    targets: tuple[float, ...]
+    """Relative gaps, loose to tight."""
+    environments: tuple[dict[str, Any], ...]
+    runs: pd.DataFrame
+    samples: pd.DataFrame
+
+
+def read_results(folder: Path) -> Results:
+    """The results in `folder`.
+
+    Raises
+    ------
+    InputError : there is no results file, or it is damaged, of another schema version, or holds no finished run.
+    """
+    with Store.open(folder) as store:
+        try:
+            meta, environments = store.meta(), store.environments()
+            runs, samples = store.runs(), store.samples()
+        except sqlite3.Error as error:
+            raise InputError(f"{folder / FILE_NAME} is not a readable results file ({error}): move it away and run again") from None
+    if runs.empty:
+        raise InputError(f"{folder} has no finished run: nothing to report yet")
+    runs = runs.assign(seed=integers(runs, "seed"), iterations=integers(runs, "iterations"))
+    return Results(
+        meta["suite_name"],
+        meta["description"],
+        meta["suite_text"],
+        tuple(float(target) for target in json.loads(meta["targets"])),
+        tuple(environments),
+        runs,
+        samples,
+    )

@@ -1,0 +1,178 @@
+"""The words of a report: everything in report.md but its tables and figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.report.render import BLANK, escaped, format_gap, format_objective, to_markdown
+from bench_mtl.types import NEGLIGIBLE_SHARE, SMALLEST_OBJECTIVE, Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+READING = f"""\
+- **Proven relative gap.** (primal - dual) / max({SMALLEST_OBJECTIVE:g}, |primal|). Primal is the objective, recomputed in double
+  precision from the problem's own data, at the solver's point after it was repaired to be exactly feasible; dual is a lower bound
+  on the optimum, computed by the problem from the solver's dual point or from the residuals. The optimum lies between them whatever
+  the solver claims. Below an optimum of {NEGLIGIBLE_SHARE:g} times the objective at zero, where no gap is small relative to the
+  optimum, a run is verified relative to that share instead.
+- **Infeasibility.** Relative excess over the constraint of the point as the solver returned it, before repair.
+- **Passes.** One product with the data matrix and one with its transpose together are one pass over the data; `{BLANK}` where a
+  solver does not say. Iterations of different solvers are not comparable; passes are their common unit.
+- **Time to a gap** (`s to ...`). Seconds on the solver's own clock until the gap was proven: the clock stands still while the
+  problem certifies, and building, compiling and setting up a generic solver's model are not counted (they are in the table of
+  times). An iterative solver's time is that of its first certified point below the gap. A generic solver is run once for every
+  tolerance of a ladder, each time from zero, and its time is that of the cheapest run that proves the gap, whatever tolerance was
+  asked.
+- **Several seeds or repetitions** make one row: the worst gap and infeasibility, the median of everything else, `(k/N)` where only
+  k of N runs have a value. A time to a gap is given only where all N runs reached it.
+- **Kind.** A generic solver is handed the whole problem as a model, and a tolerance; a specialised one works with the problem's
+  gradients, projections and proximal operators.
+"""
+
+TIMES = """\
+Medians, in seconds, and the largest peak memory. Only *solve* counts for time to a gap. A generic solver's model is built and compiled
+once; its set-up and solve are those of the last tolerance asked of it."""
+
+TOLERANCES = """\
+What was proven of the answers of the generic solvers, whatever they claim: the worst gap, the worst infeasibility of the point as
+returned, the medians of the rest."""
+
+OBJECTIVES = """\
+Every run's enclosure of the optimum [lower bound, objective] beside the best one of all runs on the same instance. Enclosures that do
+not meet cannot both be right."""
+
+LIMITATIONS = """\
+- Times are of one machine (see the environment) and one number of threads. Differences of a few per cent mean nothing{repeated}.
+- Iterative solvers are certified at steps that grow by 5 %, so their times to a gap can be late by as much. A generic solver's time
+  to a gap depends on its ladder: a tolerance between two rungs might have been cheaper.
+- A generic solver's time leaves out building, compiling and set-up, which favours it; a specialised solver's time holds everything
+  it does after the just-in-time compilation of its kernels.
+- Bounds are proven up to rounding in double precision, not in interval arithmetic.
+- Solvers run with the options of the suite below and their defaults otherwise. Nothing is claimed for other options, sizes or data.
+- Peak memory is that of the whole process, libraries included. A run that was killed has lost all its times but the one it spent
+  solving.
+"""
+
+
+def opening(name: str, description: str) -> str:
+    """Title, description, and the command that makes the report again."""
+    command = f"```\nbench-mtl run {name} --out DIR\n```"
+    return "\n\n".join(part for part in (f"# {name}", description.strip(), f"Made by:\n\n{command}") if part)
+
+
+def run_counts(runs: pd.DataFrame) -> str:
+    """How many runs ended how, in a sentence."""
+    total, statuses = len(runs), list(runs["status"])
+    counted = ", ".join(f"{statuses.count(status)} {status}" for status in Status if status in statuses)
+    verified = statuses.count(Status.VERIFIED)
+    if verified == total:
+        return f"{_plural(total, 'run')}, all verified."
+    return f"{_plural(total, 'run')}: {counted}. Every one that is not verified is listed under [Not verified](#not-verified)."
+
+
+def facts(runs: pd.DataFrame) -> str:
+    """What one problem is: its family, dimensions, data, parameters, seeds and notes, as a list."""
+    dimensions = _different(_pairs(text, " = ", names=("n", "d", "m")) for text in runs["dimensions"])
+    seeds = [str(int(seed)) for seed in runs["seed"].dropna().unique()]
+    notes = dict.fromkeys(note for text in runs["notes"] for note in json.loads(text))
+    lines = [
+        ("Problem", _different(runs["problem"])),
+        ("Dimensions", dimensions or "unknown, for it was never built"),
+        ("Data", _different(_pairs(text, " = ") for text in runs["data"])),
+        ("Parameters", _different(_pairs(text, " = ") for text in runs["parameters"])),
+        ("Seeds" if len(seeds) > 1 else "Seed", ", ".join(seeds)),
+        ("Notes", "; ".join(notes)),
+    ]
+    return "\n".join(f"- {title}: {escaped(text)}" for title, text in lines if text)
+
+
+def enclosure_sentences(enclosures: pd.DataFrame) -> str:
+    """The best proven enclosure of each instance of one problem."""
+    sentences = []
+    for row in enclosures.to_dict("records"):
+        seed = f" for seed {row['seed']:.0f}" if len(enclosures) > 1 else ""
+        low = f"{format_objective(row['dual'])} (by {escaped(row['dual_solver'])})"
+        high = f"{format_objective(row['primal'])} (by {escaped(row['primal_solver'])})"
+        if row["agrees"]:
+            gap = format_gap(row["relative_gap"])
+            sentences.append(f"Together the runs prove{seed} that the optimum lies between {low} and {high}: a relative gap of {gap}.")
+        else:
+            sentences.append(f"**The runs contradict each other{seed}: the lower bound {low} exceeds the objective {high}.**")
+    return " ".join(sentences)
+
+
+def statuses() -> str:
+    """The statuses with their sentences, as a list."""
+    return "\n".join(f"- `{status}`: {status.sentence}" for status in Status)
+
+
+def reading() -> str:
+    """The definitions behind the tables."""
+    return READING + "\nA run ends with one of these statuses:\n\n" + statuses()
+
+
+def limitations(runs: pd.DataFrame) -> str:
+    """What the numbers do not say."""
+    once = runs.groupby(["instance_key", "solver_label"]).size().max() == 1
+    return LIMITATIONS.format(repeated=", the more so as every case was run once" if once else "")
+
+
+def environment(environments: Sequence[Mapping[str, Any]]) -> str:
+    """The environments as a Markdown table, one column for each that differs, and when they were used."""
+    import pandas as pd
+
+    flat = [_flat({key: value for key, value in entry.items() if key not in ("id", "started")}) for entry in environments]
+    different = [entry for i, entry in enumerate(flat) if entry not in flat[:i]]
+    lines = [f"Started: {', '.join(str(entry['started']) for entry in environments)}."]
+    if len(different) > 1:
+        lines.append(f"**The runs were made in {len(different)} different environments: their times do not compare across them.**")
+    heads = [_ids(entry, flat, environments) if len(different) > 1 else "Value" for entry in different]
+    keys = dict.fromkeys(key for entry in different for key in entry)
+    table = pd.DataFrame([[key, *(entry.get(key, BLANK) for entry in different)] for key in keys], columns=pd.Index(["", *heads]))
+    return "\n\n".join([*lines, to_markdown(table)])
+
+
+def verbatim(text: str, language: str) -> str:
+    """A code block that holds `text`, whatever backticks are in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _ids(which: Mapping[str, str], flat: Sequence[Mapping[str, str]], environments: Sequence[Mapping[str, Any]]) -> str:
+    """The `environment_id` of the runs that were made in this one."""
+    return "Environment " + ", ".join(str(entry["id"]) for entry, table in zip(environments, flat, strict=True) if table == which)
+
+
+def _pairs(text: str, sign: str, names: tuple[str, ...] = ()) -> str:
+    """A JSON table as ``a = 1, b = x``; `names` come first."""
+    table = json.loads(text)
+    keys = [*(name for name in names if name in table), *(key for key in table if key not in names)]
+    return ", ".join(f"{key}{sign}{_value(table[key])}" for key in keys)
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _different(texts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(text for text in texts if text))
+
+
+def _flat(table: Mapping[str, Any]) -> dict[str, str]:
+    """Nested tables laid open; what is not there is a dash."""
+    flat: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value)
+        else:
+            flat[str(key).replace("_", " ")] = BLANK if value is None else str(value)
+    return flat
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,141 @@
+"""Who is fastest to each target, by how much over the best solver of the other kind, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.report.render import format_ratio, format_seconds, format_target
+from bench_mtl.report.tables import GENERIC, SPECIALISED, UNKNOWN, kinds, numbers, status_counts, times_to_gap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Times closer than this factor are called equal.
+ABOUT_EQUAL = 1.1
+
+_OTHER = {SPECIALISED: GENERIC, GENERIC: SPECIALISED}
+
+
+def winners(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
+    """One row per problem and target: the fastest solver, and the fastest of the other kind.
+
+    Only a solver that reached the target in every one of its runs on the problem can win; its time is their median.
+
+    Returns
+    -------
+    DataFrame
+        problem, target, winner, kind, seconds, other (the fastest of the other kind), other_seconds, ratio
+        (other_seconds / seconds), finding (the row as a sentence). Missing where nobody reached the target.
+    """
+    import pandas as pd
+
+    targets = tuple(targets)
+    kind = kinds(runs, samples)
+    seconds = times_to_gap(runs, samples, targets)
+    rows = []
+    for problem, of_problem in runs.groupby("problem_label", sort=False):
+        for target in targets:
+            entries = _entries(of_problem, seconds[seconds["target"] == target], kind)
+            rows.append({"problem": problem, "target": target, **_row(entries, format_target(target), _limit(of_problem))})
+    return pd.DataFrame(rows)
+
+
+def headlines(winners: pd.DataFrame) -> list[str]:
+    """Per target one sentence that counts which kind of solver was fastest on how many problems."""
+    lines = []
+    for target, rows in winners.groupby("target", sort=False):
+        counts = {kind: int((rows["kind"] == kind).sum()) for kind in (SPECIALISED, GENERIC)}
+        nobody = len(rows) - sum(counts.values())
+        parts = [f"a {kind} solver is fastest on {count}" for kind, count in counts.items() if count]
+        parts += [f"no solver gets there on {nobody}"] if nobody else []
+        parts[0] += f" of {len(rows)} problem{'s' if len(rows) > 1 else ''}"
+        lines.append(f"To a proven relative gap of {format_target(float(str(target)))}, {_enumerated(parts)}.")
+    return lines
+
+
+def findings(winners: pd.DataFrame) -> list[tuple[str, str]]:
+    """Per problem its label and its findings: of neighbouring targets with the same winner and rival, the tightest one's."""
+    found = []
+    for problem, rows in winners.groupby("problem", sort=False):
+        by_pair: dict[tuple[Any, Any], str] = {}
+        for row in rows.to_dict("records"):
+            by_pair[row["winner"], row["other"]] = f"To {format_target(row['target'])}, {row['finding']}"
+        found.append((str(problem), " ".join(by_pair.values())))
+    return found
+
+
+def _entries(runs: pd.DataFrame, seconds: pd.DataFrame, kind: dict[str, str]) -> list[dict[str, Any]]:
+    """Per solver its kind, status, how many runs reached the target, and its time if all did."""
+    by_run = seconds.set_index("run_id")["seconds"]
+    entries = []
+    for label, group in runs.groupby("solver_label", sort=False):
+        taken = group["id"].map(by_run)
+        entries.append(
+            {
+                "label": str(label),
+                "kind": kind[group["solver"].iloc[0]],
+                "status": status_counts(group["status"]),
+                "runs": len(group),
+                "reached": int(taken.notna().sum()),
+                "seconds": float(taken.median()) if taken.notna().all() else None,
+            }
+        )
+    return entries
+
+
+def _row(entries: list[dict[str, Any]], target: str, limit: str) -> dict[str, Any]:
+    """What `winners` says of one problem and target."""
+    complete = sorted((entry for entry in entries if entry["seconds"] is not None), key=lambda entry: entry["seconds"])
+    if not complete:
+        row = {"winner": None, "kind": None, "seconds": None, "other": None, "other_seconds": None, "ratio": None}
+        return {**row, "finding": f"no solver gets there{limit} ({_outcomes(entries)})."}
+    best = complete[0]
+    other_kind = _OTHER[best["kind"]]
+    rivals = [entry for entry in complete if entry["kind"] == other_kind]
+    rival = rivals[0] if rivals else None
+    ratio = rival["seconds"] / best["seconds"] if rival and best["seconds"] > 0 else None
+    return {
+        "winner": best["label"],
+        "kind": best["kind"],
+        "seconds": best["seconds"],
+        "other": rival and rival["label"],
+        "other_seconds": rival and rival["seconds"],
+        "ratio": ratio,
+        "finding": _finding(best, rival, ratio, [entry for entry in entries if entry["kind"] in (other_kind, UNKNOWN)], limit),
+    }
+
+
+def _finding(best: dict[str, Any], rival: dict[str, Any] | None, ratio: float | None, losers: list[dict[str, Any]], limit: str) -> str:
+    kind, other_kind = best["kind"], _OTHER[best["kind"]]
+    winner = f"the {kind} solver {best['label']}"
+    if rival is None:
+        if not losers:
+            return f"{winner} is fastest with {format_seconds(best['seconds'])} s; no {other_kind} solver was run on this problem."
+        failed = f"no {other_kind} solver gets there{limit} ({_outcomes(losers)})"
+        return f"{winner} is fastest with {format_seconds(best['seconds'])} s; {failed}."
+    against = f"{rival['label']}, the fastest {other_kind} solver"
+    both = f"({format_seconds(best['seconds'])} s against {format_seconds(rival['seconds'])} s)"
+    if ratio is None:
+        return f"{winner} is there at once, before {against} {both}."
+    if ratio < ABOUT_EQUAL:
+        return f"{winner} is about as fast as {against} {both}."
+    verb = "wins: it is" if kind == GENERIC else "is"
+    return f"{winner} {verb} {format_ratio(ratio)} faster than {against} {both}."
+
+
+def _outcomes(entries: list[dict[str, Any]]) -> str:
+    """``"scs: timeout; ecos: reached in 2 of 3 runs, verified 2/3, timeout 1/3"``."""
+    return "; ".join(
+        f"{entry['label']}: " + (f"in {entry['reached']} of {entry['runs']} runs, " if entry["reached"] else "") + entry["status"]
+        for entry in entries
+    )
+
+
+def _limit(runs: pd.DataFrame) -> str:
+    limits = numbers(runs, "limit_seconds").unique()
+    return f" within the {limits[0]:g} s limit" if len(limits) == 1 and limits[0] == limits[0] else ""
+
+
+def _enumerated(parts: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))

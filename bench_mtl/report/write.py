@@ -1,0 +1,81 @@
+"""Writes the report of a results folder beside its results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_mtl.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What a report may leave in its folders; an earlier report's files of these kinds are removed.
+_STALE = {"tables": (".csv", ".tex"), "figures": (".svg", ".png", ".csv")}
+
+
+def write_report(folder: Path) -> Path:
+    """Write report.md, tables/, figures/, runs.csv and samples.csv from the results in `folder`.
+
+    Everything is made in memory first: a report that fails leaves the folder as it was.
+
+    Returns
+    -------
+    Path
+        of report.md.
+
+    Raises
+    ------
+    InputError : the folder has no readable results or no finished run, or cannot be written.
+    """
+    from bench_mtl.report.document import report_files
+    from bench_mtl.report.results import read_results
+
+    files = report_files(read_results(folder))
+    try:
+        _replace(folder, files)
+    except OSError as error:
+        raise InputError(f"the report cannot be written to {folder}: {error}") from None
+    return folder / "report.md"
+
+
+def summary_frame(folder: Path) -> pd.DataFrame:
+    """The summary table of the results in `folder`, as text: one row per problem and solver.
+
+    Raises
+    ------
+    InputError : the folder has no readable results or no finished run.
+    """
+    from bench_mtl.report.document import printed
+    from bench_mtl.report.results import read_results
+    from bench_mtl.report.tables import summary
+
+    results = read_results(folder)
+    return printed(summary(results.runs, results.samples, results.targets))
+
+
+def summary_text(folder: Path) -> str:
+    """`summary_frame` laid out for a terminal."""
+    from bench_mtl.report.render import to_text
+
+    return to_text(summary_frame(folder))
+
+
+def _replace(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Put `files` in the place of an earlier report: all are on disk before the first takes its name."""
+    parts = {folder / name: folder / f"{name}.part" for name in files}
+    try:
+        for path, part in parts.items():
+            part.parent.mkdir(exist_ok=True)
+            part.write_bytes(files[path.relative_to(folder).as_posix()])
+        for path, part in parts.items():
+            os.replace(part, path)
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+    for name, suffixes in _STALE.items():
+        for path in sorted((folder / name).glob("*")):
+            if path.suffix in suffixes and path not in parts:
+                path.unlink()

@@ -1,0 +1,65 @@
+"""The process in which cases run: kept warm, told what to run through a pipe, killed from outside when it must be."""
+
+from __future__ import annotations
+
+import signal
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from bench_mtl.driver import describe, run
+from bench_mtl.errors import BenchError
+from bench_mtl.protocols import Problem
+from bench_mtl.registry import Registry, load_registry
+from bench_mtl.suite import Case, Instance
+from bench_mtl.types import Record, Status, Tolerance
+
+
+def work(pipe: Connection, deadline: Any, plugins: Path | None, data_dir: Path | None) -> None:
+    """Serve cases until the pipe closes.
+
+    Sends ("problem", dimensions, notes), ("solver", version), ("sample", Sample) as they come, then ("record", Record).
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
+    registry = load_registry(plugins)
+    pipe.send(("ready",))
+    built: tuple[str, Problem] | None = None
+    while True:
+        try:
+            case: Case = pipe.recv()
+        except EOFError:
+            return
+        try:
+            if built is None or built[0] != case.instance.key:
+                built = None  # let the old one go before the new one is built
+                built = (case.instance.key, _build(case.instance, registry, data_dir))
+        except Exception as error:
+            pipe.send(("record", Record(Status.ERROR, f"the problem cannot be built: {describe(error)}")))
+            continue
+        pipe.send(("problem", dict(built[1].dimensions), built[1].notes))
+        pipe.send(("record", _run(case, built[1], registry, pipe, deadline)))
+
+
+def _build(instance: Instance, registry: Registry, data_dir: Path | None) -> Problem:
+    return instance.build(registry, data_dir)
+
+
+def _run(case: Case, problem: Problem, registry: Registry, pipe: Connection, deadline: Any) -> Record:
+    try:
+        solver = registry.solver(case.solver, case.options)
+        pipe.send(("solver", solver.version))
+        solver.warm_up()
+    except BenchError as error:
+        return Record(Status.ERROR, describe(error))
+    except Exception as error:
+        return Record(Status.ERROR, f"warm-up failed: {describe(error)}")
+    record = run(
+        problem,
+        solver,
+        tolerance=Tolerance(case.target),
+        limits=case.limits,
+        on_sample=lambda sample: pipe.send(("sample", sample)),
+        deadline=deadline,
+    )
+    # Samples went ahead one by one and solutions are not stored.
+    return Record(record.status, record.reason, (), record.times, None, record.info)

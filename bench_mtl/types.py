@@ -1,0 +1,172 @@
+"""The few values that solvers, problems, driver and store exchange: small and frozen."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = Any
+"""A dense `Array` or a `scipy.sparse.csr_array` of float64; both have shape, T and @, which is what is used of them."""
+
+#: A gap is measured relative to the objective, but never to less than this.
+SMALLEST_OBJECTIVE = 1e-12
+
+#: Where the optimum is (almost) zero a relative gap means nothing; a gap then counts as closed relative to
+#: this share of the objective at the zero point (see `Tolerance.met_by`).
+NEGLIGIBLE_SHARE = 1e-6
+
+
+class Iterate(NamedTuple):
+    """What a solver hands over: a point, whatever dual information it has, and what it has cost."""
+
+    primal: Array
+    """The point: W (d x m), or the stack (P, Q) of shape 2 x d x m."""
+    dual: Array | None = None
+    """A dual point in the form the problem documents, or None."""
+    step: int = 0
+    """Iterations so far."""
+    work: float = 0.0
+    """Passes over the data so far: one product with X and one with its transpose together are 1."""
+
+
+class Certificate(NamedTuple):
+    """A proven enclosure of the optimum, computed by the problem from its own data."""
+
+    primal: float
+    """Objective at the repaired, exactly feasible point: an upper bound on the optimum."""
+    dual: float
+    """A proven lower bound on the optimum."""
+    infeasibility: float
+    """Of the point as returned, before repair: relative excess over the constraint."""
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap over max(1e-12, |primal|); rounding below zero counts as zero."""
+        return max(0.0, self.gap) / max(SMALLEST_OBJECTIVE, abs(self.primal))
+
+    def tightened(self, other: Certificate) -> Certificate:
+        """The better of both bounds of two certificates of one problem, with the infeasibility of `other`."""
+        return Certificate(min(self.primal, other.primal), max(self.dual, other.dual), other.infeasibility)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The proven relative gap at which a run is `verified`."""
+
+    relative_gap: float = 1e-6
+
+    def met_by(self, certificate: Certificate, scale: float) -> bool:
+        """Whether gap <= relative_gap * max(|primal|, 1e-6 * scale).
+
+        `scale` is the objective at the zero point. It matters only where the optimum is below a millionth of it
+        (separable data with a large radius have optimum 0, where no gap is small relative to the objective).
+        """
+        reference = max(abs(certificate.primal), NEGLIGIBLE_SHARE * abs(scale), SMALLEST_OBJECTIVE)
+        return certificate.gap <= self.relative_gap * reference
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one run, on the solver's own clock; None means no bound."""
+
+    seconds: float | None = 60.0
+    iterations: int | None = None
+    work: float | None = None
+    memory_gib: float | None = None
+    """Resident memory of the worker; watched by the runner, not in-process."""
+
+
+class Status(enum.StrEnum):
+    """How a run ended. Every run ends as one of these; none is dropped."""
+
+    VERIFIED = "verified"
+    INACCURATE = "inaccurate"
+    WRONG = "wrong"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CRASHED = "crashed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self]
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the solver (not its accuracy or its limits) is at fault."""
+        return self in (Status.WRONG, Status.CRASHED, Status.ERROR)
+
+
+_SENTENCES = {
+    Status.VERIFIED: "the target gap is proven",
+    Status.INACCURATE: "ended by itself or at an iteration limit, above the target gap",
+    Status.WRONG: "claims to be optimal, and a better feasible point or a violated constraint proves that it is not",
+    Status.TIMEOUT: "reached the time limit first",
+    Status.MEMORY: "reached the memory limit first",
+    Status.CRASHED: "its process died",
+    Status.ERROR: "raised an exception or returned something unusable",
+    Status.SKIPPED: "does not fit this problem",
+}
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds, kept apart: only `solve` counts for time to a gap."""
+
+    build: float = 0.0
+    """Writing the model down (CVXPY expressions)."""
+    compile: float = 0.0
+    """Canonicalisation of the model, or JIT warm-up."""
+    setup: float = 0.0
+    """The generic solver's own set-up, as it reports it."""
+    solve: float = 0.0
+    """On the solver's clock: everything an iterative solver does; a generic solver's run without its set-up."""
+    certify: float = 0.0
+    """Spent by the problem on certificates, with the solver's clock stopped."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One certified point of a run."""
+
+    seconds: float
+    step: int
+    work: float
+    certificate: Certificate
+    asked: float | None = None
+    """The tolerance asked of a one-shot solver; its seconds then count from zero at this rung."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The outcome of one solver on one problem."""
+
+    status: Status
+    reason: str
+    samples: tuple[Sample, ...] = ()
+    times: Times = Times()
+    solution: Array | None = None
+    """The best point found, repaired."""
+    info: tuple[tuple[str, Any], ...] = ()
+    """What the solver says of itself (version, its own status), as pairs."""
+    peak_memory_mib: float | None = None
+
+    @property
+    def best(self) -> Certificate | None:
+        """The tightest enclosure over all samples; its infeasibility is the last sample's."""
+        if not self.samples:
+            return None
+        certificate = self.samples[0].certificate
+        for sample in self.samples[1:]:
+            certificate = certificate.tightened(sample.certificate)
+        return certificate

@@ -1,0 +1,1 @@
+"""Problem families, one a file."""

@@ -1,0 +1,196 @@
+"""Multi-task hinge classification with an l1,inf constraint or penalty."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.checks import one_of, real_number
+from bench_mtl.data.task_data import TaskData, signs
+from bench_mtl.errors import InputError
+from bench_mtl.linops import Design, frozen
+from bench_mtl.losses import hinge, hinge_dual
+from bench_mtl.projections import norm_l1inf, norm_linf1, project_l1inf_ball, prox_l1inf
+from bench_mtl.protocols import Capability, ConicModel, Problem
+from bench_mtl.types import Array
+
+
+class L1InfHinge(Problem):
+    """Joint feature selection for m classification tasks.
+
+    Constrained, with a radius C::
+
+        min_W  sum_k s_k sum_i max(0, 1 - y_ki x_ki.w_k)   subject to  sum_j max_k |W_jk| <= C
+
+    penalised, with a weight lambda::
+
+        min_W  sum_k s_k sum_i max(0, 1 - y_ki x_ki.w_k) + lambda sum_j max_k |W_jk|
+
+    where s_k = 1/n_k (``loss="mean"``) or 1 (``loss="sum"``).
+
+    A point is W, d x m. A dual point is a, shaped like the labels, with a_ki in [0, s_k]; anything else is clipped.
+    With G = sum_i a_ki y_ki x_ki (d x m) the bound is
+
+        constrained:  D(a) = sum a - C ||G||_{inf,1}
+        penalised:    D(a) = sum a, after scaling a by min(1, lambda / ||G||_{inf,1})
+
+    Parameters
+    ----------
+    data : TaskData with labels -1/+1; labels 0/1 are converted, with a warning
+    radius : C >= 0; "truth" takes the norm of the generator's own W. Exactly one of `radius` and `penalty` is given.
+    penalty : lambda >= 0
+    loss : "mean" or "sum" over the examples of a task
+
+    Raises
+    ------
+    InputError : other labels, a negative or missing radius or penalty, both given, an unknown loss.
+
+    References
+    ----------
+    Quattoni, Carreras, Collins, Darrell, ICML 2009, section 2 (mean loss, constrained).
+    """
+
+    name: ClassVar[str] = "l1inf_hinge"
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX, Capability.SADDLE, Capability.CONIC})
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"lp": frozenset({"linear"})}
+
+    def __init__(self, data: TaskData, *, radius: float | str | None = None, penalty: float | None = None, loss: str = "mean") -> None:
+        if (radius is None) == (penalty is None):
+            raise InputError("give exactly one of radius (constrained) and penalty (penalised)")
+        labels, converted = signs(data.targets)
+        self.notes = data.notes
+        if converted:
+            note = "labels 0/1 were converted to -1/+1"
+            warnings.warn(note, UserWarning, stacklevel=2)
+            self.notes += (note,)
+        self.radius = None if radius is None else _radius(radius, data)
+        self.penalty = None if penalty is None else real_number("penalty", penalty)
+        self.loss = one_of("loss", loss, ("mean", "sum"))
+        self.design: Design = data.design
+        self.labels = frozen(labels)
+        per_task = 1.0 / np.asarray(self.design.sizes) if loss == "mean" else np.ones(self.design.n_tasks)
+        self.weights = frozen(np.ascontiguousarray(np.broadcast_to(self.design.per_example(per_task), labels.shape)))
+
+    @classmethod
+    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
+        return cls(data, **parameters)
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        d, m, n = 6, 3, 12
+        W = rng.standard_normal((d, m)) * (rng.random((d, 1)) < 0.5)
+        X = rng.standard_normal((n, d))
+        sparse = sp.csr_array(X * (rng.random((n, d)) < 0.5))
+        Y = np.where(X @ W + 0.3 * rng.standard_normal((n, m)) >= 0, 1.0, -1.0)
+        sizes = (5, 9, 7)
+        Xs = [rng.standard_normal((size, d)) for size in sizes]
+        ys = [np.where(Xk @ W[:, k] + 0.3 * rng.standard_normal(len(Xk)) >= 0, 1.0, -1.0) for k, Xk in enumerate(Xs)]
+        yield cls(TaskData.per_task(Xs, ys, name="tiny per task"), radius=1.5)
+        yield cls(TaskData.shared(X, Y, name="tiny shared"), radius=1.0, loss="sum")
+        yield cls(TaskData.shared(sparse, Y, name="tiny shared CSR"), penalty=0.1)
+        yield cls(TaskData.per_task([sp.csr_array(Xk) for Xk in Xs], ys, name="tiny per task CSR"), penalty=1.0, loss="sum")
+        yield cls(TaskData.per_task([Xk[:4] for Xk in Xs], [y[:4] for y in ys], name="tiny equal sizes"), radius=0.7)
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return (self.design.n_features, self.design.n_tasks)
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        return self.labels.shape
+
+    @property
+    def dimensions(self) -> Mapping[str, int]:
+        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
+
+    def objective(self, point: Array) -> float:
+        return self._loss(self._margins(point)) + self.prox_value(point)
+
+    def repair(self, point: Array) -> Array:
+        return point if self.radius is None else project_l1inf_ball(point, self.radius)
+
+    def infeasibility(self, point: Array) -> float:
+        if self.radius is None:
+            return 0.0
+        return max(0.0, norm_l1inf(point) - self.radius) / (self.radius or 1.0)
+
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        a = self.weights * hinge_dual(self._margins(point)) if dual is None else np.clip(dual, 0.0, self.weights)
+        total, norm = float(a.sum()), norm_linf1(self.couple_adjoint(a))
+        if self.radius is not None:
+            return max(0.0, total - self.radius * norm)  # a = 0 is dual feasible as well
+        assert self.penalty is not None
+        return total * min(1.0, self.penalty / norm) if norm > 0.0 else total
+
+    def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
+        margins = self._margins(point)
+        a = self.weights * hinge_dual(margins)
+        return self._loss(margins), -self.couple_adjoint(a), a
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        if self.radius is not None:
+            return project_l1inf_ball(point, self.radius)
+        assert self.penalty is not None
+        return prox_l1inf(point, step_size * self.penalty)
+
+    def prox_value(self, point: Array) -> float:
+        return 0.0 if self.penalty is None else self.penalty * norm_l1inf(point)
+
+    def couple(self, point: Array) -> Array:
+        return self._margins(point)
+
+    def couple_adjoint(self, dual: Array) -> Array:
+        return self.design.adjoint(dual * self.labels)
+
+    def coupling_norm(self) -> float:
+        return self.design.norm()
+
+    def dual_prox(self, dual: Array, step_size: float) -> Array:
+        return np.clip(dual + step_size, 0.0, self.weights)
+
+    def to_cvxpy(self, form: str = "lp") -> ConicModel:
+        """The linear programme with explicit slacks xi and row bounds mu (Quattoni et al. 2008).
+
+        minimise s.xi (+ lambda sum mu)  subject to  xi >= 1 - y x.w,  xi >= 0,  -mu_j <= W_jk <= mu_j  (, sum mu <= C)
+
+        The slacks are variables of their own because CVXPY 1.9 can take ``pos(1 - multiply(y, X @ w))`` to a wrong answer.
+        """
+        import cvxpy as cp
+
+        one_of("form", form, tuple(self.conic_forms))
+        d, m = self.point_shape
+        signed = sp.csr_array(self.design.stacked() * self.design.stack(self.labels)[:, None])
+        weights = self.design.stack(self.weights)
+        W, mu, xi = cp.Variable((d, m)), cp.Variable(d), cp.Variable(len(weights), nonneg=True)
+        rows = cp.reshape(mu, (d, 1), order="C") @ np.ones((1, m))
+        margin = xi >= 1.0 - signed @ cp.vec(W, order="F")
+        constraints = [margin, rows >= W, rows >= -W]
+        objective = weights @ xi
+        if self.radius is not None:
+            constraints.append(cp.sum(mu) <= self.radius)
+        else:
+            objective = objective + self.penalty * cp.sum(mu)
+
+        def recover() -> tuple[Array, Array | None]:
+            dual = None if margin.dual_value is None else self.design.unstack(np.asarray(margin.dual_value))
+            return np.asarray(W.value), dual
+
+        return ConicModel(cp.Problem(cp.Minimize(objective), constraints), recover)
+
+    def _margins(self, W: Array) -> Array:
+        return self.labels * self.design.forward(W)
+
+    def _loss(self, margins: Array) -> float:
+        return float(np.vdot(self.weights, hinge(margins)))
+
+
+def _radius(radius: float | str, data: TaskData) -> float:
+    if radius != "truth":
+        return real_number("radius", radius)
+    if "W" not in data.truth:
+        raise InputError(f"radius 'truth' needs data that know their true W, which '{data.name}' do not: give a number")
+    return norm_l1inf(data.truth["W"])

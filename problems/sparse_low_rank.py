@@ -1,0 +1,174 @@
+"""Multi-task least squares with a sparse and a low-rank part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.checks import one_of, real_number
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.errors import InputError
+from bench_mtl.linops import Design, spectral_norm
+from bench_mtl.losses import half_squared
+from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
+from bench_mtl.protocols import Capability, ConicModel, Problem
+from bench_mtl.types import Array
+
+
+class SparseLowRank(Problem):
+    """Least squares for m tasks whose coefficients are a sparse plus a low-rank matrix.
+
+    ::
+
+        min_{P,Q}  1/2 sum_k ||y_k - X_k (p_k + q_k)||^2 + gamma sum_jk |P_jk|   subject to  ||Q||_* <= tau
+
+    A point is the stack (P, Q), 2 x d x m. A dual point is any r, shaped like the targets (at the optimum the
+    residuals). With G = (X_k^T r_k)_k the bound is, for the best c in [0, gamma / max |G|],
+
+        D(c) = c (<r, y> - tau ||G||_2) - c^2/2 ||r||^2
+
+    Parameters
+    ----------
+    data : TaskData with real targets
+    gamma : weight of the l1 norm, above 0 (with gamma = 0 the bound is void)
+    tau : trace-norm radius, at least 0; "truth" takes the trace norm of the generator's own Q
+
+    Raises
+    ------
+    InputError : gamma not positive, tau negative.
+
+    References
+    ----------
+    Chen, Liu, Ye, ACM TKDD 5(4), 2012, equation 45.
+    """
+
+    name: ClassVar[str] = "sparse_low_rank"
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {
+        "sdp": frozenset({"linear", "quadratic", "psd"}),
+        "nuclear_norm": frozenset({"linear", "quadratic", "psd"}),
+    }
+
+    def __init__(self, data: TaskData, *, gamma: float, tau: float | str) -> None:
+        self.gamma = real_number("gamma", gamma, strict=True)
+        self.tau = _tau(tau, data)
+        self.design: Design = data.design
+        self.targets = data.targets
+        self.notes = data.notes
+
+    @classmethod
+    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
+        return cls(data, **parameters)
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        d, m, n = 6, 3, 12
+        P = rng.standard_normal((d, m)) * (rng.random((d, m)) < 0.3)
+        Q = np.outer(rng.standard_normal(d), rng.standard_normal(m))
+        X = rng.standard_normal((n, d))
+        sparse = sp.csr_array(X * (rng.random((n, d)) < 0.5))
+        Y = X @ (P + Q) + 0.1 * rng.standard_normal((n, m))
+        Xs = [rng.standard_normal((size, d)) for size in (5, 9, 7)]
+        ys = [Xk @ (P + Q)[:, k] + 0.1 * rng.standard_normal(len(Xk)) for k, Xk in enumerate(Xs)]
+        yield cls(TaskData.shared(X, Y, name="tiny shared"), gamma=1.0, tau=2.0)
+        yield cls(TaskData.per_task(Xs, ys, name="tiny per task"), gamma=0.5, tau=1.0)
+        yield cls(TaskData.shared(sparse, Y, name="tiny shared CSR"), gamma=2.0, tau=0.5)
+        yield cls(TaskData.per_task([sp.csr_array(Xk) for Xk in Xs], ys, name="tiny per task CSR"), gamma=1.0, tau=1.5)
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return (2, self.design.n_features, self.design.n_tasks)
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        return self.targets.shape
+
+    @property
+    def dimensions(self) -> Mapping[str, int]:
+        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
+
+    def objective(self, point: Array) -> float:
+        return self.smooth_value(point) + self.prox_value(point)
+
+    def repair(self, point: Array) -> Array:
+        return np.stack([point[0], project_trace_ball(point[1], self.tau)])
+
+    def infeasibility(self, point: Array) -> float:
+        return max(0.0, norm_trace(point[1]) - self.tau) / (self.tau or 1.0)
+
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        r = self._residuals(point) if dual is None else dual
+        G = self.design.adjoint(r)
+        largest, squares = float(np.abs(G).max()), float(np.vdot(r, r))
+        if squares == 0.0:
+            return 0.0
+        slope = float(np.vdot(r, self.targets)) - self.tau * spectral_norm(G)
+        limit = self.gamma / largest if largest > 0.0 else np.inf
+        c = min(max(slope / squares, 0.0), limit)
+        return c * slope - 0.5 * c * c * squares
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        residuals = self._residuals(point)
+        block = -self.design.adjoint(residuals)
+        return half_squared(residuals), np.broadcast_to(block, self.point_shape)
+
+    def smooth_value(self, point: Array) -> float:
+        return half_squared(self._residuals(point))
+
+    def lipschitz(self) -> float:
+        """2 sigma_max(X)^2: P and Q share one gradient block (lemma 6.1 of the paper)."""
+        return self._lipschitz
+
+    @cached_property
+    def _lipschitz(self) -> float:
+        return 2.0 * self.design.norm() ** 2
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        """Soft threshold of P at step_size * gamma, projection of Q onto the trace-norm ball."""
+        return np.stack([soft_threshold(point[0], step_size * self.gamma), project_trace_ball(point[1], self.tau)])
+
+    def prox_value(self, point: Array) -> float:
+        return self.gamma * float(np.abs(point[0]).sum())
+
+    def to_cvxpy(self, form: str = "sdp") -> ConicModel:
+        """The problem with the residuals as variables, so that their constraint's multiplier is a dual point.
+
+        "sdp" writes the lifting out: ||Q||_* <= tau iff some [[A, Q], [Q^T, B]] >= 0 has trace A + trace B <= 2 tau.
+        "nuclear_norm" leaves it to `cvxpy.normNuc`.
+        """
+        import cvxpy as cp
+
+        one_of("form", form, tuple(self.conic_forms))
+        _, d, m = self.point_shape
+        y = self.design.stack(self.targets)
+        P, r = cp.Variable((d, m)), cp.Variable(len(y))
+        if form == "sdp":
+            lifted = cp.Variable((d + m, d + m), PSD=True)
+            Q, ball = lifted[:d, d:], cp.trace(lifted) <= 2.0 * self.tau
+        else:
+            Q = cp.Variable((d, m))
+            ball = cp.normNuc(Q) <= self.tau
+        fit = r == y - self.design.stacked() @ cp.vec(P + Q, order="F")
+        objective = 0.5 * cp.sum_squares(r) + self.gamma * cp.sum(cp.abs(P))
+
+        def recover() -> tuple[Array, Array | None]:
+            # Stationarity in r of the Lagrangian with multiplier nu of `fit` gives r = -nu.
+            dual = None if fit.dual_value is None else self.design.unstack(-np.asarray(fit.dual_value))
+            return np.stack([P.value, Q.value]), dual
+
+        return ConicModel(cp.Problem(cp.Minimize(objective), [fit, ball]), recover)
+
+    def _residuals(self, point: Array) -> Array:
+        return self.targets - self.design.forward(point[0] + point[1])
+
+
+def _tau(tau: float | str, data: TaskData) -> float:
+    if tau != "truth":
+        return real_number("tau", tau)
+    if "Q" not in data.truth:
+        raise InputError(f"tau 'truth' needs data that know their true Q, which '{data.name}' do not: give a number")
+    return norm_trace(data.truth["Q"])

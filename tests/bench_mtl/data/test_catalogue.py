@@ -1,0 +1,190 @@
+"""Data sets by name or file: what suites and the command line ask for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench_mtl.data import Entry, data_directory, digits, entries, load, synthetic_l1inf, takes_seed
+from bench_mtl.errors import InputError
+
+X = np.arange(8.0).reshape(4, 2)
+SCENE = "2407 x 294 dense, 6 labels, split 1211/1196"
+SCHOOL = "15362 x 28 dense, 139 tasks, a real target"
+Y = np.array([[1, 0], [0, 1], [1, 1], [0, 1]], dtype=np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data directory with one set of each layout, and none in the environment."""
+    monkeypatch.delenv("BENCH_MTL_DATA", raising=False)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    np.savez(folder / "small.npz", X=X, Y=Y, train_idx=np.array([0, 1, 2]), test_idx=np.array([3]))
+    csr: dict[str, Any] = {"X_data": np.ones(4), "X_indices": np.array([0, 1, 0, 1]), "X_indptr": np.arange(5), "X_shape": np.array([4, 2])}
+    np.savez(folder / "pages.npz", **csr, y=np.array([3, 1, 2, 3]))
+    np.savez(folder / "schools.npz", X=X, y=X[:, 0], task=np.array([0, 1, 1, 0]))
+    np.savez(folder / "faces.npz", X=X.astype(np.uint8), y=np.array([0, 1, 1, 0]))
+    np.savez(folder / "odd.npz", Z=X)
+    (folder / "damaged.npz").write_bytes(b"PK")
+    (folder / "lines.svm").write_text("0,1 1:1\n1 2:1\n")
+    (folder / "lines.arff").write_text("@relation r\n@attribute x numeric\n@attribute l {0,1}\n@data\n1,0\n2,1\n")
+    return folder
+
+
+def test_generators_take_their_options_and_a_seed() -> None:
+    spec = {"name": "synthetic_l1inf", "tasks": 2, "features": 5, "examples": 3}
+    np.testing.assert_array_equal(load(spec, seed=4).task(1)[0], synthetic_l1inf(tasks=2, features=5, examples=3, seed=4).task(1)[0])
+    np.testing.assert_array_equal(load(spec).task(1)[0], load(spec, seed=0).task(1)[0])
+    fixed = {**spec, "seed": 9}
+    np.testing.assert_array_equal(load(fixed, seed=4).task(1)[0], load(fixed).task(1)[0])
+    assert load({"name": "synthetic_sparse_low_rank", "examples": 2, "shared": True}).design.is_shared
+
+
+def test_embedded_data() -> None:
+    np.testing.assert_array_equal(load({"name": "digits"}, seed=3).targets, digits().targets)
+    assert load({"name": "digits", "examples": 20, "preprocess": "unit_rows"}).design.output_shape == (20, 10)
+
+
+def test_files_by_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = {"name": "small", "split": "train", "labels": 1, "preprocess": ["unit_rows", "svd:1"]}
+    data = load(spec, data_dir=folder, seed=3)
+    assert (data.design.output_shape, data.n_features) == ((3, 1), 1)
+    monkeypatch.setenv("BENCH_MTL_DATA", str(folder))
+    np.testing.assert_array_equal(load(spec).task(0)[0], data.task(0)[0])
+    assert load({"name": "schools"}).n_tasks == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "tasks"), [({"file": "small.npz"}, 2), ({"file": "lines.svm", "features": 3}, 2), ({"file": "lines.arff", "labels": 1}, 1)]
+)
+def test_files_by_path(folder: Path, monkeypatch: pytest.MonkeyPatch, spec: dict[str, Any], tasks: int) -> None:
+    assert load(spec, data_dir=folder).n_tasks == tasks
+    assert load({**spec, "file": str(folder / spec["file"])}).n_tasks == tasks
+    monkeypatch.chdir(folder)
+    assert load(spec).n_tasks == tasks
+
+
+@pytest.mark.parametrize("suffix", [".libsvm", ".txt", ".SVM"])
+def test_libsvm_suffixes(folder: Path, suffix: str) -> None:
+    renamed = (folder / "lines.svm").rename(folder / f"renamed{suffix}")
+    assert load({"file": str(renamed)}).n_tasks == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({}, "data must be a table with exactly one of 'name' and 'file'"),
+        ("digits", "data must be a table"),
+        ({"name": "digits", "file": "small.npz"}, "exactly one of"),
+        ({"name": 3}, "name of data must be a non-empty string, not 3"),
+        ({"file": ""}, "file of data must be a non-empty string"),
+        ({"name": "digit"}, "unknown data 'digit': did you mean 'digits'"),
+        (
+            {"name": "smal"},
+            r"unknown data 'smal': did you mean 'small'.*there is no .*smal\.npz \(set the data directory with",
+        ),
+        ({"name": "../data/small"}, "unknown data"),
+        ({"name": "small.npz"}, r"unknown data 'small\.npz': did you mean 'small'"),
+        ({"name": "synthetic_l1inf", "task": 3}, "unknown key for data 'synthetic_l1inf' 'task': did you mean 'tasks'"),
+        ({"name": "small", "splits": "train"}, "unknown key for data 'small' 'splits': did you mean 'split'"),
+        ({"name": "small", "seed": 3}, "unknown key for data 'small' 'seed'"),
+        ({"name": "small", "path": "x"}, "unknown key for data 'small' 'path'"),
+        ({"name": "small", "preproces": "none"}, "did you mean 'preprocess'"),
+        ({"name": "small", "preprocess": 3}, "preprocess of data 'small' must be the name of a step or a list"),
+        ({"name": "small", "preprocess": ["unit_row"]}, "unknown preprocessing step 'unit_row': did you mean 'unit_rows'"),
+        ({"name": "small", "split": "dev"}, "split must be one of all, train, test"),
+        ({"name": "damaged"}, r"damaged\.npz: not readable as an \.npz file"),
+        ({"file": "small.csv"}, r"file 'small\.csv' of data: its name must end in one of \.npz, \.arff"),
+        (
+            {"file": "absent.svm"},
+            r"file 'absent\.svm' is missing: looked for .*data/absent\.svm and .*absent\.svm \(set the data",
+        ),
+        ({"file": "/nowhere/absent.npz"}, r"data file '/nowhere/absent\.npz' is missing: looked for /nowhere/absent\.npz$"),
+    ],
+)
+def test_unusable_specs(folder: Path, spec: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message) as error:
+        load(spec, data_dir=folder)
+    assert "\n" not in str(error.value)
+
+
+def test_a_name_without_a_data_directory_says_how_to_set_one(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"no data directory is set \(set the data directory with --data-dir or BENCH_MTL_DATA\)"):
+        load({"name": "small"})
+
+
+def test_data_directory(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert data_directory() is None
+    assert data_directory(folder) == folder
+    with pytest.raises(InputError, match=r"absent \(from --data-dir\) is not a folder"):
+        data_directory(tmp_path / "absent")
+    monkeypatch.setenv("BENCH_MTL_DATA", str(tmp_path))
+    assert data_directory() == tmp_path
+    assert data_directory(folder) == folder
+    monkeypatch.setenv("BENCH_MTL_DATA", str(folder / "small.npz"))
+    with pytest.raises(InputError, match=r"\(from BENCH_MTL_DATA\) is not a folder"):
+        load({"name": "small"})
+    assert load({"name": "synthetic_l1inf", "tasks": 1}).n_tasks == 1  # needs no data directory
+    monkeypatch.setenv("BENCH_MTL_DATA", "")
+    assert data_directory() is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"name": "synthetic_l1inf"}, True),
+        ({"name": "synthetic_sparse_low_rank", "tasks": 3}, True),
+        ({"name": "synthetic_l1inf", "seed": 0}, False),
+        ({"name": "digits"}, False),
+        ({"name": "digits", "examples": 100}, True),
+        ({"name": "digits", "examples": 100, "seed": 1}, False),
+        ({"name": "scene"}, False),
+        ({"file": "a.npz"}, False),
+    ],
+)
+def test_takes_seed(spec: dict[str, Any], expected: bool) -> None:
+    assert takes_seed(spec) is expected
+
+
+def test_takes_seed_refuses_a_spec_without_data() -> None:
+    with pytest.raises(InputError, match="exactly one of"):
+        takes_seed({"tasks": 3})
+
+
+def test_entries(folder: Path) -> None:
+    assert [(entry.name, entry.kind) for entry in entries()] == [
+        ("digits", "embedded"),
+        ("synthetic_l1inf", "generator"),
+        ("synthetic_sparse_low_rank", "generator"),
+    ]
+    assert entries(folder)[3:] == [
+        Entry(
+            "damaged",
+            "file",
+            f"unreadable: {folder / 'damaged.npz'}: not readable as an .npz file: it is no zip archive, or a truncated one",
+        ),
+        Entry("faces", "file", "4 x 2 grey levels, a label"),
+        Entry("odd", "file", "unreadable: it has no features X"),
+        Entry("pages", "file", "4 x 2 sparse, 3 classes"),
+        Entry("schools", "file", "4 x 2 dense, 2 tasks, a real target"),
+        Entry("small", "file", "4 x 2 dense, 2 labels, split 3/1"),
+    ]
+
+
+def test_every_entry_of_the_real_data_is_described(data_dir: Path) -> None:
+    described = {entry.name: entry.description for entry in entries(data_dir)}
+    assert not [name for name, text in described.items() if "unreadable" in text]
+    assert described.get("scene", SCENE) == SCENE
+    assert described.get("school", SCHOOL) == SCHOOL
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    code = "import sys, bench_mtl.data; print([name for name in ('sklearn', 'arff', 'pandas') if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
+    assert result.stdout == "[]\n"

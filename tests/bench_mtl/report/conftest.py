@@ -1,0 +1,66 @@
+"""Small stores from hand-made runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench_mtl.store import Outcome, Store
+from bench_mtl.suite import Case, Instance, Suite
+from bench_mtl.types import Certificate, Limits, Record, Sample, Status, Times
+
+TARGETS = (1e-2, 1e-4, 1e-6)
+
+TEXT = 'name = "hand"\ndescription = "made by hand"\n# a fence: ```\n'
+
+ENVIRONMENT = {"bench_mtl": "0.1.0", "python": "3.11", "packages": {"numpy": "2.0", "ecos": None}, "processor": "a | b", "threads": 1}
+
+
+def _record(run: dict[str, Any]) -> Record:
+    samples = tuple(
+        Sample(seconds, step, passes, Certificate(primal, dual, run.get("infeasibility", 0.0)), asked)
+        for seconds, step, passes, primal, dual, asked in run.get("samples", ())
+    )
+    times = Times(**run.get("times", {"solve": samples[-1].seconds, "certify": 0.5} if samples else {}))
+    reason = run.get("reason", "as it is")
+    return Record(Status(run.get("status", "verified")), reason, samples, times, peak_memory_mib=run.get("memory"))
+
+
+def _case(run: dict[str, Any], number: int) -> Case:
+    label = run.get("problem", "lasso")
+    instance = Instance("family", label, {"name": "synthetic"}, {"radius": 1.0}, run.get("seed"))
+    options = {"number": number}  # no two cases may be the same
+    limits = Limits(seconds=run.get("limit", 60.0))
+    kind = run.get("family", run["solver"])
+    return Case(instance, kind, run["solver"], options, TARGETS[-1], limits, 1, run.get("repetition", 0))
+
+
+@pytest.fixture
+def make_store(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a folder with the results of runs given as tables; a sample is (seconds, step, passes, primal, dual, asked)."""
+
+    def make(*runs: dict[str, Any], environments: int = 1, folder: str = "results") -> Path:
+        suite = Suite("hand", "made by hand", TARGETS, (), (), Limits(), 1, (0,), 1, TEXT)
+        path = tmp_path / folder
+        with Store.create(path, suite) as store:
+            keys = [store.add_environment({**ENVIRONMENT, "threads": 1 + i}) for i in range(environments)]
+            for number, run in enumerate(runs):
+                notes = tuple(run.get("notes", ()))
+                store.add(_case(run, number), Outcome(_record(run), {"n": 7, "d": 3, "m": 2}, notes, "1.0"), keys[number % environments])
+        return path
+
+    return make
+
+
+@pytest.fixture
+def frames() -> Callable[[Path], tuple[Any, Any]]:
+    """Reads the runs and samples of a folder as a store returns them."""
+
+    def read(folder: Path) -> tuple[Any, Any]:
+        with Store.open(folder) as store:
+            return store.runs(), store.samples()
+
+    return read

@@ -1,0 +1,91 @@
+"""Formatting of numbers and tables."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from bench_mtl.report import render
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.012, "0.0120"), (3.1, "3.10"), (48, "48.0"), (123.4, "123"), (999.6, "1000"), (1250.4, "1250"), (1.234e-5, "1.23e-05")],
+)
+def test_seconds(value, text):
+    assert render.format_seconds(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (1.23e-7, "1.2e-07"), (0.5, "5.0e-01"), (12.0, "1.2e+01")])
+def test_gaps(value, text):
+    assert render.format_gap(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(1 / 3, "0.3333333333"), (0.0, "0"), (1234567890.4, "1234567890"), (-0.5, "-0.5000000000")])
+def test_objectives(value, text):
+    assert render.format_objective(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(7.0, "7"), (7.5, "7.5"), (123456.5, "123456"), (2e7, "20000000")])
+def test_counts(value, text):
+    assert render.format_count(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(1.27, "1.3x"), (9.97, "10x"), (12.3, "12x"), (484.0, "480x"), (12345.0, "12000x")])
+def test_ratios(value, text):
+    assert render.format_ratio(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(1e-2, "1e-2"), (1e-6, "1e-6"), (2.5e-3, "2.5e-3"), (1e-10, "1e-10"), (1.0, "1e0")])
+def test_targets(value, text):
+    assert render.format_target(value) == text
+
+
+FRAME = pd.DataFrame(
+    {
+        "solver": ["a|b", "c"],
+        "runs": [3, 3],
+        "relative_gap": [1e-7, math.nan],
+        "proven": [2, 0],
+        "seconds_to_1e-4": [math.nan, 0.5],
+        "reached_1e-4": [1, 3],
+        "reason": ["two\nlines & 5 % <of> *it*", None],
+    }
+)
+
+
+def test_display_counts_and_leaves_no_nan():
+    shown = render.display(FRAME)
+    assert list(shown.columns) == ["Solver", "Runs", "Relative gap", "s to 1e-4", "Reason"]
+    assert list(shown["Relative gap"]) == ["1.0e-07 (2/3)", "-"]
+    assert list(shown["s to 1e-4"]) == ["- (1/3)", "0.500"]
+    assert list(shown["Reason"])[1] == "-"
+
+
+def test_markdown_escapes_what_would_break_it():
+    text = render.to_markdown(render.display(FRAME))
+    assert text.count("\n") == 3
+    assert r"a\|b" in text
+    assert r"two lines & 5 % \<of> \*it\*" in text
+    assert "nan" not in text.lower()
+
+
+def test_latex_is_escaped_and_breaks_the_wide_column():
+    text = render.to_latex(render.display(FRAME), wide="Reason")
+    assert r"{lrrrp{0.5\linewidth}}" in text
+    assert r"5 \% " in text
+    assert r"\toprule" in text
+
+
+def test_csv_has_all_digits_and_empty_fields():
+    lines = render.to_csv(pd.DataFrame({"x": [1 / 3, math.nan], "y": ["a,b", None]})).splitlines()
+    assert lines == ["x,y", '0.3333333333333333,"a,b"', ","]
+
+
+def test_tables_without_rows_have_their_headings():
+    empty = FRAME.iloc[:0]
+    assert render.to_markdown(render.display(empty)).startswith("| Solver")
+    assert "Solver" in render.to_latex(render.display(empty), wide="Reason")
+    assert render.to_text(render.display(empty)).startswith("Solver")

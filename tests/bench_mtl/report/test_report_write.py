@@ -1,0 +1,260 @@
+"""Whole reports: their files, their words, and results that are hardly there."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench_mtl.errors import InputError
+from bench_mtl.report import summary_frame, summary_text, write, write_report
+from bench_mtl.store import FILE_NAME, SCHEMA, Store
+from bench_mtl.types import Status
+
+PG = {"solver": "pg", "samples": [(0.1, 0, 1.0, 1.0, 0.5, None), (0.4, 99, 100.0, 1.0, 1 - 5e-7, None)]}
+SCS = {
+    "solver": "scs",
+    "family": "conic",
+    "times": {"build": 0.5, "solve": 6.0, "certify": 0.1},
+    "samples": [(3.0, 40, 0.0, 1.0, 1 - 5e-3, 1e-3), (6.0, 90, 0.0, 1.0, 1 - 5e-7, 1e-7)],
+}
+SKIPPED = {"solver": "ecos", "family": "conic", "status": "skipped", "reason": "no cone of <this> | kind"}
+TIMEOUT = {"solver": "sub", "status": "timeout", "reason": "time limit", "samples": [(60.0, 0, 1.0, 1.0, 0.5, None)]}
+
+DOCS = Path(__file__).parents[3] / "docs" / "results.md"
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def texts(folder):
+    return "\n".join(data.decode() for path, data in contents(folder).items() if path.suffix in (".md", ".csv", ".tex", ".svg"))
+
+
+def sections(report):
+    return re.split(r"^## (.*)\n", report, flags=re.MULTILINE)
+
+
+@pytest.fixture
+def full(make_store):
+    other = {**SCS, "problem": "other one"}
+    return make_store(
+        PG, SCS, SKIPPED, TIMEOUT, other, {"solver": "pg", "problem": "nothing here", "status": "crashed", "reason": "signal 9"}
+    )
+
+
+def test_the_files_of_a_report(full):
+    assert write_report(full) == full / "report.md"
+    names = {path.as_posix() for path in contents(full)} - {FILE_NAME}
+    tables = ("enclosures", "not_verified", "objectives", "summary", "times", "tolerances", "winners")
+    expected = {"report.md", "runs.csv", "samples.csv"}
+    expected |= {f"tables/{name}.{form}" for name in tables for form in ("csv", "tex")}
+    expected |= {f"figures/{name}.{form}" for name in ("lasso", "other-one") for form in ("svg", "png", "csv")}
+    assert names == expected
+    assert (full / "figures/lasso.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_words_of_a_report(full):
+    report = write_report(full).read_text()
+    heads = sections(report)[1::2]
+    problems = ["lasso", "other one", "nothing here"]
+    after = ["Times", "Tolerances asked", "Objectives", "Not verified", "How to read this", "Known limitations", "Environment", "Suite"]
+    assert heads == ["What it says", *problems, *after]
+    assert report.startswith("# hand\n\nmade by hand\n")
+    assert "bench-mtl run hand --out DIR" in report
+    assert "6 runs: 3 verified, 1 timeout, 1 crashed, 1 skipped." in report
+    assert "No run's bounds contradict another's." in report
+    assert "the specialised solver pg is 15x faster than scs" in report
+    assert "- Dimensions: n = 7, d = 3, m = 2" in report
+    assert "No run has a proven point on this problem, so there is no figure" in report
+    assert r"no cone of \<this> \| kind" in report
+    assert "| processor | a \\| b |" in re.sub(" +", " ", report)
+    assert report.rstrip().endswith("````")  # the suite's own text holds a fence of three
+    for status in Status:
+        assert f"`{status}`: {status.sentence}" in report
+    assert str(full) not in report
+
+
+def test_every_link_of_a_report_leads_to_a_file(full):
+    report = write_report(full).read_text()
+    links = re.findall(r"\]\((figures/[^)]*)\)", report)
+    assert links
+    assert all((full / link).is_file() for link in links)
+
+
+def test_nothing_is_ever_printed_as_nan(full):
+    write_report(full)
+    assert not re.search(r"\b(nan|none|inf|<na>|nat)\b", texts(full), flags=re.IGNORECASE)
+
+
+def test_a_report_is_the_same_for_the_same_results(full):
+    write_report(full)
+    first = contents(full)
+    write_report(full)
+    assert contents(full) == first
+
+
+def test_exports_hold_every_row_and_column(full):
+    write_report(full)
+    with Store.open(full) as store:
+        runs, samples = store.runs(), store.samples()
+    for name, frame in (("runs", runs), ("samples", samples)):
+        with (full / f"{name}.csv").open(newline="") as file:
+            head, *rows = list(csv.reader(file))
+        assert head == list(frame.columns)
+        assert len(rows) == len(frame)
+    with (full / "runs.csv").open(newline="") as file:
+        assert [row["iterations"] for row in csv.DictReader(file)] == ["99", "90", "", "0", "90", ""]
+
+
+def test_an_earlier_report_is_replaced_and_other_files_are_kept(full):
+    for name in ("tables", "figures"):
+        (full / name).mkdir()
+    for stale in ("tables/old.csv", "figures/old.svg"):
+        (full / stale).write_text("old")
+    (full / "figures" / "mine.txt").write_text("kept")
+    (full / "report.md").write_text("old")
+    write_report(full)
+    assert not (full / "tables/old.csv").exists()
+    assert not (full / "figures/old.svg").exists()
+    assert (full / "figures/mine.txt").read_text() == "kept"
+    assert "old" not in (full / "report.md").read_text()[:100]
+
+
+def test_a_report_that_fails_leaves_everything_as_it_was(full, monkeypatch):
+    write_report(full)
+    before = contents(full)
+    monkeypatch.setattr("bench_mtl.report.figures.to_png", lambda figure: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_report(full)
+    assert contents(full) == before
+
+
+def test_a_disk_that_refuses_leaves_the_earlier_report_and_is_told_in_one_line(full, monkeypatch):
+    write_report(full)
+    before = contents(full)
+
+    def refuse(path, data):
+        if path.name.startswith("samples"):
+            raise OSError("no space left")
+        return original(path, data)
+
+    original = Path.write_bytes
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    with pytest.raises(InputError, match="report cannot be written to .*no space left"):
+        write_report(full)
+    assert contents(full) == before
+
+
+def test_results_without_a_run_are_refused(make_store):
+    folder = make_store()
+    with pytest.raises(InputError, match="has no finished run"):
+        write_report(folder)
+    assert list(contents(folder)) == [Path(FILE_NAME)]
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no results in"):
+        write_report(tmp_path)
+
+
+def test_a_half_written_file_is_refused(full):
+    with sqlite3.connect(full / FILE_NAME) as connection:
+        connection.execute("DROP TABLE sample")
+    connection.close()
+    with pytest.raises(InputError, match="not a readable results file"):
+        write_report(full)
+
+
+def test_a_report_of_failures_alone_says_so(make_store):
+    folder = make_store({"solver": "pg", "status": "error", "reason": "ValueError: no"}, SKIPPED)
+    report = write_report(folder).read_text()
+    assert "2 runs: 1 error, 1 skipped." in report
+    assert "no solver gets there within the 60 s limit (pg: error; ecos: skipped)" in report
+    assert "No run has a proven point." in report
+    assert not list((folder / "figures").glob("*")) if (folder / "figures").exists() else True
+    assert not re.search(r"\bnan\b", texts(folder), flags=re.IGNORECASE)
+
+
+def test_a_report_of_one_verified_solver(make_store):
+    report = write_report(make_store(PG)).read_text()
+    assert "1 run, all verified." in report
+    assert "no generic solver was run on this problem" in report
+    assert "Every run is verified." in report
+    assert "## Tolerances asked" not in report
+
+
+def test_a_contradiction_is_shown_before_anything_else(make_store):
+    liar = {"solver": "liar", "samples": [(0.1, 1, 1.0, 1.2, 1.1, None)]}
+    parts = sections(write_report(make_store(PG, liar)).read_text())
+    says = parts[parts.index("What it says") + 1].strip()
+    assert says.startswith("**CONTRADICTION on lasso: the lower bound 1.100000000 of liar exceeds")
+    assert "- **lasso** (contradicted, see above): " in says
+    assert "contradict another's" not in says
+
+
+def test_seeds_get_a_column_where_they_differ(make_store):
+    report = write_report(make_store(*({**PG, "seed": seed} for seed in (3, 8)))).read_text()
+    assert "- Seeds: 3, 8" in report
+    assert "verified 2/2" in report
+    assert "for seed 3 that the optimum lies" in report
+    parts = sections(report)
+    assert "Seed" in parts[parts.index("Objectives") + 1]
+
+
+def test_different_environments_are_told(make_store):
+    report = write_report(make_store(PG, SCS, environments=2)).read_text()
+    assert "made in 2 different environments" in report
+    assert "Environment 2" in report
+
+
+def test_labels_that_share_a_file_name_get_two_figures(make_store):
+    folder = make_store({**PG, "problem": "a b"}, {**PG, "problem": "a-b"}, {**PG, "problem": "../"})
+    write_report(folder)
+    assert {path.name for path in (folder / "figures").glob("*.svg")} == {"a-b.svg", "a-b-2.svg", "problem.svg"}
+
+
+def test_the_summary_for_a_terminal(full):
+    frame = summary_frame(full)
+    assert list(frame.columns)[:4] == ["Problem", "Solver", "Kind", "Status"]
+    assert "Runs" not in frame  # one each
+    assert frame.loc[frame["Solver"] == "ecos", "Relative gap"].tolist() == ["-"]
+    assert summary_text(full).count("\n") == len(frame) + 1
+    assert not (full / "report.md").exists()
+
+
+def test_importing_the_package_is_light():
+    code = "import sys, bench_mtl.report; print([name for name in ('pandas', 'matplotlib', 'tabulate') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_pyplot_is_left_alone(full):
+    code = f"import sys, pathlib; from bench_mtl.report import write_report; write_report(pathlib.Path({str(full)!r})); print('matplotlib.pyplot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+
+
+def test_every_column_of_the_schema_is_explained():
+    text = DOCS.read_text()
+    for table, body in re.findall(r"CREATE TABLE (\w+) \((.*?)\n?\)(?: WITHOUT ROWID)?;", SCHEMA, flags=re.DOTALL):
+        explained = text.split(f"## Table `{table}`")[1].split("\n## ")[0]
+        columns = re.findall(r"(?:^|[,(])\s*([a-z_]+) (?:TEXT|INTEGER|REAL)", f"({body}")
+        assert columns
+        for column in columns:
+            if table != "meta":
+                assert f"| `{column}` |" in explained, f"{table}.{column} is not explained"
+            else:
+                assert f"`{column}`" in explained
+    for status in Status:
+        assert f"| `{status}` | {status.sentence} |" in text
+
+
+def test_stale_kinds_cover_what_a_report_writes(full):
+    write_report(full)
+    for name, suffixes in write._STALE.items():
+        assert {path.suffix for path in (full / name).iterdir()} <= set(suffixes)
