@@ -5,7 +5,8 @@ Each check takes a tiny instance and returns None, or raises AssertionError with
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
 
@@ -26,8 +27,6 @@ _ROUNDING = 1e-9
 
 def check_gradient(problem: Problem, rng: np.random.Generator) -> None:
     """The gradient agrees with central differences of the smooth part along random directions."""
-    if Capability.SMOOTH not in problem.offers:
-        return
     point = rng.standard_normal(problem.point_shape)
     value, gradient = problem.value_and_gradient(point)
     assert np.isclose(value, problem.smooth_value(point), rtol=1e-12), "value_and_gradient and smooth_value differ"
@@ -42,8 +41,6 @@ def check_gradient(problem: Problem, rng: np.random.Generator) -> None:
 
 def check_lipschitz(problem: Problem, rng: np.random.Generator) -> None:
     """The quadratic upper model with the Lipschitz constant holds between random points."""
-    if Capability.SMOOTH not in problem.offers:
-        return
     L = problem.lipschitz()
     for _ in range(10):
         a, b = rng.standard_normal((2, *problem.point_shape))
@@ -54,8 +51,6 @@ def check_lipschitz(problem: Problem, rng: np.random.Generator) -> None:
 
 def check_subgradient(problem: Problem, rng: np.random.Generator) -> None:
     """The subgradient inequality holds between random points."""
-    if Capability.SUBGRADIENT not in problem.offers:
-        return
     for _ in range(10):
         a, b = rng.standard_normal((2, *problem.point_shape))
         value, subgradient, _ = problem.value_and_subgradient(a)
@@ -66,8 +61,6 @@ def check_subgradient(problem: Problem, rng: np.random.Generator) -> None:
 
 def check_prox(problem: Problem, rng: np.random.Generator) -> None:
     """No feasible point nearby has a lower prox objective, and the result is feasible."""
-    if Capability.PROX not in problem.offers:
-        return
     point, step = rng.standard_normal(problem.point_shape), float(rng.uniform(0.1, 2.0))
     best = problem.prox(point, step)
     assert problem.infeasibility(best) <= _ROUNDING, f"prox is infeasible by {problem.infeasibility(best):g}"
@@ -82,8 +75,6 @@ def check_prox(problem: Problem, rng: np.random.Generator) -> None:
 
 def check_saddle(problem: Problem, rng: np.random.Generator) -> None:
     """K and its adjoint agree, the norm bounds K, and the dual prox stays in the box and is idempotent without a step."""
-    if Capability.SADDLE not in problem.offers:
-        return
     point = rng.standard_normal(problem.point_shape)
     image = problem.couple(point)
     dual = rng.standard_normal(image.shape)
@@ -123,8 +114,6 @@ def check_against_cvxpy(problem: Problem, rng: np.random.Generator) -> None:
     """Every conic form has the problem's own optimum, and its recovered dual point proves it."""
     import cvxpy as cp
 
-    if Capability.CONIC not in problem.offers:
-        return
     for form in problem.conic_forms:
         model = problem.to_cvxpy(form)
         value = float(model.problem.solve(solver=cp.CLARABEL))
@@ -135,16 +124,28 @@ def check_against_cvxpy(problem: Problem, rng: np.random.Generator) -> None:
         assert abs(certificate.dual - value) <= allowed, f"{form}: dual bound {certificate.dual:.9g}, CVXPY says {value:.9g}"
 
 
-PROBLEM_CHECKS = {
-    "gradient": check_gradient,
-    "Lipschitz constant": check_lipschitz,
-    "subgradient": check_subgradient,
-    "prox": check_prox,
-    "saddle form": check_saddle,
-    "weak duality": check_weak_duality,
-    "repair": check_repair,
-    "agrees with CVXPY": check_against_cvxpy,
-}
+@dataclass(frozen=True)
+class ProblemCheck:
+    """A check and the capability without which it means nothing."""
+
+    what: str
+    check: Callable[[Problem, np.random.Generator], None]
+    needs: Capability | None = None
+
+    def applies_to(self, problem: Problem | type[Problem]) -> bool:
+        return self.needs is None or self.needs in problem.offers
+
+
+PROBLEM_CHECKS = (
+    ProblemCheck("gradient", check_gradient, Capability.SMOOTH),
+    ProblemCheck("Lipschitz constant", check_lipschitz, Capability.SMOOTH),
+    ProblemCheck("subgradient", check_subgradient, Capability.SUBGRADIENT),
+    ProblemCheck("prox", check_prox, Capability.PROX),
+    ProblemCheck("saddle form", check_saddle, Capability.SADDLE),
+    ProblemCheck("weak duality", check_weak_duality),
+    ProblemCheck("repair", check_repair),
+    ProblemCheck("agrees with CVXPY", check_against_cvxpy, Capability.CONIC),
+)
 
 
 def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET) -> Certificate:

@@ -25,6 +25,7 @@ REFUTING_TOLERANCES = 10.0
 REFUTING_INFEASIBILITY, REFUTING_INFEASIBILITY_TOLERANCES = 1e-2, 100.0
 
 OnSample = Callable[[Sample], None]
+OnPhase = Callable[[str, float], None]
 
 
 def run(
@@ -35,6 +36,7 @@ def run(
     limits: Limits | None = None,
     start: Array | None = None,
     on_sample: OnSample | None = None,
+    on_phase: OnPhase | None = None,
     deadline: Deadline | None = None,
 ) -> Record:
     """Run `solver` on `problem` until the gap is proven to `tolerance` or a limit is reached.
@@ -45,6 +47,7 @@ def run(
     limits : on the solver's own clock; 60 s by default. For a one-shot solver they hold for each of its tolerances.
     start : a point to start from, for iterative solvers; projected onto the feasible set
     on_sample : called with every certified sample as it is made
+    on_phase : called with "build" or "compile" and its seconds when that phase of a one-shot solver is over
     deadline : where to publish the time at which a watcher should kill this process
 
     Returns
@@ -62,7 +65,7 @@ def run(
         return Record(Status.SKIPPED, reason)
     if start is not None:
         problem.certify(Iterate(start))
-    session = _Session(problem, tolerance, limits, on_sample or (lambda sample: None), deadline)
+    session = _Session(problem, tolerance, limits, on_sample or _ignore, on_phase or _ignore, deadline)
     try:
         if isinstance(solver, IterativeSolver):
             return _run_iterative(session, solver, start)
@@ -83,6 +86,10 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def _ignore(*_: Any) -> None:
+    """For callbacks that nobody gave."""
+
+
 @dataclass
 class _Session:
     """What one run gathers on its way to a record."""
@@ -91,6 +98,7 @@ class _Session:
     tolerance: Tolerance
     limits: Limits
     on_sample: OnSample
+    on_phase: OnPhase
     deadline: Deadline | None
     samples: list[Sample] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -105,11 +113,9 @@ class _Session:
     def __post_init__(self) -> None:
         self.scale = abs(self.problem.objective(self.problem.zero()))
 
-    def certify(self, iterate: Any) -> Certificate:
+    def certify(self, iterate: Iterate) -> Certificate:
         """The problem's verdict on an iterate, off the solver's clock; keeps the best point."""
         with timed(self.seconds, "certify"):
-            if not isinstance(iterate, Iterate):
-                raise InputError(f"a solver must yield Iterate, not {type(iterate).__name__}")
             certificate = self.problem.certify(iterate)
             if not all(math.isfinite(value) for value in certificate):
                 raise InputError(f"the certificate at step {iterate.step} is not finite: {certificate}")
@@ -147,7 +153,9 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | No
 
     while True:
         with clock.running():
-            iterate = next(steps, None)
+            iterate: Any = next(steps, None)
+        if iterate is not None and not isinstance(iterate, Iterate):
+            raise InputError(f"a solver must yield Iterate, not {type(iterate).__name__}")
         if iterate is None:
             reached = unsampled is not None and sample(unsampled)
             return _iterative_record(session, reached, "the solver ended by itself")
@@ -193,8 +201,10 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
     """Climb the ladder of tolerances, loose to tight, until one is proven, refuted or out of time."""
     with timed(session.seconds, "build"):
         model = solver.build(session.problem)
+    session.on_phase("build", session.seconds["build"])
     with timed(session.seconds, "compile"):
         program = solver.compile(model)
+    session.on_phase("compile", session.seconds["compile"])
     failure = None
     for tolerance in solver.tolerances:
         clock = Clock(session.limits.seconds, session.deadline)

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bench_mtl.registry import Registry, load_registry
+
+PLUGINS = Path(__file__).parent / "plugins"
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
@@ -16,3 +20,15 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip("no real data: set BENCH_MTL_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def plugins() -> Path:
+    """A plug-in folder with misbehaving solvers and a trapped problem."""
+    return PLUGINS
+
+
+@pytest.fixture(scope="session")
+def faults(plugins: Path) -> Registry:
+    """Everything installed and the plug-ins."""
+    return load_registry(plugins)

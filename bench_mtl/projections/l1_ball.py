@@ -8,7 +8,7 @@ import numpy as np
 
 from bench_mtl.checks import real_array, real_number
 from bench_mtl.errors import InputError
-from bench_mtl.projections.simplex import simplex_threshold
+from bench_mtl.projections.simplex import on_simplex
 from bench_mtl.types import Array
 
 
@@ -35,11 +35,10 @@ def project_l1_ball(v: Any, radius: float) -> Array:
     if radius == 0.0 or v.size == 0:
         return np.zeros_like(v)
     magnitude = np.abs(v)
-    outside = magnitude.sum(axis=-1) > radius
+    outside = magnitude.sum(axis=-1, keepdims=True) > radius
     if not outside.any():
         return v.copy()
-    theta = np.where(outside[..., None], simplex_threshold(magnitude, radius), 0.0)
-    return np.asarray(np.copysign(np.maximum(magnitude - theta, 0.0), v))
+    return np.asarray(np.where(outside, np.copysign(on_simplex(magnitude, radius), v), v))
 
 
 def soft_threshold(A: Any, threshold: float) -> Array:

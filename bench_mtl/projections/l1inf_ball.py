@@ -88,4 +88,6 @@ def _row_maxima(magnitude: Array, radius: float) -> Array:
         if theta + step <= theta:  # the excess is zero, or below rounding
             break
         theta += step
-    return np.maximum(maxima, 0.0)
+    maxima = np.maximum(maxima, 0.0)
+    # The maxima carry rounding at the size of the largest entry; rescaling ends inside the ball to rounding of the radius.
+    return maxima * min(1.0, radius / float(maxima.sum()))

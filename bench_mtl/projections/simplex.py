@@ -33,16 +33,16 @@ def project_simplex(v: Any, mass: float = 1.0) -> Array:
         raise InputError(f"v must be a vector or a matrix with at least one column, but has shape {v.shape}")
     if mass == 0.0:
         return np.zeros_like(v)
+    return on_simplex(v, mass)
+
+
+def on_simplex(v: Array, mass: float) -> Array:
+    """`project_simplex` of checked input with a positive mass."""
     # Shifting v by a constant moves the threshold alone; with the maximum at 0 nothing cancels against a large offset.
     shifted = v - v.max(axis=-1, keepdims=True)
-    return np.asarray(np.maximum(shifted - simplex_threshold(shifted, mass), 0.0))
-
-
-def simplex_threshold(v: Array, mass: float) -> Array:
-    """The theta with sum(max(v - theta, 0)) = mass along the last axis, kept as an axis of length 1; mass > 0."""
-    descending = -np.sort(-v, axis=-1)
-    count = np.arange(1, v.shape[-1] + 1)
-    candidates = (np.cumsum(descending, axis=-1) - mass) / count
-    # descending - candidate changes sign once, after the last entry that stays positive.
-    last = np.sum(descending > candidates, axis=-1, keepdims=True) - 1
-    return np.asarray(np.take_along_axis(candidates, np.maximum(last, 0), axis=-1))
+    descending = -np.sort(-shifted, axis=-1)
+    thresholds = (np.cumsum(descending, axis=-1) - mass) / np.arange(1, v.shape[-1] + 1)
+    # descending - threshold changes sign once, after the last entry that stays positive.
+    last = np.sum(descending > thresholds, axis=-1, keepdims=True) - 1
+    w = np.maximum(shifted - np.take_along_axis(thresholds, last, axis=-1), 0.0)
+    return np.asarray(w * (mass / w.sum(axis=-1, keepdims=True)))  # so that rounding leaves the mass itself alone

@@ -13,6 +13,7 @@ from bench_mtl.report.render import BLANK, display, escaped, to_csv, to_latex, t
 from bench_mtl.report.results import Results
 from bench_mtl.report.tables import not_verified, summary, times, tolerances
 from bench_mtl.report.winners import findings, headlines, winners
+from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +73,13 @@ def printed(table: pd.DataFrame, *drop: str) -> pd.DataFrame:
     return shown.drop(columns=[title for title in (*shared, *_CSV_ONLY, *drop) if title in shown])
 
 
+def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The rows of solvers that were run, and a sentence that names the others."""
+    skipped = summary["status"] == Status.SKIPPED
+    names = ", ".join(dict.fromkeys(summary.loc[skipped, "solver"].map(str)))
+    return summary[~skipped], f"Skipped, for they do not fit: {names}." if names else ""
+
+
 def _figures(results: Results) -> tuple[dict[str, _Figure], dict[str, bytes]]:
     """The figure of every problem that has a certified point, and the files."""
     points = figures.curves(results.runs, results.samples)
@@ -125,12 +133,19 @@ def _warnings(tables: Mapping[str, pd.DataFrame]) -> list[str]:
 def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame], figure: _Figure | None) -> list[str]:
     runs = results.runs[results.runs["problem_label"] == problem]
     rows, bounds = (tables[name].loc[tables[name]["problem"] == problem] for name in ("summary", "enclosures"))
-    parts = [f"## {escaped(problem)}", text.facts(runs), _table(rows, "Problem"), text.enclosure_sentences(bounds)]
+    ran, sentence = without_skipped(rows)
+    parts = [
+        f"## {escaped(problem)}",
+        text.facts(runs),
+        _table(ran, "Problem") if len(ran) else "",
+        sentence,
+        text.enclosure_sentences(bounds),
+    ]
     if figure is None:
         return [*filter(None, parts), "No run has a proven point on this problem, so there is no figure: the reasons are listed below."]
     path = f"figures/{figure.stem}"
     links = f"[SVG]({path}.svg), [PNG]({path}.png), [data]({path}.csv)"
-    return [*parts, f"![Convergence on {escaped(problem)}]({path}.svg)", f"*{escaped(figure.caption)}* ({links})"]
+    return [*filter(None, parts), f"![Convergence on {escaped(problem)}]({path}.svg)", f"*{escaped(figure.caption)}* ({links})"]
 
 
 def _objectives(tables: Mapping[str, pd.DataFrame]) -> list[str]:

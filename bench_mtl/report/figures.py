@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.report.render import format_target
 from bench_mtl.report.tables import numbers, status_counts
 from bench_mtl.types import Status
 
@@ -37,7 +38,6 @@ _STYLE = {
     "grid.color": "0.92",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
-    "savefig.bbox": "tight",
     "svg.fonttype": "path",
     "svg.hashsalt": "bench-mtl",  # without it the ids in an SVG are random
 }
@@ -107,10 +107,14 @@ def convergence(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[floa
             axes[1].set(xlabel="passes over the data")
         for axis in axes:
             axis.set(xscale="log", yscale="log", ylim=_gap_limits(points, targets))
+            _plain_ticks(axis)
             for target in targets:
                 axis.axhline(target, color=_TARGET_GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
         figure.suptitle(str(points["problem"].iloc[0]), fontsize=11)
         figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+        # Laid out once, not again for every file.
+        figure.draw_without_rendering()
+        figure.set_layout_engine(None)
     return figure
 
 
@@ -160,7 +164,7 @@ def _saved(figure: Figure, form: str, metadata: dict[str, Any]) -> bytes:
 
     buffer = io.BytesIO()
     with matplotlib.style.context(["default", _STYLE]):
-        figure.savefig(buffer, format=form, dpi=DPI, metadata=metadata)
+        figure.savefig(buffer, format=form, dpi=DPI, bbox_inches=figure.get_tightbbox().padded(0.08), metadata=metadata)
     return buffer.getvalue()
 
 
@@ -186,6 +190,16 @@ def _panel(axis: Axes, points: pd.DataFrame, column: str, styles: Mapping[str, L
             axis.plot(x, y, **look, drawstyle="steps-post", zorder=2)
         if run["status"].iloc[0] in _LIMITS:
             _mark_limit(axis, run, column, x[-1], y, styles[solver].colour)
+
+
+def _plain_ticks(axis: Axes) -> None:
+    """Numbers written as in the tables; matplotlib's powers of ten take longer to typeset than the rest of the figure."""
+    from matplotlib.ticker import FuncFormatter, LogFormatter, NullLocator
+
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_target(value) if value < 0.99 else f"{value:g}"))
+    axis.yaxis.set_minor_locator(NullLocator())
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_formatter(LogFormatter())
 
 
 def _mark_limit(axis: Axes, run: pd.DataFrame, column: str, last: float, gaps: list[float], colour: str) -> None:

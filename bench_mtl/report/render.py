@@ -172,4 +172,5 @@ def _tabulate(frame: pd.DataFrame, form: str, clean: Callable[[Sequence[str]], s
     titles = [str(title) for title in frame.columns]
     rows = [[clean(str(cell).split()) for cell in row] for row in frame.itertuples(index=False, name=None)]
     sides = ["right" if title in _RIGHT_TITLES or title.startswith("s to ") else "left" for title in titles]
-    return tabulate(rows, headers=titles, tablefmt=form, disable_numparse=True, colalign=sides if rows else None)
+    # tabulate knows no columns where there are no rows
+    return tabulate(rows or [[BLANK] * len(titles)], headers=titles, tablefmt=form, disable_numparse=True, colalign=sides)

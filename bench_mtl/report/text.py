@@ -92,9 +92,11 @@ def facts(runs: pd.DataFrame) -> str:
 
 def enclosure_sentences(enclosures: pd.DataFrame) -> str:
     """The best proven enclosure of each instance of one problem."""
+    import pandas as pd
+
     sentences = []
     for row in enclosures.to_dict("records"):
-        seed = f" for seed {row['seed']:.0f}" if len(enclosures) > 1 else ""
+        seed = f" for seed {row['seed']:.0f}" if len(enclosures) > 1 and not pd.isna(row["seed"]) else ""
         low = f"{format_objective(row['dual'])} (by {escaped(row['dual_solver'])})"
         high = f"{format_objective(row['primal'])} (by {escaped(row['primal_solver'])})"
         if row["agrees"]:

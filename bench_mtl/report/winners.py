@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.render import format_ratio, format_seconds, format_target
 from bench_mtl.report.tables import GENERIC, SPECIALISED, UNKNOWN, kinds, numbers, status_counts, times_to_gap
+from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +90,7 @@ def _row(entries: list[dict[str, Any]], target: str, limit: str) -> dict[str, An
     complete = sorted((entry for entry in entries if entry["seconds"] is not None), key=lambda entry: entry["seconds"])
     if not complete:
         row = {"winner": None, "kind": None, "seconds": None, "other": None, "other_seconds": None, "ratio": None}
-        return {**row, "finding": f"no solver gets there{limit} ({_outcomes(entries)})."}
+        return {**row, "finding": f"no solver gets there{limit} ({_outcomes(_tried(entries) or entries)})."}
     best = complete[0]
     other_kind = _OTHER[best["kind"]]
     rivals = [entry for entry in complete if entry["kind"] == other_kind]
@@ -102,8 +103,13 @@ def _row(entries: list[dict[str, Any]], target: str, limit: str) -> dict[str, An
         "other": rival and rival["label"],
         "other_seconds": rival and rival["seconds"],
         "ratio": ratio,
-        "finding": _finding(best, rival, ratio, [entry for entry in entries if entry["kind"] in (other_kind, UNKNOWN)], limit),
+        "finding": _finding(best, rival, ratio, _tried(entries, (other_kind, UNKNOWN)), limit),
     }
+
+
+def _tried(entries: list[dict[str, Any]], kinds: tuple[str, ...] = (SPECIALISED, GENERIC, UNKNOWN)) -> list[dict[str, Any]]:
+    """The solvers of these kinds that were run; one that does not fit the problem has not lost."""
+    return [entry for entry in entries if entry["kind"] in kinds and entry["status"] != Status.SKIPPED]
 
 
 def _finding(best: dict[str, Any], rival: dict[str, Any] | None, ratio: float | None, losers: list[dict[str, Any]], limit: str) -> str:

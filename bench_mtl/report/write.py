@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_mtl.errors import InputError
+from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,10 +58,13 @@ def summary_frame(folder: Path) -> pd.DataFrame:
 
 
 def summary_text(folder: Path) -> str:
-    """`summary_frame` laid out for a terminal."""
+    """`summary_frame` laid out for a terminal, with the skipped pairs only counted."""
     from bench_mtl.report.render import to_text
 
-    return to_text(summary_frame(folder))
+    frame = summary_frame(folder)
+    skipped = frame["Status"] == Status.SKIPPED
+    note = f"\n\nPairs of problem and solver that do not fit, skipped: {skipped.sum()} (the report says why)." if skipped.any() else ""
+    return to_text(frame[~skipped]) + note
 
 
 def _replace(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
 from bench_mtl.environment import describe_environment, pinned_threads
@@ -102,8 +103,8 @@ class Worker:
                 # What was sent before the limit was noticed still counts.
                 if broken is not None and not self._pipe.poll(0):
                     self.kill()
-                    elapsed = time.perf_counter() - started
-                    return gathered.outcome(Record(*broken, times=Times(solve=min(elapsed, case.limits.seconds or elapsed))))
+                    solve = min(time.perf_counter() - started, case.limits.seconds or np.inf)
+                    return gathered.outcome(Record(*broken, times=Times(**gathered.phases, solve=solve)))
         except (EOFError, OSError):
             self._process.join(5.0)
             return gathered.outcome(Record(Status.CRASHED, f"the solver's process died: {_exit_sentence(self._process.exitcode)}"))
@@ -145,6 +146,7 @@ class _Gathered:
     dimensions: dict[str, int] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
     version: str = ""
+    phases: dict[str, float] = dataclasses.field(default_factory=dict)
     record: Record | None = None
     peak_mib: float = 0.0
 
@@ -156,6 +158,8 @@ class _Gathered:
             self.dimensions, self.notes = content
         elif kind == "solver":
             self.version = content[0]
+        elif kind == "phase":
+            self.phases[content[0]] = content[1]
         else:
             self.record = content[0]
 

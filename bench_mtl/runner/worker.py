@@ -18,7 +18,8 @@ from bench_mtl.types import Record, Status, Tolerance
 def work(pipe: Connection, deadline: Any, plugins: Path | None, data_dir: Path | None) -> None:
     """Serve cases until the pipe closes.
 
-    Sends ("problem", dimensions, notes), ("solver", version), ("sample", Sample) as they come, then ("record", Record).
+    Sends ("problem", dimensions, notes), ("solver", version), ("phase", name, seconds) and
+    ("sample", Sample) as they come, then ("record", Record).
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
     registry = load_registry(plugins)
@@ -59,6 +60,7 @@ def _run(case: Case, problem: Problem, registry: Registry, pipe: Connection, dea
         tolerance=Tolerance(case.target),
         limits=case.limits,
         on_sample=lambda sample: pipe.send(("sample", sample)),
+        on_phase=lambda phase, seconds: pipe.send(("phase", phase, seconds)),
         deadline=deadline,
     )
     # Samples went ahead one by one and solutions are not stored.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench_mtl import store
 from bench_mtl.store import Outcome, Store
 from bench_mtl.suite import Case, Instance, Suite
 from bench_mtl.types import Certificate, Limits, Record, Sample, Status, Times
@@ -39,17 +41,25 @@ def _case(run: dict[str, Any], number: int) -> Case:
 
 
 @pytest.fixture
-def make_store(tmp_path: Path) -> Callable[..., Path]:
+def make_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Makes a folder with the results of runs given as tables; a sample is (seconds, step, passes, primal, dual, asked)."""
+    connect = store._connect
+
+    def connect_without_sync(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        connection.execute("PRAGMA synchronous = OFF")  # these files need not survive a power cut, and syncing takes most of the time
+        return connection
+
+    monkeypatch.setattr(store, "_connect", connect_without_sync)
 
     def make(*runs: dict[str, Any], environments: int = 1, folder: str = "results") -> Path:
         suite = Suite("hand", "made by hand", TARGETS, (), (), Limits(), 1, (0,), 1, TEXT)
         path = tmp_path / folder
-        with Store.create(path, suite) as store:
-            keys = [store.add_environment({**ENVIRONMENT, "threads": 1 + i}) for i in range(environments)]
+        with Store.create(path, suite) as results:
+            keys = [results.add_environment({**ENVIRONMENT, "threads": 1 + i}) for i in range(environments)]
             for number, run in enumerate(runs):
                 notes = tuple(run.get("notes", ()))
-                store.add(_case(run, number), Outcome(_record(run), {"n": 7, "d": 3, "m": 2}, notes, "1.0"), keys[number % environments])
+                results.add(_case(run, number), Outcome(_record(run), {"n": 7, "d": 3, "m": 2}, notes, "1.0"), keys[number % environments])
         return path
 
     return make
@@ -60,7 +70,7 @@ def frames() -> Callable[[Path], tuple[Any, Any]]:
     """Reads the runs and samples of a folder as a store returns them."""
 
     def read(folder: Path) -> tuple[Any, Any]:
-        with Store.open(folder) as store:
-            return store.runs(), store.samples()
+        with Store.open(folder) as results:
+            return results.runs(), results.samples()
 
     return read

@@ -86,14 +86,3 @@ def test_seeds_are_thin_lines_of_one_colour(drawn):
 def test_ninety_solvers_look_different():
     styles = figures.line_styles(f"solver {i}" for i in range(90))
     assert len(set(styles.values())) == 90
-
-
-def test_files_are_the_same_for_the_same_data(make_store, frames):
-    runs, samples = frames(make_store(PG))
-    points, styles = figures.curves(runs, samples), figures.line_styles(["pg"])
-    one, other = (figures.convergence(points, runs, TARGETS, styles) for _ in range(2))
-    assert figures.to_svg(one) == figures.to_svg(other)
-    png = figures.to_png(one)
-    assert png == figures.to_png(other)
-    assert b"Software" not in png
-    assert b"<dc:date>" not in figures.to_svg(one)

@@ -86,8 +86,7 @@ def test_times_to_a_gap_of_a_group_are_medians(make_store, frames):
 def test_a_run_verified_where_the_optimum_is_almost_zero_has_reached_its_target(make_store, frames):
     run = {"solver": "pg", "samples": [(0.1, 0, 1.0, 60.0, 0.0, None), (0.7, 9, 9.0, 1e-13, 0.0, None)]}
     seconds = times_to_gap(*frames(make_store(run)), TARGETS)["seconds"]
-    assert list(seconds.isna()) == [True, True, False]
-    assert seconds.iloc[-1] == 0.7
+    assert list(seconds) == [0.7] * 3
 
 
 def test_times_leave_out_what_a_killed_run_has_lost(make_store, frames):
@@ -190,7 +189,7 @@ def test_winners_say_so_where_a_generic_solver_wins(make_store, frames):
 def test_winners_say_why_the_other_kind_is_not_there(make_store, frames):
     slow = {**SCS, "status": "timeout", "samples": SCS["samples"][:1]}
     table = winners(*frames(make_store(PG, slow, {"solver": "ecos", "family": "conic", "status": "skipped"})), TARGETS)
-    failed = "no generic solver gets there within the 60 s limit (scs: timeout; ecos: skipped)."
+    failed = "no generic solver gets there within the 60 s limit (scs: timeout)."
     assert row_of(table, target=1e-6)["finding"] == f"the specialised solver pg is fastest with 0.400 s; {failed}"
     assert row_of(table, target=1e-2)["other"] == "scs"
     assert len(findings(table)) == 1

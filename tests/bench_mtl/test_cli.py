@@ -1,0 +1,204 @@
+"""The command line as a user meets it: a subprocess, its output and its exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench_mtl import __version__
+from bench_mtl.cli import cli
+from bench_mtl.store import FILE_NAME
+
+TINY = """
+name = "tiny"
+targets = [1e-2, 1e-4]
+limits = { seconds = 10.0 }
+
+[[problems]]
+name = "l1inf_hinge"
+label = "tiny hinge"
+data = { name = "synthetic_l1inf", tasks = 2, features = 5, examples = 6 }
+parameters = { radius = 1.0 }
+
+[[solvers]]
+name = "conic"
+
+[[solvers]]
+name = "projected_gradient"
+"""
+
+
+def bench_mtl(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if key != "BENCH_MTL_DATA"}
+    command = [sys.executable, "-m", "bench_mtl", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=clean | environment, timeout=300, check=False)
+
+
+def refused(result: subprocess.CompletedProcess[str]) -> str:
+    """The one line of an error; asserts exit code 2 and no traceback."""
+    assert result.returncode == 2, result.stdout + result.stderr
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("bench-mtl: ")
+    return lines[0]
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
+def test_version_and_help() -> None:
+    assert bench_mtl("--version").stdout.strip() == f"bench-mtl, version {__version__}"
+    text = bench_mtl("--help").stdout
+    for name in cli.commands:
+        assert name in text
+        assert "Example" in bench_mtl(name, "--help").stdout
+
+
+def test_every_command_is_documented_in_the_readme() -> None:
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    for name in cli.commands:
+        assert f"bench-mtl {name}" in readme
+
+
+def test_run_report_and_resume(suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = bench_mtl("run", suite, "--out", out)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "[1/2] tiny hinge seed 0 | clarabel: verified" in result.stdout
+    assert "[2/2] tiny hinge seed 0 | projected_gradient: skipped" in result.stdout
+    assert "report: " in result.stdout
+    report = (out / "report.md").read_text()
+    for name in (FILE_NAME, "runs.csv", "samples.csv", "tables/summary.tex", "figures/tiny-hinge.svg", "figures/tiny-hinge.png"):
+        assert (out / name).is_file(), name
+    again = bench_mtl("run", suite, "--out", out)
+    assert again.returncode == 0
+    assert "2 of 2 cases are done already" in again.stdout
+    (out / "report.md").unlink()
+    assert bench_mtl("report", out).returncode == 0
+    assert (out / "report.md").read_text() == report
+
+
+def test_failed_runs_show_in_the_exit_code(tmp_path: Path, suite: Path, plugins: Path) -> None:
+    suite.write_text(TINY + '\n[[solvers]]\nname = "liar"\n')
+    result = bench_mtl("run", suite, "--out", tmp_path / "out", "--plugins", plugins)
+    assert result.returncode == 1
+    assert "liar: wrong (claims optimal" in result.stdout
+    assert "1 of 3 runs failed" in result.stderr
+
+
+def test_another_suites_folder_is_refused_and_left_alone(suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert bench_mtl("run", suite, "--out", out).returncode == 0
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    suite.write_text(TINY.replace("radius = 1.0", "radius = 2.0"))
+    assert "already holds the results of another version of this suite" in refused(bench_mtl("run", suite, "--out", out))
+    suite.write_text(TINY.replace('"tiny"', '"other"'))
+    assert "already holds the results of suite 'tiny'" in refused(bench_mtl("run", suite, "--out", out))
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("radius = 1.0", "radius = -1.0"), "radius must be finite and at least 0, not -1"),
+        (("targets", "target"), "unknown key in the suite 'target': did you mean 'targets'?"),
+        (("synthetic_l1inf", "scene"), "BENCH_MTL_DATA"),
+        (("tasks = 2", "task = 2"), "'task'"),
+        (("tasks = 2", "tasks = 0"), "tasks"),
+        (('"conic"', '"konic"'), "unknown solver 'konic': did you mean 'conic'?"),
+        (("[[solvers]]", "[[solvers"), "cannot be read"),
+    ],
+)
+def test_bad_suites_are_one_line_and_write_nothing(suite: Path, tmp_path: Path, change: tuple[str, str], words: str) -> None:
+    suite.write_text(TINY.replace(*change))
+    assert words in refused(bench_mtl("run", suite, "--out", tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "quik"], "unknown suite 'quik': did you mean 'quick'?"),
+        (["run"], "Missing argument 'SUITE'"),
+        (["rum"], "No such command 'rum'"),
+        (["report", "nowhere"], "no results in nowhere"),
+        (["list", "nothing"], "is not one of"),
+        (["run", "quick", "--plugins", "nowhere"], "plug-in folder nowhere does not exist"),
+        (["list", "data", "--data-dir", "nowhere"], "nowhere"),
+        (["solve", "l1inf_hinge", "conic"], "Missing option '--data'"),
+        (["solve", "l1inf_hinge", "conic", "--data", "digits"], "exactly one of radius"),
+        (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius"], "--param must be KEY=VALUE, not 'radius'"),
+        (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=x"], "radius must be a number"),
+        (["solve", "l1inf_hinge", "conic", "--data", "none.npz", "--param", "radius=1"], "none.npz"),
+        (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=1", "--target", "-1"], "--target must be"),
+        (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=1", "--seconds", "nan"], "--seconds must be"),
+        (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=1", "--preprocess", "scale"], "scale"),
+        (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=1", "--save", "no/where.npz"], "--save"),
+        (["validate", "--cases", "0"], "--cases must be a whole number of at least 1"),
+    ],
+)
+def test_bad_usage_is_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
+    assert words in refused(bench_mtl(*arguments, cwd=tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_solve_shows_samples_and_saves_a_certified_solution(tmp_path: Path) -> None:
+    save = tmp_path / "W.npz"
+    result = bench_mtl(
+        "solve", "l1inf_hinge", "conic", "--data", "synthetic_l1inf", "--data-option", "tasks=3", "--data-option", "features=8",
+        "--data-option", "examples=9", "--param", "radius=truth", "--option", "backend=ECOS", "--save", save,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "n = 27, d = 8, m = 3" in result.stdout
+    assert "verified: relative gap" in result.stdout
+    saved = np.load(save)
+    assert saved["solution"].shape == (8, 3)
+    assert saved["relative_gap"] <= 1e-6
+
+
+def test_solve_says_when_a_pair_does_not_fit() -> None:
+    result = bench_mtl("solve", "l1inf_hinge", "projected_gradient", "--data", "digits", "--param", "radius=1")
+    assert result.returncode == 0
+    assert "skipped: projected_gradient needs smooth" in result.stdout
+
+
+def test_lists() -> None:
+    assert "projected_subgradient" in bench_mtl("list", "solvers").stdout
+    assert "parameters: radius=None, penalty=None, loss='mean'" in bench_mtl("list", "problems").stdout
+    assert "quick" in bench_mtl("list", "suites").stdout
+    text = bench_mtl("list", "data").stdout
+    assert "digits" in text
+    assert "BENCH_MTL_DATA" in text
+
+
+def test_lists_real_data(data_dir: Path) -> None:
+    assert "2407 x 294" in bench_mtl("list", "data", BENCH_MTL_DATA=str(data_dir)).stdout
+
+
+def test_validate_passes() -> None:
+    result = bench_mtl("validate", "--cases", "5")
+    assert result.returncode == 0, result.stdout
+    assert "all checks passed" in result.stdout
+
+
+def test_validate_fails_when_something_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "solvers").mkdir()
+    text = (
+        "from dataclasses import dataclass\nfrom bench_mtl.protocols import IterativeSolver\nfrom bench_mtl.types import Iterate\n"
+        "@dataclass(frozen=True)\nclass Lazy(IterativeSolver):\n    '''Stays at zero.'''\n    name = 'lazy'\n    requires = frozenset()\n"
+        "    def steps(self, problem, start=None):\n        yield Iterate(problem.zero())\n"
+    )
+    (tmp_path / "solvers" / "lazy.py").write_text(text)
+    result = bench_mtl("validate", "--cases", "1", "--plugins", tmp_path)
+    assert result.returncode == 1
+    assert "the solver ended by itself" in result.stdout
+    assert "cases failed" in result.stdout

@@ -1,0 +1,200 @@
+"""The driver: limits, samples, judgements, and solvers that misbehave."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.protocols import Answer, IterativeSolver, OneShotSolver, Problem
+from bench_mtl.registry import Registry
+from bench_mtl.types import Array, Iterate, Limits, Sample, Status, Tolerance
+from problems.l1inf_hinge import L1InfHinge
+from solvers.accelerated_gradient import AcceleratedGradient
+from solvers.conic import Conic
+from solvers.projected_subgradient import ProjectedSubgradient
+
+SHORT = Limits(seconds=5.0, iterations=2000)
+
+
+@pytest.fixture(scope="module")
+def problem() -> L1InfHinge:
+    return L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "words"),
+    [
+        ("raises", Status.ERROR, "RuntimeError: two lines of trouble"),
+        ("nan", Status.ERROR, "primal point has NaN at index"),
+        ("shape", Status.ERROR, r"must have shape \(10, 3\), but has \(7,\)"),
+        ("type", Status.ERROR, "must yield Iterate, not str"),
+        ("writes", Status.ERROR, "read-only"),
+    ],
+)
+def test_a_solver_that_breaks_gives_a_row_and_keeps_its_samples(
+    problem: L1InfHinge, faults: Registry, fault: str, status: Status, words: str
+) -> None:
+    record = run(problem, faults.solver("faulty", {"fault": fault}), limits=SHORT)
+    assert record.status is status
+
+    assert re.search(words, record.reason), record.reason
+    assert len(record.samples) >= 3
+    assert record.solution is not None
+
+
+def test_an_infeasible_iterate_is_repaired_and_its_distance_shown(problem: L1InfHinge, faults: Registry) -> None:
+    record = run(problem, faults.solver("faulty", {"fault": "far"}), limits=SHORT)
+    assert record.status is Status.INACCURATE
+    assert record.samples[-1].certificate.infeasibility > 1e8
+    assert record.solution is not None
+    assert problem.infeasibility(record.solution) < 1e-12
+
+
+def test_a_solver_without_iterates_is_an_error(problem: L1InfHinge, faults: Registry) -> None:
+    record = run(problem, faults.solver("silent"), limits=SHORT)
+    assert (record.status, record.reason) == (Status.ERROR, "the solver yielded no iterate")
+
+
+def test_a_false_claim_of_optimality_is_refuted_by_a_better_point(problem: L1InfHinge, faults: Registry) -> None:
+    record = run(problem, faults.solver("liar", {"size": 0.0}))
+    assert record.status is Status.WRONG
+    assert "a feasible point has" in record.reason
+    assert len(record.samples) == 1
+
+
+def test_a_false_claim_of_optimality_is_refuted_by_a_violated_constraint(problem: L1InfHinge, faults: Registry) -> None:
+    record = run(problem, faults.solver("liar", {"size": 1.0}))
+    assert record.status is Status.WRONG
+    assert "violates the constraint by" in record.reason
+
+
+def test_no_claim_no_lie(problem: L1InfHinge, faults: Registry) -> None:
+    record = run(problem, faults.solver("liar", {"size": 0.0, "claims": False}))
+    assert record.status is Status.INACCURATE
+
+
+def test_a_pair_that_does_not_fit_is_skipped_with_a_sentence(problem: L1InfHinge) -> None:
+    record = run(problem, AcceleratedGradient())
+    assert record.status is Status.SKIPPED
+    assert record.reason == "accelerated_gradient needs smooth; l1inf_hinge offers conic, prox, saddle, subgradient"
+
+
+def test_limits_end_a_run(problem: L1InfHinge, faults: Registry) -> None:
+    endless = faults.solver("faulty", {"fault": "none"})
+    by_iterations = run(problem, endless, limits=Limits(seconds=None, iterations=17))
+    assert by_iterations.status is Status.INACCURATE
+    assert by_iterations.samples[-1].step == 17
+    by_work = run(problem, endless, limits=Limits(seconds=None, work=9.0))
+    assert by_work.samples[-1].work == 9.0
+    by_time = run(problem, endless, limits=Limits(seconds=0.05))
+    assert by_time.status is Status.TIMEOUT
+    assert 0.05 <= by_time.times.solve < 0.3
+
+
+def test_certification_does_not_run_on_the_solvers_clock(problem: L1InfHinge) -> None:
+    import time
+
+    class Slow(L1InfHinge):
+        def dual_bound(self, point: Array, dual: Array | None) -> float:
+            time.sleep(0.02)
+            return super().dual_bound(point, dual)
+
+    slow = Slow(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+    record = run(slow, ProjectedSubgradient(), limits=Limits(seconds=None, iterations=10))
+    assert record.times.certify > 0.2
+    assert record.times.solve < 0.1
+
+
+def test_the_enclosure_only_tightens_and_the_solution_attains_it(problem: L1InfHinge) -> None:
+    seen: list[Sample] = []
+    record = run(problem, ProjectedSubgradient(), tolerance=Tolerance(1e-3), limits=SHORT, on_sample=seen.append)
+    assert tuple(seen) == record.samples
+    for before, after in itertools.pairwise(record.samples):
+        assert after.certificate.primal <= before.certificate.primal
+        assert after.certificate.dual >= before.certificate.dual
+        assert after.seconds >= before.seconds
+    assert record.best is not None
+    assert record.solution is not None
+    assert problem.objective(record.solution) == pytest.approx(record.best.primal, rel=1e-12)
+
+
+def test_verified_means_the_last_target_is_met(problem: L1InfHinge) -> None:
+    record = run(problem, Conic(), tolerance=Tolerance(1e-6))
+    assert record.status is Status.VERIFIED
+    assert record.best is not None
+    assert record.best.relative_gap <= 1e-6
+    assert [sample.asked for sample in record.samples] == [1e-3, 1e-5, 1e-7][: len(record.samples)]
+    assert record.times.build > 0 < record.times.compile
+
+
+def test_an_optimum_of_zero_can_be_verified() -> None:
+    """Separable data with a large radius: no gap is small relative to an objective of zero."""
+    data = TaskData.shared(np.eye(4), np.array([[1.0, -1.0]] * 4))
+    problem = L1InfHinge(data, radius=100.0)
+    assert run(problem, Conic(backend="ECOS"), tolerance=Tolerance(1e-3)).status is Status.VERIFIED
+    assert run(problem, ProjectedSubgradient(), tolerance=Tolerance(1e-6), limits=SHORT).status is Status.VERIFIED
+
+
+def test_a_bad_start_is_the_callers_error(problem: L1InfHinge) -> None:
+    with pytest.raises(InputError, match="shape"):
+        run(problem, ProjectedSubgradient(), start=np.zeros(3))
+    with pytest.raises(InputError, match="NaN"):
+        run(problem, ProjectedSubgradient(), start=np.full((10, 3), np.nan))
+    assert run(problem, Conic(), start=problem.zero()).status is Status.SKIPPED
+
+
+@dataclass(frozen=True)
+class Ladder(OneShotSolver):
+    """Answers, fails and times out as told, one word a tolerance."""
+
+    words: tuple[str, ...] = ()
+    name = "ladder"
+    requires = frozenset()
+
+    @property
+    def tolerances(self) -> tuple[float, ...]:
+        return tuple(10.0**-i for i in range(1, len(self.words) + 1))
+
+    def solve(self, program: Problem, tolerance: float, seconds: float | None) -> Answer:
+        word = self.words[round(-np.log10(tolerance)) - 1]
+        if word == "raise":
+            raise ZeroDivisionError
+        point = Iterate(program.zero()) if word in ("point", "late") else None
+        return Answer(point, False, word, out_of_time=word in ("late", "out"))
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "samples"),
+    [
+        (("point", "fail"), Status.INACCURATE, 1),
+        (("fail", "point"), Status.INACCURATE, 1),
+        (("fail", "fail"), Status.ERROR, 0),
+        (("point", "late", "point"), Status.TIMEOUT, 2),
+        (("point", "out", "point"), Status.TIMEOUT, 1),
+        (("point", "raise"), Status.ERROR, 1),
+    ],
+)
+def test_a_ladder_keeps_what_its_rungs_gave(problem: L1InfHinge, words: tuple[str, ...], status: Status, samples: int) -> None:
+    record = run(problem, Ladder(words))
+    assert (record.status, len(record.samples)) == (status, samples), record.reason
+
+
+def test_memory_error_has_its_own_status(problem: L1InfHinge) -> None:
+    class Hungry(IterativeSolver):
+        name = "hungry"
+        requires = frozenset()
+
+        def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+            yield Iterate(problem.zero())
+            raise MemoryError("no more")
+
+    record = run(problem, Hungry())
+    assert (record.status, len(record.samples)) == (Status.MEMORY, 1)

@@ -1,0 +1,68 @@
+"""Dependencies point one way: the core names no problem or solver, problems and solvers do not know each other."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Modules of bench_mtl that problems and solvers may use: the core.
+CORE = {
+    "bench_mtl", "bench_mtl.checks", "bench_mtl.data", "bench_mtl.errors", "bench_mtl.linops", "bench_mtl.losses",
+    "bench_mtl.projections", "bench_mtl.protocols", "bench_mtl.types", "bench_mtl.data.task_data",
+}  # fmt: skip
+
+#: Imported only inside the functions that need them, so that the command line stays quick.
+HEAVY = {"cvxpy", "numba", "matplotlib", "seaborn", "pandas", "sklearn", "arff", "rich", "tabulate"}
+
+
+def imports(file: Path, *, top_level: bool = False) -> set[str]:
+    tree = ast.parse(file.read_text())
+    nodes = tree.body if top_level else list(ast.walk(tree))
+    names = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are absolute"
+            assert node.module is not None
+            names.add(node.module)
+    return names
+
+
+def files(package: str) -> list[Path]:
+    found = sorted((ROOT / package).rglob("*.py"))
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("file", files("bench_mtl"), ids=lambda file: str(file.relative_to(ROOT)))
+def test_the_framework_names_no_problem_and_no_solver(file: Path) -> None:
+    assert not {name for name in imports(file) if name.split(".")[0] in ("problems", "solvers")}
+
+
+@pytest.mark.parametrize(("package", "other"), [("problems", "solvers"), ("solvers", "problems")])
+def test_problems_and_solvers_do_not_know_each_other(package: str, other: str) -> None:
+    for file in files(package):
+        names = imports(file)
+        assert not {name for name in names if name.split(".")[0] == other}, file
+        assert {name for name in names if name.split(".")[0] == "bench_mtl"} <= CORE, file
+
+
+def test_the_core_does_not_reach_up_to_the_driver() -> None:
+    for module in CORE - {"bench_mtl", "bench_mtl.data", "bench_mtl.projections"}:
+        file = ROOT / (module.replace(".", "/") + ".py")
+        assert {name for name in imports(file) if name.startswith("bench_mtl")} <= CORE, file
+    for file in files("bench_mtl/projections"):
+        allowed = CORE | {f"bench_mtl.projections.{path.stem}" for path in files("bench_mtl/projections")}
+        assert {name for name in imports(file) if name.startswith("bench_mtl")} <= allowed, file
+
+
+@pytest.mark.parametrize("package", ["bench_mtl", "problems", "solvers"])
+def test_heavy_imports_are_local(package: str) -> None:
+    for file in files(package):
+        heavy = {name for name in imports(file, top_level=True) if name.split(".")[0] in HEAVY}
+        assert not heavy, f"{file} imports {heavy} at the top"

@@ -1,0 +1,126 @@
+"""Cases in a worker process: hard limits, crashes, resume; every one ends as a row."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bench_mtl.errors import InputError
+from bench_mtl.registry import Registry
+from bench_mtl.runner import run_cases
+from bench_mtl.store import FILE_NAME, Outcome, Store
+from bench_mtl.suite import Case, Suite, expand, parse_suite
+
+SUITE = """
+name = "faults"
+targets = [1e-2]
+limits = {{ seconds = 3.0, memory_gib = 0.5 }}
+
+[[problems]]
+name = "l1inf_hinge"
+label = "tiny"
+data = {{ name = "synthetic_l1inf", tasks = 2, features = 5, examples = 6 }}
+parameters = {{ radius = 1.0 }}
+
+{solvers}
+"""
+
+
+def suite_of(*solvers: str) -> Suite:
+    text = SUITE.format(solvers="\n".join(f"[[solvers]]\n{solver}" for solver in solvers))
+    return parse_suite(tomllib.loads(text), text)
+
+
+def test_every_fault_ends_as_a_row_and_the_suite_goes_on(tmp_path: Path, plugins: Path, faults: Registry) -> None:
+    kinds = ["raises", "aborts", "sleeps", "allocates", "nan", "writes"]
+    suite = suite_of(f'name = "faulty"\ngrid = {{ fault = {kinds} }}', 'name = "conic"', 'name = "accelerated_gradient"')
+    taken: dict[str, float] = {}
+    began = time.monotonic()
+
+    def note(case: Case, outcome: Outcome) -> None:
+        nonlocal began
+        taken[case.solver_label] = time.monotonic() - began
+        began = time.monotonic()
+
+    with Store.create(tmp_path, suite) as store:
+        run_cases(expand(suite, faults), store, plugins=plugins, on_outcome=note)
+        runs = store.runs().set_index("solver_label")
+        samples = store.samples().groupby("run_id").size()
+    assert runs["status"].to_dict() == {
+        "faulty_raises": "error", "faulty_aborts": "crashed", "faulty_sleeps": "timeout", "faulty_allocates": "memory",
+        "faulty_nan": "error", "faulty_writes": "error", "clarabel": "verified", "accelerated_gradient": "skipped",
+    }  # fmt: skip
+    # What a solver had yielded before it was killed is kept.
+    assert (samples.reindex(runs.loc[[f"faulty_{kind}" for kind in kinds], "id"]) >= 3).all()
+    assert "signal 6" in runs.loc["faulty_aborts", "reason"]
+    assert runs.loc["faulty_sleeps", "solve_seconds"] <= 3.0
+    assert runs.loc["faulty_allocates", "peak_memory_mib"] > 500
+    # A worker starts in a few seconds; the sleeper alone would take a minute.
+    assert taken["faulty_sleeps"] < 20
+
+
+def test_a_finished_suite_is_not_run_again_and_rows_equal(tmp_path: Path, faults: Registry) -> None:
+    suite = suite_of('name = "conic"', 'name = "projected_subgradient"')
+    cases = expand(suite, faults)
+    with Store.create(tmp_path, suite) as store:
+        run_cases(cases[:1], store)
+        before = store.runs()
+        run_cases(cases, store)
+        after = store.runs()
+        started: list[Case] = []
+        run_cases(cases, store, on_start=started.append)
+    assert not started
+    assert after.iloc[:1].equals(before)
+    assert len(after) == 2
+    assert set(after["status"]) == {"verified"}
+
+
+def test_a_problem_that_cannot_be_built_is_a_row(tmp_path: Path, faults: Registry) -> None:
+    suite = suite_of('name = "conic"')
+    text = suite.text.replace("radius = 1.0", "radius = -1.0")
+    bad = parse_suite(tomllib.loads(text), text)
+    with Store.create(tmp_path, bad) as store:
+        run_cases(expand(bad, faults), store)
+        row = store.runs().iloc[0]
+    assert row["status"] == "error"
+    assert "radius must be finite and at least 0" in row["reason"]
+
+
+def test_another_suites_results_are_left_alone(tmp_path: Path) -> None:
+    first, second = suite_of('name = "conic"'), suite_of('name = "projected_gradient"')
+    Store.create(tmp_path, first).close()
+    content = (tmp_path / FILE_NAME).read_bytes()
+    with pytest.raises(InputError, match="another version of this suite: choose another folder"):
+        Store.create(tmp_path, second)
+    assert (tmp_path / FILE_NAME).read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database", b"SQLite format 3\x00" + b"\x00" * 200])
+def test_a_damaged_store_is_refused_and_not_touched(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE_NAME).write_bytes(content)
+    with pytest.raises(InputError, match="not a readable results file"):
+        Store.open(tmp_path)
+    with pytest.raises(InputError, match="not a readable results file"):
+        Store.create(tmp_path, suite_of('name = "conic"'))
+    assert (tmp_path / FILE_NAME).read_bytes() == content
+
+
+def test_another_schema_version_is_refused(tmp_path: Path) -> None:
+    Store.create(tmp_path, suite_of('name = "conic"')).close()
+    with sqlite3.connect(tmp_path / FILE_NAME) as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
+    connection.close()
+    with pytest.raises(InputError, match=r"schema version 99, but this bench_mtl reads version 1"):
+        Store.open(tmp_path)
+
+
+def test_no_store_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="bench-mtl run SUITE"):
+        Store.open(tmp_path)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="cannot be written"):
+        Store.create(tmp_path / "file" / "below", suite_of('name = "conic"'))

@@ -1,0 +1,169 @@
+"""Suite files: what they may say, what is refused, and how they expand."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+
+from bench_mtl.errors import InputError
+from bench_mtl.registry import load_registry
+from bench_mtl.suite import Suite, expand, parse_suite, read_suite, shipped_suites
+
+REGISTRY = load_registry()
+
+SMALL = """
+[[problems]]
+name = "l1inf_hinge"
+data = { name = "synthetic_l1inf", tasks = 2, features = 4, examples = 5 }
+parameters = { radius = 1.0 }
+
+[[solvers]]
+name = "conic"
+"""
+
+
+def parsed(text: str) -> Suite:
+    return parse_suite(tomllib.loads(text), text)
+
+
+def test_defaults() -> None:
+    suite = parsed(SMALL)
+    assert suite.targets == (1e-2, 1e-4, 1e-6)
+    assert (suite.repetitions, suite.seeds, suite.threads, suite.limits.seconds) == (1, (0,), 1, 60.0)
+    (case,) = expand(suite, REGISTRY)
+    assert (case.target, case.solver_label, case.instance.seed, case.instance.label) == (1e-6, "clarabel", 0, "l1inf_hinge synthetic_l1inf")
+
+
+@pytest.mark.parametrize("name", shipped_suites())
+def test_shipped_suites_are_valid_and_say_what_they_are(name: str) -> None:
+    suite = read_suite(name)
+    assert suite.name == name
+    assert suite.description
+    assert expand(suite, REGISTRY)
+
+
+def test_grids_seeds_and_repetitions_multiply() -> None:
+    text = "repetitions = 2\nseeds = [1, 2, 3]\n" + SMALL.replace(
+        "parameters = { radius = 1.0 }", "grid = { radius = [1.0, 2.0] }"
+    ).replace('name = "conic"', 'name = "conic"\ngrid = { backend = ["ECOS", "SCS"] }')
+    cases = expand(parsed(text), REGISTRY)
+    assert len(cases) == 2 * 3 * 2 * 2
+    assert len({case.key for case in cases}) == len(cases)
+    assert {case.solver_label for case in cases} == {"ecos", "scs"}
+    assert {case.instance.label for case in cases} == {f"l1inf_hinge synthetic_l1inf radius={radius}" for radius in (1.0, 2.0)}
+
+
+def test_seeds_do_not_multiply_what_has_no_randomness() -> None:
+    text = "seeds = [1, 2, 3]\n" + SMALL.replace(
+        '{ name = "synthetic_l1inf", tasks = 2, features = 4, examples = 5 }', '{ name = "digits" }'
+    )
+    (case,) = expand(parsed(text), REGISTRY)
+    assert case.instance.seed is None
+
+
+def test_the_key_depends_on_everything_that_may_change_the_outcome() -> None:
+    base = expand(parsed(SMALL), REGISTRY)[0].key
+    changes = [
+        SMALL.replace("tasks = 2", "tasks = 3"),
+        SMALL.replace("radius = 1.0", "radius = 1.5"),
+        SMALL + 'options = { backend = "ECOS" }\n',
+        "targets = [1e-3]\n" + SMALL,
+        "threads = 2\n" + SMALL,
+        "seeds = [1]\n" + SMALL,
+        "limits = { seconds = 5 }\n" + SMALL,
+    ]
+    keys = {expand(parsed(text), REGISTRY)[0].key for text in changes}
+    assert len(keys | {base}) == len(changes) + 1
+    assert expand(parsed('name = "other"\ndescription = "x"\n' + SMALL), REGISTRY)[0].key == base
+
+
+def test_a_solver_can_be_kept_to_some_problems() -> None:
+    second = SMALL.split("[[solvers]]")[0].replace("[[problems]]", '[[problems]]\nlabel = "second"')
+    text = second + SMALL + 'problems = ["second"]\n'
+    assert [case.instance.label for case in expand(parsed(text), REGISTRY)] == ["second"]
+    with pytest.raises(InputError, match=r"unknown problem label .* 'secand': did you mean 'second'"):
+        parsed(text.replace('["second"]', '["secand"]'))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("repetition = 2\n" + SMALL, "unknown key in the suite 'repetition': did you mean 'repetitions'"),
+        ("limits = { second = 2 }\n" + SMALL, r"unknown key in \[limits\] 'second': did you mean 'seconds'"),
+        (SMALL.replace("parameters", "paramters"), r"unknown key in \[\[problems\]\] entry 1 'paramters': did you mean 'parameters'"),
+        (SMALL + "option = {}\n", r"unknown key in \[\[solvers\]\] entry 1 'option': did you mean 'options'"),
+        (SMALL.replace("[[solvers]]", "[[solver]]"), "the suite needs the key 'solvers'"),
+        ("solvers = []\n" + SMALL.split("[[solvers]]")[0], r"\[\[solvers\]\] must have at least one entry"),
+        (SMALL.replace('name = "conic"', ""), r"\[\[solvers\]\] entry 1 needs the key 'name'"),
+        (SMALL.replace('"conic"', "7"), "'name' in .* must be a string, not 7"),
+        ("repetitions = 0\n" + SMALL, "repetitions must be a whole number of at least 1, not 0"),
+        ("repetitions = true\n" + SMALL, "'repetitions' in the suite must be a whole number, not True"),
+        ("threads = 1.5\n" + SMALL, "'threads' in the suite must be a whole number"),
+        ("targets = []\n" + SMALL, "targets must name at least one"),
+        ("targets = [0.0]\n" + SMALL, "targets must be finite and above 0"),
+        ("targets = ['a']\n" + SMALL, "targets must be a number"),
+        ("seeds = []\n" + SMALL, "seeds must name at least one seed"),
+        ("seeds = [-1]\n" + SMALL, "seeds must be a whole number"),
+        ("limits = { seconds = -1 }\n" + SMALL, "seconds in .* above 0"),
+        ("limits = { iterations = 0 }\n" + SMALL, "iterations in .* at least 1"),
+        (SMALL + "grid = { backend = [] }\n", "grid key 'backend' .* non-empty list"),
+        (SMALL + SMALL.split("[[solvers]]")[0], "two problems are labelled"),
+    ],
+)
+def test_bad_suites_are_refused_by_name(text: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        parsed(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('"conic"', '"conik"'), "unknown solver 'conik': did you mean 'conic'"),
+        (('"l1inf_hinge"', '"l1inf_hing"'), "unknown problem 'l1inf_hing': did you mean 'l1inf_hinge'"),
+        (
+            ('name = "conic"', 'name = "conic"\noptions = { backends = "ECOS" }'),
+            "unknown option of solver 'conic' 'backends': did you mean 'backend'",
+        ),
+        (('name = "conic"', 'name = "conic"\noptions = { backend = "ECOSS" }'), "backend must be one of ECOS"),
+        (('name = "conic"', 'name = "conic"\ngrid = { backend = ["ECOS", "ECOS"] }'), "two solvers are labelled"),
+    ],
+)
+def test_bad_names_and_options_are_refused_before_anything_runs(change: tuple[str, str], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        expand(parsed(SMALL.replace(*change)), REGISTRY)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ("{ radius = -1.0 }", "radius must be finite and at least 0, not -1"),
+        ("{ radius = nan }", "radius must be finite"),
+        ("{ radius = 1.0, penalty = 1.0 }", "exactly one of radius"),
+        ("{ }", "exactly one of radius"),
+        ("{ raduis = 1.0 }", "unknown parameter of problem 'l1inf_hinge' 'raduis': did you mean 'radius'"),
+        ('{ radius = 1.0, loss = "max" }', "loss must be one of mean, sum"),
+    ],
+)
+def test_bad_parameters_are_refused_when_the_instance_is_built(parameters: str, words: str) -> None:
+    case = expand(parsed(SMALL.replace("{ radius = 1.0 }", parameters)), REGISTRY)[0]
+    with pytest.raises(InputError, match=words):
+        case.instance.build(REGISTRY, None)
+
+
+def test_missing_parameters_are_named() -> None:
+    text = SMALL.replace("l1inf_hinge", "sparse_low_rank").replace("radius", "tau")
+    with pytest.raises(InputError, match="problem 'sparse_low_rank' needs parameter gamma"):
+        expand(parsed(text), REGISTRY)[0].instance.build(REGISTRY, None)
+
+
+def test_files_that_are_no_suites(tmp_path: Any) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        read_suite(str(tmp_path / "none.toml"))
+    with pytest.raises(InputError, match="unknown suite 'quik': did you mean 'quick'"):
+        read_suite("quik")
+    for content in (b"[[[", b"\xff\xfe", b"a = "):
+        (tmp_path / "bad.toml").write_bytes(content)
+        with pytest.raises(InputError, match="cannot be read"):
+            read_suite(str(tmp_path / "bad.toml"))

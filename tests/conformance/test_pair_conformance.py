@@ -1,0 +1,73 @@
+"""Every solver on every problem that it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bench_mtl.conformance import PAIR_TARGET, check_counts, check_deterministic, check_pair, check_resumes, tiny_instances
+from bench_mtl.protocols import IterativeSolver, Problem, Solver
+from bench_mtl.registry import load_registry
+
+REGISTRY = load_registry()
+
+#: Options to try besides the defaults, and the gap that a solver must prove where it can do better than the papers'.
+VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
+    "conic": [
+        *(({"backend": backend}, 1e-7) for backend in ("ECOS", "SCS", "CLARABEL", "HIGHS")),
+        ({"backend": "CLARABEL", "form": "nuclear_norm"}, 1e-7),
+        ({"backend": "SCS", "form": "sdp"}, 1e-7),
+    ],
+    "projected_gradient": [({}, 1e-4), ({"step_rule": "line_search", "initial_lipschitz": 0.01}, 1e-4)],
+    "accelerated_gradient": [
+        ({}, 1e-5),
+        ({"restart": "gradient"}, 1e-9),
+        ({"step_rule": "line_search", "initial_lipschitz": 0.01}, 1e-5),
+    ],
+}
+
+
+def pairs() -> Iterator[object]:
+    for problem_name, problem in REGISTRY.problems.items():
+        for solver_name in REGISTRY.solvers:
+            for options, target in VARIANTS.get(solver_name, [({}, PAIR_TARGET)]):
+                solver = REGISTRY.solver(solver_name, options)
+                if any(solver.misfit(tiny) is None for tiny in tiny_instances(problem, 0)):
+                    name = "-".join([problem_name, solver_name, *map(str, options.values())])
+                    yield pytest.param(problem, solver, target, id=name)
+
+
+PAIRS = list(pairs())
+
+
+def fitting(problem: type[Problem], solver: Solver) -> list[Problem]:
+    return [tiny for tiny in tiny_instances(problem, 0) if solver.misfit(tiny) is None]
+
+
+@pytest.mark.parametrize(("problem", "solver", "target"), PAIRS)
+def test_reaches_a_certified_target(problem: type[Problem], solver: Solver, target: float) -> None:
+    for tiny in fitting(problem, solver):
+        check_pair(tiny, solver, target=target)
+
+
+@pytest.mark.parametrize(("problem", "solver", "target"), PAIRS)
+def test_iterates_are_reproducible_and_counted(problem: type[Problem], solver: Solver, target: float) -> None:
+    for tiny in fitting(problem, solver):
+        if isinstance(solver, IterativeSolver):
+            check_deterministic(tiny, solver)
+            check_counts(tiny, solver)
+        else:
+            assert check_pair(tiny, solver, target=target) == check_pair(tiny, solver, target=target)
+
+
+@pytest.mark.parametrize(("problem", "solver", "target"), PAIRS)
+def test_resumes_from_a_given_start(problem: type[Problem], solver: Solver, target: float) -> None:
+    for tiny in fitting(problem, solver):
+        if isinstance(solver, IterativeSolver):
+            check_resumes(tiny, solver)
+
+
+def test_every_solver_fits_something() -> None:
+    tested = {parameter.values[1].name for parameter in PAIRS}  # type: ignore[attr-defined]
+    assert tested == set(REGISTRY.solvers)

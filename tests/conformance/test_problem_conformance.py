@@ -1,0 +1,54 @@
+"""Every installed problem family keeps the promises of `Problem`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench_mtl.conformance import PROBLEM_CHECKS, ProblemCheck, tiny_instances
+from bench_mtl.protocols import Problem
+from bench_mtl.registry import load_registry
+
+PROBLEMS = load_registry().problems
+GRID = [
+    pytest.param(problem, check, id=f"{name}-{check.what}")
+    for name, problem in PROBLEMS.items()
+    for check in PROBLEM_CHECKS
+    if check.applies_to(problem)
+]
+
+
+@pytest.mark.parametrize(("problem", "check"), GRID)
+@pytest.mark.parametrize("seed", range(5))
+def test_problem_keeps_its_promises(problem: type[Problem], check: ProblemCheck, seed: int) -> None:
+    for tiny in tiny_instances(problem, seed):
+        check.check(tiny, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
+def test_problem_describes_itself(problem: type[Problem]) -> None:
+    for tiny in tiny_instances(problem, 0):
+        assert {"n", "d", "m"} <= set(tiny.dimensions)
+        assert tiny.zero().shape == tiny.point_shape
+        assert tiny.infeasibility(tiny.zero()) == 0.0
+        assert problem.offers
+
+
+def test_a_false_gradient_is_noticed() -> None:
+    """The checks can fail."""
+    from bench_mtl.conformance import check_gradient, check_weak_duality
+    from problems.sparse_low_rank import SparseLowRank
+
+    class Wrong(SparseLowRank):
+        def value_and_gradient(self, point):  # type: ignore[no-untyped-def]
+            value, gradient = super().value_and_gradient(point)
+            return value, 1.01 * gradient
+
+        def dual_bound(self, point, dual):  # type: ignore[no-untyped-def]
+            return 1e6
+
+    wrong = next(Wrong.examples(np.random.default_rng(0)))
+    with pytest.raises(AssertionError, match="gradient says"):
+        check_gradient(wrong, np.random.default_rng(0))
+    with pytest.raises(AssertionError, match="above objective"):
+        check_weak_duality(wrong, np.random.default_rng(0))
