@@ -86,7 +86,8 @@ def run(suite: str, out: Path | None, data_dir: Path | None, plugins: Path | Non
     from bench_mtl.report import write_report
     from bench_mtl.runner import run_cases
     from bench_mtl.store import Store
-    from bench_mtl.suite import expand, read_suite
+    from bench_mtl.suite import expand
+    from bench_mtl.suite_file import read_suite
 
     chosen = read_suite(suite)
     registry = load_registry(plugins)

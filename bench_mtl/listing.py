@@ -8,7 +8,7 @@ from pathlib import Path
 from bench_mtl.data.catalogue import data_directory, entries
 from bench_mtl.protocols import Capability
 from bench_mtl.registry import load_registry, problem_parameters, solver_options
-from bench_mtl.suite import read_suite, shipped_suites
+from bench_mtl.suite_file import read_suite, shipped_suites
 
 
 def render(what: str, *, data_dir: Path | None = None, plugins: Path | None = None) -> str:

@@ -98,7 +98,7 @@ class Conic(OneShotSolver):
             raw = program.chain.solve_via_data(problem, program.data, warm_start=False, verbose=False, solver_opts=options)
             try:
                 problem.unpack_results(raw, program.chain, program.inverse)
-            except SolverError as error:
+            except (SolverError, ValueError) as error:  # how CVXPY says that there is no solution to unpack
                 return Answer(None, False, _first_line(error))
         status, stats = str(problem.status), problem.solver_stats
         iterations = int(stats.num_iters or 0)
@@ -185,4 +185,5 @@ def _warm_up(backend: str) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
+    line = (str(error) or type(error).__name__).splitlines()[0]
+    return line if len(line) <= 100 else f"{line[:97]}..."

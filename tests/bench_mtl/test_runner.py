@@ -13,7 +13,8 @@ from bench_mtl.errors import InputError
 from bench_mtl.registry import Registry
 from bench_mtl.runner import run_cases
 from bench_mtl.store import FILE_NAME, Outcome, Store
-from bench_mtl.suite import Case, Suite, expand, parse_suite
+from bench_mtl.suite import Case, Suite, expand
+from bench_mtl.suite_file import parse_suite
 
 SUITE = """
 name = "faults"

@@ -9,7 +9,8 @@ import pytest
 
 from bench_mtl.errors import InputError
 from bench_mtl.registry import load_registry
-from bench_mtl.suite import Suite, expand, parse_suite, read_suite, shipped_suites
+from bench_mtl.suite import Suite, expand
+from bench_mtl.suite_file import parse_suite, read_suite, shipped_suites
 
 REGISTRY = load_registry()
 
