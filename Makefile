@@ -1,4 +1,4 @@
-# make demo: install into .venv and run the suite "quick".   make test: lint, types, tests.   Override PYTHON to choose one.
+# make demo: install into .venv and run the suite "quick" into results/demo.   make test: lint, types, tests.   Override PYTHON to choose one.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -6,7 +6,8 @@ STAMP := .venv/.installed
 .PHONY: demo test lint setup clean
 
 demo: $(STAMP)
-	$(BIN)/bench-mtl run quick
+	rm -rf results/demo
+	$(BIN)/bench-mtl run quick --out results/demo
 
 test: $(STAMP) lint
 	$(BIN)/pytest -n 2

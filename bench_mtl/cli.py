@@ -1,18 +1,23 @@
 """The command line. Commands are thin: they parse, call the library and choose the exit code.
 
-Exit codes: 0 when every run is verified or explained by a limit, 1 when some run failed, 2 for bad usage or input.
+Exit codes: 0 when no run is wrong, crashed or error (timeouts, memory, inaccurate and skipped rows carry their reason), 1 when some run
+is, 2 for bad usage or input, 130 when interrupted.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import sys
-import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from bench_mtl import __version__
+from bench_mtl.console import say
 from bench_mtl.errors import BenchError, InputError
 
 if TYPE_CHECKING:
@@ -31,20 +36,24 @@ plugins_option = click.option(
 
 def main() -> None:
     """Entry point: errors with a name become one line and exit code 2."""
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = cli(standalone_mode=False)
-    except click.exceptions.Abort:
+    except click.exceptions.Abort:  # what click makes of a KeyboardInterrupt
         code = _fail("interrupted", EXIT_INTERRUPTED)
-    except KeyboardInterrupt:
-        code = _fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
     except click.ClickException as error:
         usage = f" (see: {error.ctx.command_path} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
         code = _fail(" ".join(error.format_message().split()) + usage, EXIT_BAD_INPUT)
     except BenchError as error:
         code = _fail(" ".join(str(error).split()), EXIT_BAD_INPUT)
-    except BrokenPipeError:
-        code = 0
+    except OSError as error:
+        code = _fail(" ".join(str(error).split()), EXIT_BAD_INPUT)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    """A request to end is an interrupt, so that every `finally` is passed: the one that ends the worker, above all."""
+    raise KeyboardInterrupt
 
 
 def _fail(message: str, code: int) -> int:
@@ -95,15 +104,19 @@ def run(suite: str, out: Path | None, data_dir: Path | None, plugins: Path | Non
     for instance in {case.instance.key: case.instance for case in cases}.values():
         problem = instance.build(registry, data_dir)  # bad data end here, before anything is written
         for note in problem.notes:
-            click.echo(f"{instance.label}: {note}")
+            say(f"{instance.label}: {note}")
     folder = out or Path("results") / chosen.name
-    with Store.create(folder, chosen) as store:
-        waiting = [case for case in cases if case.key not in store.finished()]
-        if len(waiting) < len(cases):
-            click.echo(f"{len(cases) - len(waiting)} of {len(cases)} cases are done already")
-        with reporter(len(waiting)) as show:
-            run_cases(waiting, store, plugins=plugins, data_dir=data_dir, on_start=show.start, on_outcome=show.end)
-    _print_report(folder, write_report(folder))
+    try:
+        with Store.create(folder, chosen) as store:
+            finished = store.finished()
+            waiting = [case for case in cases if case.key not in finished]
+            if len(waiting) < len(cases):
+                say(f"{len(cases) - len(waiting)} of {len(cases)} cases are done already")
+            with reporter(len(waiting)) as show:
+                run_cases(waiting, store, plugins=plugins, data_dir=data_dir, on_start=show.start, on_outcome=show.end)
+        _print_report(folder, write_report(folder))
+    except KeyboardInterrupt:
+        return _fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
     return _exit_code(folder)
 
 
@@ -136,7 +149,7 @@ def list_(what: str, data_dir: Path | None, plugins: Path | None) -> None:
     """
     from bench_mtl import listing
 
-    click.echo(listing.render(what, data_dir=data_dir, plugins=plugins))
+    say(listing.render(what, data_dir=data_dir, plugins=plugins))
 
 
 @cli.command()
@@ -171,6 +184,7 @@ def solve(
 
     from bench_mtl import driver
     from bench_mtl.checks import real_number, whole_number
+    from bench_mtl.data.catalogue import spec_of
     from bench_mtl.registry import load_registry
     from bench_mtl.suite import Instance
     from bench_mtl.types import Limits, Tolerance
@@ -182,24 +196,25 @@ def solve(
     )
     whole_number("--threads", threads, minimum=1)
     registry = load_registry(plugins)
-    spec: dict[str, Any] = {"file" if Path(data).suffix else "name": data, **_pairs(data_option, "--data-option")}
+    spec: dict[str, Any] = {**spec_of(data, data_dir), **_pairs(data_option, "--data-option")}
     if preprocess:
         spec["preprocess"] = list(preprocess)
     chosen = registry.solver(solver, _pairs(option, "--option"))
     built = Instance(problem, problem, spec, _pairs(param, "--param"), whole_number("--seed", seed)).build(registry, data_dir)
-    if save is not None and not save.parent.is_dir():
-        raise InputError(f"--save: folder {save.parent} does not exist")
-    click.echo(f"{problem}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
-    for note in built.notes:
-        click.echo(f"note: {note}")
-    with threadpool_limits(threads):
-        chosen.warm_up()
-        record = _solve_live(driver.run, built, chosen, tolerance=tolerance, limits=limits)
-    click.echo(f"{record.status}: {record.reason}")
-    times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)
-    click.echo(f"times: {times or 'none'}")
+    with _saving(save) if save is not None else contextlib.nullcontext() as file:
+        say(f"{problem}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
+        for note in built.notes:
+            say(f"note: {note}")
+        with threadpool_limits(threads):
+            chosen.warm_up()
+            record = _solve_live(driver.run, built, chosen, tolerance=tolerance, limits=limits)
+        say(f"{record.status}: {record.reason}")
+        times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)
+        say(f"times: {times or 'none'}")
+        if file is not None and save is not None:
+            _save(file, save, record)
     if save is not None:
-        _save(save, record)
+        say(f"solution written to {save}")
     return EXIT_FAILED if record.status.is_failure else 0
 
 
@@ -220,29 +235,34 @@ def validate(cases: int, seed: int, plugins: Path | None) -> int:
 
     whole_number("--cases", cases, minimum=1)
     whole_number("--seed", seed)
-    click.echo(f"{'subject':44} {'check':24} {'cases':>6} {'failed':>6}  worst error")
+    say(f"{'subject':44} {'check':24} {'cases':>6} {'failed':>6}  worst error")
     failures = 0
     for check in checks(load_registry(plugins), cases=cases, seed=seed):
         failures += check.failures
         worst = "-" if check.worst is None else f"{check.worst:.1e}"
-        click.echo(f"{check.subject:44} {check.what:24} {check.cases:6} {check.failures:6}  {worst}")
+        say(f"{check.subject:44} {check.what:24} {check.cases:6} {check.failures:6}  {worst}")
         if check.message:
-            click.echo(f"    {check.message}")
-    click.echo("all checks passed" if not failures else f"{failures} cases failed")
+            say(f"    {check.message}")
+    say("all checks passed" if not failures else f"{failures} cases failed")
     return EXIT_FAILED if failures else 0
 
 
 def _pairs(texts: tuple[str, ...], where: str) -> dict[str, Any]:
     """KEY=VALUE texts as a table; values are read as TOML and otherwise as strings."""
+    from bench_mtl.suite_file import read_toml, require_storable
+
     table: dict[str, Any] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise InputError(f"{where} must be KEY=VALUE, not '{text}'")
         try:
-            table[key] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
+            table[key] = read_toml(f"value = {value}")["value"]
+        except InputError as error:
+            raise InputError(f"{where} {key}: {error}") from None
+        except ValueError:
             table[key] = value
+        require_storable(f"{where} {key}", table[key])
     return table
 
 
@@ -250,7 +270,7 @@ def _solve_live(run_driver: Any, problem: Problem, solver: Any, **options: Any) 
     """Run with one line a sample; on a terminal at most ten lines a second."""
     import time
 
-    click.echo(f"{'seconds':>10} {'iteration':>10} {'passes':>10} {'objective':>16} {'dual bound':>16} {'rel. gap':>9} {'infeas.':>9}")
+    say(f"{'seconds':>10} {'iteration':>10} {'passes':>10} {'objective':>16} {'dual bound':>16} {'rel. gap':>9} {'infeas.':>9}")
     shown = 0.0
     last: Sample | None = None
 
@@ -263,35 +283,60 @@ def _solve_live(run_driver: Any, problem: Problem, solver: Any, **options: Any) 
         nonlocal shown, last
         last = sample
         if sample.asked is not None or time.monotonic() - shown >= 0.1:
-            click.echo(line(sample))
+            say(line(sample))
             shown, last = time.monotonic(), None
 
     record: Record = run_driver(problem, solver, on_sample=show, **options)
     if last is not None:
-        click.echo(line(last))
+        say(line(last))
     return record
 
 
-def _save(path: Path, record: Record) -> None:
+@contextlib.contextmanager
+def _saving(path: Path) -> Iterator[IO[bytes]]:
+    """PATH.part, open to be written before anything is solved; it takes the name PATH at the end, or goes."""
+    from bench_mtl.paths import exists, is_file
+
+    if exists("--save", path) and not is_file("--save", path):
+        raise InputError(f"--save: {path} is not a file, so it cannot be replaced by one")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with _writing_to(path):
+            file = part.open("wb")
+        with file:
+            yield file
+        with _writing_to(path):
+            os.replace(part, path)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+@contextlib.contextmanager
+def _writing_to(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise InputError(f"--save: the solution cannot be written to {path}: {error}") from None
+
+
+def _save(file: IO[bytes], path: Path, record: Record) -> None:
     import numpy as np
 
     best = record.best
     if record.solution is None or best is None:
-        raise InputError(f"there is no solution to save to {path}")
-    try:
-        with path.open("wb") as file:
-            np.savez_compressed(file, solution=record.solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
-    except OSError as error:
-        raise InputError(f"the solution cannot be saved to {path}: {error}") from None
-    click.echo(f"solution written to {path}")
+        raise InputError("--save: there is no solution to save")
+    with _writing_to(path):
+        np.savez_compressed(file, solution=record.solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
+        file.flush()
 
 
 def _print_report(folder: Path, path: Path) -> None:
     from bench_mtl.report import summary_text
 
-    click.echo()
-    click.echo(summary_text(folder))
-    click.echo(f"\nreport: {path}")
+    say()
+    say(summary_text(folder))
+    say(f"\nreport: {path}")
 
 
 def _exit_code(folder: Path) -> int:

@@ -94,6 +94,8 @@ def check_weak_duality(problem: Problem, rng: np.random.Generator) -> None:
         objectives.append(problem.objective(point))
         bounds.append(problem.dual_bound(point, None))
         bounds.extend(problem.dual_bound(point, scale * rng.standard_normal(problem.dual_shape)) for _ in range(5))
+    for scale in (1e-100, 1e-20, 1e20, 1e100):
+        bounds.append(problem.dual_bound(problem.zero(), scale * rng.standard_normal(problem.dual_shape)))
     highest, lowest = max(bounds), min(objectives)
     assert highest <= lowest + _ROUNDING * (1 + abs(lowest)), f"lower bound {highest:g} above objective {lowest:g}"
 
@@ -149,8 +151,11 @@ PROBLEM_CHECKS = (
 
 
 def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET) -> Certificate:
-    """The solver proves `target` on the problem, inside the reference optimum's enclosure, and changes no array of it."""
+    """The solver proves `target` on the problem, inside the reference optimum's enclosure, and leaves the problem as it was."""
+    probe = np.random.default_rng(0).standard_normal(problem.point_shape)
+    before = problem.certify(Iterate(probe))
     record = run(problem, solver, tolerance=Tolerance(target), limits=PAIR_LIMITS)
+    assert problem.certify(Iterate(probe)) == before, "the solver changed the problem"
     assert record.status is Status.VERIFIED, f"{record.status}: {record.reason}"
     certificate = record.best
     assert certificate is not None

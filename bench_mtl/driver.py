@@ -24,6 +24,9 @@ REFUTING_TOLERANCES = 10.0
 #: Or by a violation of the constraint beyond this share and beyond this many tolerances.
 REFUTING_INFEASIBILITY, REFUTING_INFEASIBILITY_TOLERANCES = 1e-2, 100.0
 
+#: A lower bound above the objective by more than this share is no rounding: the problem's bound is wrong.
+CONTRADICTION = 1e-9
+
 OnSample = Callable[[Sample], None]
 OnPhase = Callable[[str, float], None]
 
@@ -44,7 +47,8 @@ def run(
     Parameters
     ----------
     tolerance : the relative gap to prove; 1e-6 by default
-    limits : on the solver's own clock; 60 s by default. For a one-shot solver they hold for each of its tolerances.
+    limits : on the solver's own clock; 60 s by default. For a one-shot solver the seconds hold for each of its
+        tolerances; iterations and work are for iterative solvers.
     start : a point to start from, for iterative solvers; projected onto the feasible set
     on_sample : called with every certified sample as it is made
     on_phase : called with "build" or "compile" and its seconds when that phase of a one-shot solver is over
@@ -119,6 +123,10 @@ class _Session:
             certificate = self.problem.certify(iterate)
             if not all(math.isfinite(value) for value in certificate):
                 raise InputError(f"the certificate at step {iterate.step} is not finite: {certificate}")
+            if -certificate.gap > CONTRADICTION * max(abs(certificate.primal), self.scale):
+                raise InputError(
+                    f"the certificate at step {iterate.step} contradicts itself, which the problem is at fault for: {certificate}"
+                )
             if certificate.primal < self.best_primal:
                 self.best_primal = certificate.primal
                 self.best_point = np.array(iterate.primal)
@@ -141,14 +149,15 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | No
     enclosure: Certificate | None = None
     unsampled: Iterate | None = None
     next_step = 0
-    steps = solver.steps(problem, start)
+    with clock.running():
+        steps = solver.steps(problem, start)
 
     def sample(iterate: Iterate) -> bool:
         """Certify, tighten the proven enclosure, and tell whether the target is met."""
         nonlocal enclosure
         certificate = session.certify(iterate)
         enclosure = certificate if enclosure is None else enclosure.tightened(certificate)
-        session.add(Sample(clock.elapsed, iterate.step, iterate.work, enclosure))
+        session.add(Sample(clock.elapsed, int(iterate.step), float(iterate.work), enclosure))
         return session.tolerance.met_by(enclosure, session.scale)
 
     while True:
@@ -192,7 +201,7 @@ def _iterative_record(session: _Session, reached: bool, otherwise: str) -> Recor
 
 def _gap_reached(session: _Session) -> str:
     if not session.samples:
-        return "nothing proven"
+        return "nothing proven but the zero point"
     gap = min(sample.certificate.relative_gap for sample in session.samples)
     return f"relative gap {gap:.1e} proven (target {session.tolerance.relative_gap:g})"
 
@@ -205,7 +214,7 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
     with timed(session.seconds, "compile"):
         program = solver.compile(model)
     session.on_phase("compile", session.seconds["compile"])
-    failure = None
+    failure = refutation = None
     for tolerance in solver.tolerances:
         clock = Clock(session.limits.seconds, session.deadline)
         with clock.running():
@@ -221,18 +230,18 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
             continue
         earlier_best = session.best_primal
         certificate = session.certify(answer.iterate)
-        step, work = answer.iterate.step, answer.iterate.work
+        step, work = int(answer.iterate.step), float(answer.iterate.work)
         session.add(Sample(clock.elapsed - setup, step, work, certificate, tolerance))
         if session.tolerance.met_by(certificate, session.scale):
             return session.record(Status.VERIFIED, f"{_gap_reached(session)} at tolerance {tolerance:g}")
-        if answer.claims_optimal:
-            refutation = _refute(session, answer.iterate, certificate, tolerance, earlier_best)
-            if refutation is not None:
-                return session.record(Status.WRONG, f"claims optimal at tolerance {tolerance:g}, but {refutation}")
+        # A claim that a tighter tolerance makes good was only loose; the last one has to stand.
+        refutation = _refute(session, answer.iterate, certificate, tolerance, earlier_best) if answer.claims_optimal else None
         if answer.out_of_time or clock.is_spent:
             return session.record(Status.TIMEOUT, f"time limit at tolerance {tolerance:g}, {_gap_reached(session)}")
     if not session.samples:
         return session.record(Status.ERROR, failure or "the solver has no tolerance to try")
+    if refutation is not None:
+        return session.record(Status.WRONG, refutation)
     ending = f"; {failure}" if failure else ""
     return session.record(Status.INACCURATE, f"all tolerances tried, {_gap_reached(session)}{ending}")
 
@@ -245,11 +254,12 @@ def _refute(session: _Session, iterate: Iterate, certificate: Certificate, toler
     """
     allowed = max(REFUTING_INFEASIBILITY, REFUTING_INFEASIBILITY_TOLERANCES * tolerance)
     if certificate.infeasibility > allowed:
-        return f"its point violates the constraint by {certificate.infeasibility:.1e}"
+        return f"claims optimal at tolerance {tolerance:g}, but its point violates the constraint by {certificate.infeasibility:.1e}"
     better = min(known, _descend(session.problem, session.problem.repair(np.array(iterate.primal))))
     lead = certificate.primal - better
     if lead > REFUTING_SHARE * abs(better) and lead > REFUTING_TOLERANCES * tolerance * session.scale:
-        return f"its objective is {certificate.primal:.6g} and a feasible point has {better:.6g}"
+        values = f"its objective is {certificate.primal:.6g} and a feasible point has {better:.6g}"
+        return f"claims optimal at tolerance {tolerance:g}, but {values}"
     return None
 
 

@@ -87,18 +87,12 @@ class Design(ABC):
     def norm(self) -> float:
         """The operator norm, max_k sigma_max(X_k), never underestimated by more than rounding."""
 
-    @property
-    def nbytes(self) -> int:
-        """Memory held by the matrices, bytes."""
-        blocks = [self.block(0)] if self.is_shared else [self.block(k) for k in range(self.n_tasks)]
-        return sum(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes if is_sparse(block) else block.nbytes for block in blocks)
-
 
 class SharedDesign(Design):
     """One n x d matrix X for all m tasks: W -> X W."""
 
     def __init__(self, X: Any, n_tasks: int) -> None:
-        self._X = frozen_matrix(real_matrix("X", X))
+        self._X = frozen_matrix(real_matrix("X", X).copy())  # a copy, so that nobody else can change it
         _require_examples("X", self._X)
         self.n_features = int(self._X.shape[1])
         self.n_tasks = n_tasks
@@ -158,7 +152,7 @@ class PerTaskDesign(Design):
         self._sparse = any(is_sparse(block) for block in checked)
         if self._sparse:
             self._rows: Matrix = frozen_matrix(sp.csr_array(sp.vstack([sp.csr_array(block) for block in checked], format="csr")))
-            self._diagonal = sp.csr_array(sp.block_diag([sp.csr_array(block) for block in checked], format="csr"))
+            self._diagonal = frozen_matrix(sp.csr_array(sp.block_diag([sp.csr_array(block) for block in checked], format="csr")))
         else:
             self._rows = frozen_matrix(np.concatenate([np.asarray(block) for block in checked]))
 
@@ -225,20 +219,38 @@ class PerTaskDesign(Design):
 
 
 def spectral_norm(X: Matrix) -> float:
-    """sigma_max(X): exact from the smaller Gram matrix up to size 2000, else by Lanczos, rounded up by 1e-6."""
-    small = min(X.shape)
-    if small == 0:
-        return 0.0
-    if small > _EXACT_NORM_SIZE:
-        largest = spla.svds(X, k=1, v0=np.ones(small), return_singular_vectors=False, tol=1e-9, random_state=0)[0]
-        return float(largest) * (1.0 + 1e-6)
+    """sigma_max(X): exact from the smaller Gram matrix up to size 2000, else by Lanczos from a random start, rounded up by 1e-6.
+
+    Lanczos approaches from below, so beyond size 2000 this is an estimate; `spectral_norm_bound` is a proven bound.
+    """
     scale = float(np.abs(X.data if is_sparse(X) else X).max(initial=0.0))
     if scale == 0.0:
         return 0.0
     scaled = X / scale  # the Gram matrix squares the entries, so bring them near 1 first
+    if min(X.shape) > _EXACT_NORM_SIZE:
+        # A random start has a part along the leading singular vector, whatever the matrix; a fixed one may have none.
+        start = np.random.default_rng(0).standard_normal(min(X.shape))
+        try:
+            largest = spla.svds(scaled, k=1, v0=start, return_singular_vectors=False, tol=1e-9, random_state=0)[0]
+        except spla.ArpackError:  # as for the identity, where the start is an eigenvector already
+            return spectral_norm_bound(X)
+        return scale * float(largest) * (1.0 + 1e-6)
     gram = scaled @ scaled.T if X.shape[0] < X.shape[1] else scaled.T @ scaled
     dense = gram.toarray() if is_sparse(gram) else np.asarray(gram)
     return scale * float(np.sqrt(max(0.0, np.linalg.eigvalsh(dense)[-1])))
+
+
+def spectral_norm_bound(X: Matrix) -> float:
+    """An upper bound on sigma_max(X): itself up to size 2000, else min(||X||_F, sqrt(||X||_1 ||X||_inf))."""
+    if min(X.shape) <= _EXACT_NORM_SIZE:
+        return spectral_norm(X)
+    magnitude = abs(X)
+    scale = float(magnitude.max())
+    if scale == 0.0:
+        return 0.0
+    magnitude = magnitude / scale
+    frobenius = float(np.sqrt((magnitude * magnitude).sum()))
+    return scale * min(frobenius, float(np.sqrt(magnitude.sum(axis=0).max() * magnitude.sum(axis=1).max())))
 
 
 def frozen(array: NDArray[T]) -> NDArray[T]:

@@ -211,6 +211,11 @@ class Solver(ABC):
     def warm_up(self) -> None:  # noqa: B027 - most solvers have nothing to warm
         """Import and compile what the first run would otherwise be charged for. The runner calls it off the clock."""
 
+    @classmethod
+    def variants(cls) -> list[Solver]:
+        """The solvers that `bench-mtl validate` checks: the defaults, or one of each kind that the options select."""
+        return [cls()]
+
     def misfit(self, problem: Problem) -> str | None:
         """Why this solver cannot take `problem`, as a sentence; None when it can."""
         missing = sorted(self.requires - problem.offers)

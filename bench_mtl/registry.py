@@ -12,8 +12,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bench_mtl.errors import InputError, unknown
-from bench_mtl.protocols import IterativeSolver, OneShotSolver, Problem, Solver
+from bench_mtl.errors import BenchError, InputError, unknown
+from bench_mtl.paths import is_dir, require_readable
+from bench_mtl.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
 
 
 @dataclass(frozen=True)
@@ -33,27 +34,39 @@ class Registry:
 
         Raises
         ------
-        InputError : an unknown solver or option (the nearest name is suggested), or a value that the solver refuses.
+        InputError : an unknown solver or option (the nearest name is suggested), an option that is needed and not given, or a
+            value that the solver refuses.
         """
         if name not in self.solvers:
             raise unknown("solver", name, self.solvers)
         cls = self.solvers[name]
         given = {key: tuple(value) if isinstance(value, list) else value for key, value in (options or {}).items()}
+        allowed = solver_options(cls)
         for key in given:
-            if key not in solver_options(cls):
-                raise unknown(f"option of solver '{name}'", key, solver_options(cls))
-        return cls(**given)
+            if key not in allowed:
+                raise unknown(f"option of solver '{name}'", key, allowed)
+        missing = [key for key, default in allowed.items() if default is inspect.Parameter.empty and key not in given]
+        if missing:
+            raise InputError(f"solver '{name}' needs option {', '.join(missing)}")
+        try:
+            return cls(**given)
+        except BenchError:
+            raise
+        except Exception as error:  # a plug-in that does not check its options by name
+            raise InputError(f"solver '{name}' refuses its options: {type(error).__name__}: {error}") from error
 
 
 def solver_options(cls: type[Solver]) -> dict[str, Any]:
-    """Option names of a solver class with their defaults."""
+    """Option names of a solver class with their defaults (`inspect.Parameter.empty` where one is required)."""
     if not dataclasses.is_dataclass(cls):
         return {}
-    return {
-        field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
-        for field in dataclasses.fields(cls)
-        if field.init
-    }
+    return {field.name: _default(field) for field in dataclasses.fields(cls) if field.init}
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
 
 
 def problem_parameters(cls: type[Problem]) -> dict[str, Any]:
@@ -81,7 +94,7 @@ def load_registry(plugins: Path | None = None) -> Registry:
 
     Raises
     ------
-    InputError : a name is taken twice, a plug-in folder is missing or a plug-in cannot be imported.
+    InputError : a name is taken twice, a plug-in folder is missing, or a plug-in cannot be imported or lacks a declaration.
     """
     problems: dict[str, type[Problem]] = {}
     solvers: dict[str, type[Solver]] = {}
@@ -90,8 +103,9 @@ def load_registry(plugins: Path | None = None) -> Registry:
     for entry in metadata.entry_points(group="bench_mtl.solvers"):
         _add(solvers, entry.load(), f"entry point {entry.value}")
     if plugins is not None:
-        if not plugins.is_dir():
+        if not is_dir("plug-in folder", plugins):
             raise InputError(f"plug-in folder {plugins} does not exist")
+        require_readable("plug-in folder", plugins)
         files = [file for folder in ("problems", "solvers") for file in sorted((plugins / folder).glob("*.py"))]
         if not files:
             raise InputError(f"plug-in folder {plugins} has no problems/*.py and no solvers/*.py")
@@ -108,6 +122,11 @@ def _add(table: dict[str, Any], cls: type, origin: str) -> None:
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not name:
         raise InputError(f"{cls.__name__} of {origin} has no name")
+    attribute = "offers" if issubclass(cls, Problem) else "requires"
+    declared = getattr(cls, attribute, None)
+    if not isinstance(declared, (set, frozenset)) or not all(isinstance(item, Capability) for item in declared):
+        allowed = ", ".join(f"Capability.{item.name}" for item in Capability)
+        raise InputError(f"'{name}' of {origin}: its {attribute} must be a set of {allowed}, not {declared!r}")
     if name in table and table[name] is not cls:
         raise InputError(f"{origin} defines '{name}', which {table[name].__module__} has defined already")
     table[name] = cls
@@ -122,7 +141,7 @@ def _import(file: Path) -> Any:
     sys.modules[name] = module  # dataclasses and pickle look their module up there
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"plug-in {file} cannot be imported: {type(error).__name__}: {error}") from error
     return module
 

@@ -114,7 +114,7 @@ def expand(suite: Suite, registry: Registry) -> list[Case]:
 
     Raises
     ------
-    InputError : an unknown problem, solver, option or parameter, or two solvers that share a label.
+    InputError : an unknown problem, solver, option or parameter, two solvers that share a label, or the same case twice.
     """
     solvers = [(spec, *solver) for spec in suite.solvers for solver in _solvers(spec, registry)]
     cases = []
@@ -131,7 +131,22 @@ def expand(suite: Suite, registry: Registry) -> list[Case]:
                     cases.append(case)
     if not cases:
         raise InputError("the suite has no case: no solver is meant for any of its problems")
+    _refuse_twins(cases)
     return cases
+
+
+def _refuse_twins(cases: list[Case]) -> None:
+    """A case is stored once, under its key; two with the same key would be the same run."""
+    seen: dict[str, Case] = {}
+    for case in cases:
+        twin = seen.setdefault(case.key, case)
+        if twin is not case:
+            raise InputError(f"two cases are the same run: {_title(twin)} and {_title(case)}; keep one of them")
+
+
+def _title(case: Case) -> str:
+    seed = "" if case.instance.seed is None else f" seed {case.instance.seed}"
+    return f"'{case.instance.label}{seed} | {case.solver_label}'"
 
 
 def _instances(spec: ProblemSpec, suite: Suite, registry: Registry) -> Iterator[Instance]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from importlib import resources
@@ -10,10 +11,17 @@ from typing import Any, TypeVar
 
 from bench_mtl.checks import real_number, whole_number
 from bench_mtl.errors import InputError, unknown
+from bench_mtl.paths import is_file
 from bench_mtl.suite import ProblemSpec, SolverSpec, Suite
 from bench_mtl.types import Limits
 
 T = TypeVar("T")
+
+_MOST_REPETITIONS = 10_000
+_MOST_THREADS = 10_000
+_DEEPEST = 50
+#: Results go to results/NAME by default, so a name may not lead out of there.
+_NAME = re.compile(r"[\w +-][\w .+-]{0,99}")
 
 
 def shipped_suites() -> dict[str, Path]:
@@ -31,32 +39,62 @@ def read_suite(name_or_path: str) -> Suite:
     """
     shipped = shipped_suites()
     path = shipped.get(name_or_path, Path(name_or_path))
-    if not path.is_file():
+    if not is_file("suite file", path):
         if path.suffix == ".toml" or "/" in name_or_path:
             raise InputError(f"suite file {path} does not exist")
         raise unknown("suite", name_or_path, shipped)
     try:
         text = path.read_text(encoding="utf-8")
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        table = read_toml(text)
+    except (ValueError, OSError) as error:
         raise InputError(f"suite file {path} cannot be read: {error}") from None
     return parse_suite(table, text, default_name=path.stem)
 
 
+def read_toml(text: str) -> dict[str, Any]:
+    """The table that `text` is; raises ValueError where it is none, of which InputError is one kind."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"nested more than {_DEEPEST} deep") from None
+
+
+def require_storable(where: str, value: Any, depth: int = 0) -> None:
+    """Refuse by name what a row of results cannot hold: dates, integers beyond 64 bits, bottomless nesting.
+
+    Raises
+    ------
+    InputError : names the place in `value`, what is `where`.
+    """
+    if depth > _DEEPEST:
+        raise InputError(f"{where} is nested more than {_DEEPEST} deep")
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            require_storable(f"{where}.{key}" if where else key, inner, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for i, inner in enumerate(value):
+            require_storable(f"{where}[{i}]", inner, depth + 1)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InputError(f"{where} must be below 2**63 in size")
+    elif not isinstance(value, (str, int, float)):
+        raise InputError(f"{where} must be a string, a number, true or false, a list or a table, not the {type(value).__name__} {value}")
+
+
 def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str = "unnamed") -> Suite:
     """A suite from its parsed TOML; raises InputError as `read_suite` does."""
+    require_storable("", table)
     top = _Table(table, "the suite")
     limits = _Table(top.take("limits", dict, {}), "[limits]")
     suite = Suite(
-        name=top.take("name", str, default_name),
+        name=_suite_name(top.take("name", str, default_name)),
         description=top.take("description", str, ""),
         targets=_targets(top.take("targets", list, [1e-2, 1e-4, 1e-6])),
         problems=tuple(_problem_spec(entry) for entry in _entries(top, "problems")),
         solvers=tuple(_solver_spec(entry) for entry in _entries(top, "solvers")),
         limits=_limits(limits),
-        repetitions=whole_number("repetitions", top.take("repetitions", int, 1), minimum=1),
+        repetitions=_at_most("repetitions", top.take("repetitions", int, 1), _MOST_REPETITIONS),
         seeds=tuple(whole_number("seeds", seed) for seed in top.take("seeds", list, [0])),
-        threads=whole_number("threads", top.take("threads", int, 1), minimum=1),
+        threads=_at_most("threads", top.take("threads", int, 1), _MOST_THREADS),
         text=text,
     )
     top.finish()
@@ -71,6 +109,20 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
             if label not in labels:
                 raise unknown(f"problem label in solver '{spec.name}'", label, labels)
     return suite
+
+
+def _suite_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        allowed = "1 to 100 letters, digits, spaces and _ . + -, the first not a dot"
+        raise InputError(f"name of the suite must be {allowed}, not {name[:120]!r}")
+    return name
+
+
+def _at_most(name: str, value: Any, maximum: int) -> int:
+    number = whole_number(name, value, minimum=1)
+    if number > maximum:
+        raise InputError(f"{name} must be at most {maximum}, not {number}")
+    return number
 
 
 class _Table:
@@ -144,10 +196,16 @@ def _solver_spec(table: _Table) -> SolverSpec:
         label=table.take_optional("label", str),
         options=table.take("options", dict, {}),
         grid=_grid(table),
-        problems=None if problems is None else tuple(problems),
+        problems=None if problems is None else tuple(_label(label, table.where) for label in problems),
     )
     table.finish()
     return spec
+
+
+def _label(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"'problems' in {where} must be a list of problem labels, not with {value!r}")
+    return value
 
 
 def _limits(table: _Table) -> Limits:

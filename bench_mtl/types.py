@@ -13,8 +13,9 @@ Array: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = Any
 """A dense `Array` or a `scipy.sparse.csr_array` of float64; both have shape, T and @, which is what is used of them."""
 
-#: A gap is measured relative to the objective, but never to less than this.
-SMALLEST_OBJECTIVE = 1e-12
+#: A gap is measured relative to the objective; this only keeps a gap of zero at an objective of zero from 0/0. It is far
+#: below any data, because a floor in objective units would make every gap of data in small units look closed.
+SMALLEST_OBJECTIVE = 1e-300
 
 #: Where the optimum is (almost) zero a relative gap means nothing; a gap then counts as closed relative to
 #: this share of the objective at the zero point (see `Tolerance.met_by`).
@@ -50,7 +51,7 @@ class Certificate(NamedTuple):
 
     @property
     def relative_gap(self) -> float:
-        """Gap over max(1e-12, |primal|); rounding below zero counts as zero."""
+        """Gap over |primal|; rounding below zero counts as zero."""
         return max(0.0, self.gap) / max(SMALLEST_OBJECTIVE, abs(self.primal))
 
     def tightened(self, other: Certificate) -> Certificate:
@@ -70,7 +71,7 @@ class Tolerance:
         `scale` is the objective at the zero point. It matters only where the optimum is below a millionth of it
         (separable data with a large radius have optimum 0, where no gap is small relative to the objective).
         """
-        reference = max(abs(certificate.primal), NEGLIGIBLE_SHARE * abs(scale), SMALLEST_OBJECTIVE)
+        reference = max(abs(certificate.primal), NEGLIGIBLE_SHARE * abs(scale))
         return certificate.gap <= self.relative_gap * reference
 
 

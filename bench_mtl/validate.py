@@ -113,6 +113,8 @@ def _random_input(rng: np.random.Generator, ndim: int) -> Array:
 
 def _check_problem(problem: type[Problem], cases: int, seed: int) -> Iterator[Check]:
     instances = _instances(problem, cases, seed)
+    if not instances:
+        yield _gather(problem.name, "has examples", ["examples yields no instance"])
     for check in conformance.PROBLEM_CHECKS:
         if check.applies_to(problem):
             results = [_attempt(check.check, tiny, np.random.default_rng([seed, i])) for i, tiny in enumerate(instances)]
@@ -120,7 +122,12 @@ def _check_problem(problem: type[Problem], cases: int, seed: int) -> Iterator[Ch
 
 
 def _check_pairs(problem: type[Problem], solver_class: type[Solver], seed: int) -> Iterator[Check]:
-    for solver in _variants(solver_class):
+    try:
+        variants = solver_class.variants()
+    except Exception as error:  # an option without default, say
+        yield _gather(f"{problem.name} / {solver_class.name}", "has variants", [describe(error)])
+        return
+    for solver in variants:
         fitting = [tiny for tiny in problem.examples(np.random.default_rng(seed)) if solver.misfit(tiny) is None]
         if not fitting:
             continue
@@ -131,17 +138,14 @@ def _check_pairs(problem: type[Problem], solver_class: type[Solver], seed: int) 
             yield _gather(f"{problem.name} / {solver.label}", "is deterministic", results)
 
 
-def _variants(solver: type[Solver]) -> list[Solver]:
-    """The solver with its default options, or one of each backend where it has backends."""
-    backends = getattr(solver, "backends", None)
-    return [solver()] if backends is None else [solver(**{"backend": backend}) for backend in backends()]
-
-
 def _instances(problem: type[Problem], cases: int, seed: int) -> list[Problem]:
-    """At least `cases` tiny instances, whole families at a time."""
+    """At least `cases` tiny instances, whole families at a time; none where the problem has no example."""
     instances: list[Problem] = []
     while len(instances) < cases:
-        instances.extend(problem.examples(np.random.default_rng([seed, len(instances)])))
+        family = list(problem.examples(np.random.default_rng([seed, len(instances)])))
+        if not family:
+            break
+        instances.extend(family)
     return instances
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ import scipy.sparse as sp
 from bench_mtl.checks import one_of, real_number
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import InputError
-from bench_mtl.linops import Design, spectral_norm
+from bench_mtl.linops import Design, SharedDesign, spectral_norm_bound
 from bench_mtl.losses import half_squared
 from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
 from bench_mtl.protocols import Capability, ConicModel, Problem
@@ -102,11 +101,13 @@ class SparseLowRank(Problem):
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
         r = self._residuals(point) if dual is None else dual
+        size = float(np.abs(r).max())
+        if size == 0.0:
+            return 0.0
+        r = r / size  # only its direction matters, and squares of tiny or huge entries would not
         G = self.design.adjoint(r)
         largest, squares = float(np.abs(G).max()), float(np.vdot(r, r))
-        if squares == 0.0:
-            return 0.0
-        slope = float(np.vdot(r, self.targets)) - self.tau * spectral_norm(G)
+        slope = float(np.vdot(r, self.targets)) - self.tau * spectral_norm_bound(G)
         limit = self.gamma / largest if largest > 0.0 else np.inf
         c = min(max(slope / squares, 0.0), limit)
         return c * slope - 0.5 * c * c * squares
@@ -121,10 +122,6 @@ class SparseLowRank(Problem):
 
     def lipschitz(self) -> float:
         """2 sigma_max(X)^2: P and Q share one gradient block (lemma 6.1 of the paper)."""
-        return self._lipschitz
-
-    @cached_property
-    def _lipschitz(self) -> float:
         return 2.0 * self.design.norm() ** 2
 
     def prox(self, point: Array, step_size: float) -> Array:
@@ -138,13 +135,14 @@ class SparseLowRank(Problem):
         """The problem with the residuals as variables, so that their constraint's multiplier is a dual point.
 
         "sdp" writes the lifting out: ||Q||_* <= tau iff some [[A, Q], [Q^T, B]] >= 0 has trace A + trace B <= 2 tau.
-        "nuclear_norm" leaves it to `cvxpy.normNuc`.
+        "nuclear_norm" leaves it to `cvxpy.normNuc`. A shared dense X with more rows than columns enters through its QR
+        factors, ||Y - X W||^2 = ||Q^T Y - R W||^2 + const, which makes the model smaller and changes nothing else.
         """
         import cvxpy as cp
 
         one_of("form", form, tuple(self.conic_forms))
         _, d, m = self.point_shape
-        y = self.design.stack(self.targets)
+        X, y, outside, residuals = self._least_squares()
         P, r = cp.Variable((d, m)), cp.Variable(len(y))
         if form == "sdp":
             lifted = cp.Variable((d + m, d + m), PSD=True)
@@ -152,15 +150,26 @@ class SparseLowRank(Problem):
         else:
             Q = cp.Variable((d, m))
             ball = cp.normNuc(Q) <= self.tau
-        fit = r == y - self.design.stacked() @ cp.vec(P + Q, order="F")
-        objective = 0.5 * cp.sum_squares(r) + self.gamma * cp.sum(cp.abs(P))
+        fit = r == y - X @ cp.vec(P + Q, order="F")
+        objective = half_squared(outside) + 0.5 * cp.sum_squares(r) + self.gamma * cp.sum(cp.abs(P))
 
         def recover() -> tuple[Array, Array | None]:
             # Stationarity in r of the Lagrangian with multiplier nu of `fit` gives r = -nu.
-            dual = None if fit.dual_value is None else self.design.unstack(-np.asarray(fit.dual_value))
+            dual = None if fit.dual_value is None else residuals(-np.asarray(fit.dual_value))
             return np.stack([P.value, Q.value]), dual
 
         return ConicModel(cp.Problem(cp.Minimize(objective), [fit, ball]), recover)
+
+    def _least_squares(self) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:
+        """A stacked design and targets, the part of the targets that no W reaches, and what makes residuals of the whole."""
+        design = self.design
+        if not isinstance(design, SharedDesign) or design.is_sparse or design.output_shape[0] <= design.n_features:
+            return design.stacked(), design.stack(self.targets), np.zeros(0), design.unstack
+        basis, triangle = np.linalg.qr(design.block(0))
+        reduced = basis.T @ self.targets
+        outside = self.targets - basis @ reduced
+        stacked = sp.csr_array(sp.kron(sp.eye_array(design.n_tasks), sp.csr_array(triangle), format="csr"))
+        return stacked, reduced.T.ravel(), outside, lambda r: basis @ r.reshape(design.n_tasks, -1).T + outside
 
     def _residuals(self, point: Array) -> Array:
         return self.targets - self.design.forward(point[0] + point[1])

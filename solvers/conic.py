@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +13,7 @@ from typing import Any, ClassVar
 
 from bench_mtl.checks import one_of, real_number, whole_number
 from bench_mtl.errors import InputError
-from bench_mtl.protocols import Answer, Capability, ConicModel, OneShotSolver, Problem
+from bench_mtl.protocols import Answer, Capability, ConicModel, OneShotSolver, Problem, Solver
 from bench_mtl.types import Iterate
 
 #: A stand-in for "no iteration limit"; time is the limit that binds.
@@ -29,14 +31,14 @@ class Conic(OneShotSolver):
     backend : "ECOS", "SCS", "CLARABEL" or "HIGHS"
     form : one of the problem's conic forms; its first one by default
     tolerances : asked of feasibility and gap alike, absolute and relative, loose to tight
-    threads : for backends that have such an option (CLARABEL, HIGHS)
+    threads : for backends that have such an option (CLARABEL, HIGHS); by default those that the process is pinned to
     options : passed on to the backend under its own option names, above everything set here
     """
 
     backend: str = "CLARABEL"
     form: str | None = None
     tolerances: tuple[float, ...] = (1e-3, 1e-5, 1e-7, 1e-9)
-    threads: int = 1
+    threads: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     name: ClassVar[str] = "conic"
@@ -44,7 +46,10 @@ class Conic(OneShotSolver):
 
     def __post_init__(self) -> None:
         one_of("backend", self.backend, tuple(_BACKENDS))
-        whole_number("threads", self.threads, minimum=1)
+        if self.threads is not None:
+            whole_number("threads", self.threads, minimum=1)
+        if self.form is not None and not isinstance(self.form, str):
+            raise InputError(f"form must be a string, not {self.form!r}")
         if not isinstance(self.tolerances, (tuple, list)) or not self.tolerances:
             raise InputError(f"tolerances must be a non-empty list of numbers, not {self.tolerances!r}")
         ladder = tuple(real_number("tolerances", tolerance, strict=True) for tolerance in self.tolerances)
@@ -52,10 +57,9 @@ class Conic(OneShotSolver):
         if not isinstance(self.options, Mapping):
             raise InputError(f"options must be a table of the backend's own options, not {self.options!r}")
 
-    @staticmethod
-    def backends() -> tuple[str, ...]:
-        """All backends, for those who check each."""
-        return tuple(_BACKENDS)
+    @classmethod
+    def variants(cls) -> list[Solver]:
+        return [cls(backend=backend) for backend in _BACKENDS]
 
     @property
     def label(self) -> str:
@@ -71,6 +75,8 @@ class Conic(OneShotSolver):
             return reason
         if self.form is not None and self.form not in problem.conic_forms:
             return f"{problem.name} has no conic form '{self.form}': it has {', '.join(problem.conic_forms)}"
+        if importlib.util.find_spec(_BACKENDS[self.backend].package) is None:
+            return f"{self.backend} is not installed (package {_BACKENDS[self.backend].package})"
         form = self._form(problem)
         missing = sorted(problem.conic_forms[form] - _BACKENDS[self.backend].cones)
         if missing:
@@ -92,7 +98,7 @@ class Conic(OneShotSolver):
         from cvxpy.error import SolverError
 
         problem = program.model.problem
-        options = {**_BACKENDS[self.backend].options(tolerance, seconds, self.threads), **self.options}
+        options = {**_BACKENDS[self.backend].options(tolerance, seconds, self.threads or pinned_thread_count()), **self.options}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "solution may be inaccurate": the certificate will say so
             raw = program.chain.solve_via_data(problem, program.data, warm_start=False, verbose=False, solver_opts=options)
@@ -171,6 +177,12 @@ _BACKENDS = {
     "CLARABEL": _Backend("clarabel", frozenset({"linear", "quadratic", "psd"}), _clarabel),
     "HIGHS": _Backend("highspy", frozenset({"linear"}), _highs),
 }
+
+
+def pinned_thread_count() -> int:
+    """The threads that the environment pins numerical libraries to; 1 where it pins nothing."""
+    text = os.environ.get("OMP_NUM_THREADS", "1")
+    return int(text) if text.isdigit() and int(text) > 0 else 1
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from bench_mtl.data.readers.npz import npz_arrays, npz_headers
 from bench_mtl.data.synthetic import synthetic_l1inf, synthetic_sparse_low_rank
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import InputError, unknown
+from bench_mtl.paths import is_dir, is_file, require_readable
 
 DATA_VARIABLE = "BENCH_MTL_DATA"
 _HOW_TO_SET = f"set the data directory with --data-dir or {DATA_VARIABLE}"
@@ -89,7 +90,25 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     steps = spec.get("preprocess", ())
     if not isinstance(steps, (str, list, tuple)):
         raise InputError(f"preprocess of data '{label}' must be the name of a step or a list of names, not {steps!r}")
-    return preprocess(function(*fixed, **given), [steps] if isinstance(steps, str) else steps)
+    try:
+        return preprocess(function(*fixed, **given), [steps] if isinstance(steps, str) else steps)
+    except InputError:
+        raise
+    except (MemoryError, ValueError, OverflowError) as error:  # what NumPy says to sizes that no machine has
+        raise InputError(f"data '{label}' cannot be made: {' '.join(str(error).split()) or type(error).__name__}") from None
+
+
+def spec_of(text: str, data_dir: Path | None = None) -> dict[str, Any]:
+    """The table for `load` that a user means by one word: a name where there is such a set, otherwise a file.
+
+    Raises
+    ------
+    InputError : the data directory is not a folder, or the path cannot be looked at.
+    """
+    if text in _BUILTIN or text in _npz_files(data_directory(data_dir)):
+        return {"name": text}
+    path = Path(text)
+    return {"file" if path.suffix.lower() in _READERS or is_file("data file", path) else "name": text}
 
 
 def takes_seed(spec: Mapping[str, Any]) -> bool:
@@ -120,8 +139,9 @@ def data_directory(option: Path | None = None) -> Path | None:
         if not value:
             return None
         named_by, folder = DATA_VARIABLE, Path(value)
-    if not folder.is_dir():
+    if not is_dir(f"data directory (from {named_by})", folder):
         raise InputError(f"data directory {folder} (from {named_by}) is not a folder: {_HOW_TO_SET}")
+    require_readable("data directory", folder)
     return folder
 
 
@@ -176,7 +196,7 @@ def _found(file: Path, data_dir: Path | None) -> Path:
         folder = data_directory(data_dir)
         places = [*([folder / file] if folder else []), Path.cwd() / file]
     for place in places:
-        if place.is_file():
+        if is_file("data file", place):
             return place
     looked = " and ".join(str(place) for place in places)
     raise InputError(f"data file '{file}' is missing: looked for {looked}" + ("" if file.is_absolute() else f" ({_HOW_TO_SET})"))

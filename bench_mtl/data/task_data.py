@@ -45,7 +45,7 @@ class TaskData:
         design = SharedDesign(X, targets.shape[1])
         if targets.shape[0] != design.output_shape[0]:
             raise InputError(f"Y has {targets.shape[0]} rows, but X has {design.output_shape[0]}")
-        return TaskData(design, frozen(targets), name, truth or {}, notes)
+        return TaskData(design, frozen(targets.copy()), name, truth or {}, notes)
 
     @staticmethod
     def per_task(

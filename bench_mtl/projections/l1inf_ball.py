@@ -43,17 +43,17 @@ def project_l1inf_ball(A: Any, radius: float) -> Array:
     -----
     The row maxima are mu_j(theta) = max(0, max_k (S_jk - theta) / k) with S_jk the sum of the k largest entries of
     |A_j.|, for the one theta with sum_j mu_j(theta) = radius (Quattoni, Carreras, Collins, Darrell, ICML 2009, lemma 3).
-    The sum is convex, piecewise linear and decreasing, so Newton's method from theta = 0 rises to the root
+    The sum is convex, piecewise linear and decreasing, so Newton's method from a theta on its left rises to the root
     monotonically and ends after finitely many steps.
     """
     A = real_array("A", A, ndim=2)
     radius = real_number("radius", radius)
     magnitude = np.abs(A)
-    if norm_l1inf(magnitude) <= radius:
-        return A.copy()
-    if radius == 0.0:
+    if A.size == 0 or radius == 0.0:
         return np.zeros_like(A)
     scale = float(magnitude.max())  # entries near 1 keep sums from overflow and the stopping test relative
+    if scale == 0.0 or norm_l1inf(magnitude / scale) <= radius / scale:
+        return A.copy()
     maxima = _row_maxima(magnitude / scale, radius / scale) * scale
     return np.copysign(np.minimum(magnitude, maxima[:, None]), A)
 
@@ -73,21 +73,30 @@ def prox_l1inf(A: Any, weight: float) -> Array:
 
 
 def _row_maxima(magnitude: Array, radius: float) -> Array:
-    """The mu of `project_l1inf_ball` for a non-negative matrix outside the ball, radius > 0."""
+    """The mu of `project_l1inf_ball` for a non-negative matrix with entries up to 1 outside the ball.
+
+    Works with delta = max_j S_jm - theta instead of theta, so that a small radius does not cancel against large sums:
+    mu_j = max(0, max_k (delta - gap_jk) / k) with gap_jk = max_i S_im - S_jk, whose sum rises with delta, convexly.
+    """
+    d, m = magnitude.shape
     descending = -np.sort(-magnitude, axis=1)
-    sums = np.cumsum(descending, axis=1)
-    count = np.arange(1.0, magnitude.shape[1] + 1.0)
-    theta = 0.0
+    totals = descending.sum(axis=1)
+    tails = np.cumsum(descending[:, :0:-1], axis=1)[:, ::-1]  # what the k largest entries of a row leave out, k = 1 .. m-1
+    gaps = np.hstack([tails, np.zeros((d, 1))]) + (totals.max() - totals)[:, None]
+    count = np.arange(1.0, m + 1.0)
+    lowest, delta = radius / d, min(float(totals.max()), m * radius)  # sum mu is at most d delta, at least delta / m
     for _ in range(_MAX_NEWTON_STEPS):
-        lines = (sums - theta) / count
+        lines = (delta - gaps) / count
         best = lines.argmax(axis=1)
-        maxima = np.take_along_axis(lines, best[:, None], axis=1)[:, 0]
-        positive = maxima > 0.0
-        excess = float(maxima[positive].sum()) - radius
-        step = excess / float((1.0 / count[best[positive]]).sum()) if positive.any() else 0.0
-        if theta + step <= theta:  # the excess is zero, or below rounding
+        maxima = np.maximum(np.take_along_axis(lines, best[:, None], axis=1)[:, 0], 0.0)
+        active = maxima > 0.0
+        if not active.any():  # a radius that underflows
+            return maxima
+        excess = float(maxima.sum()) - radius
+        step = excess / float((1.0 / count[best[active]]).sum())
+        if step <= 0.0 or delta - step == delta:  # Newton's method falls to the root monotonically, until rounding
             break
-        theta += step
-    maxima = np.maximum(maxima, 0.0)
-    # The maxima carry rounding at the size of the largest entry; rescaling ends inside the ball to rounding of the radius.
-    return maxima * min(1.0, radius / float(maxima.sum()))
+        delta = max(delta - step, lowest)
+    total = float(maxima.sum())
+    # What rounding is left is taken out by rescaling, which ends inside the ball to rounding of the radius.
+    return maxima * (radius / total if total > radius else 1.0)

@@ -42,4 +42,6 @@ def project_trace_ball(A: Any, radius: float) -> Array:
         return A.copy()
     kept = project_l1_ball(values, radius)
     rank = int(np.count_nonzero(kept))
-    return np.asarray((U[:, :rank] * kept[:rank]) @ Vt[:rank])
+    B = np.asarray((U[:, :rank] * kept[:rank]) @ Vt[:rank])
+    norm = norm_trace(B)
+    return B * (radius / norm) if norm > radius else B  # multiplying the factors out rounds

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.errors import InputError
 from bench_mtl.report.tables import integers
-from bench_mtl.store import FILE_NAME, Store
+from bench_mtl.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,11 +39,8 @@ def read_results(folder: Path) -> Results:
     InputError : there is no results file, or it is damaged, of another schema version, or holds no finished run.
     """
     with Store.open(folder) as store:
-        try:
-            meta, environments = store.meta(), store.environments()
-            runs, samples = store.runs(), store.samples()
-        except sqlite3.Error as error:
-            raise InputError(f"{folder / FILE_NAME} is not a readable results file ({error}): move it away and run again") from None
+        meta, environments = store.meta(), store.environments()
+        runs, samples = store.runs(), store.samples()
     if runs.empty:
         raise InputError(f"{folder} has no finished run: nothing to report yet")
     runs = runs.assign(seed=integers(runs, "seed"), iterations=integers(runs, "iterations"))

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.render import BLANK, escaped, format_gap, format_objective, to_markdown
-from bench_mtl.types import NEGLIGIBLE_SHARE, SMALLEST_OBJECTIVE, Status
+from bench_mtl.types import NEGLIGIBLE_SHARE, Status
 
 if TYPE_CHECKING:
     import pandas as pd
 
 READING = f"""\
-- **Proven relative gap.** (primal - dual) / max({SMALLEST_OBJECTIVE:g}, |primal|). Primal is the objective, recomputed in double
+- **Proven relative gap.** (primal - dual) / |primal|. Primal is the objective, recomputed in double
   precision from the problem's own data, at the solver's point after it was repaired to be exactly feasible; dual is a lower bound
   on the optimum, computed by the problem from the solver's dual point or from the residuals. The optimum lies between them whatever
   the solver claims. Below an optimum of {NEGLIGIBLE_SHARE:g} times the objective at zero, where no gap is small relative to the
@@ -50,11 +50,12 @@ LIMITATIONS = """\
 - Iterative solvers are certified at steps that grow by 5 %, so their times to a gap can be late by as much. A generic solver's time
   to a gap depends on its ladder: a tolerance between two rungs might have been cheaper.
 - A generic solver's time leaves out building, compiling and set-up, which favours it; a specialised solver's time holds everything
-  it does after the just-in-time compilation of its kernels.
+  it does after the just-in-time compilation of its kernels. Backends that report no set-up of their own (Clarabel, HiGHS) have it in
+  their solve time; the time limit counts set-up for all.
 - Bounds are proven up to rounding in double precision, not in interval arithmetic.
 - Solvers run with the options of the suite below and their defaults otherwise. Nothing is claimed for other options, sizes or data.
-- Peak memory is that of the whole process, libraries included. A run that was killed has lost all its times but the one it spent
-  solving.
+- Peak memory is that of the whole process, libraries included. A run that was killed has lost its set-up and certification times, and
+  the answer that it was working on; if that was its first, its row shows the bounds of the zero point.
 """
 
 

@@ -13,9 +13,6 @@ from bench_mtl.types import Status
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What a report may leave in its folders; an earlier report's files of these kinds are removed.
-_STALE = {"tables": (".csv", ".tex"), "figures": (".svg", ".png", ".csv")}
-
 
 def write_report(folder: Path) -> Path:
     """Write report.md, tables/, figures/, runs.csv and samples.csv from the results in `folder`.
@@ -68,7 +65,10 @@ def summary_text(folder: Path) -> str:
 
 
 def _replace(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Put `files` in the place of an earlier report: all are on disk before the first takes its name."""
+    """Put `files` in the place of an earlier report: all are on disk before the first takes its name.
+
+    Files of other names stay: they may be the user's.
+    """
     parts = {folder / name: folder / f"{name}.part" for name in files}
     try:
         for path, part in parts.items():
@@ -79,7 +79,3 @@ def _replace(folder: Path, files: Mapping[str, bytes]) -> None:
     finally:
         for part in parts.values():
             part.unlink(missing_ok=True)
-    for name, suffixes in _STALE.items():
-        for path in sorted((folder / name).glob("*")):
-            if path.suffix in suffixes and path not in parts:
-                path.unlink()

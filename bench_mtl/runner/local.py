@@ -17,11 +17,16 @@ from bench_mtl.environment import describe_environment, pinned_threads
 from bench_mtl.runner.worker import work
 from bench_mtl.store import Outcome, Store
 from bench_mtl.suite import Case
-from bench_mtl.types import Record, Sample, Status, Times
+from bench_mtl.types import Certificate, Record, Sample, Status, Times
 
 #: How far past its limit a solver may be when it is killed: time for one that stops by itself to hand in its answer.
 GRACE_SECONDS = 0.3
 _POLL_SECONDS = 0.02
+#: How long anything but the solver's own clock (building, compiling, certifying) may take at a stretch: this many times
+#: the run's limit, and at least this many seconds.
+OTHER_PHASES_FACTOR, OTHER_PHASES_SECONDS = 10.0, 120.0
+#: A worker that holds more than this after a case is replaced, so that the next case's memory is its own.
+_KEPT_MIB = 600.0
 _START_SECONDS = 120.0
 
 OnOutcome = Callable[[Case, Outcome], None]
@@ -52,6 +57,8 @@ def run_cases(
                     worker.kill()
                 worker = Worker(case.threads, plugins, data_dir)
             outcome = worker.run(case)
+            if worker.is_alive and worker.resident_mib() > _KEPT_MIB:
+                worker.kill()
             store.add(case, outcome, environment_id)
             on_outcome(case, outcome)
     finally:
@@ -92,14 +99,16 @@ class Worker:
             if failure is not None:
                 return gathered.outcome(failure)
         self._deadline.value = 0.0
-        started = time.perf_counter()
+        started = standing_since = time.perf_counter()
         try:
             self._pipe.send(case)
             while gathered.record is None:
                 if self._pipe.poll(_POLL_SECONDS):
                     gathered.take(self._pipe.recv())
-                gathered.peak_mib = max(gathered.peak_mib, self._resident_mib())
-                broken = self._broken_limit(case, gathered)
+                gathered.peak_mib = max(gathered.peak_mib, self.resident_mib())
+                if self._deadline.value:
+                    standing_since = time.perf_counter()
+                broken = self._broken_limit(case, gathered, time.perf_counter() - standing_since)
                 # What was sent before the limit was noticed still counts.
                 if broken is not None and not self._pipe.poll(0):
                     self.kill()
@@ -122,16 +131,21 @@ class Worker:
         self._ready = True
         return None
 
-    def _broken_limit(self, case: Case, gathered: _Gathered) -> tuple[Status, str] | None:
+    def _broken_limit(self, case: Case, gathered: _Gathered, standing: float) -> tuple[Status, str] | None:
+        """What the run has broken, if anything; `standing` is for how long its clock has stood still."""
         deadline = self._deadline.value
         if deadline and time.monotonic() > deadline + GRACE_SECONDS:
             return Status.TIMEOUT, f"time limit of {case.limits.seconds:g} s, killed; {gathered.proven()}"
+        longest = max(OTHER_PHASES_SECONDS, OTHER_PHASES_FACTOR * (case.limits.seconds or 0.0))
+        if standing > longest:
+            return Status.TIMEOUT, f"building, compiling or certifying took more than {longest:g} s, killed; {gathered.proven()}"
         bound = case.limits.memory_gib
-        if bound is not None and self._resident_mib() > bound * 1024:
+        if bound is not None and self.resident_mib() > bound * 1024:
             return Status.MEMORY, f"memory limit of {bound:g} GiB, killed; {gathered.proven()}"
         return None
 
-    def _resident_mib(self) -> float:
+    def resident_mib(self) -> float:
+        """Resident memory of the process now, MiB."""
         try:
             return float(psutil.Process(self._process.pid).memory_info().rss) / 2**20
         except psutil.Error:
@@ -145,6 +159,7 @@ class _Gathered:
     samples: list[Sample] = dataclasses.field(default_factory=list)
     dimensions: dict[str, int] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    baseline: Certificate | None = None
     version: str = ""
     phases: dict[str, float] = dataclasses.field(default_factory=dict)
     record: Record | None = None
@@ -155,7 +170,7 @@ class _Gathered:
         if kind == "sample":
             self.samples.append(content[0])
         elif kind == "problem":
-            self.dimensions, self.notes = content
+            self.dimensions, self.notes, self.baseline = content
         elif kind == "solver":
             self.version = content[0]
         elif kind == "phase":
@@ -165,11 +180,12 @@ class _Gathered:
 
     def proven(self) -> str:
         gaps = [sample.certificate.relative_gap for sample in self.samples]
-        return f"relative gap {min(gaps):.1e} proven before" if gaps else "nothing proven"
+        return f"relative gap {min(gaps):.1e} proven before" if gaps else "nothing proven but the zero point"
 
     def outcome(self, record: Record) -> Outcome:
-        whole = dataclasses.replace(record, samples=tuple(self.samples), peak_memory_mib=self.peak_mib or None)
-        return Outcome(whole, self.dimensions, self.notes, self.version)
+        ran = record.status is not Status.SKIPPED
+        whole = dataclasses.replace(record, samples=tuple(self.samples), peak_memory_mib=self.peak_mib if ran and self.peak_mib else None)
+        return Outcome(whole, self.dimensions, self.notes, self.version, self.baseline if ran else None)
 
 
 def _exit_sentence(code: int | None) -> str:

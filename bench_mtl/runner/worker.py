@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
+import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -11,17 +13,18 @@ from bench_mtl.driver import describe, run
 from bench_mtl.errors import BenchError
 from bench_mtl.protocols import Problem
 from bench_mtl.registry import Registry, load_registry
-from bench_mtl.suite import Case, Instance
-from bench_mtl.types import Record, Status, Tolerance
+from bench_mtl.suite import Case
+from bench_mtl.types import Iterate, Record, Status, Tolerance
 
 
 def work(pipe: Connection, deadline: Any, plugins: Path | None, data_dir: Path | None) -> None:
     """Serve cases until the pipe closes.
 
-    Sends ("problem", dimensions, notes), ("solver", version), ("phase", name, seconds) and
+    Sends ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds) and
     ("sample", Sample) as they come, then ("record", Record).
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
+    _die_with_parent()
     registry = load_registry(plugins)
     pipe.send(("ready",))
     built: tuple[str, Problem] | None = None
@@ -33,16 +36,20 @@ def work(pipe: Connection, deadline: Any, plugins: Path | None, data_dir: Path |
         try:
             if built is None or built[0] != case.instance.key:
                 built = None  # let the old one go before the new one is built
-                built = (case.instance.key, _build(case.instance, registry, data_dir))
+                built = (case.instance.key, case.instance.build(registry, data_dir))
+            baseline = built[1].certify(Iterate(built[1].zero()))
         except Exception as error:
             pipe.send(("record", Record(Status.ERROR, f"the problem cannot be built: {describe(error)}")))
             continue
-        pipe.send(("problem", dict(built[1].dimensions), built[1].notes))
+        pipe.send(("problem", dict(built[1].dimensions), built[1].notes, baseline))
         pipe.send(("record", _run(case, built[1], registry, pipe, deadline)))
 
 
-def _build(instance: Instance, registry: Registry, data_dir: Path | None) -> Problem:
-    return instance.build(registry, data_dir)
+def _die_with_parent() -> None:
+    """Ask Linux to kill this process when its parent dies, however it dies; elsewhere the closed pipe ends it."""
+    if sys.platform == "linux":
+        set_death_signal = 1
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
 
 
 def _run(case: Case, problem: Problem, registry: Registry, pipe: Connection, deadline: Any) -> Record:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from bench_mtl import __version__
 from bench_mtl.cli import cli
-from bench_mtl.store import FILE_NAME
+from bench_mtl.store import FILE_NAME, Store
 
 TINY = """
 name = "tiny"
@@ -143,6 +145,16 @@ def test_bad_suites_are_one_line_and_write_nothing(suite: Path, tmp_path: Path, 
         (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=1", "--seconds", "nan"], "--seconds must be"),
         (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=1", "--preprocess", "scale"], "scale"),
         (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=1", "--save", "no/where.npz"], "--save"),
+        (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=1", "--save", "."], "--save: . is not a file"),
+        (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=1", "--save", "s" * 300], "--save"),
+        (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=2020-01-01"], "--param radius must be"),
+        (["solve", "l1inf_hinge", "conic", "--data", "digits", "--param", "radius=" + "[" * 5000], "--param radius: nested"),
+        (["solve", "l1inf_hinge", "conic", "--data", "n" * 300], "cannot be used"),
+        (["run", "n" * 300], "cannot be used"),
+        (["run", "quick", "--out", "n" * 300], "cannot be used"),
+        (["run", "quick", "--plugins", "n" * 300], "cannot be used"),
+        (["report", "n" * 300], "cannot be used"),
+        (["list", "data", "--data-dir", "n" * 300], "cannot be used"),
         (["validate", "--cases", "0"], "--cases must be a whole number of at least 1"),
     ],
 )
@@ -163,6 +175,45 @@ def test_solve_shows_samples_and_saves_a_certified_solution(tmp_path: Path) -> N
     saved = np.load(save)
     assert saved["solution"].shape == (8, 3)
     assert saved["relative_gap"] <= 1e-6
+
+
+def test_a_solution_that_is_not_there_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    save = tmp_path / "W.npz"
+    save.write_text("mine")
+    arguments = ["solve", "l1inf_hinge", "projected_gradient", "--data", "digits", "--param", "radius=1", "--save", save]
+    assert "no solution to save" in refused(bench_mtl(*arguments))
+    assert [path.name for path in tmp_path.iterdir()] == ["W.npz"]
+    assert save.read_text() == "mine"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_how_to_go_on_and_ends_its_worker(suite: Path, tmp_path: Path, plugins: Path, number: int) -> None:
+    suite.write_text(TINY + '\n[[solvers]]\nname = "faulty"\noptions = { fault = "sleeps" }\n')
+    command = [sys.executable, "-m", "bench_mtl", "run", suite, "--out", tmp_path / "out", "--plugins", plugins]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while not process.stdout.readline().startswith("[2/3]"):
+            assert process.poll() is None
+        workers = psutil.Process(process.pid).children()
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert stderr.splitlines()[-1] == "bench-mtl: interrupted; what has finished is stored, the same command goes on from there"
+    assert workers
+    assert not psutil.wait_procs(workers, timeout=5)[1]
+    with Store.open(tmp_path / "out") as store:
+        assert len(store.finished()) == 2
+
+
+def test_a_reader_that_goes_away_does_not_end_the_run(suite: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bench_mtl", "run", suite, "--out", tmp_path / "out"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+    assert (tmp_path / "out" / "report.md").is_file()
 
 
 def test_solve_says_when_a_pair_does_not_fit() -> None:

@@ -172,3 +172,13 @@ def test_results_are_feasible_however_far_away_the_input_is(radius: float) -> No
     assert norm_l1inf(project_l1inf_ball(A, radius)) <= radius * (1 + 1e-14)
     assert np.abs(project_l1_ball(A, radius)).sum(axis=1) == pytest.approx(np.full(20, radius), rel=1e-14)
     assert norm_trace(project_trace_ball(A, radius)) <= radius * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("ratio", [1e-300, 1e-150, 1e-20, 1e-16, 1e-9, 1e-3, 0.5])
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+def test_a_radius_of_any_size_is_met(ratio: float, scale: float) -> None:
+    A = scale * np.random.default_rng(0).standard_normal((7, 4))
+    radius = ratio * norm_l1inf(A)
+    B = project_l1inf_ball(A, radius)
+    assert norm_l1inf(B) == pytest.approx(radius, rel=1e-12, abs=1e-305)
+    assert np.abs(project_l1_ball(A.ravel(), radius)).sum() == pytest.approx(radius, rel=1e-12, abs=1e-305)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bench_mtl.errors import InputError
+from bench_mtl.listing import render
+from bench_mtl.protocols import Problem
 from bench_mtl.registry import Registry, load_registry, problem_parameters, solver_options
+from bench_mtl.validate import validate
 
 PLUGIN = '''
 from dataclasses import dataclass
@@ -46,6 +50,33 @@ def test_a_plugin_file_is_enough_to_add_a_solver(tmp_path: Path) -> None:
     assert registry.solver("mine", {"size": 2.0}).size == 2.0  # type: ignore[attr-defined]
 
 
+def test_an_option_without_default_is_named(tmp_path: Path) -> None:
+    folder = write(tmp_path, "mine", PLUGIN.format(name="mine").replace("size: float = 1.0", "size: float"))
+    with pytest.raises(InputError, match="solver 'mine' needs option size"):
+        load_registry(folder).solver("mine")
+    text = render("solvers", plugins=folder)
+    assert "options: size\n" in text + "\n"
+    assert "MISSING" not in text
+
+
+def test_options_that_a_plugin_trips_over_are_refused(tmp_path: Path) -> None:
+    text = PLUGIN.format(name="mine") + "\n    def __post_init__(self):\n        self.size + 1\n"
+    with pytest.raises(InputError, match="solver 'mine' refuses its options: TypeError"):
+        load_registry(write(tmp_path, "mine", text)).solver("mine", {"size": "big"})
+
+
+def test_validate_ends_and_fails_for_what_it_cannot_check(tmp_path: Path) -> None:
+    class Empty(load_registry().problems["l1inf_hinge"]):  # type: ignore[misc]
+        @classmethod
+        def examples(cls, rng: object) -> Iterator[Problem]:
+            return iter(())
+
+    folder = write(tmp_path, "mine", PLUGIN.format(name="mine").replace("size: float = 1.0", "size: float"))
+    mine = {"mine": load_registry(folder).solvers["mine"]}
+    checks = [check for check in validate(Registry({"empty": Empty}, mine), cases=1) if not check.subject.startswith(("pro", "soft"))]
+    assert {(check.what, check.failures) for check in checks if check.failures} == {("has examples", 1), ("has variants", 1)}
+
+
 def test_plugins_bring_problems_too(faults: Registry) -> None:
     assert "trapped_hinge" in faults.problems
 
@@ -61,6 +92,13 @@ def test_bad_plugins_are_named(tmp_path: Path) -> None:
         load_registry(write(tmp_path, "mine", "1 / 0"))
     with pytest.raises(InputError, match="cannot be imported: SyntaxError"):
         load_registry(write(tmp_path, "mine", "def"))
+    with pytest.raises(InputError, match="cannot be imported: SystemExit"):
+        load_registry(write(tmp_path, "mine", "raise SystemExit(0)"))
+    for declared in ("", "requires = None", "requires = {'smooth'}", "requires = 3"):
+        with pytest.raises(InputError, match=r"'mine' of .*: its requires must be a set of Capability\.SMOOTH"):
+            load_registry(write(tmp_path, "mine", PLUGIN.format(name="mine").replace("requires = frozenset()", declared)))
+    with pytest.raises(InputError, match=r"plug-in folder .* cannot be used"):
+        load_registry(tmp_path / ("n" * 300))
     with pytest.raises(InputError, match=r"Mine of .* has no name"):
         load_registry(write(tmp_path, "mine", PLUGIN.format(name="")))
 

@@ -111,6 +111,15 @@ def test_a_solver_can_be_kept_to_some_problems() -> None:
         ("limits = { iterations = 0 }\n" + SMALL, "iterations in .* at least 1"),
         (SMALL + "grid = { backend = [] }\n", "grid key 'backend' .* non-empty list"),
         (SMALL + SMALL.split("[[solvers]]")[0], "two problems are labelled"),
+        (SMALL + "problems = [1]\n", r"'problems' in \[\[solvers\]\] entry 1 must be a list of problem labels, not with 1"),
+        (SMALL + "options = { day = 2020-01-01 }\n", r"solvers\[0\]\.options\.day must be .* not the date 2020-01-01"),
+        (SMALL.replace("radius = 1.0", "radius = [12:00:00]"), r"problems\[0\]\.parameters\.radius\[0\] must be .* not the time"),
+        (SMALL.replace("tasks = 2", "tasks = 9223372036854775808"), r"problems\[0\]\.data\.tasks must be below 2\*\*63"),
+        (f"seeds = [0, {hex(16**5000)}]\n" + SMALL, r"seeds\[1\] must be below 2\*\*63"),
+        (SMALL + f"options.{'a.' * 2000}b = 1\n", "nested more than 50 deep"),
+        ("repetitions = 10001\n" + SMALL, "repetitions must be at most 10000, not 10001"),
+        ("threads = 10001\n" + SMALL, "threads must be at most 10000, not 10001"),
+        *[(f"name = {name}\n" + SMALL, "name of the suite must be") for name in ('""', '".."', '"a/b"', '"a\\u0000"', f'"{"a" * 101}"')],
     ],
 )
 def test_bad_suites_are_refused_by_name(text: str, words: str) -> None:
@@ -134,6 +143,21 @@ def test_bad_suites_are_refused_by_name(text: str, words: str) -> None:
 def test_bad_names_and_options_are_refused_before_anything_runs(change: tuple[str, str], words: str) -> None:
     with pytest.raises(InputError, match=words):
         expand(parsed(SMALL.replace(*change)), REGISTRY)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("seeds = [0, 0]\n" + SMALL, "'l1inf_hinge synthetic_l1inf seed 0 | clarabel' and 'l1inf_hinge synthetic_l1inf seed 0 | clarabel'"),
+        (SMALL.replace("parameters = { radius = 1.0 }", "grid = { radius = [1.0, 1.0] }"), "two cases are the same run"),
+        (SMALL + SMALL.split("[[solvers]]")[0].replace("[[problems]]", '[[problems]]\nlabel = "twin"'), "'twin seed 0 | clarabel'"),
+        (SMALL + '[[solvers]]\nname = "conic"\nlabel = "twin"\n', "'l1inf_hinge synthetic_l1inf seed 0 | twin'"),
+    ],
+)
+def test_the_same_case_twice_is_refused(text: str, words: str) -> None:
+    with pytest.raises(InputError, match="two cases are the same run") as error:
+        expand(parsed(text), REGISTRY)
+    assert words in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +188,10 @@ def test_files_that_are_no_suites(tmp_path: Any) -> None:
         read_suite(str(tmp_path / "none.toml"))
     with pytest.raises(InputError, match="unknown suite 'quik': did you mean 'quick'"):
         read_suite("quik")
-    for content in (b"[[[", b"\xff\xfe", b"a = "):
+    for name in ("n" * 300, "n" * 300 + ".toml", "a\0b.toml"):
+        with pytest.raises(InputError, match=r"suite file .* cannot be used"):
+            read_suite(name)
+    for content in (b"[[[", b"\xff\xfe", b"a = ", b"a = " + b"[" * 5000, b"a = " + b"9" * 5000):
         (tmp_path / "bad.toml").write_bytes(content)
         with pytest.raises(InputError, match="cannot be read"):
             read_suite(str(tmp_path / "bad.toml"))

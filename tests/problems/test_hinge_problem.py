@@ -161,5 +161,5 @@ def test_cvxpys_trap_ends_as_wrong(faults: Registry) -> None:
     if record.status is Status.VERIFIED:
         pytest.skip("the installed CVXPY solves the trapped form right")
     assert record.status is Status.WRONG
-    assert "claims optimal at tolerance 0.001, but its objective is 3 and a feasible point has 1.909" in record.reason
+    assert "but its objective is 3 and a feasible point has 1.909" in record.reason
     assert run(L1InfHinge(data, radius="truth"), Conic(backend="HIGHS")).status is Status.VERIFIED

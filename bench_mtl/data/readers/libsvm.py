@@ -18,7 +18,7 @@ def read_libsvm(path: str | Path, *, features: int | None = None, labels: int | 
     """Tasks from a LIBSVM multi-label file: a sparse shared design, and a task for each label number that occurs.
 
     Feature numbers count from 1, or from 0 where a file uses the number 0. A line may have no label. Tasks are in
-    ascending order of the label numbers. Labels -1 and +1 alone are one task.
+    ascending order of the label numbers. Files with one label a line, 0 or 1, or -1 or 1, are one task.
 
     Parameters
     ----------
@@ -49,6 +49,10 @@ def read_libsvm(path: str | Path, *, features: int | None = None, labels: int | 
         return TaskData.shared(sp.csr_array(X), Y, name=source.stem, notes=notes)
 
 
+def _one_task(numbers: list[float]) -> tuple[str, ...]:
+    return (f"The labels {' and '.join(f'{number:g}' for number in numbers)} of the file became one task with the labels -1 and 1.",)
+
+
 def _label_matrix(label_sets: list[tuple[float, ...]]) -> tuple[Array, tuple[str, ...]]:
     """-1/+1, a row for each set and a column for each number that occurs in any."""
     numbers = sorted({number for labels in label_sets for number in labels})
@@ -59,7 +63,9 @@ def _label_matrix(label_sets: list[tuple[float, ...]]) -> tuple[Array, tuple[str
             if not float(number).is_integer():
                 raise InputError(f"example {row} has the label {number:g}: label numbers must be whole")
     if numbers in ([-1.0, 1.0], [-1.0], [1.0]) and all(len(labels) == 1 for labels in label_sets):
-        return np.array(label_sets, dtype=np.float64), ()
+        return np.array(label_sets, dtype=np.float64), _one_task(numbers)
+    if numbers == [0.0, 1.0] and all(len(labels) == 1 for labels in label_sets):
+        return np.where(np.array(label_sets) == 1.0, 1.0, -1.0), _one_task(numbers)
     column = {number: k for k, number in enumerate(numbers)}
     Y = np.full((len(label_sets), len(numbers)), -1.0)
     for row, labels in enumerate(label_sets):

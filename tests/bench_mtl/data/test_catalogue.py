@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bench_mtl.data import Entry, data_directory, digits, entries, load, synthetic_l1inf, takes_seed
+from bench_mtl.data.catalogue import spec_of
 from bench_mtl.errors import InputError
 
 X = np.arange(8.0).reshape(4, 2)
@@ -188,3 +189,29 @@ def test_importing_the_package_loads_no_heavy_library() -> None:
     code = "import sys, bench_mtl.data; print([name for name in ('sklearn', 'arff', 'pandas') if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
     assert result.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("size", [2**31, 2**62])
+def test_sizes_that_no_machine_has_are_refused(size: int) -> None:
+    with pytest.raises(InputError, match="data 'synthetic_l1inf'"):
+        load({"name": "synthetic_l1inf", "tasks": size, "features": size, "examples": size})
+
+
+def test_one_word_is_a_name_first_and_a_file_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BENCH_MTL_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    for name in ("v1.2.npz", "digits", "here"):
+        (tmp_path / name).write_bytes(b"")
+    assert spec_of("digits") == {"name": "digits"}
+    assert spec_of("v1.2", tmp_path) == {"name": "v1.2"}
+    assert spec_of("here") == {"file": "here"}
+    assert spec_of("none.SVM") == {"file": "none.SVM"}
+    assert spec_of("nothing.9") == {"name": "nothing.9"}
+
+
+def test_paths_that_cannot_be_looked_at_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"data directory \(from --data-dir\) .* cannot be used"):
+        load({"name": "scene"}, data_dir=tmp_path / ("n" * 300))
+    for file in ("n" * 300 + ".svm", "a\0b.npz"):
+        with pytest.raises(InputError, match=r"data file .* cannot be used"):
+            load({"file": file})

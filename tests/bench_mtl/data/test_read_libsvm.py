@@ -60,7 +60,14 @@ def test_most_frequent_labels(tmp_path: Path) -> None:
 def test_signs_are_one_task(tmp_path: Path) -> None:
     data = read_libsvm(write(tmp_path, "+1 1:1\n-1 1:2\n-1 1:3\n"))
     np.testing.assert_array_equal(data.targets, [[1], [-1], [-1]])
-    assert data.notes == ()
+    assert data.notes == ("The labels -1 and 1 of the file became one task with the labels -1 and 1.",)
+
+
+def test_zero_and_one_are_one_task(tmp_path: Path) -> None:
+    data = read_libsvm(write(tmp_path, "1 1:1\n0 1:2\n0 1:3\n"))
+    np.testing.assert_array_equal(data.targets, [[1], [-1], [-1]])
+    assert data.notes == ("The labels 0 and 1 of the file became one task with the labels -1 and 1.",)
+    assert read_libsvm(write(tmp_path, "0,1 1:1\n0 1:2\n")).targets.shape == (2, 2)  # two labels on a line are two tasks
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench_mtl.errors import InputError
-from bench_mtl.report import summary_frame, summary_text, write, write_report
+from bench_mtl.report import summary_frame, summary_text, write_report
 from bench_mtl.store import FILE_NAME, SCHEMA, Store
 from bench_mtl.types import Status
 
@@ -132,16 +132,13 @@ def test_exports_hold_every_row_and_column(full):
 
 
 def test_an_earlier_report_is_replaced_and_other_files_are_kept(full):
-    for name in ("tables", "figures"):
-        (full / name).mkdir()
-    for stale in ("tables/old.csv", "figures/old.svg"):
-        (full / stale).write_text("old")
-    (full / "figures" / "mine.txt").write_text("kept")
+    own = [full / name for name in ("tables/mine.csv", "figures/mine.svg", "figures/mine.txt")]
+    for path in own:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("kept")
     (full / "report.md").write_text("old")
     write_report(full)
-    assert not (full / "tables/old.csv").exists()
-    assert not (full / "figures/old.svg").exists()
-    assert (full / "figures/mine.txt").read_text() == "kept"
+    assert [path.read_text() for path in own] == ["kept"] * 3
     assert "old" not in (full / "report.md").read_text()[:100]
 
 
@@ -274,9 +271,3 @@ def test_every_column_of_the_schema_is_explained():
                 assert f"`{column}`" in explained
     for status in Status:
         assert f"| `{status}` | {status.sentence} |" in text
-
-
-def test_stale_kinds_cover_what_a_report_writes(full):
-    write_report(full)
-    for name, suffixes in write._STALE.items():
-        assert {path.suffix for path in (full / name).iterdir()} <= set(suffixes)

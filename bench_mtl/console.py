@@ -1,0 +1,18 @@
+"""Lines on standard output, for as long as somebody reads them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+
+def say(text: str = "") -> None:
+    """Print a line. Once the reader has gone (``| head``), print nowhere: the work goes on to its end."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # what is left in Python's buffer goes there too
+        os.close(nowhere)
