@@ -44,6 +44,9 @@ def read_results(folder: Path) -> Results:
     if runs.empty:
         raise InputError(f"{folder} has no finished run: nothing to report yet")
     runs = runs.assign(seed=integers(runs, "seed"), iterations=integers(runs, "iterations"))
+    # A resumed run stores some rows late; a problem's rows belong together all the same.
+    order = {label: place for place, label in enumerate(runs["problem_label"].unique())}
+    runs = runs.sort_values("problem_label", key=lambda labels: labels.map(order), kind="stable", ignore_index=True)
     return Results(
         meta["suite_name"],
         meta["description"],
