@@ -98,7 +98,11 @@ def _figures(results: Results) -> tuple[dict[str, _Figure], dict[str, bytes]]:
 
 
 def _markdown(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Mapping[str, _Figure]) -> str:
-    parts = [text.opening(results.name, results.description), "## What it says", _findings(results, tables)]
+    parts = [
+        text.opening(results.name, results.description, results.text, results.runs["data"].unique()),
+        "## What it says",
+        _findings(results, tables),
+    ]
     for problem in results.runs["problem_label"].unique():
         parts += _problem(str(problem), results, tables, drawn.get(str(problem)))
     parts += ["## Times", _table(tables["times"]), text.TIMES]

@@ -59,10 +59,22 @@ LIMITATIONS = """\
 """
 
 
-def opening(name: str, description: str) -> str:
+def opening(name: str, description: str, suite_text: str, data: Iterable[str]) -> str:
     """Title, description, and the command that makes the report again."""
-    command = f"```\nbench-mtl run {name} --out DIR\n```"
+    command = f"```\n{command_line(name, suite_text, data)}\n```"
     return "\n\n".join(part for part in (f"# {name}", description.strip(), f"Made by:\n\n{command}") if part)
+
+
+def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
+    """The command for a suite: by its name if it ships with this package, else by a file that holds the text below."""
+    from bench_mtl.data.catalogue import entries
+    from bench_mtl.suite_file import shipped_suites
+
+    shipped = shipped_suites().get(name)
+    suite = name if shipped is not None and shipped.read_text(encoding="utf-8") == suite_text else "SUITE.toml"
+    built_in = {entry.name for entry in entries()}
+    from_folder = any(json.loads(spec).get("name") not in built_in for spec in data)
+    return f"bench-mtl run {suite}{' --data-dir DATA' if from_folder else ''} --out DIR"
 
 
 def run_counts(runs: pd.DataFrame) -> str:

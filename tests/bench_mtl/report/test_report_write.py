@@ -79,7 +79,7 @@ def test_the_words_of_a_report(full):
     after = ["Times", "Tolerances asked", "Objectives", "Not verified", "How to read this", "Known limitations", "Environment", "Suite"]
     assert heads == ["What it says", *problems, *after]
     assert report.startswith("# hand\n\nmade by hand\n")
-    assert "bench-mtl run hand --out DIR" in report
+    assert "bench-mtl run SUITE.toml --data-dir DATA --out DIR" in report  # no shipped suite, and data of a folder
     assert "6 runs: 3 verified, 1 timeout, 1 crashed, 1 skipped." in report
     assert "No run's bounds contradict another's." in report
     assert "the specialised solver pg is 15x faster than scs" in report
