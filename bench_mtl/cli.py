@@ -185,6 +185,7 @@ def solve(
     from bench_mtl import driver
     from bench_mtl.checks import real_number, whole_number
     from bench_mtl.data.catalogue import spec_of
+    from bench_mtl.environment import pinned_threads
     from bench_mtl.registry import load_registry
     from bench_mtl.suite import Instance
     from bench_mtl.types import Limits, Tolerance
@@ -205,8 +206,9 @@ def solve(
         say(f"{problem}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
         for note in built.notes:
             say(f"note: {note}")
-        with threadpool_limits(threads):
-            chosen.warm_up()
+        with pinned_threads(threads), threadpool_limits(threads):
+            if chosen.misfit(built) is None:
+                chosen.warm_up()
             record = _solve_live(driver.run, built, chosen, tolerance=tolerance, limits=limits)
         say(f"{record.status}: {record.reason}")
         times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)

@@ -67,6 +67,8 @@ class Conic(OneShotSolver):
 
     @property
     def version(self) -> str:
+        if not self._is_installed:
+            return "not installed"
         return f"{metadata.version(_BACKENDS[self.backend].package)} (cvxpy {metadata.version('cvxpy')})"
 
     def misfit(self, problem: Problem) -> str | None:
@@ -75,7 +77,7 @@ class Conic(OneShotSolver):
             return reason
         if self.form is not None and self.form not in problem.conic_forms:
             return f"{problem.name} has no conic form '{self.form}': it has {', '.join(problem.conic_forms)}"
-        if importlib.util.find_spec(_BACKENDS[self.backend].package) is None:
+        if not self._is_installed:
             return f"{self.backend} is not installed (package {_BACKENDS[self.backend].package})"
         form = self._form(problem)
         missing = sorted(problem.conic_forms[form] - _BACKENDS[self.backend].cones)
@@ -121,6 +123,10 @@ class Conic(OneShotSolver):
             setup_seconds=float(stats.setup_time or 0.0),
             info=info,
         )
+
+    @property
+    def _is_installed(self) -> bool:
+        return importlib.util.find_spec(_BACKENDS[self.backend].package) is not None
 
     def _form(self, problem: Problem) -> str:
         return self.form or next(iter(problem.conic_forms))

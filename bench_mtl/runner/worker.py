@@ -56,7 +56,8 @@ def _run(case: Case, problem: Problem, registry: Registry, pipe: Connection, dea
     try:
         solver = registry.solver(case.solver, case.options)
         pipe.send(("solver", solver.version))
-        solver.warm_up()
+        if solver.misfit(problem) is None:
+            solver.warm_up()
     except BenchError as error:
         return Record(Status.ERROR, describe(error))
     except Exception as error:

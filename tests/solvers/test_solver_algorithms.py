@@ -129,3 +129,11 @@ def test_conic_passes_options_on_and_reports_versions(hinge: L1InfHinge) -> None
     assert not answer.claims_optimal
     assert "cvxpy" in solver.version
     assert [Conic(backend=backend).label for backend in ("ECOS", "SCS", "CLARABEL", "HIGHS")] == ["ecos", "scs", "clarabel", "highs"]
+
+
+def test_a_backend_that_is_not_installed_is_skipped_by_name(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert Conic(backend="ECOS").misfit(hinge) == "ECOS is not installed (package ecos)"
+    assert Conic(backend="ECOS").version == "not installed"
