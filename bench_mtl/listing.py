@@ -34,7 +34,9 @@ def _entry(name: str, cls: type, verb: str, capabilities: frozenset[Capability],
 
 def _data(data_dir: Path | None) -> str:
     folder = data_directory(data_dir)
-    lines = [f"{entry.name:24} {entry.kind:10} {entry.description}" for entry in entries(folder)]
+    found = entries(folder)
+    width = max(len(entry.name) for entry in found)
+    lines = [f"{entry.name:{width}}  {entry.kind:9}  {entry.description}" for entry in found]
     if folder is None:
         lines.append("more with --data-dir DIR or the environment variable BENCH_MTL_DATA")
     return "\n".join(lines)
