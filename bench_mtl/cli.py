@@ -21,8 +21,8 @@ from bench_mtl.console import say
 from bench_mtl.errors import BenchError, InputError
 
 if TYPE_CHECKING:
-    from bench_mtl.protocols import Problem
-    from bench_mtl.types import Record, Sample
+    from bench_mtl.protocols import Problem, Solver
+    from bench_mtl.types import Limits, Record, Sample, Tolerance
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -182,7 +182,6 @@ def solve(
     """
     from threadpoolctl import threadpool_limits
 
-    from bench_mtl import driver
     from bench_mtl.checks import real_number, whole_number
     from bench_mtl.data.catalogue import spec_of
     from bench_mtl.environment import pinned_threads
@@ -209,7 +208,7 @@ def solve(
         with pinned_threads(threads), threadpool_limits(threads):
             if chosen.misfit(built) is None:
                 chosen.warm_up()
-            record = _solve_live(driver.run, built, chosen, tolerance=tolerance, limits=limits)
+            record = _solve_live(built, chosen, tolerance, limits)
         say(f"{record.status}: {record.reason}")
         times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)
         say(f"times: {times or 'none'}")
@@ -268,9 +267,11 @@ def _pairs(texts: tuple[str, ...], where: str) -> dict[str, Any]:
     return table
 
 
-def _solve_live(run_driver: Any, problem: Problem, solver: Any, **options: Any) -> Record:
-    """Run with one line a sample; on a terminal at most ten lines a second."""
+def _solve_live(problem: Problem, solver: Solver, tolerance: Tolerance, limits: Limits) -> Record:
+    """Run and show the samples: every one of a one-shot solver, at most ten a second of an iterative one, and the last."""
     import time
+
+    from bench_mtl import driver
 
     say(f"{'seconds':>10} {'iteration':>10} {'passes':>10} {'objective':>16} {'dual bound':>16} {'rel. gap':>9} {'infeas.':>9}")
     shown = 0.0
@@ -288,7 +289,7 @@ def _solve_live(run_driver: Any, problem: Problem, solver: Any, **options: Any) 
             say(line(sample))
             shown, last = time.monotonic(), None
 
-    record: Record = run_driver(problem, solver, on_sample=show, **options)
+    record = driver.run(problem, solver, tolerance=tolerance, limits=limits, on_sample=show)
     if last is not None:
         say(line(last))
     return record

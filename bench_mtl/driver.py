@@ -207,7 +207,7 @@ def _gap_reached(session: _Session) -> str:
 
 
 def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
-    """Climb the ladder of tolerances, loose to tight, until one is proven, refuted or out of time."""
+    """Climb the ladder of tolerances, loose to tight, until one is proven or out of time."""
     with timed(session.seconds, "build"):
         model = solver.build(session.problem)
     session.on_phase("build", session.seconds["build"])

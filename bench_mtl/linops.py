@@ -85,7 +85,7 @@ class Design(ABC):
 
     @abstractmethod
     def norm(self) -> float:
-        """The operator norm, max_k sigma_max(X_k), never underestimated by more than rounding."""
+        """The operator norm, max_k sigma_max(X_k), as `spectral_norm` gives it."""
 
 
 class SharedDesign(Design):
@@ -150,11 +150,14 @@ class PerTaskDesign(Design):
         self.sizes = tuple(int(block.shape[0]) for block in checked)
         self._offsets = np.concatenate([[0], np.cumsum(self.sizes)])
         self._sparse = any(is_sparse(block) for block in checked)
+        # Sparse tasks are held as the block-diagonal map itself; dense ones as rows, and as a cube where their sizes agree.
+        self._cube: Array | None = None
         if self._sparse:
-            self._rows: Matrix = frozen_matrix(sp.csr_array(sp.vstack([sp.csr_array(block) for block in checked], format="csr")))
             self._diagonal = frozen_matrix(sp.csr_array(sp.block_diag([sp.csr_array(block) for block in checked], format="csr")))
         else:
-            self._rows = frozen_matrix(np.concatenate([np.asarray(block) for block in checked]))
+            self._rows = frozen(np.concatenate(checked))
+            if len(set(self.sizes)) == 1:
+                self._cube = self._rows.reshape(self.n_tasks, self.sizes[0], self.n_features)
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -168,27 +171,28 @@ class PerTaskDesign(Design):
         columns = np.ascontiguousarray(W.T)
         if self._sparse:
             return np.asarray(self._diagonal @ columns.ravel())
-        if len(set(self.sizes)) == 1:
-            return (self._cube() @ columns[:, :, None]).ravel()
+        if self._cube is not None:
+            return (self._cube @ columns[:, :, None]).ravel()
         out = np.empty(self.output_shape)
         for k in range(self.n_tasks):
             np.matmul(self.block(k), columns[k], out=out[self._span(k)])
         return out
 
     def adjoint(self, R: Array) -> Array:
-        columns = np.empty((self.n_tasks, self.n_features))
         if self._sparse:
-            columns = np.asarray(self._diagonal.T @ R).reshape(columns.shape)
-        elif len(set(self.sizes)) == 1:
-            columns = (R.reshape(self.n_tasks, 1, -1) @ self._cube())[:, 0, :]
+            columns = np.asarray(self._diagonal.T @ R).reshape(self.n_tasks, self.n_features)
+        elif self._cube is not None:
+            columns = (R.reshape(self.n_tasks, 1, -1) @ self._cube)[:, 0, :]
         else:
+            columns = np.empty((self.n_tasks, self.n_features))
             for k in range(self.n_tasks):
                 np.matmul(R[self._span(k)], self.block(k), out=columns[k])
         return np.ascontiguousarray(columns.T)
 
     def block(self, k: int) -> Matrix:
-        rows = self._rows[self._span(k)]
-        return sp.csr_array(rows) if self._sparse else rows
+        if self._sparse:
+            return self._diagonal[self._span(k), k * self.n_features : (k + 1) * self.n_features]
+        return self._rows[self._span(k)]
 
     def per_example(self, values: Array) -> Array:
         return np.repeat(values, self.sizes)
@@ -212,10 +216,6 @@ class PerTaskDesign(Design):
 
     def _span(self, k: int) -> slice:
         return slice(int(self._offsets[k]), int(self._offsets[k + 1]))
-
-    def _cube(self) -> Array:
-        """All blocks as an m x n x d view; only for dense tasks of one size."""
-        return np.asarray(self._rows).reshape(self.n_tasks, self.sizes[0], self.n_features)
 
 
 def spectral_norm(X: Matrix) -> float:

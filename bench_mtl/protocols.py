@@ -165,7 +165,7 @@ class Problem(ABC):
         raise NotOfferedError(self, Capability.SADDLE)
 
     def coupling_norm(self) -> float:
-        """The operator norm of K, not underestimated."""
+        """The operator norm of K."""
         raise NotOfferedError(self, Capability.SADDLE)
 
     def dual_prox(self, dual: Array, step_size: float) -> Array:

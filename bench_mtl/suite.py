@@ -99,14 +99,14 @@ class Case:
 
     @property
     def key(self) -> str:
-        """Content key: equal for two cases exactly when everything that may change the outcome is."""
+        """A hash of all that the suite says of the case, its labels apart. What files hold, and versions, are not in it."""
         limits = vars(self.limits)
         return digest([self.instance.key, self.solver, self.options, self.target, limits, self.threads, self.repetition])
 
 
 def digest(content: Any) -> str:
     """A short hash of JSON-able content."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def expand(suite: Suite, registry: Registry) -> list[Case]:

@@ -13,7 +13,7 @@ from bench_mtl.protocols import IterativeSolver
 from bench_mtl.registry import load_registry
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "reports").rglob("*.md")])
 
 
 def python_blocks(page: Path) -> list[str]:

@@ -52,9 +52,12 @@ def project_l1inf_ball(A: Any, radius: float) -> Array:
     if A.size == 0 or radius == 0.0:
         return np.zeros_like(A)
     scale = float(magnitude.max())  # entries near 1 keep sums from overflow and the stopping test relative
-    if scale == 0.0 or norm_l1inf(magnitude / scale) <= radius / scale:
+    if scale == 0.0:
         return A.copy()
-    maxima = _row_maxima(magnitude / scale, radius / scale) * scale
+    scaled = magnitude / scale
+    if scaled.max(axis=1).sum() <= radius / scale:
+        return A.copy()
+    maxima = _row_maxima(scaled, radius / scale) * scale
     return np.copysign(np.minimum(magnitude, maxima[:, None]), A)
 
 

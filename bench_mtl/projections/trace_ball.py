@@ -42,6 +42,4 @@ def project_trace_ball(A: Any, radius: float) -> Array:
         return A.copy()
     kept = project_l1_ball(values, radius)
     rank = int(np.count_nonzero(kept))
-    B = np.asarray((U[:, :rank] * kept[:rank]) @ Vt[:rank])
-    norm = norm_trace(B)
-    return B * (radius / norm) if norm > radius else B  # multiplying the factors out rounds
+    return np.asarray((U[:, :rank] * kept[:rank]) @ Vt[:rank])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import multiprocessing
 import time
 from collections.abc import Callable, Iterable
@@ -10,7 +11,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
 
 from bench_mtl.environment import describe_environment, pinned_threads
@@ -112,7 +112,7 @@ class Worker:
                 # What was sent before the limit was noticed still counts.
                 if broken is not None and not self._pipe.poll(0):
                     self.kill()
-                    solve = min(time.perf_counter() - started, case.limits.seconds or np.inf)
+                    solve = min(time.perf_counter() - started, case.limits.seconds or math.inf)
                     return gathered.outcome(Record(*broken, times=Times(**gathered.phases, solve=solve)))
         except (EOFError, OSError):
             self._process.join(5.0)

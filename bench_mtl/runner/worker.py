@@ -14,7 +14,7 @@ from bench_mtl.errors import BenchError
 from bench_mtl.protocols import Problem
 from bench_mtl.registry import Registry, load_registry
 from bench_mtl.suite import Case
-from bench_mtl.types import Iterate, Record, Status, Tolerance
+from bench_mtl.types import Certificate, Iterate, Record, Status, Tolerance
 
 
 def work(pipe: Connection, deadline: Any, plugins: Path | None, data_dir: Path | None) -> None:
@@ -27,7 +27,7 @@ def work(pipe: Connection, deadline: Any, plugins: Path | None, data_dir: Path |
     _die_with_parent()
     registry = load_registry(plugins)
     pipe.send(("ready",))
-    built: tuple[str, Problem] | None = None
+    built: tuple[str, Problem, Certificate] | None = None
     while True:
         try:
             case: Case = pipe.recv()
@@ -36,13 +36,14 @@ def work(pipe: Connection, deadline: Any, plugins: Path | None, data_dir: Path |
         try:
             if built is None or built[0] != case.instance.key:
                 built = None  # let the old one go before the new one is built
-                built = (case.instance.key, case.instance.build(registry, data_dir))
-            baseline = built[1].certify(Iterate(built[1].zero()))
+                problem = case.instance.build(registry, data_dir)
+                built = (case.instance.key, problem, problem.certify(Iterate(problem.zero())))
         except Exception as error:
             pipe.send(("record", Record(Status.ERROR, f"the problem cannot be built: {describe(error)}")))
             continue
-        pipe.send(("problem", dict(built[1].dimensions), built[1].notes, baseline))
-        pipe.send(("record", _run(case, built[1], registry, pipe, deadline)))
+        _, problem, baseline = built
+        pipe.send(("problem", dict(problem.dimensions), problem.notes, baseline))
+        pipe.send(("record", _run(case, problem, registry, pipe, deadline)))
 
 
 def _die_with_parent() -> None:
