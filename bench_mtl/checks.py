@@ -9,7 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.errors import InputError
-from bench_mtl.types import Array, Matrix
+from bench_mtl.types import AnyArray, Array, Matrix
+
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def real_array(name: str, value: Any, *, ndim: int | None = None) -> Array:
@@ -27,6 +29,47 @@ def real_array(name: str, value: Any, *, ndim: int | None = None) -> Array:
         raise InputError(f"{name} must have {ndim} dimension(s), but has shape {array.shape}")
     require_finite(name, array)
     return array
+
+
+def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyArray:
+    """`value` as an array of float32 (where it is one already) or float64, in its own memory order, not copied if it can be helped.
+
+    Finiteness is not checked: compiled kernels do it in their first pass and name the place with `require_finite`.
+
+    Parameters
+    ----------
+    ndim : the allowed numbers of dimensions; empty for any
+
+    Raises
+    ------
+    InputError : not numeric, or of another dimension.
+    """
+    array = value
+    if type(array) is not np.ndarray or array.dtype not in _FLOATS:
+        try:
+            array = np.asarray(value)
+            array = array if array.dtype in _FLOATS else array.astype(np.float64, casting="same_kind" if array.dtype.kind == "f" else "safe")
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} must be an array of real numbers: {error}") from None
+    if ndim and array.ndim not in ndim:
+        raise InputError(f"{name} must have {' or '.join(map(str, ndim))} dimension(s), but has shape {array.shape}")
+    return array
+
+
+def result_array(out: AnyArray | None, like: AnyArray) -> AnyArray:
+    """The array to write a result into: `out` where it fits, a new one in the memory order of `like` where it is None.
+
+    Raises
+    ------
+    InputError : `out` is not a writable array of the shape and type of `like`.
+    """
+    if out is None:
+        return np.empty_like(like, subok=False)
+    if not isinstance(out, np.ndarray) or out.shape != like.shape or out.dtype != like.dtype or not out.flags.writeable:
+        given = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        read_only = " that is read-only" if isinstance(out, np.ndarray) and not out.flags.writeable else ""
+        raise InputError(f"out must be a writable {like.dtype} array of shape {like.shape}, not {given}{read_only}")
+    return out
 
 
 def real_matrix(name: str, value: Any) -> Matrix:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
+AnyArray: TypeAlias = NDArray[Any]
+"""An array of float32 or float64, where a function keeps the type of its input."""
 Matrix: TypeAlias = Any
 """A dense `Array` or a `scipy.sparse.csr_array` of float64; both have shape, T and @, which is what is used of them."""
 

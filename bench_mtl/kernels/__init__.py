@@ -1,0 +1,4 @@
+"""Compiled kernels: the only modules that import numba, and themselves imported only inside the functions that call them.
+
+Kernels check nothing but the finiteness of their data, allocate nothing that grows with it, and release the GIL.
+"""
