@@ -7,6 +7,7 @@ singular vectors to keep, or None where they cannot answer to about 1e-13 of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -20,14 +21,21 @@ Rule: TypeAlias = Callable[[Array], tuple[float, int]]
 
 UNIT = float(np.finfo(np.float64).eps) / 2
 
-#: Of theta to the largest singular value s. A Gram matrix is off by a few u s^2, what is kept of it therefore by a few u s^2 / (2 theta).
-SMALLEST_GRAM_THRESHOLD = 2e-3
+#: Of theta to the largest singular value s. A Gram matrix is off by about 10 u s^2, what is kept therefore by up to 10 u s^2 / (2 theta).
+SMALLEST_GRAM_THRESHOLD = 1e-2
 
 #: A singular value is off by up to sqrt(few u s^2) in a Gram matrix that is singular.
 _GRAM_ROUNDING = 1e-7
 
 #: Residual of a singular triplet relative to s at which it counts as found; the error of the answer is at most this.
 _CONVERGED = 3e-14
+
+#: Residual of the leading triplet, relative to s, that shows halfway that a Krylov space will not do.
+_HOPELESS = 1e-2
+
+
+#: Up to this many columns one call of `eigh` is quickest.
+_SMALL = 32
 
 
 class Leading(NamedTuple):
@@ -67,19 +75,14 @@ def by_gram(A: Array, rule: Rule) -> Leading | None:
     except np.linalg.LinAlgError:
         return None
     values = np.sqrt(np.maximum(values[::-1], 0.0))
-    if rule(values + _GRAM_ROUNDING * values[0])[0] == 0.0:  # inside by more than rounding
-        return Leading(np.empty((n, 0)), values[:0], 0.0)
     theta, count = rule(values)
     if theta < SMALLEST_GRAM_THRESHOLD * values[0]:
-        return None
+        inside = rule(values + _GRAM_ROUNDING * values[0])[0] == 0.0  # by more than rounding
+        return Leading(np.empty((n, 0)), values[:0], 0.0) if inside else None
     try:
         return Leading((vectors if form is None else form.vectors(count))[:, : -count - 1 : -1], values[:count], theta)
     except np.linalg.LinAlgError:
         return None
-
-
-#: Up to this many columns one call of `eigh` is quickest.
-_SMALL = 32
 
 
 class _Tridiagonal(NamedTuple):
@@ -131,29 +134,32 @@ def by_partial(A: Array, rule: Rule, start: Array | None, columns: int) -> Leadi
     block = fresh if start is None else np.hstack([start, fresh])  # a start that misses a direction altogether still finds it
     width = block.shape[1]
     columns = min(columns, n - width)
-    if width > columns:
+    if columns < width:
         return None
     V, U, B = np.empty((n, columns + width), order="F"), np.empty((d, columns), order="F"), np.zeros((columns, columns))
     V[:, :width] = np.linalg.qr(block)[0]
-    size, check = 0, 2 if start is None else width
+    size, check, unseen, total = 0, width, math.inf, squared_norm(A)
     while size + width <= columns:
         old, new = slice(0, size), slice(size, size + width)
-        image = A @ V[:, new]
-        U[:, new], B[old, new], B[new, new] = _orthonormal(image, U[:, old])
+        U[:, new], B[old, new], B[new, new] = _orthonormal(A @ V[:, new], U[:, old])
         size += width
         V[:, size : size + width], _, S = _orthonormal(A.T @ U[:, new], V[:, :size])
-        if size < check and size + width <= columns:
+        last = size + width > columns
+        if size < check and not last:
             continue
         X, values, Y = np.linalg.svd(B[:size, :size])
         theta, count = rule(values)
-        residuals = np.linalg.norm(S @ X[size - width : size, : count + 1], axis=0)
+        residuals = np.linalg.norm(S @ X[size - width :, : count + 1], axis=0)
+        unseen, before = total - float(values @ values), unseen
         if np.linalg.norm(residuals[:count]) <= _CONVERGED * values[0]:
             found = Leading(V[:, :size] @ Y[:count].T, values[:count], theta)
-            if little_is_left(A, values, count, theta):
+            if rest_bound(values[count:], unseen, total) <= theta**2:
                 return found
-            if count < size and residuals[count] <= 0.05 * theta:  # the one that follows is known well enough to pay for a proof
+            if last or unseen > before / 2:  # more columns would not help the bound
                 return found if nothing_larger_is_left(A, found.vectors, theta) else None
-        check = size + max(4, size // 4)
+        elif 2 * size >= columns and residuals[0] > _HOPELESS * values[0]:
+            return None
+        check = size + max(4, size // 3)
     return None
 
 
@@ -162,23 +168,28 @@ def _orthonormal(block: Array, basis: Array) -> tuple[Array, Array, Array]:
     H = basis.T @ block
     block = block - basis @ H
     correction = basis.T @ block
-    Q, R = np.linalg.qr(block - basis @ correction)
+    Q, R = _qr(block - basis @ correction)
     if np.abs(np.diagonal(R)).min() <= 1e-8 * np.abs(H).max(initial=0.0):  # Q then is mostly rounding, which the basis may well contain
         Q, twist = np.linalg.qr(Q - basis @ (basis.T @ Q))
         R = twist @ R
     return Q, H + correction, R
 
 
-def little_is_left(A: Array, ritz: Array, count: int, theta: float) -> bool:
-    """Whether a norm proves that A has no singular value above theta but the first `count`: the certificate that costs nothing.
+def _qr(block: Array) -> tuple[Array, Array]:
+    """QR factors; of one column without LAPACK, whose call takes longer than the column."""
+    if block.shape[1] > 1 or not block.any():
+        return np.linalg.qr(block)
+    length = np.linalg.norm(block)
+    return block / length, np.array([[length]])
 
-    With V the space that gave the values `ritz`, a split by columns bounds the largest one left:
-    ||rest||_2^2 <= ritz[count]^2 + ||A||_F^2 - ||A V||_F^2.
+
+def rest_bound(following: Array, unseen: float, total: float) -> float:
+    """An upper bound of the square of the largest singular value that A has beside the leading ones: the certificate that costs nothing.
+
+    By a split into columns it is at most following[0]^2 + unseen, where `following` are the singular values of A in the space V beside
+    the leading ones and unseen = ||A||_F^2 - ||A V||_F^2, a difference that is known to rounding of `total` = ||A||_F^2.
     """
-    total = float(np.vdot(A, A))
-    following = float(ritz[count]) if count < len(ritz) else 0.0
-    rounding = 1e-13 * total  # of the difference
-    return following**2 + total - float(ritz @ ritz) + rounding <= theta**2
+    return float(following[:1] @ following[:1]) + unseen + 1e-13 * total
 
 
 def nothing_larger_is_left(A: Array, vectors: Array, theta: float) -> bool:
@@ -191,3 +202,9 @@ def nothing_larger_is_left(A: Array, vectors: Array, theta: float) -> bool:
     slack = -(rest.T @ rest)
     slack[np.diag_indices(n)] += theta**2 - margin
     return theta**2 > margin and bool(lapack.dpotrf(slack.T, lower=1, overwrite_a=1, clean=0)[1] == 0)
+
+
+def squared_norm(A: Array) -> float:
+    """||A||_F^2 of a matrix in one block of memory."""
+    flat = A.ravel(order="K")
+    return float(np.vdot(flat, flat))

@@ -11,7 +11,6 @@ import numpy as np
 from bench_mtl.checks import floating_array, one_of, real_array, real_number, require_finite, result_array
 from bench_mtl.errors import InputError
 from bench_mtl.projections import spectra
-from bench_mtl.projections.l1_ball import project_l1_ball
 from bench_mtl.types import AnyArray, Array
 
 METHODS = ("auto", "svd", "gram", "partial")
@@ -23,6 +22,9 @@ _LARGEST_LIFT = 900
 
 #: "auto" tries a Krylov space from this many columns on, of up to 1/25 of them: where that fails it has cost a tenth of the decomposition.
 _PARTIAL_FROM, _PARTIAL_SHARE = 256, 25
+
+#: A block of fewer columns costs more than the steps it saves.
+_START_FROM = 4
 
 #: A factor of the answer may be formed before the product with A while s_1 <= 16 theta: its rounding then stays that of the other form.
 _WELL_CONDITIONED = 16.0
@@ -80,7 +82,7 @@ def trace_ball_projection(
     method : how the singular vectors are found
 
         - "svd": LAPACK's decomposition, of the triangular QR factor where A is long.
-        - "gram": from the Gram matrix of the shorter side; "svd" where theta < 0.002 s_1, since squaring costs digits.
+        - "gram": from the Gram matrix of the shorter side; "svd" where theta < 0.01 s_1, since squaring costs digits.
         - "partial": the leading triplets alone, from a Krylov space of up to a quarter of the shorter side, certified: no singular value
           above theta is left. "gram" where that fails.
         - "auto": "partial" where it is likely to pay, else "gram".
@@ -98,7 +100,7 @@ def trace_ball_projection(
 
     Notes
     -----
-    Chen, Liu, Ye 2012, section 4.2; the singular values are projected onto the l1 ball. All methods agree to about 1e-13 s_1.
+    Chen, Liu, Ye 2012, section 4.2; the singular values are projected onto the simplex. All methods agree to about 1e-13 s_1.
 
     The answer is formed as P diag(b / (||p_i|| ||v_i||)) V^T with P = A V and the projected values b, so that
     ||B||_* <= sum_i b_i <= radius whatever the rounding of V. What remains is rounding of norms and of this product: with k values kept,
@@ -124,7 +126,13 @@ class _Ball:
     size: float
 
     def shrink(self, values: Array) -> tuple[Array, float]:
-        kept = project_l1_ball(values, self.size)
+        if not len(values) or values.sum() <= self.size:
+            return values, 0.0
+        # The simplex projection of values that are sorted already, shifted so that a radius far below them is not lost in their rounding.
+        shifted = values - values[0]
+        thresholds = (np.cumsum(shifted) - self.size) / np.arange(1, len(values) + 1)
+        kept = np.maximum(shifted - thresholds[np.count_nonzero(shifted > thresholds) - 1], 0.0)
+        kept *= self.size / kept.sum()  # rounding leaves the sum alone
         return kept, max(0.0, float(values[0] - kept[0]))
 
     def settled(self, frobenius: float, n: int) -> float | None:
@@ -183,8 +191,8 @@ def _leading(A: Array, rule: spectra.Rule, method: str, start: Array | None) -> 
         found = spectra.by_partial(A, rule, start, max(n // 4, 8))
     elif method == "auto" and n >= _PARTIAL_FROM:
         columns = n // _PARTIAL_SHARE
-        warm = start if start is not None and start.shape[1] < columns else None
-        found = spectra.by_partial(A, rule, warm, columns if warm is None else max(columns, 2 * warm.shape[1] + 2))
+        warm = start if start is not None and _START_FROM <= start.shape[1] < columns else None
+        found = spectra.by_partial(A, rule, warm, columns if warm is None else max(columns, 3 * warm.shape[1] + 3))
     if found is not None:
         return found, "partial"
     if method != "svd":
@@ -197,7 +205,7 @@ def _product(
 ) -> tuple[Array, float, Array]:
     """Write A V F V^T, with F what is kept of each singular value; return the values kept, theta (in units of 2^lift) and V."""
     V, n = leading.vectors, A.shape[1]
-    target = result if result.dtype == np.float64 else None
+    target = result if result.dtype == np.float64 and result.flags.forc else None
     if 2 * V.shape[1] > n and leading.values[0] <= _WELL_CONDITIONED * leading.theta:
         lengths = leading.values
         kept, theta = shrinkage.shrink(np.ldexp(lengths, lift))
@@ -223,18 +231,13 @@ def _scaled(A: AnyArray) -> tuple[Array, int, float]:
     B = B if A.shape[0] >= A.shape[1] else B.T
     B = B if B.flags.forc else np.ascontiguousarray(B)
     with np.errstate(over="ignore", invalid="ignore"):
-        square = _sum_of_squares(B)  # finite for finite data of ordinary size: no other pass is needed to check it
+        square = spectra.squared_norm(B)  # finite for finite data of ordinary size: no other pass is needed to check it
     if math.isfinite(square) and square >= _SMALLEST_SQUARE and square <= 1 / _SMALLEST_SQUARE:
         return B, 0, math.sqrt(square)
     require_finite("A", A)
     exponent = math.frexp(float(np.abs(B).max(initial=0.0)))[1]
     B = np.ldexp(B, -exponent)
-    return B, exponent, math.sqrt(_sum_of_squares(B))
-
-
-def _sum_of_squares(B: Array) -> float:
-    flat = B.ravel(order="K")
-    return float(np.vdot(flat, flat))
+    return B, exponent, math.sqrt(spectra.squared_norm(B))
 
 
 def _ldexp(value: Any, exponent: int) -> Any:

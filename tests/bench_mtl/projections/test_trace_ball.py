@@ -1,0 +1,438 @@
+"""The trace-ball projection and its proximal operator against a slow twin in long double, and their defining properties."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from threadpoolctl import threadpool_limits
+
+from bench_mtl.errors import InputError
+from bench_mtl.projections import spectra
+from bench_mtl.projections.trace_ball import (
+    METHODS,
+    norm_trace,
+    project_trace_ball,
+    prox_trace,
+    trace_ball_projection,
+    trace_proximal_point,
+)
+
+RADII = [1e-300, 1e-9, 0.001, 0.1, 0.5, 0.9, 0.999, 1 - 1e-9]
+matrices = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.floats(-100, 100, allow_subnormal=False))
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    with threadpool_limits(1):
+        yield
+
+
+def apart(A: np.ndarray, B: np.ndarray | float) -> float:
+    """The largest difference; NaN, which no bound admits, where there is one."""
+    assert np.shape(B) in ((), A.shape)
+    return float(np.abs(A - B).max(initial=0.0))
+
+
+def orthonormal(rng: np.random.Generator, d: int, n: int) -> np.ndarray:
+    return np.linalg.qr(rng.standard_normal((d, n)))[0]
+
+
+def with_values(values: np.ndarray, d: int, m: int, seed: int = 0) -> np.ndarray:
+    """A random d x m matrix with the given singular values."""
+    rng = np.random.default_rng(seed)
+    n = len(values)
+    return (orthonormal(rng, d, n) * values) @ orthonormal(rng, m, n).T
+
+
+def low_rank(d: int, m: int, rank: int = 4, noise: float = 0.01) -> np.ndarray:
+    rng = np.random.default_rng(d + m)
+    return rng.standard_normal((d, rank)) @ rng.standard_normal((rank, m)) + noise * rng.standard_normal((d, m))
+
+
+def twin(A: np.ndarray, radius: float) -> tuple[np.ndarray, float]:
+    """The projection and its theta: NumPy's decomposition and a bisection in long double."""
+    U, values, Vt = np.linalg.svd(A, full_matrices=False)
+    values = values.astype(np.longdouble)
+    if values.sum() <= radius:
+        return A, 0.0
+    low, high = np.longdouble(0), values.max()
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.maximum(values - middle, 0).sum() > radius else (low, middle)
+    return (U * np.maximum(values - high, 0).astype(float)) @ Vt, float(high)
+
+
+MATRICES = {
+    "one entry": np.array([[-3.0]]),
+    "column": np.random.default_rng(1).standard_normal((9, 1)),
+    "row": np.random.default_rng(2).standard_normal((1, 9)),
+    "tall": np.random.default_rng(3).standard_normal((90, 50)),
+    "wide": np.random.default_rng(4).standard_normal((50, 90)),
+    "square": np.random.default_rng(5).standard_normal((60, 60)),
+    "low rank and noise": low_rank(80, 60),
+    "rank one": np.outer(np.arange(1.0, 46.0), np.ones(40)),
+    "rank three": low_rank(40, 45, rank=3, noise=0.0),
+    "identity": np.eye(50),
+    "ties": with_values(np.repeat([5.0, 2.0, 0.5], 14), 60, 42),
+    "decay": with_values(np.logspace(0, -12, 40), 70, 40),
+    "zero rows": np.vstack([np.random.default_rng(6).standard_normal((20, 35)), np.zeros((30, 35))]),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", MATRICES)
+def test_every_method_agrees_with_the_twin(name: str, method: str) -> None:
+    A = MATRICES[name]
+    norm, largest = norm_trace(A), np.linalg.norm(A, 2)
+    for ratio in RADII:
+        radius = ratio * norm
+        expected, theta = twin(A, radius)
+        found = trace_ball_projection(A, radius, method=method)
+        assert np.linalg.norm(found.matrix - expected, 2) <= 1e-12 * largest
+        assert found.theta == pytest.approx(theta, abs=1e-12 * largest)
+        assert norm_trace(found.matrix) <= radius * (1 + 1e-13)
+        near = trace_proximal_point(A, theta, method=method)
+        assert np.linalg.norm(near.matrix - expected, 2) <= 1e-12 * largest
+        assert near.theta == theta
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", MATRICES)
+def test_optimality_conditions(name: str, method: str) -> None:
+    """||A - B||_2 <= theta and <A - B, B> = theta ||B||_*; for the ball ||B||_* = radius."""
+    A = MATRICES[name]
+    largest = np.linalg.norm(A, 2)
+    for ratio in (0.01, 0.5, 0.9):
+        found = trace_ball_projection(A, ratio * norm_trace(A), method=method)
+        rest = A - found.matrix
+        assert np.linalg.norm(rest, 2) <= found.theta + 1e-12 * largest
+        assert float((rest * found.matrix).sum()) == pytest.approx(found.theta * norm_trace(found.matrix), abs=1e-11 * largest**2)
+        assert norm_trace(found.matrix) == pytest.approx(ratio * norm_trace(A), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_details_belong_to_the_answer(name: str) -> None:
+    A = MATRICES[name]
+    for method in METHODS:
+        found = trace_ball_projection(A, 0.4 * norm_trace(A), method=method)
+        assert found.singular_values is not None
+        assert found.subspace is not None
+        count = len(found.singular_values)
+        values = np.linalg.svd(found.matrix, compute_uv=False)
+        assert apart(found.singular_values, values[:count]) <= 1e-12 * values[0]
+        assert np.all(found.singular_values > 0)
+        assert np.all(np.diff(found.singular_values) <= 0)
+        assert apart(values[count:], 0.0) <= 1e-12 * values[0]
+        assert found.subspace.shape == (min(A.shape), count)
+        assert apart(found.subspace.T @ found.subspace, np.eye(count)) <= 1e-12
+        side = found.matrix if A.shape[0] >= A.shape[1] else found.matrix.T
+        assert np.linalg.norm(side @ found.subspace, axis=0) == pytest.approx(found.singular_values, rel=1e-10, abs=1e-12 * values[0])
+
+
+def test_the_method_used_is_named_and_falls_back_where_it_must() -> None:
+    gauss, low = np.random.default_rng(0).standard_normal((300, 280)), low_rank(300, 280)
+    cases = [
+        (low, 0.5, "svd", "svd"),
+        (low, 0.5, "gram", "gram"),
+        (low, 0.5, "partial", "partial"),
+        (low, 0.5, "auto", "partial"),
+        (low.T, 0.5, "auto", "partial"),
+        (gauss, 0.5, "auto", "gram"),
+        (gauss, 0.5, "partial", "gram"),  # too many values are kept
+        (np.eye(300), 0.5, "partial", "gram"),  # a Krylov space sees one of equal values: not certified
+        (low, 1 - 1e-6, "gram", "svd"),  # theta is lost in the rounding of squares
+        (low, 1 - 1e-6, "auto", "svd"),
+    ]
+    for A, ratio, asked, used in cases:
+        assert trace_ball_projection(A, ratio * norm_trace(A), method=asked).method == used, (A.shape, ratio, asked)
+    assert trace_ball_projection(low, 1e9).method == "bound"
+    inside = trace_ball_projection(low, norm_trace(low) * 1.001)
+    assert inside.method == "gram"
+    assert inside.theta == 0.0
+    assert np.array_equal(inside.matrix, low)
+
+
+def test_the_free_and_the_paid_certificate_both_happen(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    paid = spectra.nothing_larger_is_left
+    monkeypatch.setattr(spectra, "nothing_larger_is_left", lambda *given: calls.append(1) or paid(*given))
+    rng = np.random.default_rng(0)
+    quiet, loud = low_rank(300, 280), low_rank(300, 280, rank=2, noise=0.0) + rng.standard_normal((300, 280))
+    assert trace_proximal_point(quiet, 50.0, method="partial").method == "partial"
+    assert not calls
+    # Theta is above the noise's largest value, 35, and below its Frobenius norm, 290.
+    found = trace_proximal_point(loud, 50.0, method="partial")
+    assert found.method == "partial"
+    assert calls
+    assert apart(found.matrix, prox_trace(loud, 50.0, method="svd")) <= 1e-11
+
+
+def test_the_certificates_reject_a_withheld_vector() -> None:
+    values = np.r_[10.0, 9.0, 8.0, np.full(37, 0.01)]
+    A = with_values(values, 60, 40)
+    V = np.linalg.svd(A)[2].T
+    total = float((values**2).sum())
+    assert spectra.rest_bound(values[3:4], total - float((values[:4] ** 2).sum()), total) <= 1.0
+    assert spectra.nothing_larger_is_left(A, V[:, :3], 1.0)
+    for withheld in range(3):
+        seen = np.delete(np.arange(4), withheld)
+        assert spectra.rest_bound(values[3:4], total - float((values[seen] ** 2).sum()), total) > 7.0**2
+        kept = np.delete(np.arange(3), withheld)
+        assert not spectra.nothing_larger_is_left(A, V[:, kept], 1.0)
+        assert not spectra.nothing_larger_is_left(A, V[:, kept], values[withheld] * (1 - 1e-10))
+        assert spectra.nothing_larger_is_left(A, V[:, kept], values[withheld] * (1 + 1e-10))
+
+
+def test_a_space_that_cannot_see_the_leading_vector_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    A = np.diag(np.r_[100.0, 50.0, 40.0, np.full(77, 0.01)])
+
+    class Blind:
+        def standard_normal(self, shape: tuple[int, int]) -> np.ndarray:
+            return np.r_[0.0, np.linspace(1, 2, shape[0] - 1)][:, None]
+
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Blind())
+    found = trace_ball_projection(A, 30.0, method="partial")
+    assert found.method == "gram"
+    assert apart(found.matrix, twin(A, 30.0)[0]) <= 1e-12 * 100
+
+
+LEADING = np.linalg.svd(low_rank(300, 280))[2].T
+STARTS = {
+    "the answer": LEADING[:, :4],
+    "one too few": LEADING[:, :3],
+    "rotated and not normed": LEADING[:, :4] @ np.random.default_rng(1).standard_normal((4, 4)) * 1e6,
+    "random": np.random.default_rng(2).standard_normal((280, 5)),
+    "wrong": LEADING[:, 100:106],
+    "leading ones left out": np.hstack([LEADING[:, 1:4], LEADING[:, 50:52]]),
+    "without rank": np.ones((280, 5)),
+    "zero": np.zeros((280, 5)),
+    "tiny": 1e-300 * LEADING[:, :4],
+    "empty": np.zeros((280, 0)),
+    "many": np.random.default_rng(3).standard_normal((280, 200)),
+    "all": LEADING,
+}
+
+
+@pytest.mark.parametrize("method", ["partial", "auto"])
+@pytest.mark.parametrize("name", STARTS)
+def test_no_start_changes_the_answer(name: str, method: str) -> None:
+    A = low_rank(300, 280)
+    for side, ratio in ((A, 0.01), (A, 0.8), (A.T, 0.8)):
+        radius = ratio * norm_trace(A)
+        found = project_trace_ball(side, radius, method=method, start=STARTS[name])
+        assert apart(found, twin(side, radius)[0]) <= 1e-12 * np.linalg.norm(A, 2)
+
+
+def test_a_good_start_saves_the_search() -> None:
+    """One block of products is enough from an earlier answer; the same room from nothing is not."""
+    A = low_rank(300, 280)
+    radius = 0.5 * norm_trace(A)
+    answer = trace_ball_projection(A, radius)
+    assert answer.subspace is not None
+    count = answer.subspace.shape[1]
+
+    def rule(values: np.ndarray) -> tuple[float, int]:
+        return answer.theta, int(np.count_nonzero(values > answer.theta))
+
+    assert spectra.by_partial(A, rule, None, count + 1) is None
+    found = spectra.by_partial(A, rule, answer.subspace, count + 1)
+    assert found is not None
+    assert found.vectors.shape == (280, count)
+
+
+def test_answers_repeat_and_leave_global_randomness_alone() -> None:
+    A = low_rank(300, 280)
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    first, second = (trace_ball_projection(A, 20.0) for _ in range(2))
+    assert first.method == "partial"
+    assert np.array_equal(first.matrix, second.matrix)
+    assert np.array_equal(state, np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_lapack_that_fails_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    A = np.random.default_rng(0).standard_normal((50, 40))
+    svd, used = scipy.linalg.svd, []
+
+    def stubborn(*given, lapack_driver="gesdd", **named):  # type: ignore[no-untyped-def]
+        used.append(lapack_driver)
+        if lapack_driver == "gesdd":
+            raise np.linalg.LinAlgError("SVD did not converge")
+        return svd(*given, lapack_driver=lapack_driver, **named)
+
+    monkeypatch.setattr(scipy.linalg, "svd", stubborn)
+    for broken in ("dsterf", "dstevd", "dsytrd", "dormqr"):
+        with monkeypatch.context() as patch:
+            whole = getattr(spectra.lapack, broken)
+            patch.setattr(spectra.lapack, broken, lambda *given, whole=whole, **named: (*whole(*given, **named)[:-1], 1))
+            found = trace_ball_projection(A, 100.0)
+        assert found.method == "svd"
+        assert apart(found.matrix, twin(A, 100.0)[0]) <= 1e-12
+    assert used == ["gesdd", "gesvd"] * 4
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_inside_the_ball_the_answer_is_the_input(method: str) -> None:
+    for A in MATRICES.values():
+        norm = norm_trace(A)
+        for radius in (norm * 1.0001, norm * 2.0, norm * 1e3):
+            found = trace_ball_projection(A, radius, method=method)
+            assert np.array_equal(found.matrix, A)
+            assert found.matrix is not A
+            assert found.theta == 0.0
+        for radius in (math.nextafter(norm, 0), norm, math.nextafter(norm, math.inf)):
+            assert apart(project_trace_ball(A, radius, method=method), A) <= 1e-13 * np.linalg.norm(A)
+        assert np.array_equal(prox_trace(A, 0.0, method=method), A)
+        assert not prox_trace(A, np.linalg.norm(A) * 1.01, method=method).any()
+        assert not project_trace_ball(A, 0.0, method=method).any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_types_orders_views_and_out(method: str) -> None:
+    base = low_rank(45, 40)
+    radius = 0.3 * norm_trace(base)
+    expected = twin(base, radius)[0]
+    tolerance = 1e-12 * np.linalg.norm(base, 2)
+    spread = np.zeros((90, 120))
+    spread[::2, ::-3] = base
+    for A in (base, np.asfortranarray(base), spread[::2, ::-3], base.T.copy().T, base.tolist()):
+        before = np.array(A)
+        found = project_trace_ball(A, radius, method=method)
+        assert found.dtype == np.float64
+        assert apart(found, expected) <= tolerance
+        assert np.array_equal(before, A)
+        for out in (np.full_like(base, np.nan), np.full_like(base, np.nan, order="F"), np.full((90, 80), np.nan)[::2, ::2]):
+            assert project_trace_ball(A, radius, method=method, out=out) is out
+            assert apart(out, expected) <= tolerance
+    for order in "CF":
+        assert project_trace_ball(base.copy(order), radius, method=method).flags[f"{order}_CONTIGUOUS"]
+        for ratio in (0.3, 0.95, 2.0):  # the second is the other form of the product
+            own = np.random.default_rng(0).standard_normal((45, 40)).copy(order)
+            expected_own = twin(own, ratio * norm_trace(own))[0]
+            assert project_trace_ball(own, ratio * norm_trace(own), method=method, out=own) is own
+            assert apart(own, expected_own) <= tolerance
+    assert np.array_equal(project_trace_ball(np.arange(6).reshape(2, 3), 1e3), np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_float32_is_the_rounded_answer_in_double_precision(method: str) -> None:
+    A = low_rank(45, 40).astype(np.float32)
+    for ratio in (0.3, 1.5):
+        radius = ratio * norm_trace(A)
+        found = project_trace_ball(A, radius, method=method)
+        assert found.dtype == np.float32
+        assert apart(found, project_trace_ball(A.astype(float), radius, method=method)) <= 1e-6 * float(np.abs(A).max())
+        assert norm_trace(found) <= radius * (1 + math.sqrt(40) * 2**-24)
+    with pytest.raises(InputError, match="float32"):
+        project_trace_ball(A, 1.0, method=method, out=np.empty((45, 40)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("exponent", [-1060, -1030, -500, -300, 300, 500, 1010])
+def test_scales_far_from_one(exponent: int, method: str) -> None:
+    """Scaling by a power of two scales the answer, to rounding; of a subnormal matrix to its last place."""
+    base = np.ldexp(np.round(np.ldexp(low_rank(45, 40), 10)), -10)  # few enough digits for subnormal numbers
+    A = np.ldexp(base, exponent)
+    assert np.array_equal(np.ldexp(A, -exponent), base) or exponent == -1060
+    size = float(np.linalg.norm(base, 2))
+    room = 1e-12 * size + np.ldexp(1.0, -1073 - exponent) * (30 if exponent < -1000 else 0)
+    for ratio in (1e-3, 0.3, 0.9):
+        radius = float(np.ldexp(ratio * norm_trace(base), exponent))
+        expected = twin(np.ldexp(A, -exponent), math.ldexp(radius, -exponent))[0]
+        found = trace_ball_projection(A, radius, method=method)
+        assert apart(np.ldexp(found.matrix, -exponent), expected) <= room
+        near = prox_trace(A, found.theta, method=method)
+        assert apart(np.ldexp(near, -exponent), expected) <= room
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+def test_a_radius_of_any_size_is_met(scale: float) -> None:
+    A = scale * np.random.default_rng(0).standard_normal((7, 4))
+    for ratio, method in itertools.product([1e-300, 1e-150, 1e-20, 1e-9, 1e-3, 0.5], METHODS):
+        radius = ratio * norm_trace(A)
+        assert norm_trace(project_trace_ball(A, radius, method=method)) == pytest.approx(radius, rel=1e-12, abs=1e-305)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (3, 4), (40, 50)])
+@pytest.mark.parametrize("method", METHODS)
+def test_empty_and_zero_matrices(shape: tuple[int, int], method: str) -> None:
+    A = np.zeros(shape)
+    assert norm_trace(A) == 0.0
+    for size in (0.0, 1.0):
+        for function in (trace_ball_projection, trace_proximal_point):
+            found = function(A, size, method=method)
+            assert found.method == "bound"
+            assert np.array_equal(found.matrix, A)
+            assert found.matrix is not A
+
+
+@pytest.mark.parametrize("function", [project_trace_ball, prox_trace, trace_ball_projection, trace_proximal_point])
+def test_bad_input_is_refused_by_name(function) -> None:  # type: ignore[no-untyped-def]
+    A = np.ones((3, 2))
+    for bad, said in ((np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")):
+        wrong = A.copy()
+        wrong[1, 1] = bad
+        for form in (wrong, wrong.astype(np.float32), np.asfortranarray(wrong)):
+            with pytest.raises(InputError, match=rf"A has {said} at index \(1, 1\)"):
+                function(form, 1.0)
+        with pytest.raises(InputError, match=rf"A has {said} at index \(1, 1\)"):
+            function(wrong.T, 1.0)
+        with pytest.raises(InputError, match=r"(radius|weight) must be finite and at least 0"):
+            function(A, bad)
+        with pytest.raises(InputError, match=f"start has {said}"):
+            function(A, 1.0, start=np.full((2, 1), bad))
+    with pytest.raises(InputError, match=r"(radius|weight) must be finite and at least 0, not -1"):
+        function(A, -1.0)
+    with pytest.raises(InputError, match=r"(radius|weight) must be a number"):
+        function(A, "one")
+    with pytest.raises(InputError, match="A must have 2 dimension"):
+        function(np.ones(3), 1.0)
+    with pytest.raises(InputError, match="A must be an array of real numbers"):
+        function([["a"]], 1.0)
+    with pytest.raises(InputError, match="method must be one of auto, svd, gram, partial, not 'qr'"):
+        function(A, 1.0, method="qr")
+    with pytest.raises(InputError, match=r"start must have 2 rows, the shorter side of A, but has shape \(3, 1\)"):
+        function(A, 1.0, start=np.ones((3, 1)))
+    with pytest.raises(InputError, match="start must have 2 dimension"):
+        function(A, 1.0, start=np.ones(2))
+    with pytest.raises(InputError, match="out must be a writable float64 array"):
+        function(A, 1.0, out=np.ones((2, 3)))
+    with pytest.raises(InputError, match="A has NaN"):
+        norm_trace([[np.nan]])
+
+
+@settings(deadline=None)
+@given(matrices, st.floats(1e-3, 1e3), st.sampled_from(METHODS))
+def test_idempotent_and_inside(A: np.ndarray, radius: float, method: str) -> None:
+    B = project_trace_ball(A, radius, method=method)
+    n, u = min(A.shape), 2.0**-53
+    bound = (sum(A.shape) + 32 * n + (n + 2) * math.sqrt(n)) * u
+    assert norm_trace(B) <= radius * (1 + bound) + 8 * n * u * norm_trace(B)  # the last for the rounding of the norm
+    assert np.linalg.norm(project_trace_ball(B, radius, method=method) - B) <= 1e-13 * (np.linalg.norm(B) + radius)
+
+
+@settings(deadline=None)
+@given(matrices, matrices, st.floats(1e-3, 1e3), st.sampled_from(METHODS))
+def test_not_expansive(A: np.ndarray, other: np.ndarray, size: float, method: str) -> None:
+    C = np.resize(other, A.shape)
+    room = np.linalg.norm(A - C) + 1e-12 * (np.linalg.norm(A) + np.linalg.norm(C))
+    assert np.linalg.norm(project_trace_ball(A, size, method=method) - project_trace_ball(C, size, method=method)) <= room
+    assert np.linalg.norm(prox_trace(A, size, method=method) - prox_trace(C, size, method=method)) <= room
+
+
+@settings(deadline=None)
+@given(matrices, st.floats(1e-3, 1e3))
+def test_singular_values_are_projected(A: np.ndarray, radius: float) -> None:
+    scale = 1e-12 * (1 + np.abs(A).max())
+    B, theta = twin(A, radius)
+    assert apart(project_trace_ball(A, radius), B) <= scale
+    assert apart(prox_trace(A, theta), B) <= scale
