@@ -19,10 +19,10 @@ from bench_mtl.types import Array
 
 Rule: TypeAlias = Callable[[Array], tuple[float, int]]
 
-UNIT = float(np.finfo(np.float64).eps) / 2
+_UNIT = float(np.finfo(np.float64).eps) / 2
 
 #: Of theta to the largest singular value s. A Gram matrix is off by about 10 u s^2, what is kept therefore by up to 10 u s^2 / (2 theta).
-SMALLEST_GRAM_THRESHOLD = 1e-2
+_SMALLEST_GRAM_THRESHOLD = 1e-2
 
 #: A singular value is off by up to sqrt(few u s^2) in a Gram matrix that is singular.
 _GRAM_ROUNDING = 1e-7
@@ -33,6 +33,8 @@ _CONVERGED = 3e-14
 #: Residual of the leading triplet, relative to s, that shows halfway that a Krylov space will not do.
 _HOPELESS = 1e-2
 
+#: A vector shorter than this has squares that vanish.
+_TINY = 1e-140
 
 #: Up to this many columns one call of `eigh` is quickest.
 _SMALL = 32
@@ -76,7 +78,7 @@ def by_gram(A: Array, rule: Rule) -> Leading | None:
         return None
     values = np.sqrt(np.maximum(values[::-1], 0.0))
     theta, count = rule(values)
-    if theta < SMALLEST_GRAM_THRESHOLD * values[0]:
+    if theta < _SMALLEST_GRAM_THRESHOLD * values[0]:
         inside = rule(values + _GRAM_ROUNDING * values[0])[0] == 0.0  # by more than rounding
         return Leading(np.empty((n, 0)), values[:0], 0.0) if inside else None
     try:
@@ -176,10 +178,10 @@ def _orthonormal(block: Array, basis: Array) -> tuple[Array, Array, Array]:
 
 
 def _qr(block: Array) -> tuple[Array, Array]:
-    """QR factors; of one column without LAPACK, whose call takes longer than the column."""
-    if block.shape[1] > 1 or not block.any():
-        return np.linalg.qr(block)
+    """QR factors; of one ordinary column without LAPACK, whose call takes longer than the column."""
     length = np.linalg.norm(block)
+    if block.shape[1] > 1 or length < _TINY:
+        return np.linalg.qr(block)
     return block / length, np.array([[length]])
 
 
@@ -198,7 +200,7 @@ def nothing_larger_is_left(A: Array, vectors: Array, theta: float) -> bool:
     largest, n = float(np.linalg.norm(image, axis=0).max(initial=0.0)), A.shape[1]
     rest = image @ vectors.T
     np.subtract(A, rest, out=rest)
-    margin = 8 * n * UNIT * max(theta, largest) ** 2  # of the product and of the factorisation
+    margin = 8 * n * _UNIT * max(theta, largest) ** 2  # of the product and of the factorisation
     slack = -(rest.T @ rest)
     slack[np.diag_indices(n)] += theta**2 - margin
     return theta**2 > margin and bool(lapack.dpotrf(slack.T, lower=1, overwrite_a=1, clean=0)[1] == 0)

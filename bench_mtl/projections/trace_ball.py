@@ -104,9 +104,10 @@ def trace_ball_projection(
 
     The answer is formed as P diag(b / (||p_i|| ||v_i||)) V^T with P = A V and the projected values b, so that
     ||B||_* <= sum_i b_i <= radius whatever the rounding of V. What remains is rounding of norms and of this product: with k values kept,
-    n = min(d, m), u = 2^-53, ||B||_* <= radius (1 + (d + m + 2 n + (k + 2) sqrt(n)) u), by a few u in practice. (Where more than half of
-    the values are kept and s_1 <= 16 theta, the cheaper A (V F V^T) has 32 n for the 2 n.) Rounding to float32 adds sqrt(n) 2^-24 radius.
-    A second projection moves the answer by no more.
+    n = min(d, m), u = 2^-53, ||B||_* <= radius (1 + (d + m + 2 n + (k + 2) sqrt(n)) u). Where k > n / 2 and s_1 <= 16 theta, A (V F V^T) is
+    cheaper, and rounding of the Gram matrix (128 d m u at worst) and of this product (16 n (n + k) u) takes the place of that of norms.
+    In practice both stay below radius (1 + 1e-14). Rounding to float32 adds sqrt(n) 2^-24 radius. A second projection moves the answer by
+    no more than this and the 1e-13 s_1.
     """
     return _shrunk(A, _Ball(real_number("radius", radius)), method, start, out)
 
