@@ -11,8 +11,9 @@ _REORDERED = {"reassoc", "nsz", "arcp", "contract"}
 
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-#: For code whose rounding matters: compensated sums, the last step of a search.
-exact = numba.njit(**_OPTIONS)
+#: For code whose rounding matters: compensated sums, the last step of a search. (Said aloud, because a function inherits the flags
+#: of the function that it is first compiled for.)
+exact = numba.njit(fastmath=False, **_OPTIONS)
 
 #: For loops that sum, and may see NaN or inf.
 reordered = numba.njit(fastmath=_REORDERED, **_OPTIONS)

@@ -9,53 +9,94 @@ steps for any data, and `_MAX_STEPS` is never reached.
 
 Rounding. theta is the sum of three doubles, high + middle + low, subtracted one after the other: t_i = (a_i - high) - middle,
 w_i = t_i - low. Where the radius is small against the keys, `high` is the largest of them, from which all that survive subtract
-without error (Sterbenz); else it is the root rounded to a double. `low` is the last Newton step, from the sum of the very terms
-t_i that are written, which is error-free up to u^2 n (a two-sum in every lane). So sum_i (t_i - low) = radius up to the rounding
-of `low`, at most 2 u |sum t_i - radius| <= 2 u radius, each w_i adds one rounding, and sum_i w_i <= radius (1 + 4 u), u = 2^-53,
-as long as all keys above theta are known, which the count of the last pass proves (else it is repeated). A result below the
-normal range (2^-1022) rounds to a multiple of 2^-1074 instead.
+without error (Sterbenz); else it is the root to a few digits. `low` is the last Newton step, from the sum of the very terms t_i
+that are written, which `_above` computes without error to 2^-60 radius. So sum_i (t_i - low) = radius up to the rounding of `low`,
+at most 2 u |sum t_i - radius| <= 2 u radius, each w_i adds one rounding, and sum_i w_i <= radius (1 + 4 u), u = 2^-53, as long as
+all keys above theta are in the sum, which the count of the last pass proves (else it is repeated). A w_i below the normal range
+(2^-1022) rounds to a multiple of 2^-1074 instead.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from bench_mtl.kernels.jit import exact, reordered, selecting
 
 NEWTON, SORT, PIVOT, FILTER = range(4)
-INSIDE_TOLERANCE = 4 * 2.0**-53  # what the projection itself may leave: projecting twice changes nothing
-LANES = 512  # of the error-free sum: three rows of them and the block that is added stay in the first-level cache
-SCRATCH = 1 << 16  # sampled entries, or survivors
+SCRATCH = 1 << 16  # entries sampled, or surviving
 _BLOCK = 2048  # entries that stay in the first-level cache
 _LEAF = 64  # entries of which none is copied unless one survives
-_SAMPLED = 4096  # shorter vectors are not worth sampling
+_SAMPLED = 4096  # shorter vectors are not worth a sample
+_LARGEST_RADIUS = 2.0**900  # for which sums of terms and their grid stay finite
 _MAX_STEPS = 200
 
 
+@exact
+def _shifted(key: float, high: float, middle: float) -> float:
+    return (key - high) - middle
+
+
+@exact
+def _split(term: float, grid: float) -> tuple[float, float]:
+    """The multiple of the spacing of `grid` next to `term`, and what it leaves: both without error."""
+    coarse = (term + grid) - grid
+    return coarse, term - coarse
+
+
 @selecting
-def _above(x, theta, absolute):  # type: ignore[no-untyped-def]
-    """Sum of key - theta over the keys above theta, and their number, over one block."""
+def _above(x: Any, high: float, middle: float, grid: float, absolute: bool) -> tuple[float, float, float]:
+    """sum of max(key - theta, 0) over one block, coarse and fine part, and the number of keys above theta = high + middle.
+
+    The coarse parts are whole multiples of one spacing and `_BLOCK` of them stay below 2^53 of it, so any order sums them without
+    error; the fine parts are below 2^-40 of the radius. (Only the sums may be reordered: the terms are of exact functions.)
+    """
+    coarse = 0.0
+    fine = 0.0
+    count = 0.0
+    if absolute:
+        for i in range(x.size):
+            term = _shifted(abs(np.float64(x[i])), high, middle)
+            keep = term > 0.0
+            upper, lower = _split(term if keep else 0.0, grid)
+            coarse += upper
+            fine += lower
+            count += 1.0 if keep else 0.0
+    else:
+        for i in range(x.size):
+            term = _shifted(np.float64(x[i]), high, middle)
+            keep = term > 0.0
+            upper, lower = _split(term if keep else 0.0, grid)
+            coarse += upper
+            fine += lower
+            count += 1.0 if keep else 0.0
+    return coarse, fine, count
+
+
+@selecting
+def _above_roughly(x: Any, theta: float, absolute: bool) -> tuple[float, float]:
+    """`_above` with ordinary rounding, at half the time."""
     total = 0.0
     count = 0.0
     if absolute:
         for i in range(x.size):
-            t = abs(np.float64(x[i])) - theta
-            keep = t > 0.0
-            total += t if keep else 0.0
+            term = abs(np.float64(x[i])) - theta
+            keep = term > 0.0
+            total += term if keep else 0.0
             count += 1.0 if keep else 0.0
     else:
         for i in range(x.size):
-            t = np.float64(x[i]) - theta
-            keep = t > 0.0
-            total += t if keep else 0.0
+            term = np.float64(x[i]) - theta
+            keep = term > 0.0
+            total += term if keep else 0.0
             count += 1.0 if keep else 0.0
     return total, count
 
 
 @reordered
-def _sums(x):  # type: ignore[no-untyped-def]
+def _sums(x: Any) -> tuple[float, float]:
     """sum |x| and sum x of one block; the first is finite only where every entry is."""
     size = 0.0
     total = 0.0
@@ -67,78 +108,42 @@ def _sums(x):  # type: ignore[no-untyped-def]
 
 
 @exact
-def _excess(x, theta, absolute):  # type: ignore[no-untyped-def]
-    """`_above` of a vector of any length."""
-    total = 0.0
-    count = 0.0
-    for start in range(0, x.size, _BLOCK):
-        part, number = _above(x[start : min(start + _BLOCK, x.size)], theta, absolute)
-        total += part
-        count += number
-    return total, count
-
-
-@exact
-def _first_pass(x, theta, absolute):  # type: ignore[no-untyped-def]
-    """sum |x|, sum x, and `_excess` where theta is finite, in one read."""
+def _first_pass(x: Any, theta: float, absolute: bool) -> tuple[float, float, float, float]:
+    """sum |x|, sum x, sum of max(key - theta, 0) and the number of keys above, all roughly."""
     size = 0.0
-    whole = 0.0
     total = 0.0
+    above = 0.0
     count = 0.0
     for start in range(0, x.size, _BLOCK):
         block = x[start : min(start + _BLOCK, x.size)]
-        part_size, part_whole = _sums(block)
-        size += part_size
-        whole += part_whole
-        if theta > -np.inf:
-            part, number = _above(block, theta, absolute)
-            total += part
-            count += number
-    return size, whole, total, count
+        part, rest = _sums(block)
+        size += part
+        total += rest
+        part, rest = _above_roughly(block, theta, absolute)
+        above += part
+        count += rest
+    return size, total, above, count
 
 
 @exact
-def _add_lanes(x, high, middle, absolute, total, error, count):  # type: ignore[no-untyped-def]
-    """Add a block of terms to as many error-free sums (Knuth's two-sum, which vectorises)."""
-    for i in range(x.size):
-        a = np.float64(x[i])
-        t = ((abs(a) if absolute else a) - high) - middle
-        keep = t > 0.0
-        t = t if keep else 0.0
-        old = total[i]
-        new = old + t
-        back = new - old
-        error[i] += (old - (new - back)) + (t - back)
-        total[i] = new
-        count[i] += 1.0 if keep else 0.0
+def _pass(x: Any, high: float, middle: float, radius: float, absolute: bool) -> tuple[float, float]:
+    """E(theta) at theta = high + middle, less the radius, and the number of keys above."""
+    grid = 1.5 * math.ldexp(1.0, 13 + math.frexp(radius)[1])  # spacing: 2^-40 radius; sums: up to 2^13 radius
+    coarse = -radius
+    fine = 0.0
+    count = 0.0
+    for start in range(0, x.size, _BLOCK):
+        part, rest, number = _above(x[start : min(start + _BLOCK, x.size)], high, middle, grid, absolute)
+        new = coarse + part
+        back = new - coarse
+        fine += ((coarse - (new - back)) + (part - back)) + rest
+        coarse = new
+        count += number
+    return coarse + fine, count
 
 
 @exact
-def _exact_excess(x, high, middle, absolute, radius, lanes):  # type: ignore[no-untyped-def]
-    """The excess less the radius, and the count, at theta = high + middle: correctly summed up to rounding of order u^2."""
-    width = min(LANES, x.size)
-    total = lanes[0, :width]
-    error = lanes[1, :width]
-    count = lanes[2, :width]
-    total[:] = 0.0
-    error[:] = 0.0
-    count[:] = 0.0
-    for start in range(0, x.size, LANES):
-        _add_lanes(x[start : min(start + LANES, x.size)], high, middle, absolute, total, error, count)
-    whole = -radius
-    rest = 0.0
-    number = 0.0
-    for i in range(width):
-        new = whole + total[i]
-        back = new - whole
-        rest += ((whole - (new - back)) + (total[i] - back)) + error[i]
-        whole = new
-        number += count[i]
-    return whole + rest, number
-
-
-@exact
-def _write(x, out, same, high, middle, low, absolute, shrink):  # type: ignore[no-untyped-def]
+def _write(x: Any, out: Any, same: bool, high: float, middle: float, low: float, absolute: bool, shrink: float) -> float:
     """out = sign(x) max(key - theta, 0), and the number of entries left; `same` where out is x (the compiler must know to vectorise)."""
     count = 0
     if same:
@@ -161,7 +166,7 @@ def _write(x, out, same, high, middle, low, absolute, shrink):  # type: ignore[n
 
 
 @exact
-def _largest(x, absolute):  # type: ignore[no-untyped-def]
+def _largest(x: Any, absolute: bool) -> float:
     best = -np.inf
     for i in range(x.size):
         a = np.float64(x[i])
@@ -170,7 +175,33 @@ def _largest(x, absolute):  # type: ignore[no-untyped-def]
 
 
 @exact
-def _sample(x, absolute, sample):  # type: ignore[no-untyped-def]
+def _rough_pass(x: Any, theta: float) -> tuple[float, float]:
+    """Sum of max(key - theta, 0) and the number of keys above, of keys in cache."""
+    total = 0.0
+    count = 0.0
+    for start in range(0, x.size, _BLOCK):
+        part, number = _above_roughly(x[start : min(start + _BLOCK, x.size)], theta, False)
+        total += part
+        count += number
+    return total, count
+
+
+@exact
+def _newton(keys: Any, theta: float, radius: float) -> tuple[float, float]:
+    """The root to rounding, from any theta, and the number of keys above."""
+    before = -1.0
+    count = 0.0
+    for _ in range(_MAX_STEPS):
+        total, count = _rough_pass(keys, theta)
+        if count == 0.0 or count == before or theta + (total - radius) / count == theta:
+            break
+        before = count
+        theta += (total - radius) / count
+    return theta, count
+
+
+@exact
+def _sample(x: Any, absolute: bool, sample: Any) -> int:
     """Keys of whole cache lines, evenly spread, into `sample`; their number."""
     lines = min(sample.size, x.size // 64) // 8
     stride = x.size // lines
@@ -182,69 +213,94 @@ def _sample(x, absolute, sample):  # type: ignore[no-untyped-def]
 
 
 @exact
-def _newton(x, theta, radius, absolute):  # type: ignore[no-untyped-def]
-    """The root to rounding, from any theta, for data in cache; and the number of entries above."""
-    before = -1.0
-    count = 0.0
-    for _ in range(_MAX_STEPS):
-        total, count = _excess(x, theta, absolute)
-        if count == 0.0 or count == before:
-            break
-        before = count
-        step = (total - radius) / count
-        if theta + step == theta:
-            break
-        theta += step
-    return theta, count
-
-
-@exact
-def _gather(x, theta, absolute, kept):  # type: ignore[no-untyped-def]
+def _gather(x: Any, theta: float, absolute: bool, kept: Any) -> int:
     """The keys above theta into `kept`, and their number: few, so leaves without any are skipped."""
     number = 0
     for start in range(0, x.size, _LEAF):
         leaf = x[start : min(start + _LEAF, x.size)]
-        _, count = _above(leaf, theta, absolute)
+        _, count = _above_roughly(leaf, theta, absolute)
         if count > 0.0:
             for i in range(leaf.size):
                 a = np.float64(leaf[i])
                 a = abs(a) if absolute else a
-                if a > theta:
-                    if number == kept.size:
-                        return -1
+                if a > theta and number < kept.size:
                     kept[number] = a
                     number += 1
     return number
 
 
 @exact
-def _locate(x, theta, total, count, doubt, floor, radius, absolute, scratch):  # type: ignore[no-untyped-def]
-    """A theta from which one exact step is expected to end, and how many keys lie above (in `scratch` if they fit, else -1).
-
-    `total`, `count`: the excess at `theta`; `doubt`: how many keys are thought to lie between theta and the root; `floor`: a lower
-    bound of the root. A step that passes D of k keys is followed by one that passes about D^2 / 2k: so much for how far away the end is.
-    """
+def _far(x: Any, radius: float, absolute: bool) -> tuple[float, float, float, float]:
+    """The root by steps from largest - radius, relative to the largest key: for a radius that is small against the keys."""
+    high = _largest(x, absolute)
+    middle = -radius
+    step = 0.0
+    count = -1.0
     for _ in range(_MAX_STEPS):
-        new = floor
-        if count > 0.0:
-            new = max(floor, theta + (total - radius) / count)
-            coming = 0.5 * doubt * doubt / count
-            if 0.5 * coming * coming / count < 0.1 or new == theta:
-                return new, -1
-            if new > theta and count <= min(scratch.size, x.size // 128):
-                number = _gather(x, new, absolute, scratch)
-                if number > 0:
-                    new, _ = _newton(scratch[:number], new, radius, False)
-                    return new, number
         before = count
-        theta = new
-        total, count = _excess(x, theta, absolute)
-        doubt = abs(before - count) if before > 0.0 else count
-    return theta, -1
+        excess, count = _pass(x, high, middle, radius, absolute)
+        step = excess / count
+        if count == before or middle + step == middle:
+            break
+        middle += step
+    return high, middle, step, count
 
 
 @exact
-def _sorted_theta(ascending, radius):  # type: ignore[no-untyped-def]
+def _near(sample: Any, share: float, theta: float, new: float) -> float:
+    """How many keys lie between `theta` and `new`, at most, from a sample that is a `share` of all."""
+    _, one = _rough_pass(sample, theta)
+    _, other = _rough_pass(sample, new)
+    between = abs(one - other)
+    return (between + 2.0 + 2.0 * math.sqrt(between)) / share
+
+
+@exact
+def _search(
+    x: Any, theta: float, excess: float, count: float, sampled: int, floor: float, radius: float, absolute: bool, scratch: Any
+) -> tuple[float, float, float, float]:
+    """The root as three doubles, and the number of keys that are thought to be above it, from `excess` and `count` at `theta`.
+
+    `floor` is a lower bound of the root. A step that passes D of k keys is followed by one that passes about D^2 / 2k: the search
+    ends where the next one would pass none. The sample in `scratch` tells D, and after a pass that was far off a better theta: its own
+    excess may be wrong by a factor, but what it loses from one theta to another is right to sampling error.
+    """
+    share = sampled / x.size
+    passed = count
+    for attempt in range(_MAX_STEPS):
+        new = floor
+        if count > 0.0:
+            new = max(new, theta + excess / count)
+            if new > theta and count <= min(scratch.size, x.size // 128):
+                number = _gather(x, new, absolute, scratch)
+                kept = scratch[:number]
+                theta, _ = _newton(kept, new, radius)
+                excess, count = _pass(kept, theta, 0.0, radius, False)
+                if count == 0.0 or excess > radius:
+                    return _far(kept, radius, False)
+                return theta, 0.0, excess / count, count
+            coming = _near(scratch[:sampled], share, theta, new) if sampled > 0 else 0.5 * passed * passed / count
+            if attempt > 0 and excess <= radius and (0.5 * coming * coming < 0.1 * count or new == theta):
+                return theta, 0.0, excess / count, count
+            if sampled > 0 and attempt < 2 and coming > 0.05 * count:
+                kept = scratch[:sampled]
+                lost, _ = _rough_pass(kept, theta)
+                goal = lost - share * excess
+                if goal > 0.0:
+                    guess, number = _newton(kept, _largest(kept, False) - goal, goal)
+                    if number > 0.0 and guess > floor:
+                        new = guess
+        if new == theta or (passed == 0.0 and excess > radius):
+            break
+        before = count
+        theta = new
+        excess, count = _pass(x, theta, 0.0, radius, absolute)
+        passed = abs(before - count)
+    return _far(x, radius, absolute)
+
+
+@exact
+def _sorted_theta(ascending: Any, radius: float) -> float:
     """Figure 1 of Duchi et al.: the last k for which the k-th largest key exceeds (sum of k largest - radius) / k."""
     top = ascending[ascending.size - 1]  # keys less the largest, so that a small radius does not cancel
     total = 0.0
@@ -259,14 +315,14 @@ def _sorted_theta(ascending, radius):  # type: ignore[no-untyped-def]
 
 
 @exact
-def _load(x, absolute, keys):  # type: ignore[no-untyped-def]
+def _load(x: Any, absolute: bool, keys: Any) -> None:
     for i in range(x.size):
         a = np.float64(x[i])
         keys[i] = abs(a) if absolute else a
 
 
 @exact
-def _pivot_theta(keys, radius):  # type: ignore[no-untyped-def]
+def _pivot_theta(keys: Any, radius: float) -> float:
     """Figure 2 of Duchi et al.: a random pivot splits the candidates; those above it stay for good, or are all that is left.
 
     Expected O(n). After 8 log2(n) + 64 splits (never, but by ill luck) Newton's method ends the search, so the worst case is O(n log n).
@@ -310,12 +366,12 @@ def _pivot_theta(keys, radius):  # type: ignore[no-untyped-def]
             low = back
         else:
             high = front
-    theta, _ = _newton(keys, (above - radius) / number if number > 0.0 else _largest(keys, False) - radius, radius, False)
+    theta, _ = _newton(keys, (above - radius) / number if number > 0.0 else _largest(keys, False) - radius, radius)
     return theta
 
 
 @exact
-def _filter_theta(x, radius, absolute, kept):  # type: ignore[no-untyped-def]
+def _filter_theta(x: Any, radius: float, absolute: bool, kept: Any) -> float:
     """Condat's algorithm (Math. Prog. 2016): a lower bound of theta grows while the data are read, and drops what lies below it."""
     a = np.float64(x[0])
     a = abs(a) if absolute else a
@@ -341,118 +397,103 @@ def _filter_theta(x, radius, absolute, kept):  # type: ignore[no-untyped-def]
             kept[i] = kept[first]
             kept[first] = a
             theta += (a - theta) / (end - first)
-    theta, _ = _newton(kept[first:end], theta, radius, False)
+    theta, _ = _newton(kept[first:end], theta, radius)
     return theta
 
 
 @exact
-def _settle(x, theta, radius, absolute, lanes):  # type: ignore[no-untyped-def]
-    """The root as three doubles, and the number of keys above: exact Newton steps from `theta`."""
-    high = theta
-    middle = 0.0
-    before = -1.0
-    count = 0.0
-    far = False
-    for _ in range(_MAX_STEPS):
-        excess, count = _exact_excess(x, high, middle, absolute, radius, lanes)
-        if count > 0.0 and (excess <= radius or far):
-            step = excess / count
-            if not far or count == before or middle + step == middle:
-                return high, middle, step, count
-            middle += step
-            before = count
-            continue
-        largest = _largest(x, absolute)
-        if radius <= 0.5 * abs(largest):
-            far = True
-            high = largest
-            middle = -radius
-        elif count == 0.0:
-            high = largest - radius
-        else:
-            high += excess / count
-    return high, middle, 0.0, count
+def _theta(x: Any, keys: Any, radius: float, absolute: bool, method: int) -> float:
+    """The root by a method of the literature."""
+    if method == SORT:
+        return _sorted_theta(keys, radius)
+    if method == PIVOT:
+        _load(x, absolute, keys)
+        return _pivot_theta(keys, radius)
+    return _filter_theta(x, radius, absolute, keys)
 
 
 @exact
-def _apply(x, out, same, theta, number, radius, absolute, shrink, scratch, lanes):  # type: ignore[no-untyped-def]
-    """Write the projection, given a theta near the root (`number` keys above it in `scratch`, or -1).
-
-    If theta was on the left of the root, what was written has the same projection as `x`, so it is projected once more, in place.
-    """
-    if number > 0:
-        high, middle, low, count = _settle(scratch[:number], theta, radius, False, lanes)
-    else:
-        high, middle, low, count = _settle(x, theta, radius, absolute, lanes)
-    left = _write(x, out, same, high, middle, low, absolute, shrink)
-    steps = 1
-    while left < count and steps < _MAX_STEPS:
-        excess, count = _exact_excess(out, 0.0, 0.0, True, radius, lanes)
-        if count == 0.0:
-            break
-        left = _write(out, out, True, 0.0, 0.0, max(excess / count, 0.0), True, shrink)
-        steps += 1
-    return steps
+def _identity(x: Any, out: Any, absolute: bool) -> None:
+    for i in range(out.size):
+        out[i] = x[i] if absolute or x[i] > 0 else 0
 
 
 @exact
-def _start(x, radius, absolute, scratch):  # type: ignore[no-untyped-def]
-    """theta of a sample, and its number of keys above; -inf for short vectors."""
-    if x.size < _SAMPLED:
-        return -np.inf, 0.0
-    number = _sample(x, absolute, scratch)
-    share = radius * (number / x.size)
-    return _newton(scratch[:number], _largest(scratch[:number], False) - share, share, False)
-
-
-@exact
-def _project_line(x, keys, out, same, radius, absolute, ball, method, shrink, scratch, lanes):  # type: ignore[no-untyped-def]
+def _project_line(
+    x: Any,
+    keys: Any,
+    out: Any,
+    same: bool,
+    radius: float,
+    absolute: bool,
+    ball: bool,
+    tolerance: float,
+    method: int,
+    shrink: float,
+    scratch: Any,
+) -> bool:
     """Project one vector; False if it is not finite, or too large to be summed."""
-    theta, seen = -np.inf, 0.0
-    if method == NEWTON:
-        theta, seen = _start(x, radius, absolute, scratch)
-        if not theta > -np.inf:  # a sample with NaN or inf, or none
-            theta = -np.inf
+    theta = 0.0
+    sampled = 0
+    if method == NEWTON and x.size >= _SAMPLED:
+        sampled = _sample(x, absolute, scratch)
+        goal = radius * (sampled / x.size)
+        theta, _ = _newton(scratch[:sampled], _largest(scratch[:sampled], False) - goal, goal)
+        if not abs(theta) < np.inf:  # NaN or inf is in the sample
+            theta = 0.0
         if ball:
             theta = max(theta, 0.0)
     size, whole, total, count = _first_pass(x, theta, absolute)
+    excess = total - radius
     if not size < np.inf:
         return False
-    whole = size if absolute else whole
     if ball:
-        whole = 0.5 * (size + whole) if not absolute else size
-        if whole <= radius * (1.0 + 1e-9):
-            excess, _ = _exact_excess(x, 0.0, 0.0, absolute, radius, lanes)
-            if excess <= radius * INSIDE_TOLERANCE:
-                for i in range(x.size):
-                    out[i] = x[i] if absolute or x[i] > 0 else 0
-                return True
-    number = -1
-    if method == NEWTON:
-        floor = (whole - radius) / x.size
-        if ball:
-            floor = max(floor, 0.0)
-        doubt = 3.0 * count / math.sqrt(seen) if seen > 0.0 else count
-        theta, number = _locate(x, theta, total, count, doubt, floor, radius, absolute, scratch)
-    elif method == SORT:
-        theta = _sorted_theta(keys, radius)
-    elif method == PIVOT:
-        _load(x, absolute, keys)
-        theta = _pivot_theta(keys, radius)
-    else:
-        theta = _filter_theta(x, radius, absolute, keys)
-    _apply(x, out, same, theta, number, radius, absolute, shrink, scratch, lanes)
+        whole = size if absolute else 0.5 * (size + whole)  # sum of the positive keys, roughly
+        inside = whole <= 0.5 * radius
+        if not inside and whole <= radius * (1.0 + 1e-9) and radius <= _LARGEST_RADIUS:
+            inside = _pass(x, 0.0, 0.0, radius, absolute)[0] <= radius * tolerance
+        if inside:
+            _identity(x, out, absolute)
+            return True
+    if radius > _LARGEST_RADIUS:
+        return False
+    if method != NEWTON:
+        theta = _theta(x, keys, radius, absolute, method)
+        excess, count = _pass(x, theta, 0.0, radius, absolute)
+    floor = (whole - radius) / x.size
+    high, middle, low, count = _search(x, theta, excess, count, sampled, max(floor, 0.0) if ball else floor, radius, absolute, scratch)
+    left = _write(x, out, same, high, middle, low, absolute, shrink)
+    # From the left of the root, what was written has the same projection as x: project it again, in place, until all keys were in the sum.
+    for _ in range(_MAX_STEPS):
+        if left == count:
+            break
+        excess, count = _pass(out, 0.0, 0.0, radius, True)
+        if count == 0.0:
+            break
+        left = _write(out, out, True, 0.0, 0.0, max(excess / count, 0.0), True, shrink)
     return True
 
 
 @exact
-def project_lines(lines, keys, out, same, radius, absolute, ball, method, shrink, scratch, lanes):  # type: ignore[no-untyped-def]
+def project_lines(
+    lines: Any,
+    keys: Any,
+    out: Any,
+    same: bool,
+    radius: float,
+    absolute: bool,
+    ball: bool,
+    tolerance: float,
+    method: int,
+    shrink: float,
+    scratch: Any,
+) -> int:
     """Project every row of a C-contiguous matrix into `out` (the same memory where `same`); the first row refused, or -1.
 
     `keys`: the sorted keys of all rows for `SORT`, else one row of scratch (unused by `NEWTON`).
     """
     for i in range(lines.shape[0]):
         row_keys = keys[i if method == SORT else 0]
-        if not _project_line(lines[i], row_keys, out[i], same, radius, absolute, ball, method, shrink, scratch, lanes):
+        if not _project_line(lines[i], row_keys, out[i], same, radius, absolute, ball, tolerance, method, shrink, scratch):
             return i
     return -1

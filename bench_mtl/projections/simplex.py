@@ -47,34 +47,47 @@ def project_simplex(v: Any, mass: float = 1.0, *, method: str = "newton", axis: 
     return project_lines(v, mass, method=method, axis=axis, out=out, absolute=False, ball=False)
 
 
-def project_lines(v: AnyArray, radius: float, *, method: str, axis: int, out: AnyArray | None, absolute: bool, ball: bool) -> AnyArray:
+def project_lines(
+    v: AnyArray,
+    radius: float,
+    *,
+    method: str = "newton",
+    axis: int = -1,
+    out: AnyArray | None = None,
+    absolute: bool,
+    ball: bool,
+    tolerance: float = 4 * 2.0**-53,
+) -> AnyArray:
     """The projections of this module and of `l1_ball`, of checked `v` and `radius`.
 
-    Keys are |v| if `absolute`, else v; inside the `ball` (sum of the positive keys at most `radius`) nothing but negative keys changes.
+    Keys are |v| if `absolute`, else v. In the `ball` (sum of positive keys at most radius (1 + tolerance): what the projection
+    itself may leave) nothing changes but negative keys.
     """
     one_of("method", method, METHODS)
-    if axis not in (-1, 0, 1 - v.ndim % 2):
+    if axis not in (-1, 0, v.ndim - 1):
         raise InputError(f"axis must be -1 or 0, not {axis!r}")
-    out = result_array(out, v)
+    target = result_array(out, v)
+    same = False
+    if out is not None and np.may_share_memory(v, out):
+        same = v is out or (v.ctypes.data == out.ctypes.data and v.strides == out.strides)
+        if not same:
+            v = v.copy()
+        elif v.ndim == 2:
+            require_finite("v", v)  # before the first row is overwritten
     if v.size == 0:
-        return out
+        return target
     if radius == 0.0:
         require_finite("v", v)
-        out.fill(0.0)
-        return out
-    if not _identical(v, out):
-        if np.may_share_memory(v, out):
-            v = v.copy()
-    elif v.ndim == 2:
-        require_finite("v", v)  # before the first row is overwritten
-    lines, results = (a.reshape(1, -1) if a.ndim == 1 and a.flags.c_contiguous else _rows(a, axis) for a in (v, out))
-    if not _project(lines, results, radius, method, absolute, ball):
+        target.fill(0.0)
+        return target
+    lines, results = _rows(v, axis), _rows(target, axis)
+    if not _project(lines, results, same, radius, method, absolute, ball, tolerance):
         require_finite("v", v)
-        # Finite, but its sum is not: powers of two scale it without rounding, but for entries too small to matter.
-        np.multiply(v, 1 / _HUGE, out=out)
-        _project(results, results, radius / _HUGE, method, absolute, ball)
-        out *= _HUGE
-    return out
+        # Too large to be summed: powers of two scale without rounding, but for entries too small to matter.
+        np.multiply(v, 1 / _HUGE, out=target)
+        _project(results, results, True, radius / _HUGE, method, absolute, ball, tolerance)
+        target *= _HUGE
+    return target
 
 
 def _rows(a: AnyArray, axis: int) -> AnyArray:
@@ -82,18 +95,15 @@ def _rows(a: AnyArray, axis: int) -> AnyArray:
     return a[None, :] if a.ndim == 1 else (a.T if axis == 0 else a)
 
 
-def _identical(a: AnyArray, b: AnyArray) -> bool:
-    return a is b or (a.__array_interface__["data"] == b.__array_interface__["data"] and a.strides == b.strides)
-
-
-def _project(lines: AnyArray, results: AnyArray, radius: float, method: str, absolute: bool, ball: bool) -> bool:
+def _project(
+    lines: AnyArray, results: AnyArray, same: bool, radius: float, method: str, absolute: bool, ball: bool, tolerance: float
+) -> bool:
     """Every row of `lines` into `results`; contiguous ones at once, others by way of a contiguous copy of a few at a time."""
-    same = _identical(lines, results)
-    if results.flags.c_contiguous and results.flags.aligned:
-        if not (lines.flags.c_contiguous and lines.flags.aligned and lines.flags.writeable):  # one compiled variant is enough
+    if _plain(results):
+        if not same and not (_plain(lines) and lines.flags.writeable):  # one compiled variant is enough
             np.copyto(results, lines)
             lines, same = results, True
-        return _compiled(lines, results, same, radius, method, absolute, ball)
+        return _compiled(lines, results, same, radius, method, absolute, ball, tolerance)
     count, length = lines.shape
     together = min(count, max(_TOGETHER, _SMALL // length))
     block = _scratch("block", _SMALL) if together * length <= _SMALL else np.empty(together * length)
@@ -101,17 +111,22 @@ def _project(lines: AnyArray, results: AnyArray, radius: float, method: str, abs
     for start in range(0, count, together):
         part = block[: min(together, count - start)]
         np.copyto(part, lines[start : start + together])
-        if not _compiled(part, part, True, radius, method, absolute, ball):
+        if not _compiled(part, part, True, radius, method, absolute, ball, tolerance):
             return False
         np.copyto(results[start : start + together], part)
     return True
 
 
-def _compiled(lines: AnyArray, results: AnyArray, same: bool, radius: float, method: str, absolute: bool, ball: bool) -> bool:
+def _plain(a: AnyArray) -> bool:
+    return bool(a.flags.c_contiguous and a.flags.aligned)
+
+
+def _compiled(
+    lines: AnyArray, results: AnyArray, same: bool, radius: float, method: str, absolute: bool, ball: bool, tolerance: float
+) -> bool:
     from bench_mtl.kernels import simplex as kernel
 
     scratch = _scratch("scratch", kernel.SCRATCH)
-    lanes = _scratch("lanes", 3 * kernel.LANES).reshape(3, kernel.LANES)
     keys = scratch[None, :0]
     if method == "sort":
         keys = np.sort((np.abs(lines) if absolute else lines).astype(np.float64), axis=-1)
@@ -120,7 +135,7 @@ def _compiled(lines: AnyArray, results: AnyArray, same: bool, radius: float, met
     # Results of float32 are rounded downwards in a ball, so that they stay inside it to the rounding of a double.
     shrink = 1.0 - 2.0**-24 if ball and lines.dtype == np.float32 else 1.0
     code = {"newton": kernel.NEWTON, "sort": kernel.SORT, "pivot": kernel.PIVOT, "filter": kernel.FILTER}[method]
-    return bool(kernel.project_lines(lines, keys, results, same, radius, absolute, ball, code, shrink, scratch, lanes) < 0)
+    return bool(kernel.project_lines(lines, keys, results, same, radius, absolute, ball, tolerance, code, shrink, scratch) < 0)
 
 
 def _scratch(name: str, size: int) -> Array:
