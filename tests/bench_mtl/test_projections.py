@@ -12,11 +12,9 @@ from bench_mtl.errors import InputError
 from bench_mtl.projections import (
     norm_l1inf,
     norm_linf1,
-    norm_trace,
     project_l1_ball,
     project_l1inf_ball,
     project_simplex,
-    project_trace_ball,
     prox_l1inf,
     soft_threshold,
 )
@@ -119,21 +117,12 @@ def test_prox_l1inf_and_the_dual_ball_make_up_the_whole(A: np.ndarray, weight: f
 
 
 @given(matrices, sizes)
-def test_trace_ball_projects_singular_values(A: np.ndarray, radius: float) -> None:
-    B = project_trace_ball(A, radius)
-    scale = 1 + np.abs(A).max()
-    assert norm_trace(B) <= radius * (1 + 1e-12) + 1e-12 * scale
-    kept = np.linalg.svd(B, compute_uv=False)
-    assert kept == pytest.approx(project_l1_ball(np.linalg.svd(A, compute_uv=False), radius), abs=1e-10 * scale)
-
-
-@given(matrices, sizes)
 def test_soft_threshold_is_entrywise(A: np.ndarray, threshold: float) -> None:
     expected = [[np.sign(a) * max(abs(a) - threshold, 0.0) for a in row] for row in A]
     assert soft_threshold(A, threshold) == pytest.approx(np.array(expected))
 
 
-@pytest.mark.parametrize("function", [project_simplex, project_l1_ball, soft_threshold, project_l1inf_ball, prox_l1inf, project_trace_ball])
+@pytest.mark.parametrize("function", [project_simplex, project_l1_ball, soft_threshold, project_l1inf_ball, prox_l1inf])
 def test_bad_input_is_refused_and_good_input_left_alone(function) -> None:  # type: ignore[no-untyped-def]
     A = np.array([[1.0, -2.0], [3.0, 4.0]])
     before = A.copy()
@@ -157,13 +146,11 @@ def test_bad_input_is_refused_and_good_input_left_alone(function) -> None:  # ty
 def test_radius_zero_and_empty_matrices() -> None:
     A = np.array([[1.0, -2.0], [3.0, 4.0]])
     assert not project_l1inf_ball(A, 0.0).any()
-    assert not project_trace_ball(A, 0.0).any()
     assert not project_l1_ball(A, 0.0).any()
     assert not project_simplex(A, 0.0).any()
     assert np.array_equal(prox_l1inf(A, 0.0), A)
     assert project_l1inf_ball(np.zeros((0, 3)), 1.0).shape == (0, 3)
     assert project_l1inf_ball(np.zeros((3, 0)), 1.0).shape == (3, 0)
-    assert project_trace_ball(np.zeros((0, 3)), 1.0).shape == (0, 3)
 
 
 @pytest.mark.parametrize("radius", [1e-3, 1.0, 2.0])
@@ -171,7 +158,6 @@ def test_results_are_feasible_however_far_away_the_input_is(radius: float) -> No
     A = 1e12 * np.random.default_rng(0).standard_normal((20, 5))
     assert norm_l1inf(project_l1inf_ball(A, radius)) <= radius * (1 + 1e-14)
     assert np.abs(project_l1_ball(A, radius)).sum(axis=1) == pytest.approx(np.full(20, radius), rel=1e-14)
-    assert norm_trace(project_trace_ball(A, radius)) <= radius * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("ratio", [1e-300, 1e-150, 1e-20, 1e-16, 1e-9, 1e-3, 0.5])
