@@ -179,9 +179,9 @@ def _shrunk(A: Any, shrinkage: _Shrinkage, method: str, start: Array | None, out
         theta = math.ldexp(leading.theta, lift)
     if leading is None or theta == 0.0:
         np.copyto(result, A if theta == 0.0 else 0.0)
-        return TraceProjection(result, _ldexp(theta, exponent - lift), None, None, name)
+        return TraceProjection(result, float(_ldexp(theta, exponent - lift)), None, None, name)
     values, theta, vectors = _product(scaled, leading, shrinkage, lift, exponent, result if A.shape[0] >= A.shape[1] else result.T)
-    return TraceProjection(result, _ldexp(theta, exponent - lift), values, vectors, name)
+    return TraceProjection(result, float(_ldexp(theta, exponent - lift)), values, vectors, name)
 
 
 def _leading(A: Array, rule: spectra.Rule, method: str, start: Array | None) -> tuple[spectra.Leading, str]:

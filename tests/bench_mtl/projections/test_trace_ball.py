@@ -162,6 +162,32 @@ def test_the_method_used_is_named_and_falls_back_where_it_must() -> None:
     assert np.array_equal(inside.matrix, low)
 
 
+def test_the_gram_matrix_is_left_alone_where_squares_cost_digits() -> None:
+    """Half of the values at 1, half a little above theta: the worst case, 3e-13 off at theta = 0.002 if it were not refused."""
+    for theta, used in ((0.002, "svd"), (0.009, "svd"), (0.011, "gram")):
+        values = np.r_[np.ones(150), np.full(150, 1.05 * theta)]
+        U, V = (orthonormal(np.random.default_rng(seed), d, 300) for seed, d in ((0, 400), (1, 300)))
+        found = trace_proximal_point((U * values) @ V.T, theta, method="gram")
+        assert found.method == used
+        assert np.linalg.norm(found.matrix - (U * (values - theta)) @ V.T, 2) <= 1e-13
+
+
+def test_a_gram_matrix_that_is_singular_to_rounding_does_not_hide_an_excess() -> None:
+    """Values of 1e-8 vanish in the rounding of their squares, and A may look as if it were inside."""
+    for seed in range(30):
+        A = with_values(np.r_[1.0, np.full(9, 1e-8)], 12, 10, seed)
+        radius = norm_trace(A) * (1 - 1e-9)
+        assert norm_trace(project_trace_ball(A, radius, method="gram")) <= radius * (1 + 1e-13)
+
+
+def test_a_tiny_column_is_normed() -> None:
+    for size in (1.0, 1e-130, 1e-200, 1e-320):
+        Q, R = spectra._qr(np.full((4, 1), size))
+        assert np.linalg.norm(Q) == pytest.approx(1.0, rel=1e-3 if size < 1e-300 else 1e-14)
+        assert (Q @ R).ravel() == pytest.approx(np.full(4, size), rel=1e-3 if size < 1e-300 else 1e-14)
+    assert np.linalg.norm(spectra._qr(np.zeros((4, 1)))[0]) == 1.0
+
+
 def test_the_free_and_the_paid_certificate_both_happen(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     paid = spectra.nothing_larger_is_left
@@ -191,6 +217,8 @@ def test_the_certificates_reject_a_withheld_vector() -> None:
         assert not spectra.nothing_larger_is_left(A, V[:, kept], 1.0)
         assert not spectra.nothing_larger_is_left(A, V[:, kept], values[withheld] * (1 - 1e-10))
         assert spectra.nothing_larger_is_left(A, V[:, kept], values[withheld] * (1 + 1e-10))
+        assert not spectra.nothing_larger_is_left(np.diag(values), np.eye(40)[:, kept], values[withheld]), "no room for rounding"
+    assert spectra.rest_bound(values[:0], 0.0, total) > 1e-14 * total, "no room for rounding"
 
 
 def test_a_space_that_cannot_see_the_leading_vector_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,8 +257,10 @@ def test_no_start_changes_the_answer(name: str, method: str) -> None:
     A = low_rank(300, 280)
     for side, ratio in ((A, 0.01), (A, 0.8), (A.T, 0.8)):
         radius = ratio * norm_trace(A)
-        found = project_trace_ball(side, radius, method=method, start=STARTS[name])
-        assert apart(found, twin(side, radius)[0]) <= 1e-12 * np.linalg.norm(A, 2)
+        found = trace_ball_projection(side, radius, method=method, start=STARTS[name])
+        assert apart(found.matrix, twin(side, radius)[0]) <= 1e-12 * np.linalg.norm(A, 2)
+        if method == "partial" and name in ("one too few", "leading ones left out"):
+            assert found.method == "partial", "one more column finds what the start lacks"
 
 
 def test_a_good_start_saves_the_search() -> None:
@@ -352,6 +382,17 @@ def test_scales_far_from_one(exponent: int, method: str) -> None:
         assert apart(np.ldexp(found.matrix, -exponent), expected) <= room
         near = prox_trace(A, found.theta, method=method)
         assert apart(np.ldexp(near, -exponent), expected) <= room
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_neither_a_vast_matrix_nor_a_radius_out_of_its_reach_is_lost(method: str) -> None:
+    base = low_rank(45, 40)
+    assert norm_trace(project_trace_ball(1e200 * base, 1e-200, method=method)) == pytest.approx(1e-200, rel=1e-12, abs=0.0)
+    found = trace_ball_projection(np.ldexp(base, 1019), math.ldexp(0.5, 1019), method=method)  # its singular values overflow
+    assert apart(np.ldexp(found.matrix, -1019), twin(base, 0.5)[0]) <= 1e-12
+    assert found.theta == math.inf
+    assert found.singular_values is not None
+    assert found.singular_values.sum() == pytest.approx(math.ldexp(0.5, 1019), rel=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
