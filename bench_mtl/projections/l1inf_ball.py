@@ -2,104 +2,208 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench_mtl.checks import real_array, real_number
-from bench_mtl.projections.l1_ball import project_l1_ball
-from bench_mtl.types import Array
+from bench_mtl.checks import is_sparse, one_of, real_number, result_array
+from bench_mtl.errors import InputError
+from bench_mtl.projections import l1inf_levels
+from bench_mtl.projections.l1inf_levels import Levels
+from bench_mtl.projections.matrix_rows import MatrixRows, checked_matrix, is_plain, require_finite_matrix
+from bench_mtl.projections.threads import useful_threads
+from bench_mtl.types import AnyArray, Array, Matrix
 
-_MAX_NEWTON_STEPS = 200
-
-
-def norm_l1inf(A: Array) -> float:
-    """||A||_{1,inf} = sum_j max_k |A_jk| of a d x m matrix."""
-    return float(np.abs(A).max(axis=1, initial=0.0).sum())
-
-
-def norm_linf1(A: Array) -> float:
-    """||A||_{inf,1} = max_j sum_k |A_jk| of a d x m matrix, the dual norm of `norm_l1inf`."""
-    return float(np.abs(A).sum(axis=1).max(initial=0.0))
+METHODS = ("newton", "merge")
 
 
-def project_l1inf_ball(A: Any, radius: float) -> Array:
-    """argmin_B 1/2 ||B - A||_F^2 subject to sum_j max_k |B_jk| <= radius.
+class L1InfProjection(NamedTuple):
+    """A projection onto the l1,inf ball, and what there is to know of it."""
+
+    matrix: Matrix
+    """The projection B: an array, or CSR."""
+    theta: float
+    """What every row with something left has lost: sum_k |A_jk| - |B_jk| = theta; 0 inside the ball. Good to start from at a
+    matrix nearby."""
+    maxima: Array
+    """max_k |B_jk| of every row j, shape (d,)."""
+    passes: int
+    """Passes over all or some rows that the search took, at most `kernels.l1inf.MAX_PASSES`."""
+
+
+def norm_l1inf(A: Any) -> float:
+    """||A||_{1,inf} = sum_j max_k |A_jk| of a d x m matrix, dense or sparse, to 2 units in the last place; NaN where A has NaN or inf.
+
+    Raises
+    ------
+    InputError : not a matrix of real numbers.
+    """
+    from bench_mtl.kernels.l1inf_passes import MAXIMUM
+    from bench_mtl.kernels.sums import compensated_sum
+
+    state = _statistics(A)
+    return math.nan if state is None else float(compensated_sum(state[MAXIMUM]))
+
+
+def norm_linf1(A: Any) -> float:
+    """||A||_{inf,1} = max_j sum_k |A_jk| of a d x m matrix, dense or sparse, the dual norm of `norm_l1inf`; NaN where A has NaN or inf.
+
+    Raises
+    ------
+    InputError : not a matrix of real numbers.
+    """
+    from bench_mtl.kernels.l1inf_passes import TOTAL
+
+    state = _statistics(A)
+    return math.nan if state is None else float(state[TOTAL].max(initial=0.0))
+
+
+def project_l1inf_ball(
+    A: Any,
+    radius: float,
+    *,
+    nonneg: bool = False,
+    method: str = "newton",
+    theta0: float | None = None,
+    threads: int | None = None,
+    out: AnyArray | None = None,
+) -> Matrix:
+    """argmin_B 1/2 ||B - A||_F^2 subject to sum_j max_k |B_jk| <= radius (and B >= 0 if `nonneg`).
 
     Parameters
     ----------
-    A : array of shape (d, m)
+    A : matrix of shape (d, m), float32 or float64 (others become float64), in any memory order; or a SciPy sparse matrix
     radius : at least 0
+    nonneg : keep B non-negative as well: the projection of max(A, 0)
+    method : "newton", or "merge", the published algorithm (sort all rows, merge their breakpoints). They differ in time alone.
+    theta0 : a guess of theta for "newton", such as that of the projection of a matrix nearby (see `l1inf_projection`)
+    threads : the most to use, for "newton" on large matrices; None for as many as there are processors, or as OMP_NUM_THREADS says.
+        The result does not depend on it.
+    out : where to write the result, an array of the shape and type of A; may be A itself
 
     Returns
     -------
-    B : array of shape (d, m); B_jk = sign(A_jk) min(|A_jk|, mu_j), and B = A inside the ball.
+    B : an array of the type of A, or CSR. B_jk = sign(A_jk) min(|A_jk|, mu_j), and B = A inside the ball. The sum of its row
+        maxima, not rounded, is at most radius (A inside the ball to rounding: radius (1 + 4 u), u = 2^-53), and projecting B again gives B.
 
     Raises
     ------
-    InputError : not a matrix, NaN or inf, a negative radius.
+    InputError : not a matrix, NaN or inf, a negative radius or theta0, an unknown method, threads below 1, an `out` that does not fit.
 
     Notes
     -----
-    The row maxima are mu_j(theta) = max(0, max_k (S_jk - theta) / k) with S_jk the sum of the k largest entries of
-    |A_j.|, for the one theta with sum_j mu_j(theta) = radius (Quattoni, Carreras, Collins, Darrell, ICML 2009, lemma 3).
-    The sum is convex, piecewise linear and decreasing, so Newton's method from a theta on its left rises to the root
-    monotonically and ends after finitely many steps.
+    The row maxima are mu_j(theta) = max(0, max_k (S_jk - theta) / k) with S_jk the sum of the k largest entries of |A_j.|, for the one
+    theta with sum_j mu_j(theta) = radius (Quattoni, Carreras, Collins, Darrell, ICML 2009, lemma 3). "newton" finds it by Newton's method,
+    "merge" as in figure 1 of their technical report of 2008. The error is a few units in the last place of max |A|.
     """
-    A = real_array("A", A, ndim=2)
+    return _project(A, radius, nonneg, method, theta0, threads, out)[0]
+
+
+def l1inf_projection(
+    A: Any,
+    radius: float,
+    *,
+    nonneg: bool = False,
+    method: str = "newton",
+    theta0: float | None = None,
+    threads: int | None = None,
+    out: AnyArray | None = None,
+) -> L1InfProjection:
+    """`project_l1inf_ball` together with theta, the row maxima and the number of passes."""
+    matrix, levels = _project(A, radius, nonneg, method, theta0, threads, out)
+    return L1InfProjection(matrix, levels.theta, levels.values.copy(), levels.passes)
+
+
+def _project(
+    A: Any, radius: float, nonneg: bool, method: str, theta0: float | None, threads: int | None, out: AnyArray | None
+) -> tuple[Matrix, Levels]:
     radius = real_number("radius", radius)
-    magnitude = np.abs(A)
-    if A.size == 0 or radius == 0.0:
-        return np.zeros_like(A)
-    scale = float(magnitude.max())  # entries near 1 keep sums from overflow and the stopping test relative
-    if scale == 0.0:
-        return A.copy()
-    scaled = magnitude / scale
-    if scaled.max(axis=1).sum() <= radius / scale:
-        return A.copy()
-    maxima = _row_maxima(scaled, radius / scale) * scale
-    return np.copysign(np.minimum(magnitude, maxima[:, None]), A)
+    one_of("method", method, METHODS)
+    guess = None if theta0 is None else real_number("theta0", theta0)
+    A = checked_matrix("A", A)
+    workers = useful_threads(threads, A.size)
+
+    def find(rows: MatrixRows) -> Levels | None:
+        return l1inf_levels.merge(rows, radius, nonneg) if method == "merge" else l1inf_levels.newton(rows, radius, guess, nonneg, workers)
+
+    return _clipped(A, find, nonneg, workers, out)
 
 
-def prox_l1inf(A: Any, weight: float) -> Array:
-    """argmin_B 1/2 ||B - A||_F^2 + weight * sum_j max_k |B_jk|.
+def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, threads: int | None = None, out: AnyArray | None = None) -> Matrix:
+    """argmin_B 1/2 ||B - A||_F^2 + weight * sum_j max_k |B_jk| (subject to B >= 0 if `nonneg`).
 
-    By Moreau's identity: A less the projection of each of its rows onto the l1 ball of radius `weight`.
+    Parameters
+    ----------
+    A, nonneg, threads, out : as for `project_l1inf_ball`
+    weight : at least 0
+
+    Returns
+    -------
+    B : an array of the type of A, or CSR
 
     Raises
     ------
-    InputError : not a matrix, NaN or inf, a negative weight.
+    InputError : not a matrix, NaN or inf, a negative weight, threads below 1, an `out` that does not fit.
+
+    Notes
+    -----
+    By Moreau's identity A less the projection of each of its rows onto the l1 ball of radius `weight`; which is the projection onto the
+    l1,inf ball with theta = weight, so each row is cut at the level above which it has `weight` in all.
     """
-    A = real_array("A", A, ndim=2)
     weight = real_number("weight", weight)
-    return A - project_l1_ball(A, weight)
+    A = checked_matrix("A", A)
+    workers = useful_threads(threads, A.size)
+    return _clipped(A, lambda rows: l1inf_levels.fixed(rows, weight, nonneg, workers), nonneg, workers, out)[0]
 
 
-def _row_maxima(magnitude: Array, radius: float) -> Array:
-    """The mu of `project_l1inf_ball` for a non-negative matrix with entries up to 1 outside the ball.
+def _statistics(A: Any) -> Array | None:
+    """Sums, maxima ... of the rows of A, None where one is not finite."""
+    A = checked_matrix("A", A)
+    if not is_sparse(A) and not is_plain(A):
+        A = A.copy(order="C")
+    return l1inf_levels.statistics(MatrixRows.of(A))
 
-    Works with delta = max_j S_jm - theta instead of theta, so that a small radius does not cancel against large sums:
-    mu_j = max(0, max_k (delta - gap_jk) / k) with gap_jk = max_i S_im - S_jk, whose sum rises with delta, convexly.
-    """
-    d, m = magnitude.shape
-    descending = -np.sort(-magnitude, axis=1)
-    totals = descending.sum(axis=1)
-    tails = np.cumsum(descending[:, :0:-1], axis=1)[:, ::-1]  # what the k largest entries of a row leave out, k = 1 .. m-1
-    gaps = np.hstack([tails, np.zeros((d, 1))]) + (totals.max() - totals)[:, None]
-    count = np.arange(1.0, m + 1.0)
-    lowest, delta = radius / d, min(float(totals.max()), m * radius)  # sum mu is at most d delta, at least delta / m
-    for _ in range(_MAX_NEWTON_STEPS):
-        lines = (delta - gaps) / count
-        best = lines.argmax(axis=1)
-        maxima = np.maximum(np.take_along_axis(lines, best[:, None], axis=1)[:, 0], 0.0)
-        active = maxima > 0.0
-        if not active.any():  # a radius that underflows
-            return maxima
-        excess = float(maxima.sum()) - radius
-        step = excess / float((1.0 / count[best[active]]).sum())
-        if step <= 0.0 or delta - step == delta:  # Newton's method falls to the root monotonically, until rounding
-            break
-        delta = max(delta - step, lowest)
-    total = float(maxima.sum())
-    # What rounding is left is taken out by rescaling, which ends inside the ball to rounding of the radius.
-    return maxima * (radius / total if total > radius else 1.0)
+
+def _clipped(
+    A: Matrix, find: Callable[[MatrixRows], Levels | None], nonneg: bool, workers: int, out: AnyArray | None
+) -> tuple[Matrix, Levels]:
+    """The rows of A cut at the levels that `find` returns (None: A has NaN or inf), and the levels."""
+    if is_sparse(A):
+        if out is not None:
+            raise InputError("out must be None for a sparse matrix, whose result is a new one")
+        rows = MatrixRows.of(A)
+        data = np.empty_like(rows.data)
+        levels = _write(A, rows, find(rows), nonneg, workers, data)
+        result = type(A)((data, A.indices.copy(), A.indptr.copy()), shape=A.shape)
+        result.eliminate_zeros()
+        return result, levels
+    target = result_array(out, A)
+    source = A.copy() if out is not None and _overlap(A, target) else A
+    work = target if is_plain(target) else np.empty(A.shape, A.dtype)
+    if not (is_plain(source) and source.flags.c_contiguous == work.flags.c_contiguous):
+        np.copyto(work, source)
+        source = work
+    rows = MatrixRows.of(source)
+    levels = _write(source, rows, find(rows), nonneg, workers, MatrixRows.of(work).data)
+    if work is not target:
+        np.copyto(target, work)
+    return target, levels
+
+
+def _overlap(A: AnyArray, target: AnyArray) -> bool:
+    """Whether they share memory without being the same."""
+    same = A is target or (A.ctypes.data == target.ctypes.data and A.strides == target.strides)
+    return not same and np.may_share_memory(A, target)
+
+
+def _write(A: Matrix, rows: MatrixRows, levels: Levels | None, nonneg: bool, workers: int, result: AnyArray) -> Levels:
+    if levels is None:
+        require_finite_matrix("A", A)
+        raise AssertionError("the search found NaN or inf where there is none")
+    if levels.inside:
+        np.maximum(rows.data, 0.0, out=result) if nonneg else np.copyto(result, rows.data)
+    else:
+        l1inf_levels.clip(rows, levels.values, nonneg, workers, result)
+    return levels

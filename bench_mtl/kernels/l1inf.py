@@ -1,0 +1,200 @@
+"""Projection onto the l1,inf ball by Newton's method: the search for theta.
+
+Each row's level mu_j(theta) (see `levels`) falls with theta, convexly and piecewise linearly, and so does their sum; Newton's method
+on sum_j mu_j(theta) = radius therefore rises to the root from any point on its left, and lands on its left from any on its right. A pass
+leaves every row's level, its line, and the range in which the row stays on that line (see `l1inf_passes`). The next theta is the
+root of the sum of all lines, each cut at zero; there, only rows that have left their range are searched again. When none has, the
+sum was linear in between, and theta is exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.kernels.jit import exact, selecting
+from bench_mtl.kernels.l1inf_passes import LEVEL, MAXIMUM, SLOPE, SQUARES, TOTAL, first_pass, next_pass, row_bounds
+from bench_mtl.kernels.levels import COEFFICIENTS, fit_prediction, sum_and_count
+from bench_mtl.kernels.sums import chunked_sum, compensated_parts, compensated_sum, two_sum
+
+#: What a search found.
+PROJECTED, INSIDE, OUT_OF_SCALE, TINY_RADIUS, UNFINISHED = range(5)
+
+#: Passes after which the search gives up (the merge method, which has no iterations, then takes over).
+MAX_PASSES = 100
+
+_U = 2.0**-53
+_CHUNK = 256
+_SAMPLED_ROWS = 48
+_SAMPLE_PASSES = 8
+
+
+@exact
+def search(
+    data: Any, bits: Any, mask: Any, indptr: Any, lanes: Any, m: int, d: int, radius: float, theta: float, state: Any, nonneg: Any
+) -> tuple[int, float, int]:
+    """What there is to do, theta, and the number of passes over all or some rows; the levels are left in the state.
+
+    Parameters
+    ----------
+    theta : a first guess, or a negative number for none
+    """
+    prediction = np.empty(COEFFICIENTS)
+    theta = prepare(data, bits, mask, indptr, lanes, m, d, radius, theta, prediction, state, nonneg)
+    unsettled = first_pass(data, bits, mask, indptr, lanes, m, 1, 0, d, theta, prediction, state, nonneg)
+    status = assess(state, unsettled, radius)
+    if status != PROJECTED:
+        return status, theta, 1
+    for passes in range(1, MAX_PASSES + 1):
+        following = following_theta(state, theta, radius, passes == 1, unsettled)
+        if following < 0.0:
+            settle(state[LEVEL], radius)
+            return PROJECTED, theta, passes
+        unsettled = next_pass(data, indptr, lanes, m, 1, 0, d, theta, following, state, nonneg)
+        theta = following
+    return UNFINISHED, theta, MAX_PASSES
+
+
+@exact
+def prepare(
+    data: Any, bits: Any, mask: Any, indptr: Any, lanes: Any, m: int, d: int, radius: float, theta: float, prediction: Any, state: Any, nonneg: Any
+) -> float:  # fmt: skip
+    """A first theta, about the root for a sample of the rows and their share of the radius; and a prediction of levels at it."""
+    wanted = min(max(_SAMPLED_ROWS, d // 32), 1024)
+    step = max(1, d // wanted)
+    n = d // step
+    share = radius * n / d
+    sample = state[:, :n]
+    prediction[:] = np.nan
+    guessed = theta >= 0.0
+    first_pass(data, bits, mask, indptr, lanes, m, step, 0, n, theta if guessed else 0.0, prediction, sample, nonneg)
+    if not guessed:
+        norm = chunked_sum(sample[MAXIMUM])
+        if not share < norm < np.inf:
+            return 0.0
+        theta = _typical_excess(data, indptr, lanes, m, step, n, share, sample, nonneg)
+        first_pass(data, bits, mask, indptr, lanes, m, step, 0, n, theta, prediction, sample, nonneg)
+        for _ in range(_SAMPLE_PASSES):
+            change = newton_step(sample, share)
+            following = max(theta + change, 0.0)
+            next_pass(data, indptr, lanes, m, step, 0, n, theta, following, sample, nonneg)
+            theta = following
+            if abs(change) <= 0.1 * theta:
+                break
+    fit_prediction(sample[TOTAL], sample[MAXIMUM], sample[SQUARES], sample[LEVEL], prediction)
+    return theta
+
+
+@exact
+def _typical_excess(data: Any, indptr: Any, lanes: Any, m: int, step: int, n: int, share: float, sample: Any, nonneg: Any) -> float:
+    """What rows have above a level that all rows with data share, on average: theta, if rows were alike."""
+    rows = 0
+    for i in range(n):
+        rows += 1 if sample[TOTAL, i] > 0.0 else 0
+    rows = max(rows, 1)
+    level = share / rows
+    excess = 0.0
+    for i in range(n):
+        if sample[TOTAL, i] > 0.0:
+            if lanes is None:
+                begin, end = row_bounds(indptr, m, i * step)
+                total, count = sum_and_count(data[begin:end], level, nonneg)
+                excess += total - level * count
+            else:
+                for k in range(m):
+                    a = np.float64(data[i * step * lanes[0] + k * lanes[1]])
+                    if nonneg is None:
+                        a = abs(a)
+                    excess += max(a - level, 0.0)
+    return excess / rows
+
+
+@exact
+def assess(state: Any, unsettled: int, radius: float) -> int:
+    """What the first pass says of the matrix: PROJECTED where a search has to go on."""
+    if unsettled < 0:
+        return OUT_OF_SCALE
+    norm = compensated_sum(state[MAXIMUM])
+    if norm <= radius:
+        return INSIDE
+    biggest = state[TOTAL].max()
+    if not 1e-140 < biggest < 1e140:  # squares are taken
+        return OUT_OF_SCALE
+    if radius < 1e-7 * biggest:
+        return TINY_RADIUS
+    return PROJECTED
+
+
+@exact
+def excess(state: Any, radius: float) -> float:
+    """||A||_{1,inf} - radius."""
+    norm, rest = compensated_parts(state[MAXIMUM])
+    return (norm - radius) + rest
+
+
+@exact
+def following_theta(state: Any, theta: float, radius: float, first: bool, unsettled: int) -> float:
+    """The next theta; -1 where the present one is exact to rounding.
+
+    Parameters
+    ----------
+    unsettled : after a first pass, the rows of which only a bound of the level is known; after a later one, the rows that left their line
+    """
+    change = newton_step(state, radius)
+    if first:
+        # Rows that are zero at too large a theta have no line, so a step to the left may go too far.
+        least = excess(state, radius) / state.shape[1]
+        following = max(theta + change, least)
+        return -1.0 if unsettled == 0 and abs(following - theta) <= 2.0 * _U * theta else following
+    # From the left, steps go up until rounding; and a step along lines that no row has left was exact.
+    return -1.0 if unsettled == 0 or change <= 2.0 * _U * theta else theta + change
+
+
+@exact
+def newton_step(state: Any, radius: float) -> float:
+    """The change of theta at which the rows' lines, each cut at zero, sum to the radius: at most the change to the root."""
+    level, slope = state[LEVEL], state[SLOPE]
+    change = 0.0
+    steepness = -1.0
+    while True:
+        before = steepness
+        height = 0.0
+        error = 0.0
+        steepness = 0.0
+        for start in range(0, level.size, _CHUNK):
+            h, s = _line_sums(level[start : start + _CHUNK], slope[start : start + _CHUNK], change)
+            height, lost = two_sum(height, h)
+            error += lost
+            steepness += s
+        if steepness == 0.0:
+            return change
+        change += (height - radius + error) / steepness
+        if steepness == before or change <= 0.0:  # a step only ends more lines, so there are at most as many as lines
+            return change
+
+
+@selecting
+def _line_sums(level: Any, slope: Any, change: float) -> tuple[float, float]:
+    height = 0.0
+    steepness = 0.0
+    for i in range(level.size):
+        value = level[i] - change * slope[i]
+        positive = value > 0.0
+        height += value if positive else 0.0
+        steepness += slope[i] if positive else 0.0
+    return height, steepness
+
+
+@exact
+def settle(levels: Any, radius: float) -> None:
+    """Scale the levels down where their sum, taken exactly, might exceed the radius.
+
+    The sum is known to 2 u, u = 2**-53; the factor is rounded thrice and each product once. So with 10 u taken off, the exact sum
+    ends below the radius, and by enough that its computed value does too.
+    """
+    total = compensated_sum(levels)
+    if total > radius * (1.0 - 4.0 * _U):
+        factor = radius / total * (1.0 - 10.0 * _U)
+        for i in range(levels.size):
+            levels[i] *= factor

@@ -1,0 +1,22 @@
+"""Memory that a thread keeps between calls, so that a projection with `out` allocates nothing that grows with the matrix."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from bench_mtl.types import Array
+
+_kept = threading.local()
+_LARGEST_KEPT = 1 << 22  # doubles
+
+
+def own_scratch(name: str, size: int) -> Array:
+    """`size` doubles of this thread's own buffer of that name; whatever was in it before is still there."""
+    buffer: Array | None = getattr(_kept, name, None)
+    if buffer is None or buffer.size < size:
+        buffer = np.zeros(size)
+        if size <= _LARGEST_KEPT:
+            setattr(_kept, name, buffer)
+    return buffer[:size]

@@ -1,0 +1,61 @@
+"""Threads for compiled kernels, which release the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from bench_mtl.checks import whole_number
+
+#: Entries below which threads cost more than they save.
+_WORTH_THREADS = 300_000
+
+_Part = TypeVar("_Part")
+_Result = TypeVar("_Result")
+
+_pool: ThreadPoolExecutor | None = None  # made at the first use; threads that wait cost nothing
+
+
+def useful_threads(threads: Any, entries: int) -> int:
+    """How many threads to use on so many entries.
+
+    Parameters
+    ----------
+    threads : at most so many; None for the processors this process may use, or OMP_NUM_THREADS where that is set and smaller
+
+    Raises
+    ------
+    InputError : neither None nor a whole number of at least 1.
+    """
+    if threads is not None:
+        threads = whole_number("threads", threads, minimum=1)
+    if entries < _WORTH_THREADS:
+        return 1
+    if threads is None:
+        limit = os.environ.get("OMP_NUM_THREADS", "")
+        threads = min(_processors(), max(1, int(limit))) if limit.isdigit() else _processors()
+    return min(threads, 2 * entries // _WORTH_THREADS)
+
+
+def run_together(work: Callable[[_Part], _Result], parts: Sequence[_Part]) -> list[_Result]:
+    """[work(part), ...] with all parts at once, the first in the calling thread."""
+    global _pool
+    if len(parts) > 1 and _pool is None:
+        _pool = ThreadPoolExecutor(max(1, _processors() - 1), thread_name_prefix="bench_mtl")
+    others = [_pool.submit(work, part) for part in parts[1:]] if _pool else []
+    return [work(parts[0]), *(other.result() for other in others)]
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _forget_pool() -> None:
+    global _pool
+    _pool = None  # its threads did not survive the fork
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
