@@ -231,8 +231,7 @@ def _scaled(A: AnyArray) -> tuple[Array, int, float]:
     B = A.astype(np.float64, copy=False)
     B = B if A.shape[0] >= A.shape[1] else B.T
     B = B if B.flags.forc else np.ascontiguousarray(B)
-    with np.errstate(over="ignore", invalid="ignore"):
-        square = spectra.squared_norm(B)  # finite for finite data of ordinary size: no other pass is needed to check it
+    square = spectra.squared_norm(B)  # finite for finite data of ordinary size: no other pass is needed to check it
     if math.isfinite(square) and square >= _SMALLEST_SQUARE and square <= 1 / _SMALLEST_SQUARE:
         return B, 0, math.sqrt(square)
     require_finite("A", A)
@@ -243,6 +242,8 @@ def _scaled(A: AnyArray) -> tuple[Array, int, float]:
 
 def _ldexp(value: Any, exponent: int) -> Any:
     """value 2^exponent, infinite where that overflows."""
+    if exponent == 0:
+        return value
     with np.errstate(over="ignore"):
         return np.ldexp(value, exponent)
 
