@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 import numba
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class _Compiler(Protocol):
+    """A decorator that leaves the type of its function alone."""
+
+    def __call__(self, function: _Function, /) -> _Function: ...
+
 
 #: Sums may be reordered, so that loops use vector instructions. NaN and inf keep their meaning.
 _REORDERED = {"reassoc", "nsz", "arcp", "contract"}
@@ -13,11 +23,11 @@ _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"
 
 #: For code whose rounding matters: compensated sums, the last step of a search. (Said aloud, because a function inherits the flags
 #: of the function that it is first compiled for.)
-exact = numba.njit(fastmath=False, **_OPTIONS)
+exact: _Compiler = numba.njit(fastmath=False, **_OPTIONS)
 
 #: For loops that sum, and may see NaN or inf.
-reordered = numba.njit(fastmath=_REORDERED, **_OPTIONS)
+reordered: _Compiler = numba.njit(fastmath=_REORDERED, **_OPTIONS)
 
 #: For loops that compare and select; only for data known to hold no NaN. Index with `range`, over a contiguous slice: that is
 #: the form the compiler turns into vector instructions (a pass over `for a in row` or over `row[i + k]` is up to 30 times slower).
-selecting = numba.njit(fastmath=_REORDERED | {"nnan"}, **_OPTIONS)
+selecting: _Compiler = numba.njit(fastmath=_REORDERED | {"nnan"}, **_OPTIONS)

@@ -25,13 +25,14 @@ import numpy as np
 
 from bench_mtl.kernels.jit import exact, reordered, selecting
 
-NEWTON, SORT, PIVOT, FILTER = range(4)
+NEWTON, SORT, PIVOT, FILTER, FAR = range(5)
 SCRATCH = 1 << 16  # entries sampled, or surviving
 _BLOCK = 2048  # entries that stay in the first-level cache
 _LEAF = 64  # entries of which none is copied unless one survives
 _SAMPLED = 4096  # shorter vectors are not worth a sample
-_LARGEST_RADIUS = 2.0**900  # for which sums of terms and their grid stay finite
+LARGEST_RADIUS = 2.0**900  # for which sums of terms and their grid stay finite
 _MAX_STEPS = 200
+_REFUSED, _INSIDE, _OUTSIDE = range(3)
 
 
 @exact
@@ -152,16 +153,16 @@ def _write(x: Any, out: Any, same: bool, high: float, middle: float, low: float,
             t = (((abs(a) if absolute else a) - high) - middle) - low
             keep = t > 0.0
             count += 1 if keep else 0
-            t = t * shrink if keep else 0.0
-            out[i] = math.copysign(t, a) if absolute else t
+            w = t * shrink if keep else 0.0
+            out[i] = math.copysign(w, a) if absolute else w
     else:
         for i in range(x.size):
             a = np.float64(x[i])
             t = (((abs(a) if absolute else a) - high) - middle) - low
             keep = t > 0.0
             count += 1 if keep else 0
-            t = t * shrink if keep else 0.0
-            out[i] = math.copysign(t, a) if absolute else t
+            w = t * shrink if keep else 0.0
+            out[i] = math.copysign(w, a) if absolute else w
     return float(count)
 
 
@@ -273,6 +274,8 @@ def _search(
             new = max(new, theta + excess / count)
             if new > theta and count <= min(scratch.size, x.size // 128):
                 number = _gather(x, new, absolute, scratch)
+                if number == 0:  # rounded up to the largest key
+                    break
                 kept = scratch[:number]
                 theta, _ = _newton(kept, new, radius)
                 excess, count = _pass(kept, theta, 0.0, radius, False)
@@ -287,8 +290,8 @@ def _search(
                 lost, _ = _rough_pass(kept, theta)
                 goal = lost - share * excess
                 if goal > 0.0:
-                    guess, number = _newton(kept, _largest(kept, False) - goal, goal)
-                    if number > 0.0 and guess > floor:
+                    guess, left = _newton(kept, _largest(kept, False) - goal, goal)
+                    if left > 0.0 and guess > floor:
                         new = guess
         if new == theta or (passed == 0.0 and excess > radius):
             break
@@ -373,10 +376,9 @@ def _pivot_theta(keys: Any, radius: float) -> float:
 @exact
 def _filter_theta(x: Any, radius: float, absolute: bool, kept: Any) -> float:
     """Condat's algorithm (Math. Prog. 2016): a lower bound of theta grows while the data are read, and drops what lies below it."""
-    a = np.float64(x[0])
-    a = abs(a) if absolute else a
-    kept[0] = a
-    theta = a - radius
+    first = np.float64(x[0])
+    kept[0] = abs(first) if absolute else first
+    theta = kept[0] - radius
     start = 0  # kept[:start] waits for a second look, kept[start:end] is the active set
     end = 1
     for i in range(1, x.size):
@@ -389,15 +391,13 @@ def _filter_theta(x: Any, radius: float, absolute: bool, kept: Any) -> float:
                 theta = a - radius
             kept[end] = a
             end += 1
-    first = start
+    begin = start
     for i in range(start - 1, -1, -1):
         if kept[i] > theta:
-            first -= 1
-            a = kept[i]
-            kept[i] = kept[first]
-            kept[first] = a
-            theta += (a - theta) / (end - first)
-    theta, _ = _newton(kept[first:end], theta, radius)
+            begin -= 1
+            kept[i], kept[begin] = kept[begin], kept[i]
+            theta += (kept[begin] - theta) / (end - begin)
+    theta, _ = _newton(kept[begin:end], theta, radius)
     return theta
 
 
@@ -419,6 +419,45 @@ def _identity(x: Any, out: Any, absolute: bool) -> None:
 
 
 @exact
+def _find(
+    x: Any, keys: Any, radius: float, absolute: bool, ball: bool, tolerance: float, method: int, scratch: Any
+) -> tuple[int, float, float, float, float]:
+    """How it ends (`_REFUSED`, `_INSIDE`, `_OUTSIDE`), the root as three doubles, and the number of keys thought to be above it."""
+    if method == FAR:
+        high, middle, low, count = _far(x, radius, absolute)
+        return _OUTSIDE, high, middle, low, count
+    theta = 0.0
+    sampled = 0
+    if method == NEWTON and x.size >= _SAMPLED:
+        sampled = _sample(x, absolute, scratch)
+        goal = radius * (sampled / x.size)
+        theta, _ = _newton(scratch[:sampled], _largest(scratch[:sampled], False) - goal, goal)
+        if not abs(theta) < np.inf:  # NaN or inf is in the sample
+            theta = 0.0
+        if ball:
+            theta = max(theta, 0.0)
+    size, whole, total, count = _first_pass(x, theta, absolute)
+    if not size < np.inf:
+        return _REFUSED, 0.0, 0.0, 0.0, 0.0
+    if ball:
+        whole = size if absolute else 0.5 * (size + whole)  # sum of the positive keys, roughly
+        inside = whole <= 0.5 * radius
+        if not inside and whole <= radius * (1.0 + 1e-9) and radius <= LARGEST_RADIUS:
+            inside = _pass(x, 0.0, 0.0, radius, absolute)[0] <= radius * tolerance
+        if inside:
+            return _INSIDE, 0.0, 0.0, 0.0, 0.0
+    if radius > LARGEST_RADIUS:
+        return _REFUSED, 0.0, 0.0, 0.0, 0.0
+    excess = total - radius
+    if method != NEWTON:
+        theta = _theta(x, keys, radius, absolute, method)
+        excess, count = _pass(x, theta, 0.0, radius, absolute)
+    floor = (whole - radius) / x.size
+    high, middle, low, count = _search(x, theta, excess, count, sampled, max(floor, 0.0) if ball else floor, radius, absolute, scratch)
+    return _OUTSIDE, high, middle, low, count
+
+
+@exact
 def _project_line(
     x: Any,
     keys: Any,
@@ -433,35 +472,12 @@ def _project_line(
     scratch: Any,
 ) -> bool:
     """Project one vector; False if it is not finite, or too large to be summed."""
-    theta = 0.0
-    sampled = 0
-    if method == NEWTON and x.size >= _SAMPLED:
-        sampled = _sample(x, absolute, scratch)
-        goal = radius * (sampled / x.size)
-        theta, _ = _newton(scratch[:sampled], _largest(scratch[:sampled], False) - goal, goal)
-        if not abs(theta) < np.inf:  # NaN or inf is in the sample
-            theta = 0.0
-        if ball:
-            theta = max(theta, 0.0)
-    size, whole, total, count = _first_pass(x, theta, absolute)
-    excess = total - radius
-    if not size < np.inf:
+    end, high, middle, low, count = _find(x, keys, radius, absolute, ball, tolerance, method, scratch)
+    if end == _REFUSED:
         return False
-    if ball:
-        whole = size if absolute else 0.5 * (size + whole)  # sum of the positive keys, roughly
-        inside = whole <= 0.5 * radius
-        if not inside and whole <= radius * (1.0 + 1e-9) and radius <= _LARGEST_RADIUS:
-            inside = _pass(x, 0.0, 0.0, radius, absolute)[0] <= radius * tolerance
-        if inside:
-            _identity(x, out, absolute)
-            return True
-    if radius > _LARGEST_RADIUS:
-        return False
-    if method != NEWTON:
-        theta = _theta(x, keys, radius, absolute, method)
-        excess, count = _pass(x, theta, 0.0, radius, absolute)
-    floor = (whole - radius) / x.size
-    high, middle, low, count = _search(x, theta, excess, count, sampled, max(floor, 0.0) if ball else floor, radius, absolute, scratch)
+    if end == _INSIDE:
+        _identity(x, out, absolute)
+        return True
     left = _write(x, out, same, high, middle, low, absolute, shrink)
     # From the left of the root, what was written has the same projection as x: project it again, in place, until all keys were in the sum.
     for _ in range(_MAX_STEPS):
@@ -490,7 +506,8 @@ def project_lines(
 ) -> int:
     """Project every row of a C-contiguous matrix into `out` (the same memory where `same`); the first row refused, or -1.
 
-    `keys`: the sorted keys of all rows for `SORT`, else one row of scratch (unused by `NEWTON`).
+    `keys`: the sorted keys of all rows for `SORT`, else one row of scratch (unused by `NEWTON` and `FAR`, which is for finite keys
+    whose sum overflows while the radius is at most `LARGEST_RADIUS`: all that survives is near the largest key).
     """
     for i in range(lines.shape[0]):
         row_keys = keys[i if method == SORT else 0]

@@ -58,7 +58,22 @@ def soft_threshold(A: Any, threshold: float, *, out: AnyArray | None = None) -> 
     """
     A = floating_array("A", A)
     threshold = real_number("threshold", threshold)
-    require_finite("A", A)
-    out = result_array(out, A)
-    # Clipping to [-threshold, threshold] and subtracting keeps everything in two passes without a temporary of signs.
-    return np.subtract(A, np.clip(A, -threshold, threshold), out=out)
+    target = result_array(out, A)
+    same = False
+    if out is not None and np.may_share_memory(A, out):
+        require_finite("A", A)  # before the first entry is overwritten
+        same = A is out or (A.ctypes.data == out.ctypes.data and A.strides == out.strides)
+        A = A if same else A.copy()
+    plain = target.flags.aligned and (target.flags.c_contiguous or target.flags.f_contiguous)
+    work = target if plain else np.empty(A.shape, A.dtype)
+    if work is not target or not (same or (A.strides == work.strides and A.flags.writeable and A.flags.aligned)):
+        np.copyto(work, A)  # one memory order and one compiled variant are enough
+        A, same = work, True
+
+    from bench_mtl.kernels import norms as kernel
+
+    if not kernel.soften(A.ravel("K"), work.ravel("K"), same, threshold):
+        require_finite("A", A)
+    if work is not target:
+        np.copyto(target, work)
+    return target

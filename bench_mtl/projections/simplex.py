@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 
 from bench_mtl.checks import floating_array, one_of, real_number, require_finite, result_array
 from bench_mtl.errors import InputError
-from bench_mtl.types import AnyArray, Array
+from bench_mtl.projections.scratch import own_scratch
+from bench_mtl.types import AnyArray
 
 METHODS = ("newton", "filter", "pivot", "sort")
 
-_local = threading.local()
 _SMALL = 1 << 17  # doubles that a thread keeps for lines that are not contiguous
 _TOGETHER = 8  # strided lines copied at a time: they share their cache lines
-_HUGE = 2.0**64  # by which data whose sum overflows are scaled down
+_HUGE = 2.0**200  # by which a radius whose sums may overflow is scaled down
 
 
 def project_simplex(v: Any, mass: float = 1.0, *, method: str = "newton", axis: int = -1, out: AnyArray | None = None) -> AnyArray:
@@ -80,14 +79,28 @@ def project_lines(
         require_finite("v", v)
         target.fill(0.0)
         return target
+    tiny = float(np.finfo(v.dtype).tiny)
+    if ball and radius < v.size * tiny:  # results below the normal range round by absolute amounts, which add up
+        keys = (np.abs(v) if absolute else np.maximum(v, 0)).astype(np.float64)
+        outside = keys.sum(axis=axis, keepdims=True) > radius * (1 + tolerance)
+        _through(v, target, same, radius, method, axis, absolute, ball, tolerance)
+        return np.nextafter(target, 0.0, out=target, where=outside & (np.abs(target) < tiny), dtype=v.dtype)
+    _through(v, target, same, radius, method, axis, absolute, ball, tolerance)
+    return target
+
+
+def _through(
+    v: AnyArray, target: AnyArray, same: bool, radius: float, method: str, axis: int, absolute: bool, ball: bool, tolerance: float
+) -> None:
+    """Write the projection of `v` to `target`, scaled where sums would overflow."""
     lines, results = _rows(v, axis), _rows(target, axis)
     if not _project(lines, results, same, radius, method, absolute, ball, tolerance):
         require_finite("v", v)
-        # Too large to be summed: powers of two scale without rounding, but for entries too small to matter.
-        np.multiply(v, 1 / _HUGE, out=target)
-        _project(results, results, True, radius / _HUGE, method, absolute, ball, tolerance)
-        target *= _HUGE
-    return target
+        # Finite, but too large to be summed.
+        if not _project(lines, results, same, radius, "far", absolute, ball, tolerance):
+            np.multiply(v, 1 / _HUGE, out=target)  # a power of two, which rounds only what is too small to matter
+            _project(results, results, True, radius / _HUGE, method, absolute, ball, tolerance)
+            target *= _HUGE
 
 
 def _rows(a: AnyArray, axis: int) -> AnyArray:
@@ -106,7 +119,7 @@ def _project(
         return _compiled(lines, results, same, radius, method, absolute, ball, tolerance)
     count, length = lines.shape
     together = min(count, max(_TOGETHER, _SMALL // length))
-    block = _scratch("block", _SMALL) if together * length <= _SMALL else np.empty(together * length)
+    block = own_scratch("simplex lines", _SMALL) if together * length <= _SMALL else np.empty(together * length)
     block = block.view(lines.dtype)[: together * length].reshape(together, length)
     for start in range(0, count, together):
         part = block[: min(together, count - start)]
@@ -126,22 +139,15 @@ def _compiled(
 ) -> bool:
     from bench_mtl.kernels import simplex as kernel
 
-    scratch = _scratch("scratch", kernel.SCRATCH)
+    if method == "far" and radius > kernel.LARGEST_RADIUS:
+        return False
+    scratch = own_scratch("simplex", kernel.SCRATCH)
     keys = scratch[None, :0]
     if method == "sort":
         keys = np.sort((np.abs(lines) if absolute else lines).astype(np.float64), axis=-1)
-    elif method != "newton":
+    elif method in ("pivot", "filter"):
         keys = np.empty((1, lines.shape[1]))
     # Results of float32 are rounded downwards in a ball, so that they stay inside it to the rounding of a double.
     shrink = 1.0 - 2.0**-24 if ball and lines.dtype == np.float32 else 1.0
-    code = {"newton": kernel.NEWTON, "sort": kernel.SORT, "pivot": kernel.PIVOT, "filter": kernel.FILTER}[method]
+    code = {"newton": kernel.NEWTON, "sort": kernel.SORT, "pivot": kernel.PIVOT, "filter": kernel.FILTER, "far": kernel.FAR}[method]
     return bool(kernel.project_lines(lines, keys, results, same, radius, absolute, ball, tolerance, code, shrink, scratch) < 0)
-
-
-def _scratch(name: str, size: int) -> Array:
-    """This thread's own buffer of that name, made once."""
-    buffer: Array | None = getattr(_local, name, None)
-    if buffer is None:
-        buffer = np.zeros(size)
-        setattr(_local, name, buffer)
-    return buffer

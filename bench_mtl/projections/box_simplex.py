@@ -1,0 +1,102 @@
+"""Projection onto the part of a simplex that lies within a box."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.checks import floating_array, require_finite, result_array
+from bench_mtl.errors import InputError
+from bench_mtl.projections.scratch import own_scratch
+from bench_mtl.types import AnyArray, Array
+
+_LARGEST, _SCALE = 2.0**900, 2.0**-100  # above the first sums may overflow, and everything is scaled by the second
+_SLACK = 1e-14  # a mass this close to what the bounds allow is what they allow: their sums round too
+
+
+def project_box_simplex(v: Any, mass: float, lower: Any, upper: Any, *, out: AnyArray | None = None) -> AnyArray:
+    """argmin_w 1/2 ||w - v||^2 subject to sum(w) = mass, lower <= w <= upper.
+
+    Parameters
+    ----------
+    v : array of shape (n,), float32 or float64 (others become float64)
+    mass : the sum of the result: any finite number between the sums of the bounds
+    lower, upper : numbers, or arrays of shape (n,); -inf and inf for none
+    out : where to write the result, may be `v` itself
+
+    Returns
+    -------
+    w : array of the shape and type of `v`, exactly within the bounds (float32: within the bounds rounded to it); its sum is the mass to a
+        few units in the last place of the largest partial sum
+
+    Raises
+    ------
+    InputError : NaN, inf in `v`, not a vector, bounds of another shape or crossed, a mass that no w within the bounds has, an `out`
+        that does not fit.
+
+    Notes
+    -----
+    A bracketed Newton search for the threshold: `kernels/box.py`. The closing slide of Singer's lecture on l1 projections asks for it.
+    """
+    v = floating_array("v", v, ndim=(1,))
+    if isinstance(mass, bool) or not isinstance(mass, (int, float, np.integer, np.floating)) or not np.isfinite(mass):
+        raise InputError(f"mass must be a finite number, not {mass!r}")
+    mass = float(mass)
+    lower, upper = _bound("lower", lower, v), _bound("upper", upper, v)
+    if np.any(lower > upper):
+        raise InputError("lower must not exceed upper")
+    if np.any(lower == np.inf) or np.any(upper == -np.inf):
+        raise InputError("lower must be below inf and upper above -inf")
+    low, high = (_total(bound, v.size) for bound in (lower, upper))
+    if mass < low - _slack(lower, v.size) or mass > high + _slack(upper, v.size):
+        raise InputError(f"mass must be between the sums of lower and upper, {low:g} and {high:g}, not {mass:g}")
+    target = result_array(out, v)
+    if v.size == 0:
+        return target
+    if max(float(np.abs(v).max()), abs(mass)) > _LARGEST:
+        require_finite("v", v)
+        target[:] = _project(v * _SCALE, mass * _SCALE, lower * _SCALE, upper * _SCALE, np.empty(v.size, v.dtype)) / _SCALE
+        return np.clip(target, lower, upper, out=target)  # the bounds may have rounded
+    if v is not target and (np.may_share_memory(v, target) or not _plain(v)):
+        v = v.copy()
+    if _plain(target):
+        return _project(v, mass, lower, upper, target)
+    target[:] = _project(v.copy() if v is target else v, mass, lower, upper, np.empty(v.size, v.dtype))
+    return target
+
+
+def _project(v: AnyArray, mass: float, lower: Array, upper: Array, out: AnyArray) -> AnyArray:
+    """The projection of a contiguous vector into a contiguous `out`, which may be `v`."""
+    from bench_mtl.kernels import box as kernel
+
+    scratch = own_scratch("box", kernel.ROWS * kernel.LANES).reshape(kernel.ROWS, kernel.LANES)
+    if not kernel.project(v, lower, upper, mass, out, scratch):
+        require_finite("v", v)
+    return out
+
+
+def _plain(a: AnyArray) -> bool:
+    return bool(a.flags.c_contiguous and a.flags.aligned and a.flags.writeable)
+
+
+def _bound(name: str, value: Any, v: AnyArray) -> Array:
+    """A bound as a contiguous float64 vector of one entry or as many as `v`."""
+    try:
+        bound = np.array(value, dtype=np.float64, ndmin=1, order="C", copy=None)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be a number or an array of numbers: {error}") from None
+    if bound.shape not in ((1,), v.shape) or (np.ndim(value) and bound.shape != v.shape):
+        raise InputError(f"{name} must be a number or have shape {v.shape}, but has shape {bound.shape}")
+    if np.isnan(bound).any():
+        raise InputError(f"{name} has NaN at index {int(np.isnan(bound).argmax())}: only numbers are allowed")
+    return bound if bound.flags.writeable else bound.copy()
+
+
+def _total(bound: Array, n: int) -> float:
+    return float(bound[0] * n if bound.size == 1 and n else bound.sum() if n else 0.0)
+
+
+def _slack(bound: Array, n: int) -> float:
+    """How far the sum of a bound may be off by rounding."""
+    return _SLACK * _total(np.where(np.isfinite(bound), np.abs(bound), 0.0), n)

@@ -1,0 +1,89 @@
+"""The l1,2 ball and its proximal operator against their twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from vector_twins import U, norms, rescaled, twin_l12_ball
+
+from bench_mtl.errors import InputError
+from bench_mtl.projections.l2_ball import project_l2_ball
+from bench_mtl.projections.l12_ball import norm_l12, project_l12_ball, prox_l12
+
+relaxed = settings(deadline=None, max_examples=100)  # the first call of all compiles
+matrices = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.one_of(st.floats(-100, 100), st.sampled_from([0.0, 1.0, 1e-160])))
+)
+SHAPES = [(1, 1), (3, 2), (50, 10), (6, 600), (700, 3)]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_agree_with_their_twins(shape: tuple[int, int], dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    for scale in (1e-300, 1e-150, 1.0, 1e150, 1e300) if dtype == np.float64 else (1e-38, 1.0, 1e36):
+        A = (scale * rng.standard_normal(shape)).astype(dtype)
+        norm, size = float(norms(A, 1).sum()), float(np.abs(A).max())
+        assert norm_l12(A) == pytest.approx(norm, rel=1e-14)
+        for ratio in (1e-3, 0.3, 0.99, 1.0, 1.5):
+            radius = ratio * norm
+            tolerance = 8 * np.finfo(dtype).eps * size + 2 * np.finfo(dtype).smallest_subnormal
+            weight = ratio * float(norms(A, 1).max())
+            shrunk = rescaled(A, norms(A, 1), np.maximum(norms(A, 1) - weight, 0))
+            for given_array in (A, np.asfortranarray(A), np.repeat(A, 2, axis=1)[:, ::2]):
+                B = project_l12_ball(given_array, radius)
+                assert B.dtype == dtype
+                assert np.abs(B - twin_l12_ball(A, radius)).max() <= tolerance
+                assert norms(B, 1).sum() <= np.longdouble(radius) * (1 + 16 * U)
+                assert np.array_equal(project_l12_ball(B, radius), B)
+                assert np.abs(prox_l12(given_array, weight) - shrunk).max() <= tolerance
+
+
+@given(matrices, st.floats(0.0, 300.0))
+@relaxed
+def test_prox_and_the_dual_ball_make_up_the_whole(A: np.ndarray, weight: float) -> None:
+    assert np.abs(prox_l12(A, weight) + project_l2_ball(A, weight, axis=1) - A).max() <= 1e-13
+
+
+@given(matrices, st.floats(0.0, 300.0))
+@relaxed
+def test_variational_inequality(A: np.ndarray, radius: float) -> None:
+    B = project_l12_ball(A, radius)
+    residual = A - B
+    # <A - B, Z - B> over the ball is largest at radius ||A - B||_{inf,2}
+    assert radius * float(norms(residual, 1).max()) - float((residual * B).sum()) <= 1e-9 or np.array_equal(A, B)
+
+
+def test_out_in_place_empty_and_zero() -> None:
+    A = np.random.default_rng(0).standard_normal((40, 5))
+    for function in (project_l12_ball, prox_l12):
+        expected = function(A, 1.3)
+        out = np.empty_like(A)
+        assert function(A, 1.3, out=out) is out
+        assert np.array_equal(out, expected)
+        B = A.copy()
+        assert np.array_equal(function(B, 1.3, out=B), expected)
+        assert function(np.zeros((0, 3)), 1.0).shape == (0, 3)
+        assert not function(np.zeros((4, 3)), 1.0).any()
+    assert not project_l12_ball(A, 0.0).any()
+    assert np.array_equal(prox_l12(A, 0.0), A)
+    assert norm_l12(np.zeros((0, 3))) == 0.0
+
+
+@pytest.mark.parametrize("function", [project_l12_ball, prox_l12])
+def test_bad_input_is_refused_by_name(function) -> None:  # type: ignore[no-untyped-def]
+    A = np.array([[1.0, 2.0], [3.0, 4.0]])
+    for bad in (np.nan, np.inf):
+        with pytest.raises(InputError, match=r"A has (NaN|inf) at index \(1, 0\)"):
+            function(np.array([[1.0, 2.0], [bad, 1.0]]), 1.0)
+        with pytest.raises(InputError, match="must be finite"):
+            function(A, bad)
+    with pytest.raises(InputError, match="at least 0"):
+        function(A, -1.0)
+    with pytest.raises(InputError, match="dimension"):
+        function(A[0], 1.0)
+    with pytest.raises(InputError, match="A has NaN"):
+        norm_l12([[np.nan]])

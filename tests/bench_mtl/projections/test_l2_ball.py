@@ -1,0 +1,90 @@
+"""The projections onto Euclidean balls against their twin."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from vector_twins import U, norms, twin_l2_ball
+
+from bench_mtl.errors import InputError
+from bench_mtl.projections.l2_ball import project_l2_ball
+
+SCALES = {np.float64: (5e-323, 1e-300, 1e-150, 1.0, 1e150, 1e300), np.float32: (1e-44, 1e-38, 1.0, 1e37)}
+SHAPES = [(1, 1), (3, 2), (50, 10), (10, 600), (700, 3)]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_agrees_with_the_twin(shape: tuple[int, int], dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    for scale in SCALES[dtype]:
+        A = (scale * rng.standard_normal(shape)).astype(dtype)
+        A[0] = 0.0 if shape[0] > 3 else A[0]
+        size = np.abs(A).max()
+        for axis in (None, 0, 1):
+            for ratio in (1e-300, 1e-12, 0.3, 0.99, 1.5):
+                radius = min(float(ratio * norms(A, axis).max()), 1e308)
+                expected = twin_l2_ball(A, radius, axis)
+                for given in (A, np.asfortranarray(A), np.repeat(A, 2, axis=1)[:, ::2]):
+                    B = project_l2_ball(given, radius, axis=axis)
+                    assert B.dtype == dtype
+                    assert np.abs(B - expected).max() <= 4 * np.finfo(dtype).eps * size + 2 * np.finfo(dtype).smallest_subnormal
+                    assert np.all(norms(B, axis) <= np.longdouble(radius) * (1 + 8 * U))
+                    assert np.array_equal(project_l2_ball(B, radius, axis=axis), B)
+
+
+def test_inside_nothing_changes_and_far_away_the_radius_is_met() -> None:
+    A = np.random.default_rng(0).standard_normal((30, 40))
+    norm = float(norms(A, None)[0, 0])
+    assert project_l2_ball(A, norm).tobytes() == A.tobytes()
+    assert not np.array_equal(project_l2_ball(A, norm * (1 - 20 * U)), A)
+    assert float(norms(project_l2_ball(1e300 * A, 1e-300), None)[0, 0]) == pytest.approx(1e-300, rel=1e-14)
+    assert not project_l2_ball(A, 0.0).any()
+    assert project_l2_ball(np.zeros((0, 3)), 1.0, axis=0).shape == (0, 3)
+    assert project_l2_ball(np.array([3.0, 4.0]), 1.0) == pytest.approx([0.6, 0.8])
+
+
+def test_out_in_place_and_overlap() -> None:
+    A = np.random.default_rng(0).standard_normal((40, 50))
+    for axis in (None, 0, 1):
+        expected = project_l2_ball(A, 2.0, axis=axis)
+        for out in (np.empty_like(A), np.empty_like(A.T).T, np.empty((40, 100))[:, ::2]):
+            assert project_l2_ball(A, 2.0, axis=axis, out=out) is out
+            assert np.array_equal(out, expected)
+        for given in (A.copy(), np.asfortranarray(A)):
+            assert np.array_equal(project_l2_ball(given, 2.0, axis=axis, out=given), expected)
+    x = A.ravel().copy()
+    assert np.array_equal(project_l2_ball(x[:-1], 2.0, out=x[1:]), project_l2_ball(A.ravel()[:-1], 2.0))
+
+
+def test_nothing_that_grows_is_allocated_where_out_is_given() -> None:
+    A = np.random.default_rng(0).standard_normal((400, 500))
+    out = np.empty_like(A)
+    project_l2_ball(A, 1.0, out=out)
+    tracemalloc.start()
+    for axis in (None, 0, 1):
+        project_l2_ball(A, 1.0, axis=axis, out=out)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 60_000  # a few vectors of norms
+
+
+def test_bad_input_is_refused_by_name() -> None:
+    A = np.array([[1.0, 2.0], [3.0, 4.0]])
+    for bad in (np.nan, np.inf, -np.inf):
+        spoilt = np.array([[1.0, 2.0], [bad, 1.0]])
+        for axis in (None, 0, 1):
+            with pytest.raises(InputError, match=r"A has (NaN|inf) at index \(1, 0\)"):
+                project_l2_ball(spoilt, 1.0, axis=axis, out=spoilt)
+        with pytest.raises(InputError, match="radius must be finite"):
+            project_l2_ball(A, bad)
+    with pytest.raises(InputError, match="axis must be None, 0"):
+        project_l2_ball(A, 1.0, axis=2)
+    with pytest.raises(InputError, match="axis must be None, 0"):
+        project_l2_ball(A[0], 1.0, axis=1)
+    with pytest.raises(InputError, match="dimension"):
+        project_l2_ball(np.zeros((2, 2, 2)), 1.0)
+    with pytest.raises(InputError, match="out must be"):
+        project_l2_ball(A, 1.0, out=np.zeros(4))
