@@ -176,12 +176,12 @@ def _largest(x: Any, absolute: bool) -> float:
 
 
 @exact
-def _rough_pass(x: Any, theta: float) -> tuple[float, float]:
-    """Sum of max(key - theta, 0) and the number of keys above, of keys in cache."""
+def _rough_pass(x: Any, theta: float, absolute: bool) -> tuple[float, float]:
+    """Sum of max(key - theta, 0) and the number of keys above, roughly."""
     total = 0.0
     count = 0.0
     for start in range(0, x.size, _BLOCK):
-        part, number = _above_roughly(x[start : min(start + _BLOCK, x.size)], theta, False)
+        part, number = _above_roughly(x[start : min(start + _BLOCK, x.size)], theta, absolute)
         total += part
         count += number
     return total, count
@@ -193,7 +193,7 @@ def _newton(keys: Any, theta: float, radius: float) -> tuple[float, float]:
     before = -1.0
     count = 0.0
     for _ in range(_MAX_STEPS):
-        total, count = _rough_pass(keys, theta)
+        total, count = _rough_pass(keys, theta, False)
         if count == 0.0 or count == before or theta + (total - radius) / count == theta:
             break
         before = count
@@ -250,8 +250,8 @@ def _far(x: Any, radius: float, absolute: bool) -> tuple[float, float, float, fl
 @exact
 def _near(sample: Any, share: float, theta: float, new: float) -> float:
     """How many keys lie between `theta` and `new`, at most, from a sample that is a `share` of all."""
-    _, one = _rough_pass(sample, theta)
-    _, other = _rough_pass(sample, new)
+    _, one = _rough_pass(sample, theta, False)
+    _, other = _rough_pass(sample, new, False)
     between = abs(one - other)
     return (between + 2.0 + 2.0 * math.sqrt(between)) / share
 
@@ -262,12 +262,14 @@ def _search(
 ) -> tuple[float, float, float, float]:
     """The root as three doubles, and the number of keys that are thought to be above it, from `excess` and `count` at `theta`.
 
-    `floor` is a lower bound of the root. A step that passes D of k keys is followed by one that passes about D^2 / 2k: the search
-    ends where the next one would pass none. The sample in `scratch` tells D, and after a pass that was far off a better theta: its own
-    excess may be wrong by a factor, but what it loses from one theta to another is right to sampling error.
+    `floor` is a lower bound of the root. The search ends with an exact pass from which no key lies between theta and the root. A step that
+    passes D of k keys leaves about D^2 / 2k between: so the passes before it may be rough. The sample in `scratch` tells D too, and after
+    a pass that was far off a better theta: its excess may be wrong by a factor, but what it loses between two thetas is right to
+    sampling error.
     """
     share = sampled / x.size
-    passed = count
+    near = count
+    exactly = False
     for attempt in range(_MAX_STEPS):
         new = floor
         if count > 0.0:
@@ -282,23 +284,30 @@ def _search(
                 if count == 0.0 or excess > radius:
                     return _far(kept, radius, False)
                 return theta, 0.0, excess / count, count
-            coming = _near(scratch[:sampled], share, theta, new) if sampled > 0 else 0.5 * passed * passed / count
-            if attempt > 0 and excess <= radius and (0.5 * coming * coming < 0.1 * count or new == theta):
+            if exactly and excess <= radius and (near < 0.3 or new == theta):
                 return theta, 0.0, excess / count, count
-            if sampled > 0 and attempt < 2 and coming > 0.05 * count:
-                kept = scratch[:sampled]
-                lost, _ = _rough_pass(kept, theta)
-                goal = lost - share * excess
-                if goal > 0.0:
-                    guess, left = _newton(kept, _largest(kept, False) - goal, goal)
-                    if left > 0.0 and guess > floor:
-                        new = guess
-        if new == theta or (passed == 0.0 and excess > radius):
+            if sampled > 0 and near > 2.0 / share:
+                near = min(near, _near(scratch[:sampled], share, theta, new))
+                if attempt < 2 and near > 0.05 * count:
+                    kept = scratch[:sampled]
+                    lost, _ = _rough_pass(kept, theta, False)
+                    goal = lost - share * excess
+                    if goal > 0.0:
+                        guess, left = _newton(kept, _largest(kept, False) - goal, goal)
+                        if left > 0.0 and guess > floor:
+                            new = guess
+        if exactly and (new == theta or (near < 0.3 and excess > radius)):
             break
         before = count
         theta = new
-        excess, count = _pass(x, theta, 0.0, radius, absolute)
+        exactly = 0.5 * near * near < 0.3 * count or attempt > 20
+        if exactly:
+            excess, count = _pass(x, theta, 0.0, radius, absolute)
+        else:
+            excess, count = _rough_pass(x, theta, absolute)
+            excess -= radius
         passed = abs(before - count)
+        near = 0.5 * passed * passed / max(count, 1.0)
     return _far(x, radius, absolute)
 
 
