@@ -28,7 +28,8 @@ from bench_mtl.kernels.jit import exact, reordered, selecting
 NEWTON, SORT, PIVOT, FILTER, FAR = range(5)
 SCRATCH = 1 << 16  # entries sampled, or surviving
 _BLOCK = 2048  # entries that stay in the first-level cache
-_LEAF = 64  # entries of which none is copied unless one survives
+_LEAF = 128  # entries of which none is copied unless one survives
+_SHORT = 32  # entries that a plain loop handles faster than blocks
 _SAMPLED = 4096  # shorter vectors are not worth a sample
 LARGEST_RADIUS = 2.0**900  # for which sums of terms and their grid stay finite
 _MAX_STEPS = 200
@@ -428,6 +429,26 @@ def _identity(x: Any, out: Any, absolute: bool) -> None:
 
 
 @exact
+def _short_newton(x: Any, theta: float, radius: float, absolute: bool) -> float:
+    """`_newton` for a few entries, from a lower bound."""
+    before = 0
+    for _ in range(_MAX_STEPS):
+        total = -radius
+        count = 0
+        for i in range(x.size):
+            a = np.float64(x[i])
+            term = (abs(a) if absolute else a) - theta
+            if term > 0.0:
+                total += term
+                count += 1
+        if count == 0 or count == before:
+            break
+        before = count
+        theta += total / count
+    return theta
+
+
+@exact
 def _find(
     x: Any, keys: Any, radius: float, absolute: bool, ball: bool, tolerance: float, method: int, scratch: Any
 ) -> tuple[int, float, float, float, float]:
@@ -462,6 +483,13 @@ def _find(
         theta = _theta(x, keys, radius, absolute, method)
         excess, count = _pass(x, theta, 0.0, radius, absolute)
     floor = (whole - radius) / x.size
+    if method == NEWTON and x.size <= _SHORT:
+        theta = _short_newton(x, max(floor, 0.0) if ball else floor, radius, absolute)
+        excess, count = _pass(x, theta, 0.0, radius, absolute)
+        if count > 0.0 and excess <= radius:
+            return _OUTSIDE, theta, 0.0, excess / count, count
+        high, middle, low, count = _far(x, radius, absolute)
+        return _OUTSIDE, high, middle, low, count
     high, middle, low, count = _search(x, theta, excess, count, sampled, max(floor, 0.0) if ball else floor, radius, absolute, scratch)
     return _OUTSIDE, high, middle, low, count
 
