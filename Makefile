@@ -1,9 +1,11 @@
 # make demo: install into .venv and run the suite "quick" into results/demo.   make test: lint, types, tests.   Override PYTHON to choose one.
+# make bench: time the projections, tables into results/bench (minutes; GRID=quick: under one).
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+GRID ?= full
 
-.PHONY: demo test lint setup clean
+.PHONY: demo test lint bench setup clean
 
 demo: $(STAMP)
 	rm -rf results/demo
@@ -16,6 +18,9 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks --grid $(GRID) --out results/bench
 
 setup: $(STAMP)
 

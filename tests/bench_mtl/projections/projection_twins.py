@@ -1,0 +1,152 @@
+"""Slow twins of the projections, in long double, written from the definitions alone, and the cases they are compared on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+#: Unit roundoff of float64 and float32.
+ROUNDOFF = {np.dtype(np.float64): 2.0**-53, np.dtype(np.float32): 2.0**-24}
+
+
+def twin_l1inf(A: np.ndarray, radius: float, *, nonneg: bool = False) -> np.ndarray:
+    """The projection of `A` onto the l1,inf ball (its non-negative part with `nonneg`), in long double, by bisection on theta.
+
+    mu_j(theta), the root of sum_k max(0, |A_jk| - mu) = theta, is the largest of the lines (S_jk - theta) / k, S_jk the sum of the k
+    largest of the row; sum_j mu_j falls with theta. `test_the_twin_meets_the_optimality_conditions` holds the result to the definition.
+    """
+    given = np.maximum(A, 0) if nonneg else np.asarray(A)
+    magnitude = np.abs(given.astype(np.longdouble))
+    # By a power of two: exact, and everything is near one.
+    exponent = int(np.frexp(magnitude.max(initial=0.0))[1])
+    magnitude = np.ldexp(magnitude, -exponent)
+    C = np.ldexp(np.longdouble(radius), -exponent)
+    if within(given, radius):
+        return given.astype(np.longdouble)
+    lines = np.cumsum(-np.sort(-magnitude, axis=1), axis=1)
+    count = np.arange(1, A.shape[1] + 1, dtype=np.longdouble)
+    low, high = np.longdouble(0), lines[:, -1].max()
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if _row_maxima(lines, count, middle).sum() > C else (low, middle)
+    maxima = _row_maxima(lines, count, high)[:, None]
+    return np.ldexp(np.copysign(np.minimum(magnitude, maxima), given.astype(np.longdouble)), exponent)
+
+
+def _row_maxima(lines: np.ndarray, count: np.ndarray, theta: np.longdouble) -> np.ndarray:
+    return np.maximum(((lines - theta) / count).max(axis=1), 0)
+
+
+def distance(B: np.ndarray, expected: np.ndarray, A: np.ndarray) -> float:
+    """max |B - expected| relative to max |A|; two spacings of subnormal numbers, which a feasible result needs, are not counted."""
+    if not A.size:
+        return 0.0
+    gap = np.abs(B.astype(np.longdouble) - expected).max() - 2 * np.longdouble(np.finfo(B.dtype).smallest_subnormal)
+    return float(max(gap, np.longdouble(0)) / max(np.abs(A.astype(np.longdouble)).max(), np.longdouble(1e-320)))
+
+
+def sum_of_maxima(B: np.ndarray) -> float:
+    """||B||_{1,inf}, rounded once."""
+    return math.fsum(np.abs(B).max(axis=1, initial=0.0).tolist())
+
+
+def within(B: np.ndarray, radius: float) -> bool:
+    """Whether ||B||_{1,inf} <= radius, without rounding."""
+    maxima = np.abs(B).max(axis=1, initial=0.0).astype(float)
+    shift = -64 if max(radius, maxima.max(initial=0.0)) > 1e280 else 0  # a sum of the largest numbers has to stay finite
+    return math.fsum(np.ldexp([*maxima, -radius], shift).tolist()) <= 0.0
+
+
+def feasible(B: np.ndarray, radius: float) -> bool:
+    """Whether ||B||_{1,inf} <= radius (1 + 4 u)."""
+    return within(B, radius * (1.0 + 4.0 * ROUNDOFF[B.dtype]))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One projection to make, and a name to find it again."""
+
+    name: str
+    A: np.ndarray
+    radius: float
+
+
+def _cauchy(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
+    return rng.standard_cauchy((d, m))
+
+
+def _zero_rows(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
+    return rng.standard_normal((d, m)) * (rng.random((d, 1)) < 0.3)
+
+
+def _one_dominates(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
+    A = rng.standard_normal((d, m))
+    A[rng.integers(d)] *= 1e6
+    return A
+
+
+def _peak_among_equals(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
+    A = np.full((d, m), 0.7)
+    A[0, rng.integers(m)] = 50.0
+    return A
+
+
+def _subnormal(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
+    return np.ldexp(rng.integers(-(2**20), 2**20, (d, m)).astype(float), -1074)
+
+
+#: The data of the cases: the random, the tied, the tiny and those that lead searches astray.
+KINDS: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
+    "gauss": lambda rng, d, m: rng.standard_normal((d, m)),
+    "uniform": lambda rng, d, m: rng.random((d, m)),
+    "ties": lambda rng, d, m: rng.integers(-3, 4, (d, m)).astype(float),
+    "equal rows": lambda rng, d, m: np.tile(rng.standard_normal(m), (d, 1)),
+    "constant": lambda rng, d, m: np.full((d, m), -0.1),
+    "constant rows": lambda rng, d, m: np.repeat(rng.standard_normal((d, 1)), m, axis=1),
+    "zero rows": _zero_rows,
+    "cauchy": _cauchy,
+    "cauchy^3": lambda rng, d, m: _cauchy(rng, d, m) ** 3,
+    "geometric": lambda rng, d, m: 2.0 ** -((np.arange(m) + rng.integers(0, 3, (d, 1))) % 60.0),
+    "geometric by row": lambda rng, d, m: 2.0 ** -(np.arange(d)[:, None] % 60.0) * rng.uniform(0.5, 1.0, (d, m)),
+    "one dominates": _one_dominates,
+    "peak among equals": _peak_among_equals,
+    "subnormal": _subnormal,
+    "some subnormal": lambda rng, d, m: np.where(rng.random((d, m)) < 0.5, _subnormal(rng, d, m), rng.standard_normal((d, m))),
+}
+
+SHAPES = (
+    (1, 1), (1, 2), (2, 1), (1, 10), (9, 1), (3, 2), (5, 3), (4, 4), (6, 5), (7, 6), (30, 6), (12, 10), (40, 10), (8, 33), (25, 60),
+    (3, 300), (250, 4),
+)  # fmt: skip
+SCALES = (1.0, 1e-150, 1e150, 1e-8, 1e8, 1e-100, 1e100, 3.0)
+
+
+def cases(kind: str, dtype: type = np.float64) -> Iterator[Case]:
+    """Every shape with every radius; the scales take turns."""
+    rng = np.random.default_rng(list(kind.encode()))
+    turn = 0
+    for d, m in SHAPES:
+        for label, radius_of in RADII.items():
+            scale = 1.0 if "subnormal" in kind else SCALES[turn % len(SCALES)]
+            scale = scale if dtype == np.float64 else scale**0.1
+            turn += 1
+            A = (scale * KINDS[kind](rng, d, m)).astype(dtype)
+            yield Case(f"{kind} {d} x {m}, scale {scale:g}, radius {label}", A, radius_of(sum_of_maxima(A)))
+
+
+#: Radii as functions of the norm.
+RADII: dict[str, Callable[[float], float]] = {
+    "0": lambda norm: 0.0,
+    "1e-300": lambda norm: 1e-300,
+    "1e-12 of the norm": lambda norm: 1e-12 * norm,
+    "0.001 of the norm": lambda norm: 0.001 * norm,
+    "0.1 of the norm": lambda norm: 0.1 * norm,
+    "half the norm": lambda norm: 0.5 * norm,
+    "0.9 of the norm": lambda norm: 0.9 * norm,
+    "an ulp below the norm": lambda norm: max(0.0, math.nextafter(norm, -math.inf)),
+    "the norm": lambda norm: norm,
+    "an ulp above the norm": lambda norm: math.nextafter(norm, math.inf),
+    "1.5 of the norm": lambda norm: 1.5 * norm,
+}

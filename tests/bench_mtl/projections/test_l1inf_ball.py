@@ -1,0 +1,534 @@
+"""The l1,inf ball against its long-double twin, its forms against each other, its errors by name, and its bounds on work and memory."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from projection_twins import KINDS, ROUNDOFF, Case, cases, distance, feasible, sum_of_maxima, twin_l1inf
+
+from bench_mtl.errors import InputError
+from bench_mtl.projections import l1inf_projection, norm_l1inf, norm_linf1, project_l1_ball, project_l1inf_ball, prox_l1inf
+
+METHODS = ("newton", "merge")
+TOLERANCE = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}
+
+#: Passes that no input may take. The slowest that searches of this kind came across takes 6; `kernels.l1inf.MAX_PASSES` is the hard limit.
+MOST_PASSES = 24
+
+
+@functools.cache
+def expected(kind: str, dtype: type) -> tuple[tuple[Case, np.ndarray], ...]:
+    return tuple((case, twin_l1inf(case.A, case.radius)) for case in cases(kind, dtype))
+
+
+def none(failures: Iterator[str]) -> None:
+    found = list(failures)
+    assert not found, f"{len(found)} cases, the first: {found[0]}"
+
+
+# The twin itself
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_twin_meets_the_optimality_conditions(kind: str) -> None:
+    """Rows that stay lose the same sum theta, rows that vanish have no more to lose, and the maxima sum to the radius."""
+    for case, B in list(expected(kind, np.float64))[::3]:
+        kept, lost = np.abs(B).max(axis=1), (np.abs(case.A.astype(np.longdouble)) - np.abs(B)).sum(axis=1)
+        scale = np.longdouble(np.abs(case.A).max()) * case.A.shape[1]
+        slack = max(1e-17 * scale, np.longdouble(1e-4900))
+        total = kept.sum()
+        if np.array_equal(B, case.A):
+            assert total <= case.radius * (1 + 1e-15), case.name
+            continue
+        theta = lost.max()
+        assert np.all(lost[kept > 0] >= theta - slack), case.name
+        assert abs(total - case.radius) <= slack * len(kept), case.name
+        assert np.all(B * case.A >= 0), case.name
+
+
+def test_the_twin_on_cases_worked_out_by_hand() -> None:
+    for A, radius, nonneg, B in (
+        ([[3.0, -1.0]], 2.0, False, [[2.0, -1.0]]),
+        ([[2.0], [4.0]], 2.0, False, [[0.0], [2.0]]),
+        ([[4.0, 4.0], [4.0, 0.0]], 5.0, False, [[3.0, 3.0], [2.0, 0.0]]),
+        ([[-4.0, 4.0]], 3.0, True, [[0.0, 3.0]]),
+    ):
+        assert np.abs(twin_l1inf(np.array(A), radius, nonneg=nonneg) - B).max() <= 1e-18
+
+
+# Exactness
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_agrees_with_the_twin(kind: str, method: str) -> None:
+    def failures() -> Iterator[str]:
+        for case, twin in expected(kind, np.float64):
+            B = project_l1inf_ball(case.A, case.radius, method=method)
+            error = distance(B, twin, case.A)
+            if not error <= TOLERANCE[B.dtype]:
+                yield f"{case.name}: off by {error:.1e}"
+            if not feasible(B, case.radius):
+                yield f"{case.name}: norm / radius is 1 + {sum_of_maxima(B) / case.radius - 1 if case.radius else np.inf:.1e}"
+
+    none(failures())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_projecting_twice_changes_nothing(kind: str, method: str) -> None:
+    def failures() -> Iterator[str]:
+        for case, _ in expected(kind, np.float64):
+            B = project_l1inf_ball(case.A, case.radius, method=method)
+            again = project_l1inf_ball(B, case.radius, method=method)
+            if not np.array_equal(again, B):
+                yield f"{case.name}: moves by {np.abs(again - B).max():.1e} of {np.abs(B).max():.1e}"
+
+    none(failures())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_whole_radius_is_used(kind: str, method: str) -> None:
+    """However small it is beside the data, where cancellation would leave nothing of it."""
+
+    def failures() -> Iterator[str]:
+        for case, _ in expected(kind, np.float64):
+            total = sum_of_maxima(project_l1inf_ball(case.A, case.radius, method=method))
+            norm = sum_of_maxima(case.A)
+            if case.radius < 1e-300 * norm:
+                continue  # the ratio is no number any more, and zero as good as any
+            least = min(case.radius, norm)
+            if not total >= least * (1 - 1e-13) - 1e-320 * len(case.A):
+                yield f"{case.name}: norm is {total:g}, not {least:g}"
+
+    none(failures())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "subnormal" not in kind])
+def test_agrees_with_the_twin_in_float32(kind: str) -> None:
+    def failures() -> Iterator[str]:
+        for index, (case, twin) in enumerate(expected(kind, np.float32)):
+            B = project_l1inf_ball(case.A, case.radius, method=METHODS[index % 2])
+            if B.dtype != np.float32:
+                yield f"{case.name}: returned as {B.dtype}"
+            error = distance(B, twin, case.A)
+            if not error <= TOLERANCE[np.dtype(np.float32)]:
+                yield f"{case.name}: off by {error:.1e}"
+            if not feasible(B, case.radius):
+                yield f"{case.name}: outside"
+
+    none(failures())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "uniform"])
+def test_non_negative_agrees_with_the_twin(kind: str, method: str) -> None:
+    def failures() -> Iterator[str]:
+        for case in list(cases(kind))[::4]:
+            B = project_l1inf_ball(case.A, case.radius, nonneg=True, method=method)
+            if not (distance(B, twin_l1inf(case.A, case.radius, nonneg=True), case.A) <= 1e-13 and B.min() >= 0.0):
+                yield case.name
+            if not feasible(B, case.radius):
+                yield f"{case.name}: outside"
+
+    none(failures())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("shape", [(300, 300), (2000, 60), (5000, 10), (60, 2000), (4000, 3)])
+def test_agrees_with_the_twin_on_larger_matrices(shape: tuple[int, int], method: str) -> None:
+    rng = np.random.default_rng(shape)
+    A = rng.standard_normal(shape) * np.exp(rng.standard_normal((shape[0], 1)))
+    for ratio in (0.01, 0.5):
+        radius = ratio * sum_of_maxima(A)
+        B = project_l1inf_ball(A, radius, method=method)
+        assert distance(B, twin_l1inf(A, radius), A) <= 1e-13
+        assert feasible(B, radius)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("size", [1e307, 1.7e308])
+def test_sums_beyond_the_largest_number_are_no_obstacle(size: float, method: str) -> None:
+    A = size * np.random.default_rng(0).uniform(-1, 1, (30, 20))
+    for radius in (1.0, 1e300, 1e308):
+        B = project_l1inf_ball(A, radius, method=method)
+        assert distance(B, twin_l1inf(A, radius), A) <= 1e-13
+        assert feasible(B, radius)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_inside_the_ball_nothing_changes(method: str) -> None:
+    for kind in KINDS:
+        for case in list(cases(kind))[-22:]:
+            if case.radius > sum_of_maxima(case.A) * (1 + 1e-15):
+                assert np.array_equal(project_l1inf_ball(case.A, case.radius, method=method), case.A), case.name
+
+
+# Forms of the input and the output
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)])
+def test_empty_matrices(shape: tuple[int, int], method: str) -> None:
+    result = l1inf_projection(np.zeros(shape), 1.0, method=method)
+    assert result.matrix.shape == shape
+    assert result.maxima.shape == shape[:1]
+    assert prox_l1inf(np.zeros(shape), 1.0).shape == shape
+    assert norm_l1inf(np.zeros(shape)) == norm_linf1(np.zeros(shape)) == 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, bool])
+def test_whole_numbers_become_float64(dtype: type) -> None:
+    A = np.random.default_rng(0).integers(0, 2 if dtype is bool else 100, (6, 5)).astype(dtype)
+    B = project_l1inf_ball(A, 3)
+    assert B.dtype == np.float64
+    assert np.array_equal(B, project_l1inf_ball(A.astype(float), 3.0))
+    assert np.array_equal(project_l1inf_ball(A.tolist(), 3), B)
+
+
+def layouts(A: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    yield "Fortran order", np.asfortranarray(A)
+    yield "every second row and column", np.repeat(np.repeat(A, 2, axis=0), 2, axis=1)[::2, ::2]
+    yield "reversed", A[::-1, ::-1].copy()[::-1, ::-1]
+    yield "columns of a wider matrix", np.hstack([A, A])[:, : A.shape[1]]
+    yield "columns of a wider matrix in Fortran order", np.asfortranarray(np.vstack([A, A]))[: len(A)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(20, 30), (50, 7), (300, 200)])
+def test_memory_order_does_not_matter(shape: tuple[int, int], dtype: type, method: str) -> None:
+    A = np.random.default_rng(1).standard_normal(shape).astype(dtype)
+    radius = 0.3 * sum_of_maxima(A)
+    B = project_l1inf_ball(A, radius, method=method)
+    near = 4 * ROUNDOFF[B.dtype] * np.abs(A).max()
+    for name, view in layouts(A):
+        before = view.copy()
+        assert np.abs(project_l1inf_ball(view, radius, method=method) - B).max() <= near, name
+        assert np.array_equal(view, before), name
+        out = view.copy(order="K")
+        for target in (np.empty(shape, dtype), np.empty(shape, dtype, order="F"), np.empty((shape[0], 2 * shape[1]), dtype)[:, ::2]):
+            assert project_l1inf_ball(view, radius, method=method, out=target) is target
+            assert np.abs(target - B).max() <= near, name
+        assert project_l1inf_ball(out, radius, method=method, out=out) is out
+        assert np.abs(out - B).max() <= near, f"{name}, in place"
+        assert project_l1inf_ball(view, radius, method=method, out=view) is view  # a view writes through to its base
+        assert np.abs(view - B).max() <= near, f"{name}, in place in a view"
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("radius", [0.0, 1.0, 1e9])
+def test_the_result_shares_no_memory_with_the_input(radius: float, method: str) -> None:
+    A = np.array([[1.0, -2.0], [3.0, 4.0]])
+    before = A.copy()
+    B = project_l1inf_ball(A, radius, method=method)
+    B[...] = 9.0
+    assert np.array_equal(A, before)
+    C = prox_l1inf(A, radius)
+    C[...] = 9.0
+    assert np.array_equal(A, before)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_long_form_says_what_it_found(method: str) -> None:
+    A = np.random.default_rng(2).standard_normal((12, 8))
+    radius = 0.2 * norm_l1inf(A)
+    result = l1inf_projection(A, radius, method=method)
+    assert np.array_equal(result.matrix, project_l1inf_ball(A, radius, method=method))
+    assert np.array_equal(result.maxima, np.abs(result.matrix).max(axis=1))
+    lost = (np.abs(A) - np.abs(result.matrix)).sum(axis=1)
+    assert lost[result.maxima > 0] == pytest.approx(np.full((result.maxima > 0).sum(), result.theta))
+    assert lost.max() <= result.theta * (1 + 1e-13)
+    assert 1 <= result.passes <= MOST_PASSES
+    inside = l1inf_projection(A, 2 * norm_l1inf(A), method=method)
+    assert inside.theta == 0.0
+    assert np.array_equal(inside.maxima, np.abs(A).max(axis=1))
+
+
+@pytest.mark.parametrize("theta0", [0.0, 1e-300, 1e-3, 1.0, 1e3, 1e300])
+@pytest.mark.parametrize("kind", ["gauss", "ties", "cauchy^3", "zero rows", "constant", "one dominates"])
+def test_a_start_may_be_anywhere(kind: str, theta0: float) -> None:
+    for case, twin in list(expected(kind, np.float64))[::5]:
+        result = l1inf_projection(case.A, case.radius, theta0=theta0)
+        assert distance(result.matrix, twin, case.A) <= 1e-13, case.name
+        assert feasible(result.matrix, case.radius), case.name
+        assert result.passes <= MOST_PASSES, case.name
+
+
+def test_a_good_start_saves_passes() -> None:
+    A = np.random.default_rng(3).standard_normal((400, 50))
+    cold = l1inf_projection(A, 0.2 * norm_l1inf(A))
+    warm = l1inf_projection(A, 0.2 * norm_l1inf(A), theta0=cold.theta)
+    assert warm.passes <= cold.passes
+    assert np.abs(warm.matrix - cold.matrix).max() <= 1e-15 * np.abs(A).max()
+
+
+@pytest.mark.parametrize("shape", [(60, 40), (700, 500), (60000, 10)])
+@pytest.mark.parametrize("ratio", [0.01, 0.5])
+def test_threads_change_nothing_beyond_rounding(shape: tuple[int, int], ratio: float) -> None:
+    A = np.random.default_rng(4).standard_normal(shape)
+    radius = ratio * norm_l1inf(A)
+    alone = project_l1inf_ball(A, radius, threads=1)
+    for threads in (2, None):
+        together = project_l1inf_ball(A, radius, threads=threads)
+        assert np.abs(together - alone).max() <= 1e-14 * np.abs(A).max()
+        assert feasible(together, radius)
+        assert np.array_equal(together, project_l1inf_ball(A, radius, threads=threads)), "not the same from call to call"
+    assert np.abs(prox_l1inf(A, 0.5, threads=2) - prox_l1inf(A, 0.5, threads=1)).max() <= 1e-14 * np.abs(A).max()
+
+
+# Sparse input
+
+
+@pytest.mark.parametrize("nonneg", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_csr_equals_dense(dtype: type, nonneg: bool) -> None:
+    rng = np.random.default_rng(5)
+    for shape in [(1, 1), (5, 4), (40, 30), (300, 100)]:
+        for density in (0.0, 0.05, 0.5, 1.0):
+            A = (rng.standard_normal(shape) * (rng.random(shape) < density)).astype(dtype)
+            S = sp.csr_array(A)
+            before = S.copy()
+            near = 8 * ROUNDOFF[np.dtype(dtype)] * max(1.0, np.abs(A).max())
+            assert norm_l1inf(S) == pytest.approx(norm_l1inf(A), rel=1e-6)
+            assert norm_linf1(S) == pytest.approx(norm_linf1(A), rel=1e-6)
+            for ratio in (0.0, 0.01, 0.3, 0.9, 1.5):
+                radius = ratio * norm_l1inf(A)
+                B = project_l1inf_ball(S, radius, nonneg=nonneg)
+                assert sp.issparse(B)
+                assert B.format == "csr"
+                assert B.dtype == dtype
+                assert np.abs(B.toarray() - project_l1inf_ball(A, radius, nonneg=nonneg)).max() <= near
+                assert feasible(B.toarray(), radius)
+                P = prox_l1inf(S, ratio, nonneg=nonneg)
+                assert sp.issparse(P)
+                assert np.abs(P.toarray() - prox_l1inf(A, ratio, nonneg=nonneg)).max() <= near
+            assert (before != S).nnz == 0
+            assert np.array_equal(before.indptr, S.indptr)
+
+
+def test_csr_of_any_make() -> None:
+    A = np.array([[0.0, -3.0, 1.0], [0.0, 0.0, 0.0], [2.0, 0.0, 5.0]])
+    expected_result = project_l1inf_ball(A, 2.0)
+    unsorted = sp.csr_array((np.array([1.0, -3.0, 5.0, 2.0]), np.array([2, 1, 2, 0]), np.array([0, 2, 2, 4])), shape=(3, 3))
+    doubled = sp.csr_array((np.array([-1.0, -2.0, 1.0, 2.0, 5.0]), np.array([1, 1, 2, 0, 2]), np.array([0, 3, 3, 5])), shape=(3, 3))
+    stored_zero = sp.csr_array((np.array([0.0, -3.0, 1.0, 2.0, 5.0]), np.array([0, 1, 2, 0, 2]), np.array([0, 3, 3, 5])), shape=(3, 3))
+    for S in (unsorted, doubled, stored_zero, sp.csr_matrix(A), sp.csc_array(A), sp.coo_array(A), sp.csr_array(A.astype(int))):
+        assert np.allclose(project_l1inf_ball(S, 2.0).toarray(), expected_result, rtol=0, atol=1e-15)
+        assert np.array_equal(S.toarray(), A)
+        assert norm_l1inf(S) == 8.0
+        assert norm_linf1(S) == 7.0
+
+
+# Norms and the proximal operator
+
+
+def test_norms() -> None:
+    A = np.array([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0], [-4.0, 3.0, 1.0]])
+    assert norm_l1inf(A) == 6.0
+    assert norm_linf1(A) == 8.0
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (20, 6), (30, 40), (5, 300)])
+def test_prox_takes_off_the_projection_of_every_row(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(6)
+    for scale in (1.0, 1e-150, 1e150):
+        for A in (scale * rng.standard_normal(shape), scale * rng.integers(-2, 3, shape), scale * rng.standard_cauchy(shape)):
+            for weight in (0.0, 0.1 * scale, scale, 20 * scale, 1e4 * scale):
+                B = prox_l1inf(A, weight)
+                dual = np.stack([project_l1_ball(row, weight) for row in A])
+                assert np.abs(B - (A - dual)).max() <= 1e-14 * np.abs(A).max()
+                gone = np.abs(A).sum(axis=1) <= weight * (1 - 1e-15)
+                assert not B[gone].any(), "a row whose sum is within the weight vanishes"
+                out = A.copy()
+                assert prox_l1inf(out, weight, out=out) is out
+                assert np.array_equal(out, B)
+    assert prox_l1inf(np.ones(shape, np.float32), 0.5).dtype == np.float32
+
+
+# Errors
+
+
+@pytest.mark.parametrize("function", [project_l1inf_ball, l1inf_projection, prox_l1inf])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("shape", [(4, 3), (40, 10), (30, 300)])
+def test_the_first_value_that_is_not_finite_is_named(function: Callable[..., object], bad: float, shape: tuple[int, int]) -> None:
+    kind = "NaN" if np.isnan(bad) else "inf"
+    for order in ("C", "F"):
+        for dtype in (np.float64, np.float32):
+            A = np.ones(shape, dtype, order=order)
+            A[2, 1] = bad
+            A[3, 0] = np.nan
+            before = A.copy()
+            for radius in (0.0, 1.0, 1e9):
+                with pytest.raises(InputError, match=rf"A has {kind} at index \(2, 1\)"):
+                    function(A, radius)
+            with pytest.raises(InputError, match=rf"A has {kind} at index \(2, 1\)"):
+                function(sp.csr_array(A), 1.0)
+            with pytest.raises(InputError, match=rf"A has {kind} at index \(2, 1\)"):
+                function(A, 1.0, nonneg=True)
+            assert np.array_equal(A, before, equal_nan=True)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_not_finite_is_found_wherever_it_is(bad: float, method: str) -> None:
+    for shape in [(1, 1), (3, 5), (6, 17)]:
+        for place in np.ndindex(shape):
+            A = np.zeros(shape)
+            A[place] = bad
+            with pytest.raises(InputError, match=rf"at index \({place[0]}, {place[1]}\)"):
+                project_l1inf_ball(A, 1.0, method=method)
+
+
+def test_a_sparse_value_that_is_not_finite_is_named_by_row_and_column() -> None:
+    S = sp.csr_array(np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, np.nan]]))
+    for function in (project_l1inf_ball, prox_l1inf):
+        with pytest.raises(InputError, match=r"A has NaN at index \(2, 2\)"):
+            function(S, 1.0)
+
+
+@pytest.mark.parametrize("function", [project_l1inf_ball, l1inf_projection, prox_l1inf])
+def test_what_cannot_be_used_is_named(function: Callable[..., object]) -> None:
+    A = np.ones((3, 4))
+    size = "weight" if function is prox_l1inf else "radius"
+    for shape in [(3,), (3, 4, 2), ()]:
+        with pytest.raises(InputError, match="A must have 2 dimension"):
+            function(np.ones(shape), 1.0)
+    for bad, text in (
+        (-1.0, "at least 0"),
+        (-5e-324, "at least 0"),
+        (np.nan, "finite"),
+        (np.inf, "finite"),
+        ("1", "a number"),
+        (None, "a number"),
+    ):
+        with pytest.raises(InputError, match=rf"{size} must be .*{text}"):
+            function(A, bad)
+    for text in (np.array([["a"]]), np.array([[1j]]), [[1.0], [1.0, 2.0]], None):
+        with pytest.raises(InputError, match="A must"):
+            function(text, 1.0)
+    read_only = np.empty((3, 4))
+    read_only.flags.writeable = False
+    for out in (np.empty((4, 3)), np.empty(12), np.empty((3, 4), np.float32), np.empty((3, 4), int), read_only, [[0.0] * 4] * 3):
+        with pytest.raises(InputError, match="out must be a writable"):
+            function(A, 1.0, out=out)
+    for threads in (0, -1, 1.5, "2", True):
+        with pytest.raises(InputError, match="threads must be"):
+            function(A, 1.0, threads=threads)
+    if function is not prox_l1inf:
+        with pytest.raises(InputError, match=r"method must be one of newton, merge|method must be one of merge, newton"):
+            function(A, 1.0, method="sort")
+        for theta0 in (np.nan, np.inf, -1.0, "1"):
+            with pytest.raises(InputError, match="theta0 must be"):
+                function(A, 1.0, theta0=theta0)
+
+
+# Bounds on work
+
+
+def searched(rng: np.random.Generator, rounds: int) -> tuple[int, np.ndarray, float]:
+    """The most passes that a random hill climb over small matrices and their radii finds, with the input that takes them."""
+
+    def passes(A: np.ndarray, share: float) -> int:
+        norm = sum_of_maxima(A)
+        return int(l1inf_projection(A, share * norm).passes) if norm > 0 else 0
+
+    d, m = int(rng.integers(1, 12)), int(rng.integers(1, 12))
+    A, share = np.exp2(rng.integers(-40, 40, (d, m)).astype(float)), float(10 ** rng.uniform(-6, 0))
+    best = passes(A, share)
+    for _ in range(rounds):
+        B, new = A.copy(), share
+        j, k = int(rng.integers(d)), int(rng.integers(m))
+        match int(rng.integers(6)):
+            case 0:
+                B[j, k] *= 2.0 ** rng.integers(-10, 11)
+            case 1:
+                B[j] = B[int(rng.integers(d))]
+            case 2:
+                B[j] *= rng.uniform(0.0, 2.0)
+            case 3:
+                B[j, k] = B[j, int(rng.integers(m))] * (1 + 1e-15 * rng.integers(-3, 4))
+            case 4:
+                B[:, k] = 0.0
+            case _:
+                new = float(np.clip(share * 10 ** rng.normal(), 1e-12, 1.0))
+        if (found := passes(B, new)) >= best:
+            best, A, share = found, B, new
+    return best, A, share
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_search_for_the_slowest_input_finds_none_that_hangs(seed: int) -> None:
+    worst, A, share = searched(np.random.default_rng(seed), 200)
+    assert worst <= MOST_PASSES, f"{worst} passes for {A.tolist()} at {share!r} of its norm"
+
+
+@pytest.mark.parametrize("base", [1.001, 1.1, 1.5, 2.0, 3.0, 10.0])
+@pytest.mark.parametrize("size", [10, 100, 300])
+def test_geometric_families_take_few_passes(base: float, size: int) -> None:
+    """Rows and columns that each give way at another theta are what makes searches of this kind slow."""
+    row, column = np.arange(size)[:, None], np.arange(8.0)
+    limit = 280 / math.log10(base)
+    for A in (
+        base ** -np.minimum(row * np.ones(8), limit),
+        base ** -np.minimum(row + column, limit),
+        base ** -np.minimum(row * (column + 1.0), limit),
+        base ** -np.minimum(np.arange(float(size)) * np.ones((3, 1)), limit),
+        (1.0 + row) * base ** -np.minimum(row + column, limit),
+    ):
+        for ratio in (1e-9, 1e-3, 0.1, 0.5, 0.9, 0.999999):
+            radius = ratio * sum_of_maxima(A)
+            result = l1inf_projection(A, radius)
+            assert result.passes <= MOST_PASSES
+            assert feasible(result.matrix, radius)
+
+
+# Memory
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_nothing_that_grows_with_the_matrix_is_allocated(threads: int) -> None:
+    for shape in [(2000, 500), (100000, 10)]:
+        A = np.random.default_rng(7).standard_normal(shape)
+        out = np.empty_like(A)
+        for call in (
+            lambda A, out: project_l1inf_ball(A, 100.0, threads=threads, out=out),
+            lambda A, out: prox_l1inf(A, 0.5, threads=threads, out=out),
+        ):
+            call(A, out)
+            tracemalloc.start()
+            call(A, out)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            # A few numbers a row are needed.
+            assert peak < 100_000 + 8 * 8 * len(A), f"{peak} bytes for a matrix of {A.nbytes}"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="an address-space limit is a matter of Linux")
+def test_nothing_large_is_allocated_by_compiled_code_either() -> None:
+    import resource
+
+    A = np.random.default_rng(8).standard_normal((8000, 1000))
+    out = np.empty_like(A)
+    project_l1inf_ball(A, 100.0, threads=1, out=out)
+    prox_l1inf(A, 0.5, threads=1, out=out)
+    with open("/proc/self/statm", encoding="ascii") as file:
+        mapped = int(file.read().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + A.nbytes // 2, before[1]))
+    try:
+        project_l1inf_ball(A, 100.0, threads=1, out=out)
+        prox_l1inf(A, 0.5, threads=1, out=out)
+        with pytest.raises(MemoryError):
+            np.empty_like(A)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
