@@ -259,18 +259,26 @@ def _near(sample: Any, share: float, theta: float, new: float) -> float:
 
 @exact
 def _search(
-    x: Any, theta: float, excess: float, count: float, sampled: int, floor: float, radius: float, absolute: bool, scratch: Any
+    x: Any,
+    theta: float,
+    excess: float,
+    count: float,
+    sampled: int,
+    floor: float,
+    radius: float,
+    absolute: bool,
+    scratch: Any,
+    exactly: bool,
 ) -> tuple[float, float, float, float]:
     """The root as three doubles, and the number of keys that are thought to be above it, from `excess` and `count` at `theta`.
 
-    `floor` is a lower bound of the root. The search ends with an exact pass from which no key lies between theta and the root. A step that
-    passes D of k keys leaves about D^2 / 2k between: so the passes before it may be rough. The sample in `scratch` tells D too, and after
-    a pass that was far off a better theta: its excess may be wrong by a factor, but what it loses between two thetas is right to
-    sampling error.
+    `floor` is a lower bound of the root; `exactly` says that theta is thought to be the root, and its excess exact. The search ends with
+    an exact pass from which no key lies between theta and the root. A step that passes D of k keys leaves about D^2 / 2k between: so
+    the passes before it may be rough. The sample in `scratch` tells D too, and after a pass that was far off a better theta: its excess
+    may be wrong by a factor, but what it loses between two thetas is right to sampling error.
     """
     share = sampled / x.size
-    near = count
-    exactly = False
+    near = 0.0 if exactly else count
     for attempt in range(_MAX_STEPS):
         new = floor
         if count > 0.0:
@@ -490,7 +498,9 @@ def _find(
             return _OUTSIDE, theta, 0.0, excess / count, count
         high, middle, low, count = _far(x, radius, absolute)
         return _OUTSIDE, high, middle, low, count
-    high, middle, low, count = _search(x, theta, excess, count, sampled, max(floor, 0.0) if ball else floor, radius, absolute, scratch)
+    high, middle, low, count = _search(
+        x, theta, excess, count, sampled, max(floor, 0.0) if ball else floor, radius, absolute, scratch, method != NEWTON
+    )
     return _OUTSIDE, high, middle, low, count
 
 
