@@ -48,7 +48,8 @@ def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyA
     if type(array) is not np.ndarray or array.dtype not in _FLOATS:
         try:
             array = np.asarray(value)
-            array = array if array.dtype in _FLOATS else array.astype(np.float64, casting="same_kind" if array.dtype.kind == "f" else "safe")
+            if array.dtype not in _FLOATS:
+                array = array.astype(np.float64, casting="same_kind" if array.dtype.kind == "f" else "safe")
         except (TypeError, ValueError) as error:
             raise InputError(f"{name} must be an array of real numbers: {error}") from None
     if ndim and array.ndim not in ndim:

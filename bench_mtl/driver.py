@@ -71,6 +71,7 @@ def run(
         problem.certify(Iterate(start))
     session = _Session(problem, tolerance, limits, on_sample or _ignore, on_phase or _ignore, deadline)
     try:
+        problem.warm_up()
         if isinstance(solver, IterativeSolver):
             return _run_iterative(session, solver, start)
         if isinstance(solver, OneShotSolver):

@@ -124,6 +124,14 @@ class Problem(ABC):
             bound = max(bound, self.dual_bound(repaired, dual))
         return Certificate(self.objective(repaired), bound, self.infeasibility(point))
 
+    @final
+    def warm_up(self) -> None:
+        """Run the operators at a point far outside, so that no solver is charged for loading or compiling what they call."""
+        point = np.full(self.point_shape, 1e3)
+        self.certify(Iterate(point))
+        if Capability.PROX in self.offers:
+            self.prox(point, 1.0)
+
     # SMOOTH
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:

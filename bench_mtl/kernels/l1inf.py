@@ -15,11 +15,11 @@ import numpy as np
 
 from bench_mtl.kernels.jit import exact, selecting
 from bench_mtl.kernels.l1inf_passes import LEVEL, MAXIMUM, SLOPE, SQUARES, TOTAL, first_pass, next_pass, row_bounds
-from bench_mtl.kernels.levels import COEFFICIENTS, fit_prediction, sum_and_count
-from bench_mtl.kernels.sums import chunked_sum, compensated_parts, compensated_sum, two_sum
+from bench_mtl.kernels.levels import fit_prediction, sum_and_count
+from bench_mtl.kernels.sums import compensated_parts, compensated_sum, two_sum
 
 #: What a search found.
-PROJECTED, INSIDE, OUT_OF_SCALE, TINY_RADIUS, UNFINISHED = range(5)
+PROJECTED, INSIDE, OUT_OF_SCALE, TINY_RADIUS, UNFINISHED, PREPARED = range(6)
 
 #: Passes after which the search gives up (the merge method, which has no iterations, then takes over).
 MAX_PASSES = 100
@@ -32,81 +32,84 @@ _SAMPLE_PASSES = 8
 
 @exact
 def search(
-    data: Any, bits: Any, mask: Any, indptr: Any, lanes: Any, m: int, d: int, radius: float, theta: float, state: Any, nonneg: Any
+    matrix: Any, lanes: Any, d: int, radius: float, theta: float, only_prepare: bool, prediction: Any, state: Any, nonneg: Any
 ) -> tuple[int, float, int]:
     """What there is to do, theta, and the number of passes over all or some rows; the levels are left in the state.
+
+    First a sample of the rows and their share of the radius give a theta to start from, and a prediction of the rows' levels there;
+    then follow all rows. (One loop does both: a pass is much code, and the time to compile it is the user's.)
 
     Parameters
     ----------
     theta : a first guess, or a negative number for none
+    only_prepare : stop after the sample, with theta and the prediction
     """
-    prediction = np.empty(COEFFICIENTS)
-    theta = prepare(data, bits, mask, indptr, lanes, m, d, radius, theta, prediction, state, nonneg)
-    unsettled = first_pass(data, bits, mask, indptr, lanes, m, 1, 0, d, theta, prediction, state, nonneg)
-    status = assess(state, unsettled, radius)
-    if status != PROJECTED:
-        return status, theta, 1
+    step = max(1, d // min(max(_SAMPLED_ROWS, d // 32), 1024))
+    n = d // step
+    share = radius * n / d
+    prediction[0] = np.nan
+    guessed = theta >= 0.0
+    old = theta = max(theta, 0.0)
+    sampling = fresh = True
     for passes in range(1, MAX_PASSES + 1):
-        following = following_theta(state, theta, radius, passes == 1, unsettled)
-        if following < 0.0:
-            settle(state[LEVEL], radius)
-            return PROJECTED, theta, passes
-        unsettled = next_pass(data, indptr, lanes, m, 1, 0, d, theta, following, state, nonneg)
-        theta = following
+        rows = state[:, :n]
+        if fresh:
+            unsettled = first_pass(matrix, lanes, step, 0, n, theta, prediction, rows, nonneg)
+        else:
+            unsettled = next_pass(matrix, lanes, step, 0, n, old, theta, rows, nonneg)
+        old = theta
+        if sampling:
+            good = guessed
+            if not guessed and passes == 1:  # theta was 0: so far only sums and maxima are known
+                theta = _typical_excess(matrix, lanes, step, n, share, rows, nonneg)
+                good = theta == 0.0
+            elif not guessed:
+                change = newton_step(rows, share)
+                theta = max(theta + change, 0.0)
+                good = abs(change) <= 0.1 * theta or passes > _SAMPLE_PASSES
+                fresh = False
+            if good:
+                fit_prediction(rows[TOTAL], rows[MAXIMUM], rows[SQUARES], rows[LEVEL], prediction)
+                if only_prepare:
+                    return PREPARED, theta, passes
+                sampling, fresh, step, n = False, True, 1, d
+        else:
+            if fresh:
+                status = assess(state, unsettled, radius)
+                if status != PROJECTED:
+                    return status, theta, passes
+            following = following_theta(state, theta, radius, fresh, unsettled)
+            if following < 0.0:
+                settle(state[LEVEL], radius)
+                return PROJECTED, theta, passes
+            theta, fresh = following, False
     return UNFINISHED, theta, MAX_PASSES
 
 
 @exact
-def prepare(
-    data: Any, bits: Any, mask: Any, indptr: Any, lanes: Any, m: int, d: int, radius: float, theta: float, prediction: Any, state: Any, nonneg: Any
-) -> float:  # fmt: skip
-    """A first theta, about the root for a sample of the rows and their share of the radius; and a prediction of levels at it."""
-    wanted = min(max(_SAMPLED_ROWS, d // 32), 1024)
-    step = max(1, d // wanted)
-    n = d // step
-    share = radius * n / d
-    sample = state[:, :n]
-    prediction[:] = np.nan
-    guessed = theta >= 0.0
-    first_pass(data, bits, mask, indptr, lanes, m, step, 0, n, theta if guessed else 0.0, prediction, sample, nonneg)
-    if not guessed:
-        norm = chunked_sum(sample[MAXIMUM])
-        if not share < norm < np.inf:
-            return 0.0
-        theta = _typical_excess(data, indptr, lanes, m, step, n, share, sample, nonneg)
-        first_pass(data, bits, mask, indptr, lanes, m, step, 0, n, theta, prediction, sample, nonneg)
-        for _ in range(_SAMPLE_PASSES):
-            change = newton_step(sample, share)
-            following = max(theta + change, 0.0)
-            next_pass(data, indptr, lanes, m, step, 0, n, theta, following, sample, nonneg)
-            theta = following
-            if abs(change) <= 0.1 * theta:
-                break
-    fit_prediction(sample[TOTAL], sample[MAXIMUM], sample[SQUARES], sample[LEVEL], prediction)
-    return theta
-
-
-@exact
-def _typical_excess(data: Any, indptr: Any, lanes: Any, m: int, step: int, n: int, share: float, sample: Any, nonneg: Any) -> float:
-    """What rows have above a level that all rows with data share, on average: theta, if rows were alike."""
+def _typical_excess(matrix: Any, lanes: Any, step: int, n: int, share: float, sample: Any, nonneg: Any) -> float:
+    """What rows have above a level that all rows with data share, on average: theta, if rows were alike. 0 for a sample inside the ball."""
+    data, _, _, indptr, m = matrix
+    norm = 0.0
     rows = 0
     for i in range(n):
+        norm += sample[MAXIMUM, i]
         rows += 1 if sample[TOTAL, i] > 0.0 else 0
-    rows = max(rows, 1)
+    if not share < norm < np.inf:
+        return 0.0
     level = share / rows
     excess = 0.0
     for i in range(n):
-        if sample[TOTAL, i] > 0.0:
-            if lanes is None:
-                begin, end = row_bounds(indptr, m, i * step)
-                total, count = sum_and_count(data[begin:end], level, nonneg)
-                excess += total - level * count
-            else:
-                for k in range(m):
-                    a = np.float64(data[i * step * lanes[0] + k * lanes[1]])
-                    if nonneg is None:
-                        a = abs(a)
-                    excess += max(a - level, 0.0)
+        if lanes is None:
+            begin, end = row_bounds(indptr, m, i * step)
+            total, count = sum_and_count(data[begin:end], level, nonneg)
+            excess += total - level * count
+        else:
+            for k in range(m):
+                a = np.float64(data[i * step * lanes[0] + k * lanes[1]])
+                if nonneg is None:
+                    a = abs(a)
+                excess += max(a - level, 0.0)
     return excess / rows
 
 
@@ -118,7 +121,9 @@ def assess(state: Any, unsettled: int, radius: float) -> int:
     norm = compensated_sum(state[MAXIMUM])
     if norm <= radius:
         return INSIDE
-    biggest = state[TOTAL].max()
+    biggest = 0.0
+    for i in range(state.shape[1]):
+        biggest = max(biggest, state[TOTAL, i])
     if not 1e-140 < biggest < 1e140:  # squares are taken
         return OUT_OF_SCALE
     if radius < 1e-7 * biggest:
@@ -168,7 +173,7 @@ def newton_step(state: Any, radius: float) -> float:
             error += lost
             steepness += s
         if steepness == 0.0:
-            return change
+            return change if change > 0.0 else -np.inf  # no row is left, and none tells how far back to go
         change += (height - radius + error) / steepness
         if steepness == before or change <= 0.0:  # a step only ends more lines, so there are at most as many as lines
             return change
@@ -188,13 +193,13 @@ def _line_sums(level: Any, slope: Any, change: float) -> tuple[float, float]:
 
 @exact
 def settle(levels: Any, radius: float) -> None:
-    """Scale the levels down where their sum, taken exactly, might exceed the radius.
+    """Scale the levels so that their sum, taken exactly, is the radius to rounding, and not above it.
 
     The sum is known to 2 u, u = 2**-53; the factor is rounded thrice and each product once. So with 10 u taken off, the exact sum
     ends below the radius, and by enough that its computed value does too.
     """
     total = compensated_sum(levels)
-    if total > radius * (1.0 - 4.0 * _U):
+    if total > 0.0 and (total > radius * (1.0 - 4.0 * _U) or total < radius * (1.0 - 16.0 * _U)):
         factor = radius / total * (1.0 - 10.0 * _U)
         for i in range(levels.size):
             levels[i] *= factor

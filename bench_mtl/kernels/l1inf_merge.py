@@ -3,7 +3,8 @@
 Quattoni, Carreras, Collins, Darrell, the algorithm of figure 1 in the technical report of 2008 (that of ICML 2009 is the same). The
 comments number its steps:
 
-1. create the vectors s_i by sorting the rows of A in decreasing order (with a 0 at place m + 1), and r_i, r_ik = sum_{j<k} s_ij - (k - 1) s_ik;
+1. create the vectors s_i by sorting the rows of A in decreasing order (with a 0 at place m + 1), and the vectors r_i of
+   r_ik = sum_{j<k} s_ij - (k - 1) s_ik;
 2. merge the d sorted vectors r_i, visiting the elements <i, k, r_ik> in increasing order, and meanwhile
 3. maintain the gradients g_i = 1 / k, k the number of values of r_i that have been visited, and
 4. build the points (r_t, n_t), n_t = n_{t-1} + sum_i g_i (r_t - r_{t-1}), n_0 = 0;

@@ -1,10 +1,8 @@
 """Passes over a matrix that keep, for every row, its level at theta and the line the level follows as theta changes.
 
-A matrix is given as flat `data`, the same memory as integers (`bits`, with `mask` to take the sign off), and its rows as one of
-
-- `indptr` None, `lanes` None: rows of m entries, one after the other, each searched in turn;
-- `indptr` an array: the rows of a CSR matrix, each searched in turn;
-- `lanes` a pair (across, along): entry (j, k) is at j * across + k * along; rows are searched side by side.
+A `matrix` is a tuple (data, bits, mask, indptr, m): its entries in one array, the same memory as integers, what takes the sign off these,
+the row pointer if it is CSR, else None, and its number of columns. `lanes` is None where each row lies together and is searched by itself; or
+(across, along) where entry (j, k) is at j * across + k * along, and rows are searched side by side.
 
 `nonneg` is None or True; a None is compiled away. All functions work on rows lo ... hi - 1 of every `step`-th row of the matrix, and on the
 columns lo ... hi - 1 of the state, so that threads share nothing.
@@ -37,28 +35,24 @@ _FIRST_STEPS = 2
 
 
 @exact
-def first_pass(
-    data: Any, bits: Any, mask: Any, indptr: Any, lanes: Any, m: int, step: int, lo: int, hi: int, theta: float, prediction: Any, state: Any, nonneg: Any
-) -> int:  # fmt: skip
+def first_pass(matrix: Any, lanes: Any, step: int, lo: int, hi: int, theta: float, prediction: Any, state: Any, nonneg: Any) -> int:
     """The whole state at theta >= 0; without a prediction (its first coefficient is NaN) with exact levels.
 
     Returns how many levels are only lower bounds; or -1, and a void state, where there are NaN, inf, or numbers with infinite sums.
     """
     if lanes is None:
-        return _first_pass_rows(data, bits, mask, indptr, m, step, lo, hi, theta, prediction, state, nonneg)
+        return _first_pass_rows(matrix, step, lo, hi, theta, prediction, state, nonneg)
     else:
-        return _first_pass_lanes(data, bits, mask, lanes, m, step, lo, hi, theta, prediction, state, nonneg)
+        return _first_pass_lanes(matrix, lanes, step, lo, hi, theta, prediction, state, nonneg)
 
 
 @exact
-def next_pass(
-    data: Any, indptr: Any, lanes: Any, m: int, step: int, lo: int, hi: int, old: float, theta: float, state: Any, nonneg: Any
-) -> int:
+def next_pass(matrix: Any, lanes: Any, step: int, lo: int, hi: int, old: float, theta: float, state: Any, nonneg: Any) -> int:
     """Move the levels from theta `old` to `theta`, exactly; returns how many rows had to be searched again."""
     if lanes is None:
-        return _next_pass_rows(data, indptr, m, step, lo, hi, old, theta, state, nonneg)
+        return _next_pass_rows(matrix, step, lo, hi, old, theta, state, nonneg)
     else:
-        return _next_pass_lanes(data, lanes, m, step, lo, hi, old, theta, state, nonneg)
+        return _next_pass_lanes(matrix, lanes, step, lo, hi, old, theta, state, nonneg)
 
 
 @exact
@@ -79,9 +73,8 @@ def _set(state: Any, i: int, level: float, slope: float, low: float, high: float
 
 
 @exact
-def _first_pass_rows(
-    data: Any, bits: Any, mask: Any, indptr: Any, m: int, step: int, lo: int, hi: int, theta: float, prediction: Any, state: Any, nonneg: Any
-) -> int:  # fmt: skip
+def _first_pass_rows(matrix: Any, step: int, lo: int, hi: int, theta: float, prediction: Any, state: Any, nonneg: Any) -> int:
+    data, bits, mask, indptr, m = matrix
     worst = mask & 0
     unsettled = 0
     predicts = prediction[0] == prediction[0]
@@ -121,7 +114,8 @@ def _number(bits: Any, data: Any) -> float:
 
 
 @exact
-def _next_pass_rows(data: Any, indptr: Any, m: int, step: int, lo: int, hi: int, old: float, theta: float, state: Any, nonneg: Any) -> int:
+def _next_pass_rows(matrix: Any, step: int, lo: int, hi: int, old: float, theta: float, state: Any, nonneg: Any) -> int:
+    data, _, _, indptr, m = matrix
     searched = 0
     change = theta - old
     for start in range(lo, hi, LANES):
@@ -164,13 +158,10 @@ def _move_along(state: Any, change: float, theta: float) -> float:
 
 
 @exact
-def _first_pass_lanes(
-    data: Any, bits: Any, mask: Any, lanes: Any, m: int, step: int, lo: int, hi: int, theta: float, prediction: Any, state: Any, nonneg: Any
-) -> int:  # fmt: skip
-    columns = np.zeros((m, LANES))
-    scratch = np.empty((8, LANES))
+def _first_pass_lanes(matrix: Any, lanes: Any, step: int, lo: int, hi: int, theta: float, prediction: Any, state: Any, nonneg: Any) -> int:
+    data, bits, mask, _, m = matrix
+    columns, scratch, rows = _workspace(m)
     total, squares, maximum = scratch[0], scratch[1], scratch[2]
-    rows = np.empty(LANES, dtype=np.int64)
     finite = nonneg is None or _all_finite(bits, mask)  # magnitudes do not show what negative entries hold
     predicts = prediction[0] == prediction[0]
     unsettled = 0
@@ -178,7 +169,7 @@ def _first_pass_lanes(
         n = min(LANES, hi - start)
         for r in range(n):
             rows[r] = start + r
-        _gather(columns, rows[:n], data, lanes, step)
+        _gather(columns, rows, n, data, lanes, m, step)
         lane_magnitudes(columns, total, squares, nonneg)
         lane_maxima(columns, maximum)
         for r in range(n):
@@ -196,66 +187,65 @@ def _first_pass_lanes(
                 guess = predicted_level(prediction, total[r], maximum[r], squares[r], floor)
             _set(state, i, guess, slope, guess, guess)
         if theta > 0.0:
-            unsettled += _search_lanes(columns, scratch, rows[:n], theta, _FIRST_STEPS if predicts else m + 2, state)
+            unsettled += _search_lanes(columns, scratch, rows, n, m, theta, _FIRST_STEPS if predicts else m + 2, state)
     return unsettled if finite else -1
 
 
 @exact
-def _next_pass_lanes(data: Any, lanes: Any, m: int, step: int, lo: int, hi: int, old: float, theta: float, state: Any, nonneg: Any) -> int:
-    columns = np.zeros((m, LANES))
-    scratch = np.empty((8, LANES))
-    rows = np.empty(LANES, dtype=np.int64)
+def _next_pass_lanes(matrix: Any, lanes: Any, step: int, lo: int, hi: int, old: float, theta: float, state: Any, nonneg: Any) -> int:
+    data, m = matrix[0], matrix[4]
+    columns, scratch, rows = _workspace(m)
     searched = 0
     waiting = 0
     for start in range(lo, hi, LANES):
         stop = min(start + LANES, hi)
-        if _move_along(state[:, start:stop], theta - old, theta) > 0.0:
-            for i in range(start, stop):
-                if state[HIGH, i] < 0.0:
-                    rows[waiting] = i
-                    waiting += 1
-                    searched += 1
-                if waiting == LANES or (waiting > 0 and i == hi - 1):
-                    _search_again(columns, scratch, rows[:waiting], data, lanes, m, step, theta, state, nonneg)
-                    waiting = 0
-    if waiting > 0:
-        _search_again(columns, scratch, rows[:waiting], data, lanes, m, step, theta, state, nonneg)
+        left = _move_along(state[:, start:stop], theta - old, theta) > 0.0
+        for i in range(start, stop if left else start):
+            if state[HIGH, i] < 0.0:
+                rows[waiting] = i
+                waiting += 1
+                searched += 1
+        if waiting >= LANES or (waiting > 0 and stop == hi):
+            for first in range(0, waiting, LANES):
+                n = min(LANES, waiting - first)
+                _gather(columns, rows[first:], n, data, lanes, m, step)
+                lane_magnitudes(columns, scratch[0], scratch[1], nonneg)
+                _search_lanes(columns, scratch, rows[first:], n, m, theta, m + 2, state)
+            waiting = 0
     return searched
 
 
 @exact
-def _search_again(
-    columns: Any, scratch: Any, rows: Any, data: Any, lanes: Any, m: int, step: int, theta: float, state: Any, nonneg: Any
-) -> None:
-    _gather(columns, rows, data, lanes, step)
-    lane_magnitudes(columns, scratch[0], scratch[1], nonneg)
-    _search_lanes(columns, scratch, rows, theta, m + 2, state)
+def _workspace(m: int) -> tuple[Any, Any, Any]:
+    """Columns for lanes (an even number of them), a few values for each lane, and the rows that are in them or wait."""
+    return np.zeros((m + m % 2, LANES)), np.empty((8, LANES)), np.empty(2 * LANES, dtype=np.int64)
 
 
 @exact
-def _gather(columns: Any, rows: Any, data: Any, lanes: Any, step: int) -> None:
-    """Put rows side by side."""
+def _gather(columns: Any, rows: Any, n: int, data: Any, lanes: Any, m: int, step: int) -> None:
+    """Put the first n of these rows side by side."""
     across, along = lanes
-    if rows.size < LANES:
-        columns[:, rows.size :] = 0.0
     places = np.empty(LANES, dtype=np.uintp)  # unsigned: no check for negative indices
-    for r in range(rows.size):
+    for r in range(n):
         places[r] = rows[r] * step * across
-    for k in range(columns.shape[0]):
+    for k in range(m):
         column = columns[k]
         offset = np.uintp(k * along)
-        for r in range(rows.size):
+        for r in range(n):
             column[r] = data[places[r] + offset]
+        for r in range(n, LANES):
+            column[r] = 0.0
 
 
 @exact
-def _search_lanes(columns: Any, scratch: Any, rows: Any, theta: float, steps: int, state: Any) -> int:
-    """Search the rows in the lanes, each from its level in the state: a guess (slope 0) or its line. Returns how many are not settled."""
+def _search_lanes(columns: Any, scratch: Any, rows: Any, n: int, m: int, theta: float, steps: int, state: Any) -> int:
+    """Search the n rows in the lanes, each from its level in the state: a guess (slope 0) or its line. Returns how many are not settled."""
     floor, known, level, low, high = scratch[3], scratch[4], scratch[5], scratch[6], scratch[7]
-    m = columns.shape[0]
     for r in range(LANES):
-        level[r], floor[r], known[r] = np.inf, np.inf, -1.0
-    for r in range(rows.size):
+        level[r] = np.inf
+        floor[r] = np.inf
+        known[r] = -1.0
+    for r in range(n):
         i = rows[r]
         total, maximum = state[TOTAL, i], state[MAXIMUM, i]
         if total > theta:
@@ -268,7 +258,7 @@ def _search_lanes(columns: Any, scratch: Any, rows: Any, theta: float, steps: in
                 level[r] = floor[r]
     lane_levels(columns, theta, steps, floor, known, level, low, high, scratch[:3])
     unsettled = 0
-    for r in range(rows.size):
+    for r in range(n):
         if level[r] < np.inf:
             _set(state, rows[r], level[r], 1.0 / max(known[r], 1.0), low[r], high[r])
             unsettled += 1 if high[r] < 0.0 else 0
@@ -286,8 +276,9 @@ def _all_finite(bits: Any, mask: Any) -> bool:
 
 
 @exact
-def clip(data: Any, indptr: Any, lanes: Any, m: int, lo: int, hi: int, levels: Any, nonneg: Any, out: Any) -> None:
+def clip(matrix: Any, lanes: Any, lo: int, hi: int, levels: Any, nonneg: Any, out: Any) -> None:
     """Write rows lo ... hi - 1, cut at their level, into `out`, which is laid out as `data`."""
+    data, _, _, indptr, m = matrix
     if lanes is None:
         for j in range(lo, hi):
             begin, end = row_bounds(indptr, m, j)
@@ -310,7 +301,8 @@ def clip(data: Any, indptr: Any, lanes: Any, m: int, lo: int, hi: int, levels: A
 @selecting
 def _clip_row(row: Any, level: Any, nonneg: Any, out: Any) -> None:
     if level == 0:
-        out[:] = 0
+        for k in range(out.size):
+            out[k] = 0
         return
     floor = -level if nonneg is None else level * 0
     for k in range(row.size):

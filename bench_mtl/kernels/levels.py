@@ -27,10 +27,9 @@ def sum_and_count(row: Any, level: float, nonneg: Any) -> tuple[float, float]:
     total = 0.0
     count = 0.0
     for k in range(row.size):
+        a = np.float64(row[k])
         if nonneg is None:
-            a = np.float64(abs(row[k]))
-        else:
-            a = np.float64(row[k])
+            a = np.float64(abs(a))
         above = a > level
         total += a if above else 0.0
         count += 1.0 if above else 0.0
@@ -48,12 +47,12 @@ def row_statistics(row: Any, bits: Any, mask: Any, nonneg: Any) -> tuple[float, 
     largest = mask & 0
     magnitude = mask & 0
     for k in range(row.size):
+        a = np.float64(row[k])
         if nonneg is None:
-            a = np.float64(abs(row[k]))
+            a = np.float64(abs(a))
             largest = max(largest, bits[k] & mask)
         else:
-            x = np.float64(row[k])
-            a = x if x > 0.0 else 0.0
+            a = a if a > 0.0 else np.float64(0.0)
             largest = max(largest, bits[k])
             magnitude = max(magnitude, bits[k] & mask)
         total += a
@@ -126,68 +125,77 @@ def fit_prediction(total: Any, maximum: Any, squares: Any, level: Any, predictio
         prediction[a] = normal[a, n] / normal[a, a] if normal[a, a] > 0.0 else 0.0
 
 
-# Rows side by side: `columns[k, r]` is the k-th magnitude of the row in lane r, padded with zeros. What follows loops over lanes inside, and
-# lanes do not depend on each other, so that the compiler handles several rows with one instruction.
+# Rows side by side: `columns[k, r]` is the k-th magnitude of the row in lane r, padded with zeros. What follows loops over lanes inside,
+# and lanes do not depend on each other, so that the compiler handles several rows with one instruction. Two columns are taken at a time,
+# so that what is kept for each lane is read and written half as often; with an odd number of columns there is one of zeros besides.
 
 
 @reordered
 def lane_magnitudes(columns: Any, total: Any, squares: Any, nonneg: Any) -> None:
     """Turn entries into magnitudes, and sum them and their squares: infinite or NaN where one of them is."""
-    total[:] = 0.0
-    squares[:] = 0.0
-    for k in range(columns.shape[0]):
-        column = columns[k]
-        for r in range(LANES):
+    lanes = total.size
+    for r in range(lanes):
+        total[r] = 0.0
+        squares[r] = 0.0
+    for k in range(0, columns.shape[0], 2):
+        first, second = columns[k], columns[k + 1]
+        for r in range(lanes):
             if nonneg is None:
-                a = abs(column[r])
+                a, b = abs(first[r]), abs(second[r])
             else:
-                a = column[r] if column[r] > 0.0 else 0.0
-            column[r] = a
-            total[r] += a
-            squares[r] += a * a
+                a = first[r] if first[r] > 0.0 else 0.0
+                b = second[r] if second[r] > 0.0 else 0.0
+            first[r] = a
+            second[r] = b
+            total[r] += a + b
+            squares[r] += a * a + b * b
 
 
 @selecting
 def lane_maxima(columns: Any, maximum: Any) -> None:
     """The largest entry of every lane."""
-    maximum[:] = 0.0
-    for k in range(columns.shape[0]):
-        column = columns[k]
-        for r in range(LANES):
-            a, best = column[r], maximum[r]
-            maximum[r] = a if a > best else best
+    lanes = maximum.size
+    for r in range(lanes):
+        maximum[r] = 0.0
+    for k in range(0, columns.shape[0], 2):
+        first, second = columns[k], columns[k + 1]
+        for r in range(lanes):
+            a, b, best = first[r], second[r], maximum[r]
+            larger = a if a > b else b
+            maximum[r] = larger if larger > best else best
 
 
 @selecting
 def _lane_sums(columns: Any, level: Any, total: Any, count: Any) -> None:
-    total[:] = 0.0
-    count[:] = 0.0
-    m = columns.shape[0]
-    for k in range(0, m - 1, 2):  # two at a time: the totals are read and written half as often
+    lanes = level.size
+    for r in range(lanes):
+        total[r] = 0.0
+        count[r] = 0.0
+    for k in range(0, columns.shape[0], 2):
         first, second = columns[k], columns[k + 1]
-        for r in range(LANES):
+        for r in range(lanes):
             a, b, bound = first[r], second[r], level[r]
             total[r] += (a if a > bound else 0.0) + (b if b > bound else 0.0)
             count[r] += (1.0 if a > bound else 0.0) + (1.0 if b > bound else 0.0)
-    if m % 2 == 1:
-        last = columns[m - 1]
-        for r in range(LANES):
-            a, bound = last[r], level[r]
-            total[r] += a if a > bound else 0.0
-            count[r] += 1.0 if a > bound else 0.0
 
 
 @selecting
 def _lane_neighbours(columns: Any, level: Any, low: Any, high: Any) -> None:
     """The nearest entries, up to and above each level: 0 and inf where there is none."""
-    low[:] = 0.0
-    high[:] = np.inf
-    for k in range(columns.shape[0]):
-        column = columns[k]
-        for r in range(LANES):
-            a, bound, below, above = column[r], level[r], low[r], high[r]
-            lower = a if a <= bound else 0.0
-            upper = np.inf if a <= bound else a
+    lanes = level.size
+    for r in range(lanes):
+        low[r] = 0.0
+        high[r] = np.inf
+    for k in range(0, columns.shape[0], 2):
+        first, second = columns[k], columns[k + 1]
+        for r in range(lanes):
+            a, b, bound, below, above = first[r], second[r], level[r], low[r], high[r]
+            lower_a = a if a <= bound else 0.0
+            lower_b = b if b <= bound else 0.0
+            upper_a = np.inf if a <= bound else a
+            upper_b = np.inf if b <= bound else b
+            lower = lower_a if lower_a > lower_b else lower_b
+            upper = upper_a if upper_a < upper_b else upper_b
             low[r] = lower if lower > below else below
             high[r] = upper if upper < above else above
 
@@ -196,7 +204,7 @@ def _lane_neighbours(columns: Any, level: Any, low: Any, high: Any) -> None:
 def _lane_step(theta: float, floor: Any, total: Any, count: Any, known: Any, level: Any, previous: Any) -> float:
     """Move the levels whose set has changed; returns how many."""
     moved = 0.0
-    for r in range(LANES):
+    for r in range(level.size):
         c, old, bound = count[r], level[r], floor[r]
         settled = (c == known[r]) | (c == 0.0)
         raised = (total[r] - theta) / (c if c > 0.0 else 1.0)
@@ -216,12 +224,12 @@ def lane_levels(columns: Any, theta: float, steps: int, floor: Any, known: Any, 
     many each new level is computed from, and `low` and `high` with the entries next to it; where a level is not settled, `high` is -1.
     """
     total, count, previous = scratch[0], scratch[1], scratch[2]
-    previous[:] = level
+    for r in range(level.size):
+        previous[r] = level[r]
     for _ in range(steps):
         _lane_sums(columns, level, total, count)
         if _lane_step(theta, floor, total, count, known, level, previous) == 0.0:
             break
     _lane_neighbours(columns, level, low, high)
-    for r in range(LANES):
-        settled = low[r] <= previous[r] <= high[r]
-        high[r] = high[r] if settled else -1.0
+    for r in range(level.size):
+        high[r] = high[r] if low[r] <= previous[r] <= high[r] else -1.0

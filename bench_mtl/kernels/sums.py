@@ -6,18 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.kernels.jit import exact, reordered
+from bench_mtl.kernels.jit import exact
 
-_CHUNK = 256
 _LANES = 64
-
-
-@reordered
-def _plain_sum(values: Any) -> float:
-    total = 0.0
-    for i in range(values.size):
-        total += values[i]
-    return total
 
 
 @exact
@@ -26,17 +17,6 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
     total = a + b
     shadow = total - a
     return total, (a - (total - shadow)) + (b - shadow)
-
-
-@exact
-def chunked_sum(values: Any) -> float:
-    """The sum of a contiguous vector to a few units in the last place: plain sums of short chunks, added with compensation."""
-    total = 0.0
-    error = 0.0
-    for start in range(0, values.size, _CHUNK):
-        total, lost = two_sum(total, _plain_sum(values[start : start + _CHUNK]))
-        error += lost
-    return total + error
 
 
 @exact

@@ -1,21 +1,49 @@
 """Euclidean projections and proximal operators: pure functions, one module a set.
 
-Each takes a finite float64 array, leaves it alone and returns a new one.
+Each takes a finite array, leaves it alone, and returns a new one of the same type (float32 or float64), or writes to `out`.
 """
 
+from bench_mtl.projections.box_simplex import project_box_simplex
 from bench_mtl.projections.l1_ball import project_l1_ball, soft_threshold
-from bench_mtl.projections.l1inf_ball import norm_l1inf, norm_linf1, project_l1inf_ball, prox_l1inf
+from bench_mtl.projections.l1inf_ball import (
+    L1InfProjection,
+    l1inf_projection,
+    norm_l1inf,
+    norm_linf1,
+    project_l1inf_ball,
+    prox_l1inf,
+)
+from bench_mtl.projections.l2_ball import project_l2_ball
+from bench_mtl.projections.l12_ball import norm_l12, project_l12_ball, prox_l12
 from bench_mtl.projections.simplex import project_simplex
-from bench_mtl.projections.trace_ball import norm_trace, project_trace_ball
+from bench_mtl.projections.trace_ball import (
+    TraceProjection,
+    norm_trace,
+    project_trace_ball,
+    prox_trace,
+    trace_ball_projection,
+    trace_proximal_point,
+)
 
 __all__ = [
+    "L1InfProjection",
+    "TraceProjection",
+    "l1inf_projection",
     "norm_l1inf",
+    "norm_l12",
     "norm_linf1",
     "norm_trace",
+    "project_box_simplex",
     "project_l1_ball",
     "project_l1inf_ball",
+    "project_l2_ball",
+    "project_l12_ball",
     "project_simplex",
     "project_trace_ball",
     "prox_l1inf",
+    "prox_l12",
+    "prox_trace",
     "soft_threshold",
+    "trace_ball_projection",
+    "trace_proximal_point",
 ]

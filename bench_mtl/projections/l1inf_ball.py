@@ -40,11 +40,8 @@ def norm_l1inf(A: Any) -> float:
     ------
     InputError : not a matrix of real numbers.
     """
-    from bench_mtl.kernels.l1inf_passes import MAXIMUM
-    from bench_mtl.kernels.sums import compensated_sum
-
-    state = _statistics(A)
-    return math.nan if state is None else float(compensated_sum(state[MAXIMUM]))
+    statistics = _statistics(A)
+    return math.nan if statistics is None else statistics[0]
 
 
 def norm_linf1(A: Any) -> float:
@@ -54,10 +51,8 @@ def norm_linf1(A: Any) -> float:
     ------
     InputError : not a matrix of real numbers.
     """
-    from bench_mtl.kernels.l1inf_passes import TOTAL
-
-    state = _statistics(A)
-    return math.nan if state is None else float(state[TOTAL].max(initial=0.0))
+    statistics = _statistics(A)
+    return math.nan if statistics is None else statistics[1]
 
 
 def project_l1inf_ball(
@@ -158,12 +153,12 @@ def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, threads: int | No
     return _clipped(A, lambda rows: l1inf_levels.fixed(rows, weight, nonneg, workers), nonneg, workers, out)[0]
 
 
-def _statistics(A: Any) -> Array | None:
-    """Sums, maxima ... of the rows of A, None where one is not finite."""
+def _statistics(A: Any) -> tuple[float, float] | None:
+    """Sum of the largest magnitudes and largest sum of the magnitudes of the rows of A, None where A has NaN or inf."""
     A = checked_matrix("A", A)
     if not is_sparse(A) and not is_plain(A):
         A = A.copy(order="C")
-    return l1inf_levels.statistics(MatrixRows.of(A))
+    return l1inf_levels.norms(MatrixRows.of(A))
 
 
 def _clipped(
@@ -194,8 +189,9 @@ def _clipped(
 
 def _overlap(A: AnyArray, target: AnyArray) -> bool:
     """Whether they share memory without being the same."""
-    same = A is target or (A.ctypes.data == target.ctypes.data and A.strides == target.strides)
-    return not same and np.may_share_memory(A, target)
+    if A is target or not np.may_share_memory(A, target):
+        return False
+    return A.ctypes.data != target.ctypes.data or A.strides != target.strides
 
 
 def _write(A: Matrix, rows: MatrixRows, levels: Levels | None, nonneg: bool, workers: int, result: AnyArray) -> Levels:

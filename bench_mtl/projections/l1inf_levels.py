@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +29,7 @@ class Levels(NamedTuple):
 
 def newton(rows: MatrixRows, radius: float, theta0: float | None, nonneg: bool, workers: int) -> Levels | None:
     """Levels of the projection by `kernels.l1inf`; None where there is NaN or inf."""
-    from bench_mtl.kernels import l1inf as kernel
-
+    kernel = _kernels()
     if rows.d == 0 or rows.data.size == 0:
         return _nothing(rows)
     state = _state(rows)
@@ -37,7 +38,7 @@ def newton(rows: MatrixRows, radius: float, theta0: float | None, nonneg: bool, 
     if status == kernel.INSIDE:
         return Levels(state[kernel.MAXIMUM], 0.0, passes, inside=True)
     if status == kernel.OUT_OF_SCALE:
-        return _rescaled(rows, radius, lambda scaled, size: newton(scaled, size, None, nonneg, workers))
+        return _rescaled(rows, radius, nonneg, lambda scaled, size: newton(scaled, size, None, nonneg, workers))
     if status == kernel.TINY_RADIUS:
         return _tiny_ball(rows, radius, state, nonneg)
     if status == kernel.UNFINISHED:
@@ -47,9 +48,7 @@ def newton(rows: MatrixRows, radius: float, theta0: float | None, nonneg: bool, 
 
 def merge(rows: MatrixRows, radius: float, nonneg: bool) -> Levels | None:
     """Levels of the projection by the published algorithm, `kernels.l1inf_merge`; None where there is NaN or inf."""
-    from bench_mtl.kernels import l1inf as kernel
-    from bench_mtl.kernels.l1inf_merge import merge_levels
-
+    kernel = _kernels()
     if rows.d == 0 or rows.data.size == 0:
         return _nothing(rows)
     state = _state(rows)
@@ -57,76 +56,82 @@ def merge(rows: MatrixRows, radius: float, nonneg: bool) -> Levels | None:
     if status == kernel.INSIDE:
         return Levels(state[kernel.MAXIMUM], 0.0, 1, inside=True)
     if status == kernel.OUT_OF_SCALE:
-        return _rescaled(rows, radius, lambda scaled, size: merge(scaled, size, nonneg))
+        return _rescaled(rows, radius, nonneg, lambda scaled, size: merge(scaled, size, nonneg))
+    if status == kernel.TINY_RADIUS:
+        return _tiny_ball(rows, radius, state, nonneg)
     excess = kernel.excess(state, radius)
     magnitudes = _magnitudes(rows, nonneg)
     start = np.arange(0, rows.d * rows.m + 1, rows.m) if rows.indptr is None else rows.indptr.astype(np.int64)
     levels = np.empty(rows.d)
-    theta = merge_levels(magnitudes, start, excess, levels)
+    theta = kernel.merge_levels(magnitudes, start, excess, levels)
     kernel.settle(levels, radius)
     return Levels(levels, theta, 1)
 
 
 def fixed(rows: MatrixRows, theta: float, nonneg: bool, workers: int) -> Levels | None:
     """Levels above which each row has theta >= 0 in all, 0 where it has less; None where there is NaN or inf."""
-    from bench_mtl.kernels import l1inf as kernel
-
+    kernel = _kernels()
     if rows.d == 0 or rows.data.size == 0 or theta == 0.0:
-        return _nothing(rows) if statistics(rows) is not None else None
+        return _nothing(rows) if norms(rows) is not None else None
     state = _state(rows)
     status = _levels_at(rows, theta, state, _flag(nonneg), workers)
     if status == kernel.OUT_OF_SCALE:
-        return _rescaled(rows, theta, lambda scaled, size: fixed(scaled, size, nonneg, workers))
+        return _rescaled(rows, theta, nonneg, lambda scaled, size: fixed(scaled, size, nonneg, workers))
     return Levels(state[kernel.LEVEL], theta, 1)
 
 
-def statistics(rows: MatrixRows) -> Array | None:
-    """Sums and maxima of the rows' magnitudes, as the first rows of a kernel's state; None where one is not finite."""
-    from bench_mtl.kernels import l1inf as kernel
-
+def norms(rows: MatrixRows) -> tuple[float, float] | None:
+    """Sum of the rows' largest magnitudes, and largest of the rows' sums; None where there is NaN or inf."""
+    kernel = _kernels()
+    if rows.d == 0 or rows.data.size == 0:
+        return 0.0, 0.0
     state = _state(rows)
-    prediction = np.full(kernel.COEFFICIENTS, np.nan)
-    finite = kernel.first_pass(*rows.layout, 1, 0, rows.d, 0.0, prediction, state, None) >= 0
-    return state if finite else None
+    if _first_pass(rows, 0.0, np.full(kernel.COEFFICIENTS, np.nan), state, None, 1) < 0:
+        if not np.isfinite(rows.data).all():
+            return None
+        exponent = math.frexp(float(np.abs(rows.data).max()))[1]  # short rows of numbers near the largest there is
+        scaled = norms(replace(rows, data=np.ldexp(rows.data.astype(np.float64), -exponent)))
+        return None if scaled is None else (_ldexp(scaled[0], exponent), _ldexp(scaled[1], exponent))
+    return float(kernel.compensated_sum(state[kernel.MAXIMUM])), float(state[kernel.TOTAL].max())
 
 
 def clip(rows: MatrixRows, levels: Array, nonneg: bool, workers: int, result: AnyArray) -> None:
     """Write the data, cut at the levels, into `result`, laid out alike."""
-    from bench_mtl.kernels.l1inf_passes import clip as kernel
 
     def part(bounds: tuple[int, int]) -> None:
-        kernel(rows.data, rows.indptr, rows.lanes, rows.m, *bounds, levels, _flag(nonneg), result)
+        _kernels().clip(rows.matrix, rows.lanes, *bounds, levels, _flag(nonneg), result)
 
     run_together(part, _shares(rows.d, workers))
 
 
 def _search(rows: MatrixRows, radius: float, guess: float, state: Array, nonneg: Any, workers: int) -> tuple[int, float, int]:
-    """`kernels.l1inf.search`, the passes of which several workers share; the rest is the same."""
-    from bench_mtl.kernels import l1inf as kernel
-
-    if workers == 1:
-        return kernel.search(*rows.layout, rows.d, radius, guess, state, nonneg)
-    prediction = np.empty(kernel.COEFFICIENTS)
-    theta = kernel.prepare(*rows.layout, rows.d, radius, guess, prediction, state, nonneg)
+    """`kernels.l1inf.search`, the passes of which several workers share. The result is the same to the last bit."""
+    kernel = _kernels()
+    prediction = own_scratch("prediction", kernel.COEFFICIENTS)
+    several = workers > 1
+    status, theta, passes = kernel.search(rows.matrix, rows.lanes, rows.d, radius, guess, several, prediction, state, nonneg)
+    if not several:
+        return status, theta, passes
     unsettled = _first_pass(rows, theta, prediction, state, nonneg, workers)
     status = kernel.assess(state, unsettled, radius)
-    if status != kernel.PROJECTED:
-        return status, theta, 1
-    for passes in range(1, kernel.MAX_PASSES + 1):
-        following = kernel.following_theta(state, theta, radius, passes == 1, unsettled)
+    fresh = True
+    while status == kernel.PROJECTED:
+        passes += 1
+        following = kernel.following_theta(state, theta, radius, fresh, unsettled)
         if following < 0.0:
             kernel.settle(state[kernel.LEVEL], radius)
-            return kernel.PROJECTED, theta, passes
+            return status, theta, passes
+        if passes == kernel.MAX_PASSES:
+            return kernel.UNFINISHED, theta, passes
         unsettled = _next_pass(rows, theta, following, state, nonneg, workers)
-        theta = following
-    return kernel.UNFINISHED, theta, kernel.MAX_PASSES
+        theta, fresh = following, False
+    return status, theta, passes + 1
 
 
 def _levels_at(rows: MatrixRows, theta: float, state: Array, nonneg: Any, workers: int) -> int:
-    from bench_mtl.kernels import l1inf as kernel
-
-    prediction = np.empty(kernel.COEFFICIENTS)
-    kernel.prepare(*rows.layout, rows.d, 0.0, theta, prediction, state, nonneg)
+    kernel = _kernels()
+    prediction = own_scratch("prediction", kernel.COEFFICIENTS)
+    kernel.search(rows.matrix, rows.lanes, rows.d, 0.0, theta, True, prediction, state, nonneg)
     unsettled = _first_pass(rows, theta, prediction, state, nonneg, workers)
     if kernel.assess(state, unsettled, 0.0) == kernel.OUT_OF_SCALE:
         return kernel.OUT_OF_SCALE
@@ -136,60 +141,60 @@ def _levels_at(rows: MatrixRows, theta: float, state: Array, nonneg: Any, worker
 
 
 def _first_look(rows: MatrixRows, radius: float, state: Array, nonneg: Any) -> int:
-    from bench_mtl.kernels import l1inf as kernel
-
+    kernel = _kernels()
     return kernel.assess(state, _first_pass(rows, 0.0, np.full(kernel.COEFFICIENTS, np.nan), state, nonneg, 1), radius)
 
 
 def _first_pass(rows: MatrixRows, theta: float, prediction: Array, state: Array, nonneg: Any, workers: int) -> int:
-    from bench_mtl.kernels import l1inf as kernel
+    kernel = _kernels()
 
     def part(bounds: tuple[int, int]) -> int:
-        return kernel.first_pass(*rows.layout, 1, *bounds, theta, prediction, state, nonneg)
+        return kernel.first_pass(rows.matrix, rows.lanes, 1, *bounds, theta, prediction, state, nonneg)
 
     unsettled = run_together(part, _shares(rows.d, workers))
     return -1 if min(unsettled) < 0 else sum(unsettled)
 
 
 def _next_pass(rows: MatrixRows, old: float, theta: float, state: Array, nonneg: Any, workers: int) -> int:
-    from bench_mtl.kernels import l1inf as kernel
+    kernel = _kernels()
 
     def part(bounds: tuple[int, int]) -> int:
-        return kernel.next_pass(rows.data, rows.indptr, rows.lanes, rows.m, 1, *bounds, old, theta, state, nonneg)
+        return kernel.next_pass(rows.matrix, rows.lanes, 1, *bounds, old, theta, state, nonneg)
 
     return sum(run_together(part, _shares(rows.d, workers)))
 
 
 def _shares(d: int, workers: int) -> list[tuple[int, int]]:
     """The rows 0 ... d - 1 in as many parts, whole groups of lanes each."""
-    from bench_mtl.kernels.levels import LANES
+    if workers == 1:
+        return [(0, d)]
+    lanes = _kernels().LANES
+    size = -(-d // (workers * lanes)) * lanes
+    return [(lo, min(lo + size, d)) for lo in range(0, d, size)]
 
-    size = -(-d // (workers * LANES)) * LANES if workers > 1 else max(d, 1)
-    return [(lo, min(lo + size, d)) for lo in range(0, max(d, 1), size)]
 
-
-def _rescaled(rows: MatrixRows, size: float, find: Callable[[MatrixRows, float], Levels | None]) -> Levels | None:
+def _rescaled(rows: MatrixRows, size: float, nonneg: bool, find: Callable[[MatrixRows, float], Levels | None]) -> Levels | None:
     """Levels of a matrix that is too large or too small to be summed and squared: those of its multiple by a power of two."""
-    largest = float(np.abs(rows.data).max(initial=0.0))
-    if not largest < np.inf:
+    if not np.isfinite(rows.data).all():
         return None
-    if largest == 0.0:
+    largest = float((rows.data if nonneg else np.abs(rows.data)).max())
+    if largest <= 0.0:
         return _nothing(rows)
     exponent = math.frexp(largest)[1]
-    try:
-        size = math.ldexp(size, -exponent)
-    except OverflowError:
-        size = math.inf
-    levels = find(replace(rows, data=np.ldexp(rows.data, -exponent)), size)
-    assert levels is not None
+    levels = find(replace(rows, data=np.ldexp(rows.data.astype(np.float64), -exponent)), _ldexp(size, -exponent))
+    assert levels is not None, "finite numbers between -1 and 1 are in scale"
     values = np.ldexp(levels.values, exponent)
     rounded_up = np.ldexp(values, -exponent) > levels.values  # subnormal ones can be
     values[rounded_up] = np.nextafter(values[rounded_up], 0.0)
+    return levels._replace(values=values, theta=_ldexp(levels.theta, exponent))
+
+
+def _ldexp(number: float, exponent: int) -> float:
+    """number * 2^exponent, inf where that is too large."""
     try:
-        theta = math.ldexp(levels.theta, exponent)
+        return math.ldexp(number, exponent)
     except OverflowError:
-        theta = math.inf
-    return levels._replace(values=values, theta=theta)
+        return math.inf
 
 
 def _tiny_ball(rows: MatrixRows, radius: float, state: Array, nonneg: bool) -> Levels:
@@ -198,8 +203,7 @@ def _tiny_ball(rows: MatrixRows, radius: float, state: Array, nonneg: bool) -> L
     Works with delta = (largest sum) - theta instead of theta: mu_j = max(0, max_k (delta - gap_jk) / k), gap_jk the largest sum less
     that of the k largest entries of row j. Only rows with a sum within m radius of the largest have a level above zero.
     """
-    from bench_mtl.kernels import l1inf as kernel
-
+    kernel = _kernels()
     totals = state[kernel.TOTAL]
     largest = float(totals.max())
     near = np.flatnonzero(largest - totals <= rows.m * radius)
@@ -251,9 +255,16 @@ def _nothing(rows: MatrixRows) -> Levels:
 
 
 def _state(rows: MatrixRows) -> Array:
-    from bench_mtl.kernels.l1inf_passes import STATE_ROWS
+    size = _kernels().STATE_ROWS
+    return own_scratch("l1inf", size * rows.d).reshape(size, rows.d)
 
-    return own_scratch("l1inf", STATE_ROWS * rows.d).reshape(STATE_ROWS, rows.d)
+
+@cache
+def _kernels() -> Any:
+    """All kernels, loaded at the first use; an import statement in each function would cost as much as a small projection."""
+    from bench_mtl.kernels import l1inf, l1inf_merge, l1inf_passes, levels
+
+    return SimpleNamespace(**{name: value for module in (levels, l1inf_merge, l1inf_passes, l1inf) for name, value in vars(module).items()})
 
 
 def _flag(nonneg: bool) -> Any:

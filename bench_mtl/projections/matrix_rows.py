@@ -37,10 +37,10 @@ class MatrixRows:
         return cls(A.T.reshape(-1), None, (1, d), d, m)
 
     @property
-    def layout(self) -> tuple[Any, ...]:
-        """data, bits, mask, indptr, lanes, m: what a first pass takes."""
+    def matrix(self) -> tuple[Any, ...]:
+        """data, bits, mask, indptr, m: the matrix as kernels take it."""
         integer = np.int64 if self.data.itemsize == 8 else np.int32
-        return self.data, self.data.view(integer), integer(np.iinfo(integer).max), self.indptr, self.lanes, self.m
+        return self.data, self.data.view(integer), integer(np.iinfo(integer).max), self.indptr, self.m
 
 
 def is_plain(A: AnyArray) -> bool:

@@ -57,12 +57,25 @@ def test_the_core_does_not_reach_up_to_the_driver() -> None:
         file = ROOT / (module.replace(".", "/") + ".py")
         assert {name for name in imports(file) if name.startswith("bench_mtl")} <= CORE, file
     for file in files("bench_mtl/projections"):
-        allowed = CORE | {f"bench_mtl.projections.{path.stem}" for path in files("bench_mtl/projections")}
+        allowed = CORE | {
+            f"bench_mtl.{package}.{path.stem}" for package in ("projections", "kernels") for path in files(f"bench_mtl/{package}")
+        }
+        allowed |= {"bench_mtl.kernels"}
         assert {name for name in imports(file) if name.startswith("bench_mtl")} <= allowed, file
 
 
 @pytest.mark.parametrize("package", ["bench_mtl", "problems", "solvers"])
 def test_heavy_imports_are_local(package: str) -> None:
     for file in files(package):
-        heavy = {name for name in imports(file, top_level=True) if name.split(".")[0] in HEAVY}
+        compiled = file.parent == ROOT / "bench_mtl" / "kernels"
+        names = imports(file, top_level=True)
+        heavy = {name for name in names if name.split(".")[0] in HEAVY - ({"numba"} if compiled else set())}
         assert not heavy, f"{file} imports {heavy} at the top"
+        assert compiled or not {name for name in names if name.startswith("bench_mtl.kernels")}, f"{file} loads compiled code at the top"
+
+
+def test_only_kernels_know_the_compiler() -> None:
+    for package in ("bench_mtl", "problems", "solvers"):
+        for file in files(package):
+            if file.parent != ROOT / "bench_mtl" / "kernels":
+                assert not {name for name in imports(file) if name.split(".")[0] == "numba"}, file
