@@ -12,7 +12,10 @@ from typing import Any, TypeAlias
 Call: TypeAlias = Callable[[], object]
 
 #: A sample shorter than this is a mean over several calls, because a clock's own cost would show.
-_SHORTEST_SAMPLE = 2e-4
+_SHORTEST_SAMPLE = 1e-3
+
+#: A call up to so long is made once before each sample, unrecorded: the contestant before has emptied the caches.
+_WARMED = 5e-3
 
 
 @dataclass(frozen=True)
@@ -77,17 +80,23 @@ class Measured:
 def measure(cell: Cell, effort: Effort) -> Measured:
     """Time the calls of a cell in turns, so that what slows the machine down for a while slows all of them."""
     samples: dict[str, list[tuple[float, float]]] = {name: [] for name in cell.calls}
-    loops: dict[str, int] = {}
-    for name, call in cell.calls.items():
-        first = _sample(call, 1)[1]  # compiles, and touches the memory
-        again = _sample(call, 1) if first < effort.seconds / 2 else None
-        loops[name] = 1 if again is None else max(1, int(_SHORTEST_SAMPLE / max(again[1], 1e-7)))
+    estimates = {name: _estimate(call, effort) for name, call in cell.calls.items()}
+    loops = {name: max(1, int(_SHORTEST_SAMPLE / estimate)) for name, estimate in estimates.items()}
     for _ in range(effort.repeats):
         for name, call in cell.calls.items():
-            if not samples[name] or sum(wall for _, wall in samples[name]) * loops[name] < effort.seconds:
-                samples[name].append(_sample(call, loops[name]))
+            if samples[name] and sum(wall for _, wall in samples[name]) * loops[name] >= effort.seconds:
+                continue
+            if estimates[name] < _WARMED:
+                call()
+            samples[name].append(_sample(call, loops[name]))
     times = {name: _timing(found, loops[name]) for name, found in samples.items()}
     return Measured(cell.family, cell.shape, cell.data, cell.ratio, times)
+
+
+def _estimate(call: Call, effort: Effort) -> float:
+    """About the seconds of a call; the first one also compiles, and touches the memory."""
+    first = _sample(call, 1)[1]
+    return max(1e-7, _sample(call, 1)[1] if first < 2.0 * effort.seconds else first)
 
 
 def _sample(call: Call, loops: int) -> tuple[float, float]:

@@ -58,7 +58,7 @@ def test_variational_inequality(pair: tuple[np.ndarray, np.ndarray], radius: flo
     residual = A - B
     Z = np.maximum(Z, 0.0) if nonneg else Z
     norm = sum_of_maxima(Z)
-    Z = Z * (radius / norm) if norm > 0 else Z
+    Z = Z * (radius / norm) if norm > 1e-280 else np.zeros_like(Z)
     tolerance = 1e-13 * A.size * largest(A) * (radius + largest(A))
     assert np.vdot(residual, Z - B) <= tolerance
     support = np.maximum(residual, 0.0).sum(axis=1).max() if nonneg else norm_linf1(residual)  # of the ball of radius 1
