@@ -1,7 +1,7 @@
 """Passes over a matrix that keep, for every row, its level at theta and the line the level follows as theta changes.
 
 A `matrix` is a tuple (data, bits, mask, indptr, m): its entries in one array, the same memory as integers, what takes the sign off these,
-the row pointer if it is CSR, else None, and its number of columns. `lanes` is None where each row lies together and is searched by itself; or
+the row pointer if it is CSR, else None, and its number of columns. `lanes` is None where a row lies together and is searched by itself; or
 (across, along) where entry (j, k) is at j * across + k * along, and rows are searched side by side.
 
 `nonneg` is None or True; a None is compiled away. All functions work on rows lo ... hi - 1 of every `step`-th row of the matrix, and on the
@@ -17,16 +17,17 @@ import numpy as np
 from bench_mtl.kernels.jit import exact, selecting
 from bench_mtl.kernels.levels import (
     LANES,
+    lane_guesses,
     lane_levels,
-    lane_magnitudes,
-    lane_maxima,
+    lane_statistics,
     predicted_level,
     row_level,
     row_statistics,
+    sum_and_count,
 )
 
 #: Rows of the state: sum, largest and sum of squares of a row's magnitudes, its level, minus the derivative of the level by theta, and
-#: the levels between which that derivative stays the same (HIGH is -1 where the level is only a lower bound).
+#: the levels between which that derivative stays the same (inf and -1 where the level is only a lower bound).
 TOTAL, MAXIMUM, SQUARES, LEVEL, SLOPE, LOW, HIGH = range(7)
 STATE_ROWS = 7
 
@@ -98,9 +99,14 @@ def _first_pass_rows(matrix: Any, step: int, lo: int, hi: int, theta: float, pre
                 guess = predicted_level(prediction, total, maximum, squares, floor)
             elif not floor < guess < maximum:
                 guess = floor
-            level, count, other, settled = row_level(row, theta, floor, guess, _FIRST_STEPS if predicts else row.size + 2, nonneg)
-            unsettled += 0 if settled else 1
-            _set(state, i, level, 1.0 / count, min(level, other), max(level, other) if settled else -1.0)
+            above, count = sum_and_count(row, guess, nonneg)
+            steps = _FIRST_STEPS if predicts else row.size + 2
+            level, count, other, settled = row_level(row, theta, floor, guess, above, count, steps, nonneg)
+            if settled:
+                _set(state, i, level, 1.0 / count, min(level, other), max(level, other))
+            else:
+                unsettled += 1
+                _set(state, i, level, 1.0 / count, np.inf, -1.0)
             guess = level  # neighbours are often alike
     return unsettled if _number(worst, data) < np.inf else -1
 
@@ -130,65 +136,109 @@ def _next_pass_rows(matrix: Any, step: int, lo: int, hi: int, old: float, theta:
             row = data[begin:end]
             slope, tangent = state[SLOPE, i], state[LEVEL, i]
             floor = max(tangent, state[MAXIMUM, i] - theta, (state[TOTAL, i] - theta) / row.size)
-            # A step further than needed widens the range that is known to hold no entry; the next step is likely to be smaller.
-            probe = max(floor - 0.1 * change * slope, 0.0) if change > 0.0 else floor
-            level, count, other, _ = row_level(row, theta, floor, probe, row.size + 2, nonneg)
-            _set(state, i, level, 1.0 / count, min(level, other), max(level, other))
+            # From a little below, so that the range found without entries holds the next level too: steps get smaller, and go up from now on.
+            probe = max(floor - 0.1 * abs(change) * slope, 0.0)
+            above, count = sum_and_count(row, probe, nonneg)
+            if change > 0.0 and floor == tangent and count * slope == 1.0 and state[LOW, i] < np.inf:
+                _set(state, i, tangent, slope, probe, tangent + change * slope)  # no entry between the old level and the probe
+            else:
+                level, count, other, _ = row_level(row, theta, floor, probe, above, count, row.size + 2, nonneg)
+                _set(state, i, level, 1.0 / count, min(level, other), max(level, other))
     return searched
 
 
-@selecting
+@exact
 def _move_along(state: Any, change: float, theta: float) -> float:
     """Move every row along its line, a lower bound of its level; HIGH is -1 after it where the row may have left the line.
 
     Returns the number of these rows.
     """
-    total, level, slope, low, high = state[TOTAL], state[LEVEL], state[SLOPE], state[LOW], state[HIGH]
+    left, gone = _move_lines(state[TOTAL], state[LEVEL], state[SLOPE], state[LOW], state[HIGH], change, theta)
+    if gone > 0.0:
+        for i in range(state.shape[1]):
+            if state[TOTAL, i] <= theta:
+                _set(state, i, 0.0, 0.0, 0.0, 0.0)
+    return left
+
+
+@selecting
+def _move_lines(total: Any, level: Any, slope: Any, low: Any, high: Any, change: float, theta: float) -> tuple[float, float]:
+    """How many rows may have left their line, and how many have vanished. (Products of 0 and 1, as `and` would branch.)"""
     left = 0.0
+    gone = 0.0
     for i in range(total.size):
         moved = level[i] - change * slope[i]
-        gone = total[i] <= theta
-        stays = gone | ((slope[i] > 0.0) & (low[i] <= moved) & (moved <= high[i]))
-        left += 0.0 if stays else 1.0
-        level[i] = 0.0 if gone else moved
-        slope[i] = 0.0 if gone else slope[i]
-        high[i] = 0.0 if gone else (high[i] if stays else -1.0)
-        low[i] = 0.0 if gone else low[i]
-    return left
+        alive = 1.0 if slope[i] > 0.0 else 0.0
+        above = 1.0 if low[i] <= moved else 0.0
+        below = 1.0 if moved <= high[i] else 0.0
+        vanishes = 1.0 if total[i] <= theta else 0.0
+        stays = alive * above * below
+        stays = stays if stays > vanishes else vanishes
+        left += 1.0 - stays
+        gone += vanishes * alive
+        level[i] = moved * (1.0 - vanishes)
+        upper = high[i]
+        high[i] = upper if stays > 0.0 else -1.0
+    return left, gone
 
 
 @exact
 def _first_pass_lanes(matrix: Any, lanes: Any, step: int, lo: int, hi: int, theta: float, prediction: Any, state: Any, nonneg: Any) -> int:
     data, bits, mask, _, m = matrix
     columns, scratch, rows = _workspace(m)
-    total, squares, maximum = scratch[0], scratch[1], scratch[2]
+    total, squares, maximum, floor = scratch[0], scratch[1], scratch[2], scratch[3]
+    known, level, low, high = scratch[4], scratch[5], scratch[6], scratch[7]
     finite = nonneg is None or _all_finite(bits, mask)  # magnitudes do not show what negative entries hold
     predicts = prediction[0] == prediction[0]
+    guessing = prediction if predicts else np.array([np.inf, 0.0, 0.0, 0.0])  # no guess is below the largest entry, so the floor is
     unsettled = 0
     for start in range(lo, hi, LANES):
         n = min(LANES, hi - start)
         for r in range(n):
             rows[r] = start + r
         _gather(columns, rows, n, data, lanes, m, step)
-        lane_magnitudes(columns, total, squares, nonneg)
-        lane_maxima(columns, maximum)
-        for r in range(n):
-            i = start + r
-            finite &= total[r] < np.inf
-            state[TOTAL, i] = total[r]
-            state[SQUARES, i] = squares[r]
-            state[MAXIMUM, i] = maximum[r]
-            slope = 0.0
-            floor = max(maximum[r] - theta, (total[r] - theta) / m)
-            guess = floor
-            if theta == 0.0 and total[r] > 0.0:
-                guess, slope = maximum[r], 1.0
-            elif predicts:
-                guess = predicted_level(prediction, total[r], maximum[r], squares[r], floor)
-            _set(state, i, guess, slope, guess, guess)
-        if theta > 0.0:
-            unsettled += _search_lanes(columns, scratch, rows, n, m, theta, _FIRST_STEPS if predicts else m + 2, state)
+        lane_statistics(columns, total, squares, maximum, nonneg)
+        part = state[:, start : start + n]
+        finite &= _keep_statistics(total, squares, maximum, part)
+        if theta == 0.0:
+            for r in range(n):
+                _set(part, r, maximum[r], 1.0 if total[r] > 0.0 else 0.0, maximum[r], maximum[r])
+        else:
+            lane_guesses(total, squares, maximum, guessing, theta, m, floor, level)
+            for r in range(LANES):
+                known[r] = -1.0
+            lane_levels(columns, theta, _FIRST_STEPS if predicts else m + 2, floor, known, level, low, high, scratch[8:])
+            unsettled += int(_keep_levels(level, known, low, high, part))
     return unsettled if finite else -1
+
+
+@exact
+def _keep_statistics(total: Any, squares: Any, maximum: Any, state: Any) -> bool:
+    """Store what is known of rows besides their levels; whether their sums are finite."""
+    sums, largest, of_squares = state[TOTAL], state[MAXIMUM], state[SQUARES]
+    bad = 0
+    for r in range(sums.size):
+        bad += 0 if total[r] < np.inf else 1
+        sums[r] = total[r]
+        of_squares[r] = squares[r]
+        largest[r] = maximum[r]
+    return bad == 0
+
+
+@selecting
+def _keep_levels(level: Any, known: Any, low: Any, high: Any, state: Any) -> float:
+    """Store the levels of rows in the lanes; returns how many are not settled."""
+    levels, slopes, lows, highs = state[LEVEL], state[SLOPE], state[LOW], state[HIGH]
+    unsettled = 0.0
+    for r in range(levels.size):
+        gone = level[r] == np.inf
+        count = known[r] if known[r] > 1.0 else 1.0
+        levels[r] = 0.0 if gone else level[r]
+        slopes[r] = 0.0 if gone else 1.0 / count
+        lows[r] = 0.0 if gone else low[r]
+        highs[r] = 0.0 if gone else high[r]
+        unsettled += 1.0 if (high[r] < 0.0) & (not gone) else 0.0
+    return unsettled
 
 
 @exact
@@ -209,8 +259,7 @@ def _next_pass_lanes(matrix: Any, lanes: Any, step: int, lo: int, hi: int, old: 
             for first in range(0, waiting, LANES):
                 n = min(LANES, waiting - first)
                 _gather(columns, rows[first:], n, data, lanes, m, step)
-                lane_magnitudes(columns, scratch[0], scratch[1], nonneg)
-                _search_lanes(columns, scratch, rows[first:], n, m, theta, m + 2, state)
+                _search_again(columns, scratch, rows[first : first + n], m, theta, state, nonneg)
             waiting = 0
     return searched
 
@@ -218,7 +267,7 @@ def _next_pass_lanes(matrix: Any, lanes: Any, step: int, lo: int, hi: int, old: 
 @exact
 def _workspace(m: int) -> tuple[Any, Any, Any]:
     """Columns for lanes (an even number of them), a few values for each lane, and the rows that are in them or wait."""
-    return np.zeros((m + m % 2, LANES)), np.empty((8, LANES)), np.empty(2 * LANES, dtype=np.int64)
+    return np.zeros((m + m % 2, LANES)), np.empty((11, LANES)), np.empty(2 * LANES, dtype=np.int64)
 
 
 @exact
@@ -238,33 +287,26 @@ def _gather(columns: Any, rows: Any, n: int, data: Any, lanes: Any, m: int, step
 
 
 @exact
-def _search_lanes(columns: Any, scratch: Any, rows: Any, n: int, m: int, theta: float, steps: int, state: Any) -> int:
-    """Search the n rows in the lanes, each from its level in the state: a guess (slope 0) or its line. Returns how many are not settled."""
-    floor, known, level, low, high = scratch[3], scratch[4], scratch[5], scratch[6], scratch[7]
+def _search_again(columns: Any, scratch: Any, rows: Any, m: int, theta: float, state: Any, nonneg: Any) -> None:
+    """Search the rows in the lanes, each from its line at the new theta."""
+    total, squares, maximum, floor = scratch[0], scratch[1], scratch[2], scratch[3]
+    known, level, low, high = scratch[4], scratch[5], scratch[6], scratch[7]
+    lane_statistics(columns, total, squares, maximum, nonneg)
     for r in range(LANES):
         level[r] = np.inf
         floor[r] = np.inf
         known[r] = -1.0
-    for r in range(n):
+    for r in range(rows.size):
         i = rows[r]
-        total, maximum = state[TOTAL, i], state[MAXIMUM, i]
-        if total > theta:
-            floor[r] = max(maximum - theta, (total - theta) / m)
+        floor[r] = max(maximum[r] - theta, (total[r] - theta) / m)
+        level[r] = floor[r]
+        if state[SLOPE, i] > 0.0 and state[LEVEL, i] >= floor[r]:  # the line is a tangent
             level[r] = state[LEVEL, i]
-            if state[SLOPE, i] > 0.0 and level[r] >= floor[r]:
-                floor[r] = level[r]
-                known[r] = np.rint(1.0 / state[SLOPE, i])
-            elif not floor[r] < level[r] < maximum:
-                level[r] = floor[r]
-    lane_levels(columns, theta, steps, floor, known, level, low, high, scratch[:3])
-    unsettled = 0
-    for r in range(n):
-        if level[r] < np.inf:
-            _set(state, rows[r], level[r], 1.0 / max(known[r], 1.0), low[r], high[r])
-            unsettled += 1 if high[r] < 0.0 else 0
-        else:
-            _set(state, rows[r], 0.0, 0.0, 0.0, 0.0)
-    return unsettled
+            floor[r] = level[r]
+            known[r] = np.rint(1.0 / state[SLOPE, i]) if state[LOW, i] < np.inf else -1.0
+    lane_levels(columns, theta, m + 2, floor, known, level, low, high, scratch[8:])
+    for r in range(rows.size):
+        _set(state, rows[r], level[r], 1.0 / max(known[r], 1.0), low[r], high[r])
 
 
 @selecting
@@ -284,9 +326,7 @@ def clip(matrix: Any, lanes: Any, lo: int, hi: int, levels: Any, nonneg: Any, ou
             begin, end = row_bounds(indptr, m, j)
             _clip_row(data[begin:end], _rounded_down(levels[j], data), nonneg, out[begin:end])
     elif lanes[1] == 1:
-        for j in range(lo, hi):
-            begin, end = j * m, (j + 1) * m
-            _clip_row(data[begin:end], _rounded_down(levels[j], data), nonneg, out[begin:end])
+        _clip_short_rows(data.reshape((-1, m)), lo, hi, levels, nonneg, out.reshape((-1, m)))
     else:
         rounded = np.empty(LANES, dtype=data.dtype)
         for start in range(lo, hi, LANES):
@@ -309,6 +349,17 @@ def _clip_row(row: Any, level: Any, nonneg: Any, out: Any) -> None:
         a = row[k]
         a = a if a < level else level
         out[k] = a if a > floor else floor
+
+
+@selecting
+def _clip_short_rows(A: Any, lo: int, hi: int, levels: Any, nonneg: Any, out: Any) -> None:
+    for j in range(lo, hi):
+        level = _rounded_down(levels[j], A)
+        floor = -level if nonneg is None else level * 0
+        for k in range(A.shape[1]):
+            a = A[j, k]
+            a = a if a < level else level
+            out[j, k] = a if a > floor else floor
 
 
 @selecting

@@ -63,13 +63,15 @@ def row_statistics(row: Any, bits: Any, mask: Any, nonneg: Any) -> tuple[float, 
 
 
 @reordered
-def row_level(row: Any, theta: float, floor: float, guess: float, steps: int, nonneg: Any) -> tuple[float, float, float, bool]:
+def row_level(
+    row: Any, theta: float, floor: float, guess: float, total: float, count: float, steps: int, nonneg: Any
+) -> tuple[float, float, float, bool]:
     """The level of a row with sum above theta > 0.
 
     Parameters
     ----------
     floor : a level known to be at most the one sought
-    guess : any level below the largest entry
+    guess, total, count : any level, and sum and number of the entries above it
     steps : Newton steps to take at most
 
     Returns
@@ -79,10 +81,12 @@ def row_level(row: Any, theta: float, floor: float, guess: float, steps: int, no
     other : no entry lies between it and the level, where that is exact
     settled : whether the level is exact
     """
-    total, count = sum_and_count(row, guess, nonneg)
+    if count == 0.0:
+        guess = floor
+        total, count = sum_and_count(row, guess, nonneg)
     level = guess
     for _ in range(steps):
-        if count == 0.0:  # the guess rounded up to the largest entry
+        if count == 0.0:  # the floor rounded up to the largest entry
             return guess, 1.0, guess, True
         level = max((total - theta) / count, floor)
         next_total, next_count = sum_and_count(row, level, nonneg)
@@ -131,38 +135,43 @@ def fit_prediction(total: Any, maximum: Any, squares: Any, level: Any, predictio
 
 
 @reordered
-def lane_magnitudes(columns: Any, total: Any, squares: Any, nonneg: Any) -> None:
-    """Turn entries into magnitudes, and sum them and their squares: infinite or NaN where one of them is."""
+def lane_statistics(columns: Any, total: Any, squares: Any, maximum: Any, nonneg: Any) -> None:
+    """Turn entries into magnitudes; their sums, sums of squares (infinite or NaN where one of them is) and maxima."""
     lanes = total.size
     for r in range(lanes):
         total[r] = 0.0
         squares[r] = 0.0
-    for k in range(0, columns.shape[0], 2):
-        first, second = columns[k], columns[k + 1]
-        for r in range(lanes):
-            if nonneg is None:
-                a, b = abs(first[r]), abs(second[r])
-            else:
-                a = first[r] if first[r] > 0.0 else 0.0
-                b = second[r] if second[r] > 0.0 else 0.0
-            first[r] = a
-            second[r] = b
-            total[r] += a + b
-            squares[r] += a * a + b * b
-
-
-@selecting
-def lane_maxima(columns: Any, maximum: Any) -> None:
-    """The largest entry of every lane."""
-    lanes = maximum.size
-    for r in range(lanes):
         maximum[r] = 0.0
     for k in range(0, columns.shape[0], 2):
         first, second = columns[k], columns[k + 1]
         for r in range(lanes):
             a, b, best = first[r], second[r], maximum[r]
+            if nonneg is None:
+                a = abs(a)
+                b = abs(b)
+            else:
+                a = a if a > 0.0 else 0.0
+                b = b if b > 0.0 else 0.0
+            first[r] = a
+            second[r] = b
+            total[r] += a + b
+            squares[r] += a * a + b * b
             larger = a if a > b else b
             maximum[r] = larger if larger > best else best
+
+
+@selecting
+def lane_guesses(total: Any, squares: Any, maximum: Any, prediction: Any, theta: float, m: int, floor: Any, level: Any) -> None:
+    """Lower bounds of the levels, and guesses of them as `predicted_level` (inf for rows with a sum of at most theta)."""
+    constant, per_total, per_maximum, per_norm = prediction[0], prediction[1], prediction[2], prediction[3]
+    for r in range(total.size):
+        s, top = total[r], maximum[r]
+        by_mean, by_top = (s - theta) / m, top - theta
+        least = by_mean if by_mean > by_top else by_top
+        guess = constant + per_total * s + per_maximum * top + per_norm * np.sqrt(squares[r])
+        guess = guess if (least < guess) & (guess < top) else least
+        floor[r] = least if s > theta else np.inf
+        level[r] = guess if s > theta else np.inf
 
 
 @selecting
