@@ -136,7 +136,7 @@ def _next_pass_rows(matrix: Any, step: int, lo: int, hi: int, old: float, theta:
             row = data[begin:end]
             slope, tangent = state[SLOPE, i], state[LEVEL, i]
             floor = max(tangent, state[MAXIMUM, i] - theta, (state[TOTAL, i] - theta) / row.size)
-            # From a little below, so that the range found without entries holds the next level too: steps get smaller, and go up from now on.
+            # From a little below: the range found without entries then holds the next level too, as steps get smaller and go up.
             probe = max(floor - 0.1 * abs(change) * slope, 0.0)
             above, count = sum_and_count(row, probe, nonneg)
             if change > 0.0 and floor == tangent and count * slope == 1.0 and state[LOW, i] < np.inf:

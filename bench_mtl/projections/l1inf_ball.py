@@ -13,6 +13,7 @@ from bench_mtl.errors import InputError
 from bench_mtl.projections import l1inf_levels
 from bench_mtl.projections.l1inf_levels import Levels
 from bench_mtl.projections.matrix_rows import MatrixRows, checked_matrix, is_plain, require_finite_matrix
+from bench_mtl.projections.passes import Passes, shared_passes
 from bench_mtl.projections.threads import useful_threads
 from bench_mtl.types import AnyArray, Array, Matrix
 
@@ -120,8 +121,8 @@ def _project(
     A = checked_matrix("A", A)
     workers = useful_threads(threads, A.size)
 
-    def find(rows: MatrixRows) -> Levels | None:
-        return l1inf_levels.merge(rows, radius, nonneg) if method == "merge" else l1inf_levels.newton(rows, radius, guess, nonneg, workers)
+    def find(passes: Passes) -> Levels | None:
+        return l1inf_levels.merge(passes, radius) if method == "merge" else l1inf_levels.newton(passes, radius, guess)
 
     return _clipped(A, find, nonneg, workers, out)
 
@@ -150,7 +151,7 @@ def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, threads: int | No
     weight = real_number("weight", weight)
     A = checked_matrix("A", A)
     workers = useful_threads(threads, A.size)
-    return _clipped(A, lambda rows: l1inf_levels.fixed(rows, weight, nonneg, workers), nonneg, workers, out)[0]
+    return _clipped(A, lambda passes: l1inf_levels.fixed(passes, weight), nonneg, workers, out)[0]
 
 
 def _statistics(A: Any) -> tuple[float, float] | None:
@@ -161,16 +162,14 @@ def _statistics(A: Any) -> tuple[float, float] | None:
     return l1inf_levels.norms(MatrixRows.of(A))
 
 
-def _clipped(
-    A: Matrix, find: Callable[[MatrixRows], Levels | None], nonneg: bool, workers: int, out: AnyArray | None
-) -> tuple[Matrix, Levels]:
+def _clipped(A: Matrix, find: Callable[[Passes], Levels | None], nonneg: bool, workers: int, out: AnyArray | None) -> tuple[Matrix, Levels]:
     """The rows of A cut at the levels that `find` returns (None: A has NaN or inf), and the levels."""
     if is_sparse(A):
         if out is not None:
             raise InputError("out must be None for a sparse matrix, whose result is a new one")
         rows = MatrixRows.of(A)
         data = np.empty_like(rows.data)
-        levels = _write(A, rows, find(rows), nonneg, workers, data)
+        levels = _find_and_clip(A, rows, find, nonneg, workers, data)
         result = type(A)((data, A.indices.copy(), A.indptr.copy()), shape=A.shape)
         result.eliminate_zeros()
         return result, levels
@@ -180,8 +179,7 @@ def _clipped(
     if not (is_plain(source) and source.flags.c_contiguous == work.flags.c_contiguous):
         np.copyto(work, source)
         source = work
-    rows = MatrixRows.of(source)
-    levels = _write(source, rows, find(rows), nonneg, workers, MatrixRows.of(work).data)
+    levels = _find_and_clip(source, MatrixRows.of(source), find, nonneg, workers, MatrixRows.of(work).data)
     if work is not target:
         np.copyto(target, work)
     return target, levels
@@ -194,12 +192,24 @@ def _overlap(A: AnyArray, target: AnyArray) -> bool:
     return A.ctypes.data != target.ctypes.data or A.strides != target.strides
 
 
-def _write(A: Matrix, rows: MatrixRows, levels: Levels | None, nonneg: bool, workers: int, result: AnyArray) -> Levels:
+def _find_and_clip(
+    A: Matrix, rows: MatrixRows, find: Callable[[Passes], Levels | None], nonneg: bool, workers: int, result: AnyArray
+) -> Levels:
+    if workers == 1:
+        return _clip(A, find, Passes.of(rows, nonneg, result))
+    with shared_passes(Passes.of(rows, nonneg, result), workers) as passes:
+        return _clip(A, find, passes)
+
+
+def _clip(A: Matrix, find: Callable[[Passes], Levels | None], passes: Passes) -> Levels:
+    levels = find(passes)
     if levels is None:
         require_finite_matrix("A", A)
         raise AssertionError("the search found NaN or inf where there is none")
-    if levels.inside:
-        np.maximum(rows.data, 0.0, out=result) if nonneg else np.copyto(result, rows.data)
+    if not levels.inside:
+        passes.clip(levels.values)
+    elif passes.nonneg:
+        np.maximum(passes.rows.data, 0.0, out=passes.result)
     else:
-        l1inf_levels.clip(rows, levels.values, nonneg, workers, result)
+        np.copyto(passes.result, passes.rows.data)
     return levels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,13 @@ from bench_mtl.types import AnyArray, Matrix
 
 #: Rows of at most so many entries are searched side by side; so are the rows of a matrix in Fortran order, up to the second length.
 _SHORT_ROW, _LONGEST_STRIDED_ROW = 32, 256
+
+
+#: Integers as wide as a float of so many bytes, and all their bits but the sign.
+_INTEGERS: dict[int, tuple[Any, Any]] = {
+    8: (np.dtype(np.int64), np.int64(np.iinfo(np.int64).max)),
+    4: (np.dtype(np.int32), np.int32(np.iinfo(np.int32).max)),
+}
 
 
 @dataclass(frozen=True)
@@ -36,11 +44,11 @@ class MatrixRows:
             return cls(A.reshape(-1), None, (m, 1) if m <= _SHORT_ROW else None, d, m)
         return cls(A.T.reshape(-1), None, (1, d), d, m)
 
-    @property
+    @cached_property
     def matrix(self) -> tuple[Any, ...]:
         """data, bits, mask, indptr, m: the matrix as kernels take it."""
-        integer = np.int64 if self.data.itemsize == 8 else np.int32
-        return self.data, self.data.view(integer), integer(np.iinfo(integer).max), self.indptr, self.m
+        integer, mask = _INTEGERS[self.data.itemsize]
+        return self.data, self.data.view(integer), mask, self.indptr, self.m
 
 
 def is_plain(A: AnyArray) -> bool:

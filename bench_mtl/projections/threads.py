@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 from bench_mtl.checks import whole_number
 
 #: Entries below which threads cost more than they save.
 _WORTH_THREADS = 300_000
-
-_Part = TypeVar("_Part")
-_Result = TypeVar("_Result")
 
 _pool: ThreadPoolExecutor | None = None  # made at the first use; threads that wait cost nothing
 
@@ -39,13 +36,13 @@ def useful_threads(threads: Any, entries: int) -> int:
     return min(threads, 2 * entries // _WORTH_THREADS)
 
 
-def run_together(work: Callable[[_Part], _Result], parts: Sequence[_Part]) -> list[_Result]:
-    """[work(part), ...] with all parts at once, the first in the calling thread."""
+def start_together(work: Callable[[], None], helpers: int) -> None:
+    """Run work() in so many other threads, soon; nobody waits for it."""
     global _pool
-    if len(parts) > 1 and _pool is None:
+    if _pool is None:
         _pool = ThreadPoolExecutor(max(1, _processors() - 1), thread_name_prefix="bench_mtl")
-    others = [_pool.submit(work, part) for part in parts[1:]] if _pool else []
-    return [work(parts[0]), *(other.result() for other in others)]
+    for _ in range(helpers):
+        _pool.submit(work)
 
 
 def _processors() -> int:
