@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.extending import intrinsic
+
+from bench_mtl.kernels.jit import intrinsic
 
 
 def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:

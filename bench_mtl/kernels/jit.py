@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 import numba
+import numba.extending
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -31,3 +32,6 @@ reordered: _Compiler = numba.njit(fastmath=_REORDERED, **_OPTIONS)
 #: For loops that compare and select; only for data known to hold no NaN. Index with `range`, over a contiguous slice: that is
 #: the form the compiler turns into vector instructions (a pass over `for a in row` or over `row[i + k]` is up to 30 times slower).
 selecting: _Compiler = numba.njit(fastmath=_REORDERED | {"nnan"}, **_OPTIONS)
+
+#: For functions written in the compiler's own instructions.
+intrinsic: Callable[[Callable[..., Any]], Callable[..., Any]] = numba.extending.intrinsic

@@ -101,17 +101,17 @@ def _search(passes: Passes, radius: float, guess: float) -> tuple[int, float, in
         return status, theta, count
     unsettled = passes.first(theta)
     status = kernel.assess(state, unsettled, radius)
-    fresh = True
-    for count in range(count + 1, kernel.MAX_PASSES + 1):
-        if status != kernel.PROJECTED:
-            return status, theta, count
+    count, fresh = count + 1, True
+    while status == kernel.PROJECTED:
         following = kernel.following_theta(state, theta, radius, fresh, unsettled)
         if following < 0.0:
             kernel.settle(state[kernel.LEVEL], radius)
-            return status, theta, count
+            break
+        if count == kernel.MAX_PASSES:
+            return kernel.UNFINISHED, theta, count
         unsettled = passes.following(theta, following)
-        theta, fresh = following, False
-    return kernel.UNFINISHED, theta, kernel.MAX_PASSES
+        theta, count, fresh = following, count + 1, False
+    return status, theta, count
 
 
 def _rescaled(passes: Passes, size: float, find: Callable[[Passes, float], Levels | None]) -> Levels | None:
