@@ -184,11 +184,11 @@ def _move_lines(total: Any, level: Any, slope: Any, low: Any, high: Any, change:
 
 @exact
 def _first_pass_lanes(matrix: Any, lanes: Any, step: int, lo: int, hi: int, theta: float, prediction: Any, state: Any, nonneg: Any) -> int:
-    data, bits, mask, _, m = matrix
+    data, m = matrix[0], matrix[4]
     columns, scratch, rows = _workspace(m)
     total, squares, maximum, floor = scratch[0], scratch[1], scratch[2], scratch[3]
     known, level, low, high = scratch[4], scratch[5], scratch[6], scratch[7]
-    finite = nonneg is None or _all_finite(bits, mask)  # magnitudes do not show what negative entries hold
+    finite = True
     predicts = prediction[0] == prediction[0]
     guessing = prediction if predicts else np.array([np.inf, 0.0, 0.0, 0.0])  # no guess is below the largest entry, so the floor is
     unsettled = 0
@@ -307,14 +307,6 @@ def _search_again(columns: Any, scratch: Any, rows: Any, m: int, theta: float, s
     lane_levels(columns, theta, m + 2, floor, known, level, low, high, scratch[8:])
     for r in range(rows.size):
         _set(state, rows[r], level[r], 1.0 / max(known[r], 1.0), low[r], high[r])
-
-
-@selecting
-def _all_finite(bits: Any, mask: Any) -> bool:
-    worst = mask & 0
-    for i in range(bits.size):
-        worst = max(worst, bits[i] & mask)
-    return worst < (2047 << 52 if bits.itemsize == 8 else 255 << 23)
 
 
 @exact

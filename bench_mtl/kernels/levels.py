@@ -149,9 +149,9 @@ def lane_statistics(columns: Any, total: Any, squares: Any, maximum: Any, nonneg
             if nonneg is None:
                 a = abs(a)
                 b = abs(b)
-            else:
-                a = a if a > 0.0 else 0.0
-                b = b if b > 0.0 else 0.0
+            else:  # times zero, so that a negative inf shows
+                a = a if a > 0.0 else a * 0.0
+                b = b if b > 0.0 else b * 0.0
             first[r] = a
             second[r] = b
             total[r] += a + b

@@ -20,3 +20,8 @@ def own_scratch(name: str, size: int) -> Array:
         if size <= _LARGEST_KEPT:
             setattr(_kept, name, buffer)
     return buffer[:size]
+
+
+def forget_scratch() -> None:
+    """Let go of all buffers of this thread, for somebody else may be using them."""
+    vars(_kept).clear()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.projections.matrix_rows import MatrixRows
-from bench_mtl.projections.scratch import own_scratch
+from bench_mtl.projections.scratch import forget_scratch, own_scratch
 from bench_mtl.projections.threads import start_together
 from bench_mtl.types import AnyArray, Array
 
@@ -118,6 +118,9 @@ def shared_passes(alone: Passes, workers: int) -> Iterator[SharedPasses]:
     start_together(team.help, workers - 1)
     try:
         yield team
+    except BaseException:
+        forget_scratch()  # a helper may be writing to it still
+        raise
     finally:
         kernel.dismiss(control)
 
