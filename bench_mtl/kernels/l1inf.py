@@ -121,14 +121,20 @@ def assess(state: Any, unsettled: int, radius: float) -> int:
     norm = compensated_sum(state[MAXIMUM])
     if norm <= radius:
         return INSIDE
-    biggest = 0.0
-    for i in range(state.shape[1]):
-        biggest = max(biggest, state[TOTAL, i])
+    biggest = _largest(state[TOTAL])
     if not 1e-140 < biggest < 1e140:  # squares are taken
         return OUT_OF_SCALE
     if radius < 1e-7 * biggest:
         return TINY_RADIUS
     return PROJECTED
+
+
+@selecting
+def _largest(values: Any) -> float:
+    largest = 0.0
+    for i in range(values.size):
+        largest = values[i] if values[i] > largest else largest
+    return largest
 
 
 @exact
@@ -148,9 +154,9 @@ def following_theta(state: Any, theta: float, radius: float, first: bool, unsett
     """
     change = newton_step(state, radius)
     if first:
-        # Rows that are zero at too large a theta have no line, so a step to the left may go too far.
-        least = excess(state, radius) / state.shape[1]
-        following = max(theta + change, least)
+        following = theta + change
+        if change < 0.0:  # rows that are zero at too large a theta have no line, so a step to the left may go too far
+            following = max(following, excess(state, radius) / state.shape[1])
         return -1.0 if unsettled == 0 and abs(following - theta) <= 2.0 * _U * theta else following
     # From the left, steps go up until rounding; and a step along lines that no row has left was exact.
     return -1.0 if unsettled == 0 or change <= 2.0 * _U * theta else theta + change
