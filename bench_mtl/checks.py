@@ -110,7 +110,10 @@ def real_number(name: str, value: Any, *, minimum: float = 0.0, strict: bool = F
     """`value` as a finite float at least `minimum` (above it when `strict`)."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise InputError(f"{name} must be a number, not {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number) or number < minimum or (strict and number == minimum):
         raise InputError(f"{name} must be finite and {'above' if strict else 'at least'} {minimum:g}, not {number:g}")
     return number
@@ -125,6 +128,6 @@ def whole_number(name: str, value: Any, *, minimum: int = 0) -> int:
 
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """`value` if it is one of `allowed`."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
     return str(value)

@@ -167,8 +167,8 @@ def newton_step(state: Any, radius: float) -> float:
     """The change of theta at which the rows' lines, each cut at zero, sum to the radius: at most the change to the root."""
     level, slope = state[LEVEL], state[SLOPE]
     change = 0.0
-    steepness = -1.0
-    while True:
+    steepness = np.inf
+    for _ in range(level.size + 1):
         before = steepness
         height = 0.0
         error = 0.0
@@ -181,8 +181,10 @@ def newton_step(state: Any, radius: float) -> float:
         if steepness == 0.0:
             return change if change > 0.0 else -np.inf  # no row is left, and none tells how far back to go
         change += (height - radius + error) / steepness
-        if steepness == before or change <= 0.0:  # a step only ends more lines, so there are at most as many as lines
-            return change
+        # Each step up ends lines and begins none, so the sum gets flatter; where it does not, only rounding moves.
+        if steepness >= before or change <= 0.0:
+            break
+    return change
 
 
 @selecting

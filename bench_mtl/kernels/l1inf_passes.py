@@ -79,7 +79,6 @@ def _first_pass_rows(matrix: Any, step: int, lo: int, hi: int, theta: float, pre
     worst = mask & 0
     unsettled = 0
     predicts = prediction[0] == prediction[0]
-    guess = 0.0
     for i in range(lo, hi):
         begin, end = row_bounds(indptr, m, i * step)
         row = data[begin:end]
@@ -95,10 +94,7 @@ def _first_pass_rows(matrix: Any, step: int, lo: int, hi: int, theta: float, pre
             _set(state, i, maximum, 1.0, maximum, maximum)
         else:
             floor = max(maximum - theta, (total - theta) / row.size)
-            if predicts:
-                guess = predicted_level(prediction, total, maximum, squares, floor)
-            elif not floor < guess < maximum:
-                guess = floor
+            guess = predicted_level(prediction, total, maximum, squares, floor) if predicts else floor
             above, count = sum_and_count(row, guess, nonneg)
             steps = _FIRST_STEPS if predicts else row.size + 2
             level, count, other, settled = row_level(row, theta, floor, guess, above, count, steps, nonneg)
@@ -107,7 +103,6 @@ def _first_pass_rows(matrix: Any, step: int, lo: int, hi: int, theta: float, pre
             else:
                 unsettled += 1
                 _set(state, i, level, 1.0 / count, np.inf, -1.0)
-            guess = level  # neighbours are often alike
     return unsettled if _number(worst, data) < np.inf else -1
 
 
@@ -139,7 +134,7 @@ def _next_pass_rows(matrix: Any, step: int, lo: int, hi: int, old: float, theta:
             # From a little below: the range found without entries then holds the next level too, as steps get smaller and go up.
             probe = max(floor - 0.1 * abs(change) * slope, 0.0)
             above, count = sum_and_count(row, probe, nonneg)
-            if change > 0.0 and floor == tangent and count * slope == 1.0 and state[LOW, i] < np.inf:
+            if change > 0.0 and floor == tangent and count == np.rint(1.0 / slope) and state[LOW, i] < np.inf:
                 _set(state, i, tangent, slope, probe, tangent + change * slope)  # no entry between the old level and the probe
             else:
                 level, count, other, _ = row_level(row, theta, floor, probe, above, count, row.size + 2, nonneg)
@@ -347,6 +342,10 @@ def _clip_row(row: Any, level: Any, nonneg: Any, out: Any) -> None:
 def _clip_short_rows(A: Any, lo: int, hi: int, levels: Any, nonneg: Any, out: Any) -> None:
     for j in range(lo, hi):
         level = _rounded_down(levels[j], A)
+        if level == 0:
+            for k in range(A.shape[1]):
+                out[j, k] = 0
+            continue
         floor = -level if nonneg is None else level * 0
         for k in range(A.shape[1]):
             a = A[j, k]
@@ -360,12 +359,14 @@ def _clip_column(column: Any, level: Any, nonneg: Any, out: Any) -> None:
         a, top = column[k], level[k]
         floor = -top if nonneg is None else top * 0
         a = a if a < top else top
-        out[k] = a if a > floor else floor
+        a = a if a > floor else floor
+        out[k] = a if top > 0 else top  # not -0
 
 
 @exact
 def _rounded_down(level: float, data: Any) -> Any:
     """`level` in the type of `data`, not above it."""
-    if data.itemsize == 8:
-        return data.dtype.type(level)
-    return data.dtype.type(level * (1.0 - 2.0**-24))
+    rounded = data.dtype.type(level)
+    if data.itemsize < 8 and np.float64(rounded) > level:
+        rounded = data.dtype.type(np.nextafter(rounded, data.dtype.type(0.0)))
+    return rounded

@@ -16,8 +16,8 @@ from bench_mtl.kernels.atomics import add, load, store
 from bench_mtl.kernels.jit import exact
 from bench_mtl.kernels.l1inf_passes import LEVEL, clip, first_pass, next_pass
 
-#: Places in `control`, those written in a hurry on cache lines of their own.
-NEXT, FINISHED, RESULT, BAD, STOP, KIND, PARTS, ROWS = 0, 16, 32, 33, 48, 64, 65, 66
+#: Places in `control`, those written in a hurry on cache lines of their own. FAILED says that a helper did not finish its part.
+NEXT, FINISHED, RESULT, BAD, STOP, FAILED, KIND, PARTS, ROWS = 0, 16, 32, 33, 48, 49, 64, 65, 66
 CONTROL = 80
 
 #: Kinds of jobs. `values` holds theta, and the theta before.
@@ -63,6 +63,13 @@ def finished(control: Any, turns: int) -> bool:
     while turns > 0 and load(control, FINISHED) < control[PARTS]:
         turns -= 1
     return turns > 0
+
+
+@exact
+def withdraw(control: Any) -> int:
+    """Hand out no more parts of the job; returns how many had been taken."""
+    taken = add(control, NEXT, control[PARTS]) & _PART
+    return min(taken, control[PARTS])
 
 
 @exact

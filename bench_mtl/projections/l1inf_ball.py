@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -35,25 +34,23 @@ class L1InfProjection(NamedTuple):
 
 
 def norm_l1inf(A: Any) -> float:
-    """||A||_{1,inf} = sum_j max_k |A_jk| of a d x m matrix, dense or sparse, to 2 units in the last place; NaN where A has NaN or inf.
+    """||A||_{1,inf} = sum_j max_k |A_jk| of a d x m matrix, dense or sparse, to 2 units in the last place.
 
     Raises
     ------
-    InputError : not a matrix of real numbers.
+    InputError : not a matrix, NaN or inf.
     """
-    statistics = _statistics(A)
-    return math.nan if statistics is None else statistics[0]
+    return _norms(A)[0]
 
 
 def norm_linf1(A: Any) -> float:
-    """||A||_{inf,1} = max_j sum_k |A_jk| of a d x m matrix, dense or sparse, the dual norm of `norm_l1inf`; NaN where A has NaN or inf.
+    """||A||_{inf,1} = max_j sum_k |A_jk| of a d x m matrix, dense or sparse, the dual norm of `norm_l1inf`.
 
     Raises
     ------
-    InputError : not a matrix of real numbers.
+    InputError : not a matrix, NaN or inf.
     """
-    statistics = _statistics(A)
-    return math.nan if statistics is None else statistics[1]
+    return _norms(A)[1]
 
 
 def project_l1inf_ball(
@@ -109,7 +106,8 @@ def l1inf_projection(
 ) -> L1InfProjection:
     """`project_l1inf_ball` together with theta, the row maxima and the number of passes."""
     matrix, levels = _project(A, radius, nonneg, method, theta0, threads, out)
-    return L1InfProjection(matrix, levels.theta, levels.values.copy(), levels.passes)
+    maxima = levels.values.copy() if matrix.dtype == np.float64 else _rounded_down(levels.values, matrix.dtype)
+    return L1InfProjection(matrix, levels.theta, maxima, levels.passes)
 
 
 def _project(
@@ -120,11 +118,18 @@ def _project(
     guess = None if theta0 is None else real_number("theta0", theta0)
     A = checked_matrix("A", A)
     workers = useful_threads(threads, A.size)
+    workers = workers if method == "newton" else 1
 
     def find(passes: Passes) -> Levels | None:
         return l1inf_levels.merge(passes, radius) if method == "merge" else l1inf_levels.newton(passes, radius, guess)
 
     return _clipped(A, find, nonneg, workers, out)
+
+
+def _rounded_down(levels: Array, dtype: Any) -> Array:
+    """What the kernels write where they cut at these levels."""
+    rounded = levels.astype(dtype)
+    return np.where(rounded > levels, np.nextafter(rounded, dtype.type(0)), rounded).astype(np.float64)
 
 
 def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, threads: int | None = None, out: AnyArray | None = None) -> Matrix:
@@ -154,12 +159,20 @@ def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, threads: int | No
     return _clipped(A, lambda passes: l1inf_levels.fixed(passes, weight), nonneg, workers, out)[0]
 
 
-def _statistics(A: Any) -> tuple[float, float] | None:
-    """Sum of the largest magnitudes and largest sum of the magnitudes of the rows of A, None where A has NaN or inf."""
+def _norms(A: Any) -> tuple[float, float]:
+    """Sum of the largest magnitudes and largest sum of the magnitudes of the rows of A."""
     A = checked_matrix("A", A)
     if not is_sparse(A) and not is_plain(A):
         A = A.copy(order="C")
-    return l1inf_levels.norms(MatrixRows.of(A))
+    norms = l1inf_levels.norms(MatrixRows.of(A))
+    if norms is None:
+        _refuse(A)
+    return norms
+
+
+def _refuse(A: Matrix) -> NoReturn:
+    require_finite_matrix("A", A)
+    raise AssertionError("a kernel found NaN or inf where there is none")
 
 
 def _clipped(A: Matrix, find: Callable[[Passes], Levels | None], nonneg: bool, workers: int, out: AnyArray | None) -> tuple[Matrix, Levels]:
@@ -204,8 +217,7 @@ def _find_and_clip(
 def _clip(A: Matrix, find: Callable[[Passes], Levels | None], passes: Passes) -> Levels:
     levels = find(passes)
     if levels is None:
-        require_finite_matrix("A", A)
-        raise AssertionError("the search found NaN or inf where there is none")
+        _refuse(A)
     if not levels.inside:
         passes.clip(levels.values)
     elif passes.nonneg:

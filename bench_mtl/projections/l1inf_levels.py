@@ -32,13 +32,14 @@ def newton(passes: Passes, radius: float, theta0: float | None) -> Levels | None
     status, theta, count = _search(passes, radius, -1.0 if theta0 is None else theta0)
     if status == kernel.INSIDE:
         return Levels(state[kernel.MAXIMUM], 0.0, count, inside=True)
+    if status == kernel.PROJECTED:
+        return Levels(state[kernel.LEVEL], theta, count)
+    passes.dismiss()  # what follows is rare, and the work of one
     if status == kernel.OUT_OF_SCALE:
         return _rescaled(passes, radius, lambda scaled, size: newton(scaled, size, None))
     if status == kernel.TINY_RADIUS:
         return _tiny_ball(passes, radius)
-    if status == kernel.UNFINISHED:
-        return merge(passes, radius)
-    return Levels(state[kernel.LEVEL], theta, count)
+    return merge(passes, radius)
 
 
 def merge(passes: Passes, radius: float) -> Levels | None:
@@ -144,46 +145,59 @@ def _tiny_ball(passes: Passes, radius: float) -> Levels:
     """Levels where the radius is lost in the rounding of the rows' sums.
 
     Works with delta = (largest sum) - theta instead of theta: mu_j = max(0, max_k (delta - gap_jk) / k), gap_jk the largest sum less
-    that of the k largest entries of row j. Only rows with a sum within m radius of the largest have a level above zero.
+    that of the k largest entries of row j. The row with the largest sum alone keeps delta below its length times the radius, and only
+    rows that are as near to it have a level above zero.
     """
     kernel, rows = kernels(), passes.rows
-    totals = passes.state[kernel.TOTAL]
-    largest = float(totals.max())
-    near = np.flatnonzero(largest - totals <= rows.m * radius)
-    descending = _sorted_rows(passes, near)
-    width = descending.shape[1]
-    tails = np.cumsum(descending[:, :0:-1], axis=1)[:, ::-1]  # what the k largest leave out, k = 1 .. width - 1
-    gaps = np.hstack([tails, np.zeros((len(near), 1))]) + (largest - totals[near])[:, None]
-    count = np.arange(1.0, width + 1.0)
-    levels, delta = np.zeros(rows.d), min(largest, width * radius)  # the sum of the levels is at least delta / width
+    totals, levels = passes.state[kernel.TOTAL], np.zeros(rows.d)
+    first = int(totals.argmax())
+    largest = float(totals[first])
+    if radius == 0.0:
+        return Levels(levels, largest, 1)
+    length = np.full(rows.d, rows.m) if rows.indptr is None else np.diff(rows.indptr)
+    delta = min(largest, float(length[first]) * radius)
+    near = np.flatnonzero(largest - totals <= delta)
+    groups = [_Gaps.of(passes, near[length[near] == n], largest - totals) for n in np.unique(length[near])]
     for _ in range(kernel.MAX_PASSES):
-        lines = (delta - gaps) / count
-        best = lines.argmax(axis=1)
-        values = np.maximum(np.take_along_axis(lines, best[:, None], axis=1)[:, 0], 0.0)
-        slope = float((1.0 / count[best[values > 0.0]]).sum())
-        step = (float(values.sum()) - radius) / slope if slope > 0.0 else 0.0
+        total = slope = 0.0
+        for group in groups:
+            values, slopes = group.levels(delta)
+            levels[group.rows] = values
+            total, slope = total + float(values.sum()), slope + float(slopes.sum())
+        step = (total - radius) / slope if slope > 0.0 else 0.0
         if step <= 0.0 or delta - step == delta:  # from the right, Newton's method falls until rounding
             break
         delta = max(delta - step, radius / len(near))
-    levels[near] = values
     kernel.settle(levels, radius)
     return Levels(levels, largest - delta, 1)
 
 
-def _sorted_rows(passes: Passes, chosen: Any) -> Array:
-    """Magnitudes of the chosen rows, largest first, those of sparse rows padded with zeros."""
-    rows = passes.rows
-    if rows.indptr is None:
-        across, along = rows.lanes or (rows.m, 1)
-        data = rows.data[chosen[:, None] * across + np.arange(rows.m) * along]
-    else:
-        length = np.diff(rows.indptr)[chosen]
-        place = np.arange(length.max(initial=1))
-        inside = place < length[:, None]
-        data = np.zeros(inside.shape)
-        data[inside] = rows.data[(rows.indptr[chosen][:, None] + place)[inside]]
-    magnitudes = np.maximum(data, 0.0) if passes.nonneg else np.abs(data)
-    return -np.sort(-magnitudes.astype(np.float64), axis=1)
+class _Gaps(NamedTuple):
+    """gap_jk of `_tiny_ball` for rows of equal length."""
+
+    rows: Any
+    gaps: Array
+
+    @classmethod
+    def of(cls, passes: Passes, chosen: Any, behind: Array) -> _Gaps:
+        rows = passes.rows
+        if rows.indptr is None:
+            across, along = rows.lanes or (rows.m, 1)
+            data = rows.data[chosen[:, None] * across + np.arange(rows.m) * along]
+        else:
+            data = rows.data[rows.indptr[chosen][:, None] + np.arange(rows.indptr[chosen[0] + 1] - rows.indptr[chosen[0]])]
+        magnitudes = (np.maximum(data, 0.0) if passes.nonneg else np.abs(data)).astype(np.float64)
+        magnitudes.sort(axis=1)
+        left_out = np.cumsum(magnitudes[:, :-1], axis=1)[:, ::-1]  # by the k largest, k = 1 .. n - 1
+        return cls(chosen, np.hstack([left_out, np.zeros((len(chosen), 1))]) + behind[chosen][:, None])
+
+    def levels(self, delta: float) -> tuple[Array, Array]:
+        """The rows' levels and their derivatives by delta."""
+        count = np.arange(1.0, self.gaps.shape[1] + 1.0)
+        lines = (delta - self.gaps) / count
+        best = lines.argmax(axis=1)
+        values = np.take_along_axis(lines, best[:, None], axis=1)[:, 0]
+        return np.maximum(values, 0.0), np.where(values > 0.0, 1.0 / count[best], 0.0)
 
 
 def _magnitudes(passes: Passes) -> Array:

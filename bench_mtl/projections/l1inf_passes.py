@@ -57,6 +57,9 @@ class Passes:
         rows = self.rows
         return kernels().next_pass(rows.matrix, rows.lanes, 1, 0, rows.d, old, theta, self.state, self.nonneg)
 
+    def dismiss(self) -> None:
+        """Go on without help."""
+
     def clip(self, levels: Array) -> None:
         """Write the data, cut at the levels, into the result."""
         kernels().clip(self.rows.matrix, self.rows.lanes, 0, self.rows.d, levels, self.nonneg, self.result)
@@ -86,10 +89,15 @@ class SharedPasses(Passes):
             self.state[kernels().LEVEL] = levels
         self._run(kernels().CLIP, 0.0, 0.0)
 
+    def dismiss(self) -> None:
+        kernels().dismiss(self.control)
+
     def _run(self, kind: int, theta: float, old: float) -> None:
         kernels().publish(self.control, self.values, kind, theta, old)
         self._take_part()
         while not kernels().finished(self.control, _TURNS):
+            if self.control[kernels().FAILED]:
+                raise MemoryError("a thread that helps with a projection had no memory left")
             time.sleep(0)
 
     def _take_part(self) -> None:
@@ -100,9 +108,21 @@ class SharedPasses(Passes):
 
     def help(self) -> None:
         """What a helper does, until it is dismissed."""
-        while not kernels().dismissed(self.control, _TURNS):
-            self._take_part()
-            time.sleep(0)
+        try:
+            while not kernels().dismissed(self.control, _TURNS):
+                self._take_part()
+                time.sleep(0)
+        except BaseException:
+            self.control[kernels().FAILED] = 1
+            raise
+
+    def abandon(self) -> None:
+        """Hand out no more work, and wait a little for what is being done."""
+        taken = kernels().withdraw(self.control)
+        patience = time.monotonic() + 1.0
+        while self.control[kernels().FINISHED] < taken and time.monotonic() < patience:
+            time.sleep(1e-3)
+        forget_scratch()  # should one be writing to it still
 
 
 @contextmanager
@@ -115,14 +135,14 @@ def shared_passes(alone: Passes, workers: int) -> Iterator[SharedPasses]:
     control = np.zeros(kernel.CONTROL, dtype=np.int64)
     control[kernel.ROWS], control[kernel.PARTS], control[kernel.NEXT] = size, parts, parts
     team = SharedPasses(**vars(alone), control=control, values=np.zeros(2))
-    start_together(team.help, workers - 1)
     try:
+        start_together(team.help, workers - 1)
         yield team
     except BaseException:
-        forget_scratch()  # a helper may be writing to it still
+        team.abandon()
         raise
     finally:
-        kernel.dismiss(control)
+        team.dismiss()
 
 
 @cache

@@ -39,7 +39,8 @@ class MatrixRows:
         """The rows of an array for which `is_plain` holds, or of a canonical CSR matrix."""
         d, m = A.shape
         if is_sparse(A):
-            return cls(A.data if _usable(A.data) else A.data.copy(), A.indptr, None, d, m)
+            data, indptr = (part if _usable(part) else part.copy() for part in (A.data, A.indptr))
+            return cls(data, indptr, None, d, m)
         if A.flags.c_contiguous:
             return cls(A.reshape(-1), None, (m, 1) if m <= _SHORT_ROW else None, d, m)
         return cls(A.T.reshape(-1), None, (1, d), d, m)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from bench_mtl.checks import whole_number
@@ -30,19 +31,21 @@ def useful_threads(threads: Any, entries: int) -> int:
         threads = whole_number("threads", threads, minimum=1)
     if entries < _WORTH_THREADS:
         return 1
+    allowed = _processors()
     if threads is None:
-        limit = os.environ.get("OMP_NUM_THREADS", "")
-        threads = min(_processors(), max(1, int(limit))) if limit.isdigit() else _processors()
-    return min(threads, 2 * entries // _WORTH_THREADS)
+        first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+        allowed = min(allowed, max(1, int(first))) if first.isdecimal() else allowed
+    return min(allowed if threads is None else min(threads, allowed), 2 * entries // _WORTH_THREADS)
 
 
 def start_together(work: Callable[[], None], helpers: int) -> None:
-    """Run work() in so many other threads, soon; nobody waits for it."""
+    """Run work() in so many other threads, soon, or in fewer where there are no more to be had; nobody waits for it."""
     global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(max(1, _processors() - 1), thread_name_prefix="bench_mtl")
-    for _ in range(helpers):
-        _pool.submit(work)
+    with suppress(RuntimeError):  # "can't start new thread", or the interpreter is shutting down
+        if _pool is None:
+            _pool = ThreadPoolExecutor(max(1, _processors() - 1), thread_name_prefix="bench_mtl")
+        for _ in range(helpers):
+            _pool.submit(work)
 
 
 def _processors() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -513,22 +514,87 @@ def test_nothing_that_grows_with_the_matrix_is_allocated(threads: int) -> None:
             assert peak < 100_000 + 8 * 8 * len(A), f"{peak} bytes for a matrix of {A.nbytes}"
 
 
+LIMITED = """
+import resource, sys
+import numpy as np
+from bench_mtl.projections import project_l1inf_ball, prox_l1inf
+
+A = np.random.default_rng(8).standard_normal((8000, 1000))
+out = np.empty_like(A)
+calls = (lambda: project_l1inf_ball(A, 100.0, threads=1, out=out), lambda: prox_l1inf(A, 0.5, threads=1, out=out))
+for call in calls:
+    call()
+with open("/proc/self/statm", encoding="ascii") as file:
+    mapped = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + A.nbytes // 2, resource.getrlimit(resource.RLIMIT_AS)[1]))
+for call in calls:
+    call()
+try:
+    np.empty_like(A)
+except MemoryError:
+    sys.exit(0)
+sys.exit("the limit does not hold")
+"""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="an address-space limit is a matter of Linux")
 def test_nothing_large_is_allocated_by_compiled_code_either() -> None:
-    import resource
+    """In a process of its own, which has no memory left from other tests."""
+    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
 
-    A = np.random.default_rng(8).standard_normal((8000, 1000))
-    out = np.empty_like(A)
-    project_l1inf_ball(A, 100.0, threads=1, out=out)
-    prox_l1inf(A, 0.5, threads=1, out=out)
-    with open("/proc/self/statm", encoding="ascii") as file:
-        mapped = int(file.read().split()[0]) * resource.getpagesize()
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (mapped + A.nbytes // 2, before[1]))
-    try:
-        project_l1inf_ball(A, 100.0, threads=1, out=out)
-        prox_l1inf(A, 0.5, threads=1, out=out)
-        with pytest.raises(MemoryError):
-            np.empty_like(A)
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
+
+# Radii at which a row just vanishes: the sum of the levels bends there, and rounding may put a row on either side
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5, 40])
+def test_a_radius_at_which_a_row_vanishes(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+
+    def failures() -> Iterator[str]:
+        for trial in range(150):
+            A = rng.integers(0, 100, size=(int(rng.integers(2, 8)), columns)) / rng.choice([10.0, 100.0])
+            theta = np.sort(np.abs(A).sum(axis=1))[int(rng.integers(len(A)))]
+            sums = np.cumsum(-np.sort(-np.abs(A), axis=1), axis=1)
+            radius = float(np.maximum(((sums - theta) / np.arange(1, columns + 1)).max(axis=1), 0.0).sum())
+            for shifted in (np.nextafter(radius, 0.0), radius, np.nextafter(radius, np.inf)):
+                if 0.0 < shifted < norm_l1inf(A):
+                    for method in METHODS:
+                        error = distance(project_l1inf_ball(A, shifted, method=method), twin_l1inf(A, shifted), A)
+                        if not error <= 1e-13:
+                            yield f"trial {trial}, {method}: off by {error:.1e} at {A.tolist()}, {shifted!r}"
+
+    none(failures())
+
+
+@pytest.mark.parametrize("A", [[[0.7], [2.0], [0.1]], [[2.0], [9.7], [5.6], [9.6]]])
+def test_radii_that_once_made_the_search_go_round_for_ever(A: list[list[float]]) -> None:
+    for radius in (1.3, 0.1):
+        assert np.allclose(project_l1inf_ball(A, radius), project_l1inf_ball(A, radius, method="merge"), rtol=0, atol=1e-14)
+
+
+def test_a_tiny_radius_on_sparse_rows_of_equal_sums_takes_memory_for_its_entries_alone() -> None:
+    wide, d = 2048, 5000
+    A = sp.vstack(
+        [sp.csr_array(np.full((1, wide), 1.0 / wide)), sp.csr_array((np.ones(d), (np.arange(d), np.arange(d) % wide)), (d, wide))]
+    )
+    tracemalloc.start()
+    for radius in (0.0, 1e-12):
+        B = project_l1inf_ball(sp.csr_array(A), radius)
+        assert float(abs(B).max(axis=1).sum()) == pytest.approx(radius, rel=1e-12)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_float32_maxima_are_those_of_the_result() -> None:
+    A = np.random.default_rng(0).standard_normal((50, 9)).astype(np.float32)
+    result = l1inf_projection(A, 10.0)
+    assert np.array_equal(result.maxima, np.abs(result.matrix).max(axis=1))
+
+
+def test_vanished_rows_are_plain_zeros() -> None:
+    for A in (np.array([[-1.0, -2.0], [3.0, 4.0]]), np.asfortranarray([[-1.0, -2.0], [3.0, 4.0]]), -np.ones((2, 40)) * [[0.1], [9.0]]):
+        B = project_l1inf_ball(A, 0.5)
+        assert not B[0].any()
+        assert not np.signbit(B[0]).any()
