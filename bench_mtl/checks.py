@@ -21,6 +21,8 @@ def real_array(name: str, value: Any, *, ndim: int | None = None) -> Array:
     ------
     InputError : not numeric, of another dimension, or with NaN or inf (its first place is named).
     """
+    if np.iscomplexobj(value):
+        raise InputError(f"{name} must be an array of real numbers, not complex ones")
     try:
         array = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -45,6 +47,8 @@ def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyA
     InputError : not numeric, or of another dimension.
     """
     array = value
+    if is_sparse(value):
+        raise InputError(f"{name} must be an array here: sparse matrices are not supported")
     if type(array) is not np.ndarray or array.dtype not in _FLOATS:
         try:
             array = np.asarray(value)
