@@ -17,6 +17,7 @@ LANES = 512  # columns, or entries of a long row, that are summed side by side
 _SHORT = 64  # a row summed entry by entry
 _BLOCK = 2048
 _SMALLEST_FACTOR = 1e-150
+_TINIEST = 5e-324
 
 
 @exact
@@ -58,15 +59,26 @@ def _square_sum(x: Any, total: Any, error: Any) -> float:
 
 
 @exact
+def _vanished(x: Any) -> float:
+    """What stands for the norm of a line whose squares all vanish: 0 only where every entry is 0."""
+    for i in range(x.size):
+        if x[i] != 0.0:
+            return _TINIEST
+    return 0.0
+
+
+@exact
 def row_norms(A: Any, norms: Any, scratch: Any) -> None:
-    """||A_j||_2 of every row of a C-contiguous matrix."""
+    """||A_j||_2 of every row of a C-contiguous matrix; 0 only of rows of zeros (`_vanished`)."""
     for j in range(A.shape[0]):
         norms[j] = math.sqrt(_square_sum(A[j], scratch[0], scratch[1]))
+        if norms[j] == 0.0:
+            norms[j] = _vanished(A[j])
 
 
 @exact
 def column_norms(A: Any, norms: Any, scratch: Any) -> None:
-    """||A_.k||_2 of every column of a C-contiguous matrix, some columns at a time."""
+    """||A_.k||_2 of every column of a C-contiguous matrix, some columns at a time; 0 only of columns of zeros."""
     columns = A.shape[1]
     for start in range(0, columns, LANES):
         stop = min(start + LANES, columns)
@@ -78,6 +90,8 @@ def column_norms(A: Any, norms: Any, scratch: Any) -> None:
             _add_squares(A[j, start:stop], total, error)
         for k in range(stop - start):
             norms[start + k] = math.sqrt(total[k] + error[k])
+            if norms[start + k] == 0.0:
+                norms[start + k] = _vanished(A[:, start + k])
 
 
 @exact
@@ -136,6 +150,14 @@ def _size(x: Any) -> float:
 
 
 @exact
+def _finite(x: Any) -> bool:
+    finite = True
+    for i in range(x.size):
+        finite = bool(finite and abs(x[i]) < np.inf)
+    return finite
+
+
+@exact
 def _soften(x: Any, out: Any, threshold: float) -> None:
     for i in range(x.size):
         t = abs(x[i]) - threshold
@@ -154,7 +176,7 @@ def soften(x: Any, out: Any, same: bool, threshold: float) -> bool:
     """Soft thresholding of a contiguous vector in one pass; False as soon as a block is not finite."""
     for start in range(0, x.size, _BLOCK):
         stop = min(start + _BLOCK, x.size)
-        if not _size(x[start:stop]) < np.inf:
+        if not _size(x[start:stop]) < np.inf and not _finite(x[start:stop]):  # finite entries may have no finite sum
             return False
         if same:
             _soften_in_place(out[start:stop], threshold)

@@ -98,27 +98,30 @@ def _above_roughly(x: Any, theta: float, absolute: bool) -> tuple[float, float]:
 
 
 @reordered
-def _sums(x: Any) -> tuple[float, float]:
-    """sum |x| and sum x of one block; the first is finite only where every entry is."""
+def _sums(x: Any, least: float) -> tuple[float, float]:
+    """sum |x| and sum max(x, least) of one block; the first is finite only where every entry is.
+
+    (With `least` 0 the second is right to its own rounding, which (sum |x| + sum x) / 2 is not beside a large negative entry.)
+    """
     size = 0.0
     total = 0.0
     for i in range(x.size):
         value = np.float64(x[i])
         size += abs(value)
-        total += value
+        total += value if value > least else least
     return size, total
 
 
 @exact
-def _first_pass(x: Any, theta: float, absolute: bool) -> tuple[float, float, float, float]:
-    """sum |x|, sum x, sum of max(key - theta, 0) and the number of keys above, all roughly."""
+def _first_pass(x: Any, theta: float, absolute: bool, least: float) -> tuple[float, float, float, float]:
+    """sum |x|, sum max(x, least), sum of max(key - theta, 0) and the number of keys above, all roughly."""
     size = 0.0
     total = 0.0
     above = 0.0
     count = 0.0
     for start in range(0, x.size, _BLOCK):
         block = x[start : min(start + _BLOCK, x.size)]
-        part, rest = _sums(block)
+        part, rest = _sums(block, least)
         size += part
         total += rest
         part, rest = _above_roughly(block, theta, absolute)
@@ -462,6 +465,8 @@ def _find(
 ) -> tuple[int, float, float, float, float]:
     """How it ends (`_REFUSED`, `_INSIDE`, `_OUTSIDE`), the root as three doubles, and the number of keys thought to be above it."""
     if method == FAR:
+        if ball and _rough_pass(x, 0.0, absolute)[0] <= 2.0 * radius and _pass(x, 0.0, 0.0, radius, absolute)[0] <= radius * tolerance:
+            return _INSIDE, 0.0, 0.0, 0.0, 0.0
         high, middle, low, count = _far(x, radius, absolute)
         return _OUTSIDE, high, middle, low, count
     theta = 0.0
@@ -474,11 +479,11 @@ def _find(
             theta = 0.0
         if ball:
             theta = max(theta, 0.0)
-    size, whole, total, count = _first_pass(x, theta, absolute)
+    size, whole, total, count = _first_pass(x, theta, absolute, 0.0 if ball else -np.inf)
     if not size < np.inf:
         return _REFUSED, 0.0, 0.0, 0.0, 0.0
     if ball:
-        whole = size if absolute else 0.5 * (size + whole)  # sum of the positive keys, roughly
+        whole = size if absolute else whole  # sum of the positive keys, roughly
         inside = whole <= 0.5 * radius
         if not inside and whole <= radius * (1.0 + 1e-9) and radius <= LARGEST_RADIUS:
             inside = _pass(x, 0.0, 0.0, radius, absolute)[0] <= radius * tolerance
@@ -553,7 +558,7 @@ def project_lines(
 ) -> int:
     """Project every row of a C-contiguous matrix into `out` (the same memory where `same`); the first row refused, or -1.
 
-    `keys`: the sorted keys of all rows for `SORT`, else one row of scratch (unused by `NEWTON` and `FAR`, which is for finite keys
+    `keys`: the sorted keys of all rows for `SORT`, else one row of scratch (unused by `NEWTON` and `FAR`, which is for finite rows
     whose sum overflows while the radius is at most `LARGEST_RADIUS`: all that survives is near the largest key).
     """
     for i in range(lines.shape[0]):

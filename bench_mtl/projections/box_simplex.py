@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,9 +41,7 @@ def project_box_simplex(v: Any, mass: float, lower: Any, upper: Any, *, out: Any
     A bracketed Newton search for the threshold: `kernels/box.py`. The closing slide of Singer's lecture on l1 projections asks for it.
     """
     v = floating_array("v", v, ndim=(1,))
-    if isinstance(mass, bool) or not isinstance(mass, (int, float, np.integer, np.floating)) or not np.isfinite(mass):
-        raise InputError(f"mass must be a finite number, not {mass!r}")
-    mass = float(mass)
+    mass = _finite_number("mass", mass)
     lower, upper = _bound("lower", lower, v), _bound("upper", upper, v)
     if np.any(lower > upper):
         raise InputError("lower must not exceed upper")
@@ -84,13 +83,25 @@ def _bound(name: str, value: Any, v: AnyArray) -> Array:
     """A bound as a contiguous float64 vector of one entry or as many as `v`."""
     try:
         bound = np.array(value, dtype=np.float64, ndmin=1, order="C", copy=None)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} must be a number or an array of numbers: {error}") from None
     if bound.shape not in ((1,), v.shape) or (np.ndim(value) and bound.shape != v.shape):
         raise InputError(f"{name} must be a number or have shape {v.shape}, but has shape {bound.shape}")
     if np.isnan(bound).any():
         raise InputError(f"{name} has NaN at index {int(np.isnan(bound).argmax())}: only numbers are allowed")
     return bound if bound.flags.writeable else bound.copy()
+
+
+def _finite_number(name: str, value: Any) -> float:
+    number = math.nan
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            raise InputError(f"{name} must be a finite number, not a whole number beyond all doubles") from None
+    if not math.isfinite(number):
+        raise InputError(f"{name} must be a finite number, not {value!r}")
+    return number
 
 
 def _total(bound: Array, n: int) -> float:

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.checks import floating_array, real_number
-from bench_mtl.projections.l2_ball import TOLERANCE, line_norms, scale_lines
+from bench_mtl.projections.l2_ball import TOLERANCE, Exponents, Goals, line_norms, scale_lines
 from bench_mtl.projections.simplex import project_lines
 from bench_mtl.types import AnyArray, Array
+
+_HIGH, _LOW = 1000, -900  # exponents of norms that are close to overflow and underflow
+_DOWN = 40  # the norm of 2^64 doubles, scaled by 2^-40, does not overflow
 
 
 def norm_l12(A: Any) -> float:
@@ -22,8 +25,18 @@ def norm_l12(A: Any) -> float:
     A = floating_array("A", A, ndim=(2,))
     if A.size == 0:
         return 0.0
-    scale, norms = line_norms("A", np.asarray(A, order="A" if A.flags.f_contiguous else "C"), 1)
-    return float(norms.sum() / scale)
+    norms, exponents = line_norms("A", np.asarray(A, order="A" if A.flags.f_contiguous else "C"), 1)
+    shift = _common(norms, exponents)
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(np.ldexp(norms, shift - exponents).sum(), -shift))
+
+
+def _common(norms: Array, exponents: Exponents) -> int:
+    """A power of two by which the norms of all lines can be scaled: 0, unless the largest over- or underflows."""
+    if not np.ndim(exponents):
+        return 0
+    top = int((np.frexp(norms)[1] - exponents)[norms > 0.0].max())
+    return -_DOWN if top > _HIGH else -top if top < _LOW else 0
 
 
 def project_l12_ball(A: Any, radius: float, *, out: AnyArray | None = None) -> AnyArray:
@@ -52,9 +65,15 @@ def project_l12_ball(A: Any, radius: float, *, out: AnyArray | None = None) -> A
     A = floating_array("A", A, ndim=(2,))
     radius = real_number("radius", radius)
 
-    def goals(norms: Array, scale: float) -> Array:
-        scaled = min(radius * scale, np.finfo(float).max)
-        return project_lines(norms, scaled, absolute=True, ball=True, tolerance=1.5 * TOLERANCE)
+    def goals(norms: Array, exponents: Exponents) -> Goals:
+        shift = _common(norms, exponents)
+        with np.errstate(over="ignore", under="ignore"):
+            keys = np.ldexp(norms, shift - exponents)
+            scaled = min(float(np.ldexp(radius, shift)), float(np.finfo(float).max))
+        if shift < 0 and radius < 2.0**_LOW:  # only those equal to the largest survive, scaled or not, and the radius is theirs
+            scaled, shift = radius, 0
+        new = project_lines(keys, scaled, absolute=True, ball=True, tolerance=1.5 * TOLERANCE)
+        return new, shift, (new >= keys) & (keys > 0.0)
 
     return scale_lines("A", A, 1, goals, out)
 
@@ -76,4 +95,10 @@ def prox_l12(A: Any, weight: float, *, out: AnyArray | None = None) -> AnyArray:
     """
     A = floating_array("A", A, ndim=(2,))
     weight = real_number("weight", weight)
-    return scale_lines("A", A, 1, lambda norms, scale: np.maximum(norms - weight * scale, 0.0), out)
+
+    def goals(norms: Array, exponents: Exponents) -> Goals:
+        with np.errstate(over="ignore", under="ignore"):
+            new = np.maximum(norms - np.ldexp(weight, exponents), 0.0)
+        return new, exponents, new >= norms
+
+    return scale_lines("A", A, 1, goals, out)

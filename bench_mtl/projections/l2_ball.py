@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench_mtl.checks import floating_array, real_number, require_finite, result_array
 from bench_mtl.errors import InputError
 from bench_mtl.projections.scratch import own_scratch
 from bench_mtl.types import AnyArray, Array
+
+#: The powers of two by which every line is scaled, an array where they are not all 0.
+Exponents: TypeAlias = Any
+#: New norms, the powers of two by which these are scaled, and which lines stay as they are.
+Goals: TypeAlias = tuple[Any, Exponents, NDArray[np.bool_]]
+
+_SMALLEST, _LARGEST = 1e-120, 1e150  # the norms whose squares neither overflow nor lose what matters
 
 #: By how much a projection may exceed its radius: 4 u for the norm and the scaling, as much for the norm of the test, so that
 #: projecting twice changes nothing.
@@ -39,22 +47,23 @@ def project_l2_ball(A: Any, radius: float, *, axis: int | None = None, out: AnyA
     """
     A = floating_array("A", A, ndim=(1, 2))
     radius = real_number("radius", radius)
-    if axis not in ((None, 0, 1) if A.ndim == 2 else (None, 0)):
+    if not (axis is None or (isinstance(axis, (int, np.integer)) and axis in range(A.ndim))):
         raise InputError(f"axis must be None, 0 (columns) or 1 (rows of a matrix), not {axis!r}")
 
-    def goals(norms: Array, scale: float) -> Array:
-        return np.where(norms <= _product(radius * (1 + TOLERANCE), scale), norms, _product(radius, scale))
+    def goals(norms: Array, exponents: Exponents) -> Goals:
+        with np.errstate(over="ignore", under="ignore"):
+            return radius, 0, norms <= np.ldexp(radius, exponents) * (1 + TOLERANCE)
 
     return scale_lines("A", A, None if A.ndim == 1 else axis, goals, out)
 
 
-def scale_lines(name: str, A: AnyArray, axis: int | None, goals: Callable[[Array, float], Array], out: AnyArray | None) -> AnyArray:
-    """Every line of `A` scaled from its norm to a goal.
+def scale_lines(name: str, A: AnyArray, axis: int | None, goals: Callable[[Array, Exponents], Goals], out: AnyArray | None) -> AnyArray:
+    """Every line of `A` scaled down from its norm to a goal.
 
     Parameters
     ----------
     axis : 1 for rows, 0 for columns, None for the whole
-    goals : (norms, scale) -> new norms, where the norms are those of scale * A
+    goals : of the norms and exponents of `line_norms`
     """
     target = result_array(out, A)
     same = False
@@ -69,35 +78,41 @@ def scale_lines(name: str, A: AnyArray, axis: int | None, goals: Callable[[Array
     if work is not target or not (same or (A.flags.writeable and A.flags.aligned and A.strides == work.strides)):
         np.copyto(work, A)  # one memory order and one compiled variant are enough
         A, same = work, True
-    scale, norms = line_norms(name, A, axis)
-    if scale != 1.0:
-        A, same = A * scale, False
-    lines, results, rows = _as_rows(A, axis), _as_rows(work, axis), True
-    if not lines.flags.c_contiguous:
-        lines, results, rows = lines.T, results.T, False
-    shrink = 1.0 - 2.0**-24 if A.dtype == np.float32 else 1.0  # float32 is rounded downwards
-
-    from bench_mtl.kernels import norms as kernel
-
-    new = goals(norms, scale)
-    if rows:
-        kernel.scale_rows(lines, results, same, norms, new, shrink)
-    else:
-        kernel.scale_columns(lines, results, norms, new, shrink)
-    if scale != 1.0:
-        work /= scale
-    tiny = float(np.finfo(A.dtype).tiny)
-    low = (new < norms) & (new / scale < A.size * tiny)
+    norms, exponents = line_norms(name, A, axis)
+    goal, shift, stay = goals(norms, exponents)
+    with np.errstate(over="ignore", under="ignore"):
+        new = np.where(stay, norms, np.ldexp(goal, -shift))
+    lines, results = _as_rows(A, axis), _as_rows(work, axis)
+    extreme = np.flatnonzero((exponents != 0) & ~stay) if np.ndim(exponents) else np.zeros(0, np.intp)
+    originals = np.ascontiguousarray(lines[extreme])  # before they are overwritten
+    low = ~stay & (new < A.size * float(np.finfo(A.dtype).tiny))
+    new[extreme] = norms[extreme]
+    _scale(lines, results, same, norms, new)
+    if len(extreme):
+        unit = np.ldexp(originals, exponents[extreme, None]) / norms[extreme, None]
+        goal, shift = (np.broadcast_to(a, norms.shape)[extreme, None] for a in (goal, shift))
+        with np.errstate(over="ignore", under="ignore"):
+            results[extreme] = np.clip(np.ldexp(unit * goal, -shift), -np.abs(originals), np.abs(originals))
     if low.any():  # results below the normal range round by absolute amounts, which add up
         where = low[:, None] if axis == 1 else low
-        np.nextafter(work, 0.0, out=work, where=where & (np.abs(work) < tiny), dtype=work.dtype)
+        np.nextafter(work, 0.0, out=work, where=where & (np.abs(work) < np.finfo(A.dtype).tiny), dtype=work.dtype)
     if work is not target:
         np.copyto(target, work)
     return target
 
 
-def line_norms(name: str, A: AnyArray, axis: int | None) -> tuple[float, Array]:
-    """A power of two `scale` and the norms of the lines of scale * A: 1, unless squares overflow, or underflow in every line.
+def _scale(lines: AnyArray, results: AnyArray, same: bool, norms: Array, goals: Array) -> None:
+    from bench_mtl.kernels import norms as kernel
+
+    shrink = 1.0 - 2.0**-24 if lines.dtype == np.float32 else 1.0  # float32 is rounded downwards
+    if lines.flags.c_contiguous:
+        kernel.scale_rows(lines, results, same, norms, goals, shrink)
+    else:
+        kernel.scale_columns(lines.T, results.T, norms, goals, shrink)
+
+
+def line_norms(name: str, A: AnyArray, axis: int | None) -> tuple[Array, Exponents]:
+    """Norms and exponents: 2^exponent * line has the norm. The exponents are 0, or an array where squares of some line over- or underflow.
 
     `A` is dense, in C or Fortran order.
 
@@ -106,15 +121,16 @@ def line_norms(name: str, A: AnyArray, axis: int | None) -> tuple[float, Array]:
     InputError : NaN or inf.
     """
     norms = _norms(A, axis)
-    largest = float(norms.max(initial=0.0))
-    if 1e-120 < largest < np.inf:
-        return 1.0, norms
-    require_finite(name, A)
-    size = float(np.abs(A).max(initial=0.0))
-    if size == 0.0:
-        return 1.0, norms
-    scale = 2.0 ** float(np.clip(-np.frexp(size)[1], -1000, 1000))
-    return scale, _norms(A * scale, axis)
+    extreme = np.flatnonzero(((norms < _SMALLEST) & (norms > 0.0)) | ~(norms <= _LARGEST))
+    if not len(extreme):
+        return norms, 0
+    if not np.isfinite(norms).all():
+        require_finite(name, A)
+    lines = np.ascontiguousarray(_as_rows(A, axis)[extreme])
+    exponents = np.zeros(norms.shape, np.int32)
+    exponents[extreme] = -np.frexp(np.abs(lines).max(axis=1))[1]
+    norms[extreme] = _norms(np.ldexp(lines, exponents[extreme, None]), 1)
+    return norms, exponents
 
 
 def _norms(A: AnyArray, axis: int | None) -> Array:
@@ -139,8 +155,3 @@ def _as_rows(A: AnyArray, axis: int | None) -> AnyArray:
 
 def _dense(a: AnyArray) -> bool:
     return bool(a.flags.aligned and (a.flags.c_contiguous or a.flags.f_contiguous))
-
-
-def _product(radius: float, scale: float) -> float:
-    """radius * scale without overflow."""
-    return min(radius * scale, np.finfo(float).max)

@@ -15,7 +15,7 @@ METHODS = ("newton", "filter", "pivot", "sort")
 
 _SMALL = 1 << 17  # doubles that a thread keeps for lines that are not contiguous
 _TOGETHER = 8  # strided lines copied at a time: they share their cache lines
-_HUGE = 2.0**200  # by which a radius whose sums may overflow is scaled down
+_HUGE = 2.0**200  # by which a line is scaled down whose radius is so large that sums may overflow
 
 
 def project_simplex(v: Any, mass: float = 1.0, *, method: str = "newton", axis: int = -1, out: AnyArray | None = None) -> AnyArray:
@@ -41,6 +41,7 @@ def project_simplex(v: Any, mass: float = 1.0, *, method: str = "newton", axis: 
     """
     v = floating_array("v", v, ndim=(1, 2))
     mass = real_number("mass", mass)
+    _require_axis(v, axis)
     if v.size == 0 and (v.ndim == 1 or v.shape[axis] == 0):
         raise InputError(f"v must have at least one entry in what is projected, but has shape {v.shape}")
     return project_lines(v, mass, method=method, axis=axis, out=out, absolute=False, ball=False)
@@ -63,8 +64,7 @@ def project_lines(
     itself may leave) nothing changes but negative keys.
     """
     one_of("method", method, METHODS)
-    if axis not in (-1, 0, v.ndim - 1):
-        raise InputError(f"axis must be -1 or 0, not {axis!r}")
+    _require_axis(v, axis)
     target = result_array(out, v)
     same = False
     if out is not None and np.may_share_memory(v, out):
@@ -89,18 +89,17 @@ def project_lines(
     return target
 
 
+def _require_axis(v: AnyArray, axis: Any) -> None:
+    if not isinstance(axis, (int, np.integer)) or axis not in (-1, 0, v.ndim - 1):
+        raise InputError(f"axis must be -1 or 0, not {axis!r}")
+
+
 def _through(
     v: AnyArray, target: AnyArray, same: bool, radius: float, method: str, axis: int, absolute: bool, ball: bool, tolerance: float
 ) -> None:
-    """Write the projection of `v` to `target`, scaled where sums would overflow."""
-    lines, results = _rows(v, axis), _rows(target, axis)
-    if not _project(lines, results, same, radius, method, absolute, ball, tolerance):
+    """Write the projection of `v` to `target`."""
+    if not _project(_rows(v, axis), _rows(target, axis), same, radius, method, absolute, ball, tolerance):
         require_finite("v", v)
-        # Finite, but too large to be summed.
-        if not _project(lines, results, same, radius, "far", absolute, ball, tolerance):
-            np.multiply(v, 1 / _HUGE, out=target)  # a power of two, which rounds only what is too small to matter
-            _project(results, results, True, radius / _HUGE, method, absolute, ball, tolerance)
-            target *= _HUGE
 
 
 def _rows(a: AnyArray, axis: int) -> AnyArray:
@@ -137,10 +136,9 @@ def _plain(a: AnyArray) -> bool:
 def _compiled(
     lines: AnyArray, results: AnyArray, same: bool, radius: float, method: str, absolute: bool, ball: bool, tolerance: float
 ) -> bool:
+    """Every row of contiguous `lines`; False at the first that is not finite."""
     from bench_mtl.kernels import simplex as kernel
 
-    if method == "far" and radius > kernel.LARGEST_RADIUS:
-        return False
     scratch = own_scratch("simplex", kernel.SCRATCH)
     keys = scratch[None, :0]
     if method == "sort":
@@ -149,5 +147,33 @@ def _compiled(
         keys = np.empty((1, lines.shape[1]))
     # Results of float32 are rounded downwards in a ball, so that they stay inside it to the rounding of a double.
     shrink = 1.0 - 2.0**-24 if ball and lines.dtype == np.float32 else 1.0
-    code = {"newton": kernel.NEWTON, "sort": kernel.SORT, "pivot": kernel.PIVOT, "filter": kernel.FILTER, "far": kernel.FAR}[method]
-    return bool(kernel.project_lines(lines, keys, results, same, radius, absolute, ball, tolerance, code, shrink, scratch) < 0)
+    code = {"newton": kernel.NEWTON, "sort": kernel.SORT, "pivot": kernel.PIVOT, "filter": kernel.FILTER}[method]
+    start = 0
+    while True:
+        some = keys[start:] if method == "sort" else keys
+        refused = kernel.project_lines(lines[start:], some, results[start:], same, radius, absolute, ball, tolerance, code, shrink, scratch)
+        if refused < 0:
+            return True
+        row = slice(start + refused, start + refused + 1)
+        start += refused + 1
+        if not np.isfinite(lines[row]).all():
+            return False
+        if radius <= kernel.LARGEST_RADIUS:  # a sum overflows, so the radius is small against the largest key
+            one, far = scratch[None, :0], kernel.FAR
+            kernel.project_lines(lines[row], one, results[row], same, radius, absolute, ball, tolerance, far, shrink, scratch)
+        else:
+            _scaled(lines[row], results[row], radius, method, absolute, ball, tolerance)
+        if start == len(lines):
+            return True
+
+
+def _scaled(line: AnyArray, result: AnyArray, radius: float, method: str, absolute: bool, ball: bool, tolerance: float) -> None:
+    """The projection of one row onto a ball or simplex so large that sums of terms might overflow."""
+    small = line.astype(np.float64) * (1 / _HUGE)  # a power of two, which rounds only what is too small to matter
+    before = small.copy() if absolute else np.maximum(small, 0)
+    _compiled(small, small, True, radius / _HUGE, method, absolute, ball, tolerance)
+    if ball and np.array_equal(small, before):  # inside: what is small stays
+        np.copyto(result, line if absolute else np.maximum(line, 0))
+    else:
+        with np.errstate(over="ignore"):
+            np.multiply(small, _HUGE, out=result, casting="same_kind")

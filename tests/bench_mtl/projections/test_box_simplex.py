@@ -101,3 +101,11 @@ def test_bad_input_is_refused_by_name() -> None:
         project_box_simplex(v, 1.0, np.inf, np.inf)
     with pytest.raises(InputError, match="out must be"):
         project_box_simplex(v, 1.0, 0.0, 1.0, out=np.zeros(2))
+
+
+def test_whole_numbers_beyond_all_doubles_are_refused() -> None:
+    for mass in (10**400, -(10**400)):
+        with pytest.raises(InputError, match="mass must be a finite number"):
+            project_box_simplex(np.ones(3), mass, 0.0, 1.0)
+    with pytest.raises(InputError, match="upper must be a number"):
+        project_box_simplex(np.ones(3), 1.0, 0.0, 10**400)

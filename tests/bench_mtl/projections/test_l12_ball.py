@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from vector_twins import U, norms, rescaled, twin_l12_ball
+from vector_twins import U, norms, rescaled, twin_l1_ball, twin_l12_ball
 
 from bench_mtl.errors import InputError
 from bench_mtl.projections.l2_ball import project_l2_ball
@@ -87,3 +87,35 @@ def test_bad_input_is_refused_by_name(function) -> None:  # type: ignore[no-unty
         function(A[0], 1.0)
     with pytest.raises(InputError, match="A has NaN"):
         norm_l12([[np.nan]])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("largest", [1e-290, 1e-150, 1.0, 1e200, 1.7e308])
+def test_every_row_has_its_own_scale(largest: float, order: str) -> None:
+    rng = np.random.default_rng(0)
+    for length in (1, 3, 700):
+        for _ in range(5):
+            scales = np.exp(rng.uniform(-740, np.log(largest), 9))
+            scales[:3] = largest, 0.0, largest / 100
+            A = np.array(scales[:, None] * rng.uniform(-1, 1, (9, length)), order=order)
+            sizes = norms(A, 1)
+            for radius in (1e-320, 1e-300, 1e-200, 1.0, 1e200, *(float(min(share * sizes.sum(), 1.79e308)) for share in (0.3, 0.999, 1.5))):
+                B = project_l12_ball(A, radius)
+                assert norms(B, 1).sum() <= np.longdouble(radius) * (1 + 16 * U)
+                expected = rescaled(A, sizes, twin_l1_ball(sizes, radius))
+                assert np.all(np.abs(B - expected) <= 1e-14 * min(radius, largest) + np.longdouble(1e-322))
+                assert np.array_equal(project_l12_ball(B, radius), B)
+                shrunk = rescaled(A, sizes, np.maximum(sizes - np.longdouble(radius), 0))
+                size = np.abs(A).max(axis=1, keepdims=True)
+                assert np.all(np.abs(prox_l12(A, radius) - shrunk) <= 1e-14 * size + np.longdouble(1e-323))
+            if sizes.sum() < 1e308:
+                assert norm_l12(A) == pytest.approx(float(sizes.sum()), rel=1e-14, abs=1e-323)
+
+
+def test_rows_beside_a_very_large_one() -> None:
+    assert np.array_equal(project_l12_ball([[1e200], [1.0]], 0.5), [[0.5], [0.0]])
+    assert np.array_equal(prox_l12([[1e200, 0.0], [3.0, 4.0]], 1.0)[0], [1e200, 0.0])
+    assert prox_l12([[1e200, 0.0], [3.0, 4.0]], 1.0)[1] == pytest.approx([2.4, 3.2], rel=1e-15)
+    B = project_l12_ball([[1.7e308], [1.7e308], [1.0]], 1e-310)
+    assert np.abs(B - np.array([[5e-311], [5e-311], [0.0]])).max() <= 2e-323
+    assert B.sum() <= 1e-310

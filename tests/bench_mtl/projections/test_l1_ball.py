@@ -171,3 +171,53 @@ def test_radius_zero_and_nothing_at_all() -> None:
 def test_rows_far_away_end_on_the_ball(radius: float) -> None:
     A = 1e12 * np.random.default_rng(0).standard_normal((20, 5))
     assert np.abs(project_l1_ball(A, radius)).sum(axis=1) == pytest.approx(np.full(20, radius), rel=1e-14)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [2, 40, 6000])
+def test_a_large_negative_entry_hides_no_positive_one(method: str, n: int) -> None:
+    for size in (1e17, 1e200, 1.7e308):
+        v = np.full(n, -size)
+        v[-1] = 5.0
+        for radius in (1.0, 4.0, 7.0):
+            expected = np.zeros(n)
+            expected[-1] = min(radius, 5.0)
+            assert np.array_equal(project_l1_ball(v, radius, method=method, nonneg=True), expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("axis", [-1, 0])
+def test_a_row_whose_sum_overflows_leaves_the_others_alone(method: str, axis: int) -> None:
+    A: np.ndarray = np.array([[0.1, 0.2], [1.7e308, 1.7e308], [3.0, 4.0], [1.7e308, -1.7e308], [1e-300, 0.5]])
+    for nonneg in (False, True):
+        for radius in (1.0, 1e300, 1e308):
+            B = project_l1_ball(A if axis else A.T, radius, method=method, nonneg=nonneg, axis=axis)
+            B = B if axis else B.T
+            for row, result in zip(A, B, strict=True):
+                assert np.array_equal(result, project_l1_ball(row, radius, method=method, nonneg=nonneg))
+                expected = twin_l1_ball(row, radius, nonneg)
+                assert np.abs(result - expected).max() <= 1e-15 * max(float(np.abs(expected).max()), radius if radius < 1e308 else 1e308)
+            assert np.array_equal(B[[0, 4]], A[[0, 4]])
+    spoilt = np.vstack([A, [1.0, np.nan]])
+    with pytest.raises(InputError, match=r"v has NaN at index \(5, 1\)"):
+        project_l1_ball(spoilt, 1.0, method=method)
+
+
+def test_soft_threshold_where_sums_overflow() -> None:
+    v = np.full(3000, 1e306)
+    out: np.ndarray = np.full(3000, 7.0)
+    assert np.array_equal(soft_threshold(v, 1.0, out=out), v)
+    assert np.array_equal(soft_threshold(-v, 4e305), np.full(3000, -(1e306 - 4e305)))
+    assert np.array_equal(soft_threshold(v, 1e306, out=v), np.zeros(3000))
+    v = np.full(3000, 1e306)
+    v[2500] = np.nan
+    with pytest.raises(InputError, match="A has NaN at index 2500"):
+        soft_threshold(v, 1.0)
+
+
+def test_a_method_that_is_no_string_is_refused() -> None:
+    for method in (np.array(["newton", "sort"]), None, ["newton"]):
+        with pytest.raises(InputError, match="method must be one of"):
+            project_l1_ball(np.ones(3), 1.0, method=method)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="axis must be"):
+        project_l1_ball(np.ones(3), 1.0, axis=np.array([0, 1]))  # type: ignore[arg-type]

@@ -88,3 +88,37 @@ def test_bad_input_is_refused_by_name() -> None:
         project_l2_ball(np.zeros((2, 2, 2)), 1.0)
     with pytest.raises(InputError, match="out must be"):
         project_l2_ball(A, 1.0, out=np.zeros(4))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_every_line_has_its_own_scale(axis: int, order: str) -> None:
+    rng = np.random.default_rng(0)
+    assert np.abs(project_l2_ball([[1e200, 0.0], [3.0, 4.0]], 1.0, axis=1) - [[1.0, 0.0], [0.6, 0.8]]).max() <= 2 * U
+    scales = np.array([5e-324, 1e-320, 1e-300, 1e-170, 1e-150, 1e-119, 0.0, 1.0, 1e149, 1e155, 1e200, 1e307])
+    for length in (1, 3, 700):
+        lines = scales[:, None] * rng.uniform(-5, 5, (len(scales), length))
+        A = np.array(lines if axis == 1 else lines.T, order=order)
+        for radius in (5e-324, 1e-310, 1e-171, 1e-121, 1e-60, 1.0, 1e160, 1e307, 1.7e308):
+            B = project_l2_ball(A, radius, axis=axis)
+            assert np.all(norms(B, axis) <= np.longdouble(radius) * (1 + 8 * U))
+            expected = twin_l2_ball(A, radius, axis)
+            size = np.minimum(np.abs(expected).max(axis=axis, keepdims=True), radius)
+            assert np.all(np.abs(B - expected) <= 1e-15 * size + np.longdouble(1e-323))
+            assert np.array_equal(project_l2_ball(B, radius, axis=axis), B)
+            assert np.array_equal(project_l2_ball(A.copy(order="K"), radius, axis=axis), B)
+            C = A.copy(order="K")
+            assert np.array_equal(project_l2_ball(C, radius, axis=axis, out=C), B)
+
+
+def test_far_away_the_radius_is_met_however_small() -> None:
+    for size in (1.0, 1e150, 1e308):
+        B = project_l2_ball(np.array([size, -size]), 1e-300)
+        assert np.abs(B) == pytest.approx(np.full(2, 1e-300 / np.sqrt(2.0)), rel=1e-15, abs=0.0)
+    A = np.full((2, 2), 1.79e308)
+    assert np.array_equal(project_l2_ball(A, 1.79e308), np.full((2, 2), 0.5 * 1.79e308))
+
+
+def test_an_axis_that_is_an_array_is_refused() -> None:
+    with pytest.raises(InputError, match="axis must be None, 0"):
+        project_l2_ball(np.ones((2, 2)), 1.0, axis=np.array([0, 1]))  # type: ignore[arg-type]

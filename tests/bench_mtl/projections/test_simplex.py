@@ -153,3 +153,10 @@ def test_newton_takes_few_steps_whatever_the_data(v: np.ndarray) -> None:
                 break
             theta, count = theta + excess / number, number
         assert steps <= 2 + 0.5 * (53 + 2 * np.log2(len(v) + 1)) < kernel._MAX_STEPS
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 2), (0,)])
+def test_an_axis_that_is_none_is_refused_whatever_the_shape(shape: tuple[int, ...]) -> None:
+    for axis in (5, -3, "rows", np.array([0, 1])):
+        with pytest.raises(InputError, match="axis must be"):
+            project_simplex(np.zeros(shape), axis=axis)  # type: ignore[arg-type]
