@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.checks import floating_array, real_number, require_finite, result_array
+from bench_mtl.projections.in_place import apart, workplace
 from bench_mtl.projections.simplex import project_lines
 from bench_mtl.types import AnyArray
 
@@ -59,16 +60,10 @@ def soft_threshold(A: Any, threshold: float, *, out: AnyArray | None = None) -> 
     A = floating_array("A", A)
     threshold = real_number("threshold", threshold)
     target = result_array(out, A)
-    same = False
     if out is not None and np.may_share_memory(A, out):
         require_finite("A", A)  # before the first entry is overwritten
-        same = A is out or (A.ctypes.data == out.ctypes.data and A.strides == out.strides)
-        A = A if same else A.copy()
-    plain = target.flags.aligned and (target.flags.c_contiguous or target.flags.f_contiguous)
-    work = target if plain else np.empty(A.shape, A.dtype)
-    if work is not target or not (same or (A.strides == work.strides and A.flags.writeable and A.flags.aligned)):
-        np.copyto(work, A)  # one memory order and one compiled variant are enough
-        A, same = work, True
+    A, same = apart(A, out)
+    A, work, same = workplace(A, target, same)
 
     from bench_mtl.kernels import norms as kernel
 

@@ -10,6 +10,7 @@ import numpy as np
 from bench_mtl.checks import is_sparse, one_of, real_number, result_array
 from bench_mtl.errors import InputError
 from bench_mtl.projections import l1inf_levels
+from bench_mtl.projections.in_place import apart
 from bench_mtl.projections.l1inf_levels import Levels
 from bench_mtl.projections.l1inf_passes import Passes, shared_passes
 from bench_mtl.projections.matrix_rows import MatrixRows, checked_matrix, is_plain, require_finite_matrix
@@ -187,7 +188,7 @@ def _clipped(A: Matrix, find: Callable[[Passes], Levels | None], nonneg: bool, w
         result.eliminate_zeros()
         return result, levels
     target = result_array(out, A)
-    source = A.copy() if out is not None and _overlap(A, target) else A
+    source, _ = apart(A, out)
     work = target if is_plain(target) else np.empty(A.shape, A.dtype)
     if not (is_plain(source) and source.flags.c_contiguous == work.flags.c_contiguous):
         np.copyto(work, source)
@@ -196,13 +197,6 @@ def _clipped(A: Matrix, find: Callable[[Passes], Levels | None], nonneg: bool, w
     if work is not target:
         np.copyto(target, work)
     return target, levels
-
-
-def _overlap(A: AnyArray, target: AnyArray) -> bool:
-    """Whether they share memory without being the same."""
-    if A is target or not np.may_share_memory(A, target):
-        return False
-    return A.ctypes.data != target.ctypes.data or A.strides != target.strides
 
 
 def _find_and_clip(

@@ -70,6 +70,7 @@ def fixed(passes: Passes, theta: float) -> Levels | None:
     kernel.search(rows.matrix, rows.lanes, rows.d, 0.0, theta, True, passes.prediction, state, passes.nonneg)
     unsettled = passes.first(theta)
     if kernel.assess(state, unsettled, 0.0) == kernel.OUT_OF_SCALE:
+        passes.dismiss()
         return _rescaled(passes, theta, fixed)
     if unsettled > 0:
         passes.following(theta, theta)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.checks import floating_array, real_number, require_finite, result_array
 from bench_mtl.errors import InputError
+from bench_mtl.projections.in_place import apart, workplace
 from bench_mtl.projections.scratch import own_scratch
 from bench_mtl.types import AnyArray, Array
 
@@ -66,18 +67,10 @@ def scale_lines(name: str, A: AnyArray, axis: int | None, goals: Callable[[Array
     goals : of the norms and exponents of `line_norms`
     """
     target = result_array(out, A)
-    same = False
-    if out is not None and np.may_share_memory(A, out):
-        same = A is out or (A.ctypes.data == out.ctypes.data and A.strides == out.strides)
-        A = A if same else A.copy()
+    A, same = apart(A, out)
     if A.size == 0:
         return target
-    work = target
-    if not _dense(target):
-        work = np.empty(A.shape, A.dtype)
-    if work is not target or not (same or (A.flags.writeable and A.flags.aligned and A.strides == work.strides)):
-        np.copyto(work, A)  # one memory order and one compiled variant are enough
-        A, same = work, True
+    A, work, same = workplace(A, target, same)
     norms, exponents = line_norms(name, A, axis)
     goal, shift, stay = goals(norms, exponents)
     with np.errstate(over="ignore", under="ignore"):
@@ -151,7 +144,3 @@ def _as_rows(A: AnyArray, axis: int | None) -> AnyArray:
     if axis is None or A.ndim == 1:
         return A.reshape(1, -1) if A.flags.c_contiguous else A.T.reshape(1, -1)
     return A.T if axis == 0 else A
-
-
-def _dense(a: AnyArray) -> bool:
-    return bool(a.flags.aligned and (a.flags.c_contiguous or a.flags.f_contiguous))

@@ -8,6 +8,7 @@ import numpy as np
 
 from bench_mtl.checks import floating_array, one_of, real_number, require_finite, result_array
 from bench_mtl.errors import InputError
+from bench_mtl.projections.in_place import apart
 from bench_mtl.projections.scratch import own_scratch
 from bench_mtl.types import AnyArray
 
@@ -66,13 +67,9 @@ def project_lines(
     one_of("method", method, METHODS)
     _require_axis(v, axis)
     target = result_array(out, v)
-    same = False
-    if out is not None and np.may_share_memory(v, out):
-        same = v is out or (v.ctypes.data == out.ctypes.data and v.strides == out.strides)
-        if not same:
-            v = v.copy()
-        elif v.ndim == 2:
-            require_finite("v", v)  # before the first row is overwritten
+    v, same = apart(v, out)
+    if same and v.ndim == 2:
+        require_finite("v", v)  # before the first row is overwritten
     if v.size == 0:
         return target
     if radius == 0.0:
