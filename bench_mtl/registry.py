@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
 import importlib.util
 import inspect
 import sys
@@ -87,6 +89,16 @@ def make_problem(cls: type[Problem], data: Any, parameters: Mapping[str, Any]) -
     if missing:
         raise InputError(f"problem '{cls.name}' needs parameter {', '.join(missing)}")
     return cls.from_data(data, **parameters)
+
+
+@functools.cache
+def source_digest(cls: type) -> str:
+    """A short hash of the file that defines `cls`, so that results of another version of it are told apart; empty where none does."""
+    try:
+        file = inspect.getsourcefile(cls)
+        return "" if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+    except (TypeError, OSError):  # defined in a session, or in compiled code
+        return ""
 
 
 def load_registry(plugins: Path | None = None) -> Registry:

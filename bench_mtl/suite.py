@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from bench_mtl.data.catalogue import load, takes_seed
+from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.errors import InputError
 from bench_mtl.protocols import Problem
-from bench_mtl.registry import Registry, make_problem
+from bench_mtl.registry import Registry, make_problem, source_digest
 from bench_mtl.types import Limits
 
 
@@ -68,10 +70,15 @@ class Instance:
     data: Mapping[str, Any]
     parameters: Mapping[str, Any]
     seed: int | None
+    code: str = ""
+    """Hash of the file that defines the problem."""
+    fingerprint: str = ""
+    """Hash of what its data are made from, once `identified` has looked."""
 
-    @property
+    @cached_property
     def key(self) -> str:
-        return digest([self.problem, self.data, self.parameters, self.seed])
+        """A hash of all of this but the label."""
+        return digest([self.problem, self.code, self.data, self.fingerprint, self.parameters, self.seed])
 
     def build(self, registry: Registry, data_dir: Path | None) -> Problem:
         """The problem itself.
@@ -96,12 +103,39 @@ class Case:
     limits: Limits
     threads: int
     repetition: int
+    version: str = ""
+    """Of the code that the solver runs."""
+    code: str = ""
+    """Hash of the file that defines the solver."""
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of all that may change the outcome: all of this but the labels. One case, one row."""
+        solver = [self.solver, self.version, self.code, self.options]
+        return digest([self.instance.key, solver, self.target, vars(self.limits), self.threads, self.repetition])
 
     @property
-    def key(self) -> str:
-        """A hash of all that the suite says of the case, its labels apart. What files hold, and versions, are not in it."""
-        limits = vars(self.limits)
-        return digest([self.instance.key, self.solver, self.options, self.target, limits, self.threads, self.repetition])
+    def title(self) -> str:
+        """How people are told of it: problem, seed, solver."""
+        seed = "" if self.instance.seed is None else f" seed {self.instance.seed}"
+        return f"{self.instance.label}{seed} | {self.solver_label}"
+
+
+def identified(cases: Iterable[Case], data_dir: Path | None) -> list[Case]:
+    """The cases with the fingerprints of their data, which their keys depend on from here on.
+
+    Raises
+    ------
+    InputError : a data file is missing or cannot be read.
+    """
+    known: dict[str, Instance] = {}
+
+    def of(instance: Instance) -> Instance:
+        if instance.key not in known:
+            known[instance.key] = replace(instance, fingerprint=fingerprint(instance.data, data_dir=data_dir, seed=instance.seed))
+        return known[instance.key]
+
+    return [replace(case, instance=of(case.instance)) for case in cases]
 
 
 def digest(content: Any) -> str:
@@ -116,19 +150,23 @@ def expand(suite: Suite, registry: Registry) -> list[Case]:
     ------
     InputError : an unknown problem, solver, option or parameter, two solvers that share a label, or the same case twice.
     """
-    solvers = [(spec, *solver) for spec in suite.solvers for solver in _solvers(spec, registry)]
-    cases = []
+    solvers = [(spec, solver) for spec in suite.solvers for solver in _solvers(spec, registry)]
+    cases: list[Case] = []
     for spec in suite.problems:
-        chosen = [(label, name, options) for of, label, name, options in solvers if of.problems is None or spec.label in of.problems]
-        labels = [label for label, _, _ in chosen]
+        chosen = [solver for of, solver in solvers if of.problems is None or spec.label in of.problems]
+        labels = [solver.label for solver in chosen]
         for label in labels:
             if labels.count(label) > 1:
                 raise InputError(f"two solvers are labelled '{label}': give each its own label")
         for instance in _instances(spec, suite, registry):
             for repetition in range(suite.repetitions):
-                for label, name, options in chosen:
-                    case = Case(instance, name, label, options, suite.targets[-1], suite.limits, suite.threads, repetition)
-                    cases.append(case)
+                cases += [
+                    Case(
+                        instance, solver.name, solver.label, solver.options, suite.targets[-1], suite.limits, suite.threads,
+                        repetition, solver.version, solver.code,
+                    )
+                    for solver in chosen
+                ]  # fmt: skip
     if not cases:
         raise InputError("the suite has no case: no solver is meant for any of its problems")
     _refuse_twins(cases)
@@ -141,31 +179,39 @@ def _refuse_twins(cases: list[Case]) -> None:
     for case in cases:
         twin = seen.setdefault(case.key, case)
         if twin is not case:
-            raise InputError(f"two cases are the same run: {_title(twin)} and {_title(case)}; keep one of them")
-
-
-def _title(case: Case) -> str:
-    seed = "" if case.instance.seed is None else f" seed {case.instance.seed}"
-    return f"'{case.instance.label}{seed} | {case.solver_label}'"
+            raise InputError(f"two cases are the same run: '{twin.title}' and '{case.title}'; keep one of them")
 
 
 def _instances(spec: ProblemSpec, suite: Suite, registry: Registry) -> Iterator[Instance]:
-    registry.problem(spec.name)
+    code = source_digest(registry.problem(spec.name))
     seeds: tuple[int | None, ...] = (spec.seeds or suite.seeds) if takes_seed(spec.data) else (None,)
     for combination in _combinations(spec.grid):
         suffix = "".join(f" {key}={value}" for key, value in combination.items())
         for seed in seeds:
-            yield Instance(spec.name, spec.label + suffix, spec.data, {**spec.parameters, **combination}, seed)
+            yield Instance(spec.name, spec.label + suffix, spec.data, {**spec.parameters, **combination}, seed, code)
 
 
-def _solvers(spec: SolverSpec, registry: Registry) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """(label, name, options) of every combination; those that a label does not tell apart get their grid values added."""
+@dataclass(frozen=True)
+class _Chosen:
+    """A solver with the options that a suite gives it."""
+
+    name: str
+    label: str
+    options: Mapping[str, Any]
+    version: str
+    code: str
+
+
+def _solvers(spec: SolverSpec, registry: Registry) -> Iterator[_Chosen]:
+    """Every combination of the grid; those that a label does not tell apart get their grid values added."""
     combinations = list(_combinations(spec.grid))
     options = [{**spec.options, **combination} for combination in combinations]
-    labels = [spec.label or registry.solver(spec.name, chosen).label for chosen in options]
-    for label, chosen, combination in zip(labels, options, combinations, strict=True):
+    solvers = [registry.solver(spec.name, chosen) for chosen in options]
+    labels = [spec.label or solver.label for solver in solvers]
+    for label, chosen, solver, combination in zip(labels, options, solvers, combinations, strict=True):
         suffix = "".join(f" {key}={value}" for key, value in combination.items())
-        yield label + (suffix if labels.count(label) > 1 else ""), spec.name, chosen
+        unique = label + (suffix if labels.count(label) > 1 else "")
+        yield _Chosen(spec.name, unique, chosen, solver.version, source_digest(type(solver)))
 
 
 def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:

@@ -212,11 +212,13 @@ def _limits(table: _Table) -> Limits:
     iterations = table.take_optional("iterations", int)
     work = table.take_optional("work", object)
     memory = table.take_optional("memory_gib", object)
+    wall = table.take_optional("wall_seconds", object)
     limits = Limits(
         seconds=real_number("seconds in [limits]", table.take("seconds", object, 60.0), strict=True),
         iterations=None if iterations is None else whole_number("iterations in [limits]", iterations, minimum=1),
         work=None if work is None else real_number("work in [limits]", work, strict=True),
         memory_gib=None if memory is None else real_number("memory_gib in [limits]", memory, strict=True),
+        wall_seconds=None if wall is None else real_number("wall_seconds in [limits]", wall, strict=True),
     )
     table.finish()
     return limits

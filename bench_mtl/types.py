@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -79,13 +80,22 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one run, on the solver's own clock; None means no bound."""
+    """Bounds of one run, the first three on the solver's own clock and counters; None means no bound."""
 
     seconds: float | None = 60.0
     iterations: int | None = None
     work: float | None = None
     memory_gib: float | None = None
-    """Resident memory of the worker; watched by the runner, not in-process."""
+    """Resident memory of the worker and all that it starts; watched by the runner, not in-process."""
+    wall_seconds: float | None = None
+    """Of the whole run once its problem stands and all is compiled: modelling, every tolerance, certificates. Watched by the runner."""
+
+    @property
+    def whole_run(self) -> float:
+        """`wall_seconds`, where none is given ten times `seconds` and a minute: no run may go on for ever in what no clock counts."""
+        if self.wall_seconds is not None:
+            return self.wall_seconds
+        return math.inf if self.seconds is None else 10.0 * self.seconds + 60.0
 
 
 class Status(enum.StrEnum):

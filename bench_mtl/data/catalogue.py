@@ -79,7 +79,7 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
         places looked at), or whatever the generator, reader or preprocessing step refuses.
     """
     label = _label(spec)
-    function, fixed = _resolved(spec, data_dir)
+    function, fixed = resolved(spec, data_dir)
     allowed = _options(function)
     given = {key: value for key, value in spec.items() if key not in _COMMON_KEYS}
     for key in given:
@@ -171,8 +171,13 @@ def _label(spec: Mapping[str, Any]) -> str:
     return str(value)
 
 
-def _resolved(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Callable[..., TaskData], tuple[Path, ...]]:
-    """The function to call, and its positional arguments."""
+def resolved(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Callable[..., TaskData], tuple[Path, ...]]:
+    """The function that `load` calls, and its positional arguments: the file, if there is one.
+
+    Raises
+    ------
+    InputError : as `load` does for what it cannot find.
+    """
     label = _label(spec)
     if "file" in spec:
         suffix = Path(label).suffix.lower()

@@ -1,0 +1,62 @@
+"""The command line, a file a command. Commands are thin: they parse, call the library and choose the exit code.
+
+Exit codes: 0 when no run is wrong, crashed or error (timeouts, memory, inaccurate and skipped rows carry their reason), 1 when some run
+is, or a comparison or check finds what it looks for, 2 for bad usage or input, 3 when a run could not go on to its end and can be
+resumed, 130 when interrupted.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import NoReturn
+
+import click
+
+from bench_mtl import __version__
+from bench_mtl.cli.listing import list_
+from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_INTERRUPTED, fail
+from bench_mtl.cli.run import report, run
+from bench_mtl.cli.solve import solve
+from bench_mtl.cli.validate import validate
+from bench_mtl.errors import BenchError
+
+
+def main() -> None:
+    """Entry point: errors with a name become one line and exit code 2."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        code = cli(standalone_mode=False)
+    except click.exceptions.Abort:  # what click makes of a KeyboardInterrupt
+        code = fail("interrupted", EXIT_INTERRUPTED)
+    except click.ClickException as error:
+        usage = f" (see: {error.ctx.command_path} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
+        code = fail(error.format_message() + usage, EXIT_BAD_INPUT)
+    except BenchError as error:
+        code = fail(str(error), EXIT_BAD_INPUT)
+    except OSError as error:
+        code = fail(str(error), EXIT_BAD_INPUT)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    """A request to end is an interrupt, so that every `finally` is passed: the one that ends the worker, above all."""
+    raise KeyboardInterrupt
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="bench-mtl")
+def cli() -> None:
+    """Compare specialised with generic solvers on structured multi-task problems, every number proven.
+
+    \b
+    Examples:
+      bench-mtl run quick                          run a shipped suite, write results/quick/report.md
+      bench-mtl run scene --data-dir ~/data        a suite on real data
+      bench-mtl solve l1inf_hinge conic --data digits --param radius=5
+      bench-mtl validate --cases 200               check everything against CVXPY
+    """
+
+
+for command in (run, report, list_, solve, validate):
+    cli.add_command(command)

@@ -1,0 +1,172 @@
+"""`bench-mtl solve`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, plugins_option
+from bench_mtl.console import say
+from bench_mtl.errors import InputError
+
+if TYPE_CHECKING:
+    from bench_mtl.protocols import Problem, Solver
+    from bench_mtl.types import Limits, Record, Sample, Tolerance
+
+
+@click.command()
+@click.argument("problem")
+@click.argument("solver")
+@click.option("--data", required=True, help="A generator, an embedded or catalogued data set, or a data file.")
+@click.option("--data-option", multiple=True, metavar="KEY=VALUE", help="Option of the data, e.g. tasks=10. Repeatable.")
+@click.option("--param", multiple=True, metavar="KEY=VALUE", help="Parameter of the problem, e.g. radius=5. Repeatable.")
+@click.option("--option", multiple=True, metavar="KEY=VALUE", help="Option of the solver, e.g. backend=ECOS. Repeatable.")
+@click.option("--preprocess", multiple=True, help="none, unit_rows, standardise, tfidf or svd:K. Repeatable, in order.")
+@click.option("--target", type=float, default=1e-6, show_default=True, help="Relative gap to prove.")
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit, checked between steps.")
+@click.option("--iterations", type=int, help="Iteration limit.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the data generator.")
+@click.option("--threads", type=int, default=1, show_default=True)
+@click.option("--save", type=click.Path(path_type=Path), help="Write the solution and its certificate to this .npz file.")
+@data_dir_option
+@plugins_option
+def solve(
+    problem: str, solver: str, data: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
+    preprocess: tuple[str, ...], target: float, seconds: float, iterations: int | None, seed: int, threads: int,
+    save: Path | None, data_dir: Path | None, plugins: Path | None,
+) -> int:  # fmt: skip
+    """Solve one PROBLEM with one SOLVER in this process and show every certified sample.
+
+    \b
+    Examples:
+      bench-mtl solve l1inf_hinge projected_subgradient --data synthetic_l1inf --param radius=truth --target 1e-2
+      bench-mtl solve sparse_low_rank accelerated_gradient --data digits --param gamma=1 --param tau=5
+    """
+    from threadpoolctl import threadpool_limits
+
+    from bench_mtl.checks import real_number, whole_number
+    from bench_mtl.data.catalogue import spec_of
+    from bench_mtl.environment import pinned_threads
+    from bench_mtl.registry import load_registry
+    from bench_mtl.suite import Instance
+    from bench_mtl.types import Limits, Tolerance
+
+    tolerance = Tolerance(real_number("--target", target, strict=True))
+    limits = Limits(
+        seconds=real_number("--seconds", seconds, strict=True),
+        iterations=None if iterations is None else whole_number("--iterations", iterations, minimum=1),
+    )
+    whole_number("--threads", threads, minimum=1)
+    registry = load_registry(plugins)
+    spec: dict[str, Any] = {**spec_of(data, data_dir), **_pairs(data_option, "--data-option")}
+    if preprocess:
+        spec["preprocess"] = list(preprocess)
+    chosen = registry.solver(solver, _pairs(option, "--option"))
+    built = Instance(problem, problem, spec, _pairs(param, "--param"), whole_number("--seed", seed)).build(registry, data_dir)
+    with _saving(save) if save is not None else contextlib.nullcontext() as file:
+        say(f"{problem}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
+        for note in built.notes:
+            say(f"note: {note}")
+        with pinned_threads(threads), threadpool_limits(threads):
+            if chosen.misfit(built) is None:
+                chosen.warm_up()
+            record = _solve_live(built, chosen, tolerance, limits)
+        say(f"{record.status}: {record.reason}")
+        times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)
+        say(f"times: {times or 'none'}")
+        if file is not None and save is not None:
+            _save(file, save, record)
+    if save is not None:
+        say(f"solution written to {save}")
+    return EXIT_FAILED if record.status.is_failure else 0
+
+
+def _pairs(texts: tuple[str, ...], where: str) -> dict[str, Any]:
+    """KEY=VALUE texts as a table; values are read as TOML and otherwise as strings."""
+    from bench_mtl.suite_file import read_toml, require_storable
+
+    table: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InputError(f"{where} must be KEY=VALUE, not '{text}'")
+        try:
+            table[key] = read_toml(f"value = {value}")["value"]
+        except InputError as error:
+            raise InputError(f"{where} {key}: {error}") from None
+        except ValueError:
+            table[key] = value
+        require_storable(f"{where} {key}", table[key])
+    return table
+
+
+def _solve_live(problem: Problem, solver: Solver, tolerance: Tolerance, limits: Limits) -> Record:
+    """Run and show the samples: every one of a one-shot solver, at most ten a second of an iterative one, and the last."""
+    import time
+
+    from bench_mtl import driver
+
+    say(f"{'seconds':>10} {'iteration':>10} {'passes':>10} {'objective':>16} {'dual bound':>16} {'rel. gap':>9} {'infeas.':>9}")
+    shown = 0.0
+    last: Sample | None = None
+
+    def line(sample: Sample) -> str:
+        c = sample.certificate
+        counts = f"{sample.seconds:10.4f} {sample.step:10d} {sample.work:10.1f}"
+        return f"{counts} {c.primal:16.9g} {c.dual:16.9g} {c.relative_gap:9.1e} {c.infeasibility:9.1e}"
+
+    def show(sample: Sample) -> None:
+        nonlocal shown, last
+        last = sample
+        if sample.asked is not None or time.monotonic() - shown >= 0.1:
+            say(line(sample))
+            shown, last = time.monotonic(), None
+
+    record = driver.run(problem, solver, tolerance=tolerance, limits=limits, on_sample=show)
+    if last is not None:
+        say(line(last))
+    return record
+
+
+@contextlib.contextmanager
+def _saving(path: Path) -> Iterator[IO[bytes]]:
+    """PATH.part, open to be written before anything is solved; it takes the name PATH at the end, or goes."""
+    from bench_mtl.paths import exists, is_file
+
+    if exists("--save", path) and not is_file("--save", path):
+        raise InputError(f"--save: {path} is not a file, so it cannot be replaced by one")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with _writing_to(path):
+            file = part.open("wb")
+        with file:
+            yield file
+        with _writing_to(path):
+            os.replace(part, path)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+@contextlib.contextmanager
+def _writing_to(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise InputError(f"--save: the solution cannot be written to {path}: {error}") from None
+
+
+def _save(file: IO[bytes], path: Path, record: Record) -> None:
+    import numpy as np
+
+    best = record.best
+    if record.solution is None or best is None:
+        raise InputError("--save: there is no solution to save")
+    with _writing_to(path):
+        np.savez_compressed(file, solution=record.solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
+        file.flush()

@@ -1,0 +1,39 @@
+"""`bench-mtl validate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bench_mtl.cli.options import EXIT_FAILED, plugins_option
+from bench_mtl.console import say
+
+
+@click.command()
+@click.option("--cases", type=int, default=50, show_default=True, help="Random cases for each projection and each problem.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@plugins_option
+def validate(cases: int, seed: int, plugins: Path | None) -> int:
+    """Check projections, certificates and every problem-solver pair against CVXPY on random small cases.
+
+    \b
+    Example:
+      bench-mtl validate --cases 200
+    """
+    from bench_mtl.checks import whole_number
+    from bench_mtl.registry import load_registry
+    from bench_mtl.validate import validate as checks
+
+    whole_number("--cases", cases, minimum=1)
+    whole_number("--seed", seed)
+    say(f"{'subject':44} {'check':24} {'cases':>6} {'failed':>6}  worst error")
+    failures = 0
+    for check in checks(load_registry(plugins), cases=cases, seed=seed):
+        failures += check.failures
+        worst = "-" if check.worst is None else f"{check.worst:.1e}"
+        say(f"{check.subject:44} {check.what:24} {check.cases:6} {check.failures:6}  {worst}")
+        if check.message:
+            say(f"    {check.message}")
+    say("all checks passed" if not failures else f"{failures} cases failed")
+    return EXIT_FAILED if failures else 0

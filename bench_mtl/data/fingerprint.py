@@ -1,0 +1,58 @@
+"""Tells whether two data sets that are asked for in the same words are the same, without making them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from bench_mtl.data.catalogue import resolved
+from bench_mtl.errors import InputError
+
+
+def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | None = None) -> str:
+    """A hash of all that decides what `bench_mtl.data.load` makes of the same arguments.
+
+    That is what was asked for, the code of `bench_mtl.data`, and the bytes of the file, or for a generator or an embedded set the
+    libraries that it comes from. The data themselves are not made: rounding differs between processors, and so would their hash.
+
+    Raises
+    ------
+    InputError : as `load` does for a name or file that is not there, or one that cannot be read.
+    """
+    function, paths = resolved(spec, data_dir)
+    origin = [_file_digest(path) for path in paths] or [_version("numpy"), _version("scikit-learn")]
+    # Where a file lies says nothing about what is in it.
+    asked = {key: value for key, value in spec.items() if not (paths and key in ("name", "file"))}
+    content = json.dumps([function.__name__, asked, None if paths else seed, origin, _code_digest()], sort_keys=True, default=str)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def _file_digest(path: Path) -> str:
+    try:
+        state = path.stat()
+        return _digest_of(path, state.st_size, state.st_mtime_ns)
+    except OSError as error:
+        raise InputError(f"data file {path} cannot be read: {error.strerror or error}") from None
+
+
+@functools.cache
+def _digest_of(path: Path, size: int, modified: int) -> str:
+    """Hash of a file's bytes; `size` and `modified` are there to tell its versions apart while this process lives."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@functools.cache
+def _code_digest() -> str:
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
+@functools.cache
+def _version(package: str) -> str:
+    return metadata.version(package)
