@@ -50,35 +50,24 @@ def enclosures(objectives: pd.DataFrame) -> pd.DataFrame:
         problem, instance, seed, dual, dual_solver, primal, primal_solver, relative_gap (missing where they contradict each
         other), agrees, disagreeing (solvers).
     """
-    import pandas as pd
-
-    table = []
-    for instance, group in objectives.groupby("instance", sort=False):
-        rows = group.to_dict("records")
-        low, high = max(rows, key=lambda row: row["dual"]), min(rows, key=lambda row: row["primal"])
-        disagreeing = dict.fromkeys(str(row["solver"]) for row in rows if not row["agrees"])
-        table.append(
-            {
-                "problem": low["problem"],
-                "instance": instance,
-                "seed": low["seed"],
-                "dual": low["dual"],
-                "dual_solver": low["solver"],
-                "primal": high["primal"],
-                "primal_solver": high["solver"],
-                "relative_gap": float("nan") if disagreeing else Certificate(high["primal"], low["dual"], 0.0).relative_gap,
-                "agrees": not disagreeing,
-                "disagreeing": ", ".join(disagreeing),
-            }
-        )
-    columns = ["problem", "instance", "seed", "dual", "dual_solver", "primal", "primal_solver", "relative_gap", "agrees", "disagreeing"]
-    frame = pd.DataFrame(table, columns=pd.Index(columns))
-    return frame.assign(seed=integers(frame, "seed"))
+    by_instance = objectives.groupby("instance", sort=False)
+    low = objectives.loc[by_instance["dual"].idxmax()].reset_index(drop=True)
+    high = objectives.loc[by_instance["primal"].idxmin()].reset_index(drop=True)
+    table = low[["problem", "instance", "seed", "dual"]].assign(dual_solver=low["solver"], primal=high["primal"])
+    table["primal_solver"] = high["solver"]
+    missing = objectives[~objectives["agrees"]].drop_duplicates(["instance", "solver"])
+    disagreeing = {instance: ", ".join(solvers.map(str)) for instance, solvers in missing.groupby("instance", sort=False)["solver"]}
+    names = [disagreeing.get(instance, "") for instance in table["instance"]]
+    table["relative_gap"] = [
+        float("nan") if wrong else Certificate(primal, dual, 0.0).relative_gap
+        for primal, dual, wrong in zip(table["primal"], table["dual"], names, strict=True)
+    ]
+    return table.assign(agrees=[not wrong for wrong in names], disagreeing=names)
 
 
 def contradictions(enclosures: pd.DataFrame) -> list[str]:
     """A sentence for every instance on which one run's lower bound exceeds another's objective: both cannot be right."""
-    return [_contradiction(row) for row in enclosures.to_dict("records") if not row["agrees"]]
+    return [_contradiction(row) for row in enclosures[~enclosures["agrees"].astype(bool)].to_dict("records")]
 
 
 def _contradiction(row: Mapping[Hashable, Any]) -> str:

@@ -6,7 +6,7 @@ A group is one solver on one labelled problem: its seeds and repetitions. `bench
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_mtl.report.render import format_target
 from bench_mtl.types import Status
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SPECIALISED, GENERIC, UNKNOWN = "specialised", "generic", "unknown"
+
+#: What the runs of a group share.
+GROUP = ["problem_label", "solver_label"]
 
 _TIMES = ("build_seconds", "compile_seconds", "setup_seconds", "solve_seconds", "certify_seconds")
 
@@ -29,34 +32,26 @@ def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
         (how many of the runs have any certified point), iterations, passes (medians; missing where unknown), and for
         every target ``seconds_to_T`` (median time to the gap T; missing unless all runs reached it) and ``reached_T``.
     """
-    import pandas as pd
-
     targets = tuple(targets)
-    kind = kinds(runs, samples)
-    reached = times_to_gap(runs, samples, targets)
-    rows = []
-    for (problem, solver), group in runs.groupby(["problem_label", "solver_label"], sort=False):
-        proven = numbers(group, "relative_gap").dropna()
-        one_shot = kind[group["solver"].iloc[0]] == GENERIC
-        row: dict[str, Any] = {
-            "problem": problem,
-            "solver": solver,
-            "kind": kind[group["solver"].iloc[0]],
-            "runs": len(group),
-            "status": status_counts(group["status"]),
-            "relative_gap": proven.max(),
-            "proven": len(proven),
-            "infeasibility": numbers(group, "infeasibility").max(),
-            "iterations": _median(group, "iterations", zero_is_unknown=one_shot),
-            "passes": _median(group, "passes", zero_is_unknown=one_shot),
-        }
-        of_group = reached[reached["run_id"].isin(group["id"])]
-        for target in targets:
-            seconds = of_group.loc[of_group["target"] == target, "seconds"]
-            row[f"seconds_to_{format_target(target)}"] = seconds.median() if seconds.notna().all() else float("nan")
-            row[f"reached_{format_target(target)}"] = int(seconds.notna().sum())
-        rows.append(row)
-    return pd.DataFrame(rows)
+    kind, reached = kinds(runs, samples), times_to_gap(runs, samples, targets)
+    one_shot = _first_solver(runs).map(kind) == GENERIC
+    values = runs[GROUP].assign(**{name: numbers(runs, name) for name in ("relative_gap", "infeasibility", "iterations", "passes")})
+    for name in ("iterations", "passes"):
+        values[name] = values[name].mask(one_shot & (values[name] == 0))  # a generic solver that does not say
+    by_group, groups = values.groupby(GROUP, sort=False), runs.groupby(GROUP, sort=False)
+    table = groups["solver"].first().map(kind).to_frame("kind")
+    table["runs"] = groups.size()
+    table["status"] = groups["status"].agg(status_counts)
+    table["relative_gap"] = by_group["relative_gap"].max()
+    table["proven"] = by_group["relative_gap"].count()
+    table["infeasibility"] = by_group["infeasibility"].max()
+    for name in ("iterations", "passes"):
+        table[name] = by_group[name].median()
+    for target in targets:
+        seconds = reached[reached["target"] == target].groupby(GROUP, sort=False)["seconds"]
+        table[f"seconds_to_{format_target(target)}"] = seconds.median().where(seconds.count() == seconds.size())
+        table[f"reached_{format_target(target)}"] = seconds.count()
+    return _titled(table)
 
 
 def times_to_gap(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
@@ -95,16 +90,18 @@ def times(runs: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = []
-    for (problem, solver), group in runs.groupby(["problem_label", "solver_label"], sort=False):
-        spent = pd.DataFrame({name: numbers(group, name) for name in _TIMES})
-        lost = (spent["build_seconds"] == 0) & (spent["certify_seconds"] == 0)
-        spent = spent.mask(lost & (spent["solve_seconds"] == 0))
-        spent.loc[lost, [name for name in _TIMES if name != "solve_seconds"]] = float("nan")
-        ran = int((group["status"] != Status.SKIPPED).sum())
-        memory = numbers(group[group["status"] != Status.SKIPPED], "peak_memory_mib").max()
-        rows.append({"problem": problem, "solver": solver, "runs": ran, **spent.median().to_dict(), "peak_memory_mib": memory})
-    return pd.DataFrame(rows)
+    spent = pd.DataFrame({name: numbers(runs, name) for name in _TIMES})
+    lost = (spent["build_seconds"] == 0) & (spent["certify_seconds"] == 0)
+    spent = spent.mask(lost & (spent["solve_seconds"] == 0))
+    spent.loc[lost, [name for name in _TIMES if name != "solve_seconds"]] = float("nan")
+    ran = runs["status"] != Status.SKIPPED
+    values = runs[GROUP].assign(runs=ran, **spent, peak_memory_mib=numbers(runs, "peak_memory_mib").where(ran))
+    groups = values.groupby(GROUP, sort=False)
+    table = groups["runs"].sum().to_frame()
+    for name in _TIMES:
+        table[name] = groups[name].median()
+    table["peak_memory_mib"] = groups["peak_memory_mib"].max()
+    return _titled(table)
 
 
 def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -116,27 +113,20 @@ def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
         problem, solver, asked, answers (how many runs gave a point), seconds and iterations (medians), relative_gap and
         infeasibility (the worst).
     """
-    import pandas as pd
-
     asked = samples[samples["asked_tolerance"].notna()]
-    about = runs[["id", "problem_label", "solver_label"]]
-    table = about.merge(asked, left_on="id", right_on="run_id", how="inner", sort=False)
-    rows = []
-    for (problem, solver, tolerance), group in table.groupby(["problem_label", "solver_label", "asked_tolerance"], sort=False):
-        rows.append(
-            {
-                "problem": problem,
-                "solver": solver,
-                "asked": tolerance,
-                "answers": len(group),
-                "seconds": numbers(group, "seconds").median(),
-                "iterations": _median(group, "iteration", zero_is_unknown=True),
-                "relative_gap": numbers(group, "relative_gap").max(),
-                "infeasibility": numbers(group, "infeasibility").max(),
-            }
-        )
-    columns = ["problem", "solver", "asked", "answers", "seconds", "iterations", "relative_gap", "infeasibility"]
-    return pd.DataFrame(rows, columns=pd.Index(columns))
+    measured = asked[["run_id"]].assign(asked=numbers(asked, "asked_tolerance"))
+    for name, source in {"seconds": "seconds", "iterations": "iteration", "relative_gap": "relative_gap"}.items():
+        measured[name] = numbers(asked, source)
+    measured["iterations"] = measured["iterations"].mask(measured["iterations"] == 0)  # a solver that does not say
+    measured["infeasibility"] = numbers(asked, "infeasibility")
+    about = runs[["id", *GROUP]].rename(columns={"id": "run_id"})
+    groups = about.merge(measured, on="run_id", how="inner", sort=False).groupby([*GROUP, "asked"], sort=False)
+    table = groups.size().to_frame("answers")
+    for name in ("seconds", "iterations"):
+        table[name] = groups[name].median()
+    for name in ("relative_gap", "infeasibility"):
+        table[name] = groups[name].max()
+    return _titled(table)
 
 
 def not_verified(runs: pd.DataFrame) -> pd.DataFrame:
@@ -151,15 +141,15 @@ def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
 
     Generic solvers are the one-shot ones: they are asked for a tolerance, and have a model to build.
     """
-    kind = {}
-    asked = set(samples.loc[samples["asked_tolerance"].notna(), "run_id"])
-    sampled = set(samples["run_id"])
-    for solver, group in runs.groupby("solver", sort=False):
-        if asked.intersection(group["id"]) or (numbers(group, "build_seconds") > 0).any():
-            kind[str(solver)] = GENERIC
-        else:
-            kind[str(solver)] = SPECIALISED if sampled.intersection(group["id"]) else UNKNOWN
-    return kind
+    asked = samples.loc[samples["asked_tolerance"].notna(), "run_id"].unique()
+    marks = runs[["solver"]].assign(
+        generic=runs["id"].isin(asked) | (numbers(runs, "build_seconds") > 0), sampled=runs["id"].isin(samples["run_id"].unique())
+    )
+    found = marks.groupby("solver", sort=False).any()
+    return {
+        str(solver): GENERIC if generic else SPECIALISED if sampled else UNKNOWN
+        for solver, generic, sampled in zip(found.index, found["generic"], found["sampled"], strict=True)
+    }
 
 
 def status_counts(statuses: Iterable[str]) -> str:
@@ -182,6 +172,11 @@ def integers(frame: pd.DataFrame, column: str) -> pd.Series[int]:
     return numbers(frame, column).astype("Int64")
 
 
-def _median(group: pd.DataFrame, column: str, *, zero_is_unknown: bool) -> float:
-    values = numbers(group, column)
-    return float((values.mask(values == 0) if zero_is_unknown else values).median())
+def _first_solver(runs: pd.DataFrame) -> pd.Series[str]:
+    """Per run the solver of the first run of its group."""
+    return runs.groupby(GROUP, sort=False)["solver"].transform("first")
+
+
+def _titled(table: pd.DataFrame) -> pd.DataFrame:
+    """A table by group with its groups as columns, named as in all tables."""
+    return table.reset_index().rename(columns={"problem_label": "problem", "solver_label": "solver"})

@@ -89,14 +89,14 @@ def run_counts(runs: pd.DataFrame) -> str:
 
 def facts(runs: pd.DataFrame) -> str:
     """What one problem is: its family, dimensions, data, parameters, seeds and notes, as a list."""
-    dimensions = _different(_pairs(text, " = ", names=("n", "d", "m")) for text in runs["dimensions"])
+    dimensions = _different(_pairs(text, " = ", names=("n", "d", "m")) for text in runs["dimensions"].unique())
     seeds = [str(int(seed)) for seed in runs["seed"].dropna().unique()]
-    notes = dict.fromkeys(note for text in runs["notes"] for note in json.loads(text))
+    notes = dict.fromkeys(note for text in runs["notes"].unique() for note in json.loads(text))
     lines = [
         ("Problem", _different(runs["problem"])),
         ("Dimensions", dimensions or "unknown, for it was never built"),
-        ("Data", _different(_pairs(text, " = ") for text in runs["data"])),
-        ("Parameters", _different(_pairs(text, " = ") for text in runs["parameters"])),
+        ("Data", _different(_pairs(text, " = ") for text in runs["data"].unique())),
+        ("Parameters", _different(_pairs(text, " = ") for text in runs["parameters"].unique())),
         ("Seeds" if len(seeds) > 1 else "Seed", ", ".join(seeds)),
         ("Notes", "; ".join(notes)),
     ]

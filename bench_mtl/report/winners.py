@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.render import format_ratio, format_seconds, format_target
-from bench_mtl.report.tables import GENERIC, SPECIALISED, UNKNOWN, kinds, numbers, status_counts, times_to_gap
+from bench_mtl.report.tables import GENERIC, GROUP, SPECIALISED, UNKNOWN, kinds, numbers, status_counts, times_to_gap
 from bench_mtl.types import Status
 
 if TYPE_CHECKING:
@@ -32,14 +32,15 @@ def winners(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
     import pandas as pd
 
     targets = tuple(targets)
-    kind = kinds(runs, samples)
-    seconds = times_to_gap(runs, samples, targets)
-    rows = []
-    for problem, of_problem in runs.groupby("problem_label", sort=False):
-        for target in targets:
-            entries = _entries(of_problem, seconds[seconds["target"] == target], kind)
-            rows.append({"problem": problem, "target": target, **_row(entries, format_target(target), _limit(of_problem))})
-    return pd.DataFrame(rows)
+    entries = _entries(runs, samples, targets)
+    limits = {str(problem): _limit(of_problem) for problem, of_problem in runs.groupby("problem_label", sort=False)}
+    return pd.DataFrame(
+        [
+            {"problem": problem, "target": target, **_row(entries[problem, target], format_target(target), limit)}
+            for problem, limit in limits.items()
+            for target in targets
+        ]
+    )
 
 
 def headlines(winners: pd.DataFrame) -> list[str]:
@@ -66,22 +67,23 @@ def findings(winners: pd.DataFrame) -> list[tuple[str, str]]:
     return found
 
 
-def _entries(runs: pd.DataFrame, seconds: pd.DataFrame, kind: dict[str, str]) -> list[dict[str, Any]]:
-    """Per solver its kind, status, how many runs reached the target, and its time if all did."""
-    by_run = seconds.set_index("run_id")["seconds"]
-    entries = []
-    for label, group in runs.groupby("solver_label", sort=False):
-        taken = group["id"].map(by_run)
-        entries.append(
-            {
-                "label": str(label),
-                "kind": kind[group["solver"].iloc[0]],
-                "status": status_counts(group["status"]),
-                "runs": len(group),
-                "reached": int(taken.notna().sum()),
-                "seconds": float(taken.median()) if taken.notna().all() else None,
-            }
-        )
+def _entries(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> dict[tuple[str, float], list[dict[str, Any]]]:
+    """By problem and target, per solver: its kind, status, how many runs reached the target, and its time if all did."""
+    seconds = times_to_gap(runs, samples, targets).groupby([*GROUP, "target"], sort=False)["seconds"]
+    reached = seconds.agg(["median", "count", "size"])
+    groups = runs.groupby(GROUP, sort=False)
+    about = groups["solver"].first().map(kinds(runs, samples)).to_frame("kind").assign(status=groups["status"].agg(status_counts))
+    entries: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for row in reached.reset_index().join(about, on=GROUP).to_dict("records"):
+        entry = {
+            "label": str(row["solver_label"]),
+            "kind": row["kind"],
+            "status": row["status"],
+            "runs": row["size"],
+            "reached": row["count"],
+            "seconds": row["median"] if row["count"] == row["size"] else None,
+        }
+        entries.setdefault((str(row["problem_label"]), row["target"]), []).append(entry)
     return entries
 
 
