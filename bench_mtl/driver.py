@@ -51,7 +51,8 @@ def run(
         tolerances; iterations and work are for iterative solvers.
     start : a point to start from, for iterative solvers; projected onto the feasible set
     on_sample : called with every certified sample as it is made
-    on_phase : called with "build" or "compile" and its seconds when that phase of a one-shot solver is over
+    on_phase : called with "warm_up" and its seconds when the run proper begins, and with "build" or "compile" when that phase of a
+        one-shot solver is over
     deadline : where to publish the time at which a watcher should kill this process
 
     Returns
@@ -71,7 +72,10 @@ def run(
         problem.certify(Iterate(start))
     session = _Session(problem, tolerance, limits, on_sample or _ignore, on_phase or _ignore, deadline)
     try:
-        problem.warm_up()
+        warming: dict[str, float] = {}
+        with timed(warming, "warm_up"):
+            problem.warm_up()
+        session.on_phase(*warming.popitem())
         if isinstance(solver, IterativeSolver):
             return _run_iterative(session, solver, start)
         if isinstance(solver, OneShotSolver):
@@ -80,7 +84,7 @@ def run(
             return _run_one_shot(session, solver)
     except MemoryError as error:
         return session.record(Status.MEMORY, f"out of memory: {error}")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return session.record(Status.ERROR, describe(error))
     return Record(Status.ERROR, f"{type(solver).__name__} is neither an IterativeSolver nor a OneShotSolver")
 
@@ -121,7 +125,7 @@ class _Session:
     def certify(self, iterate: Iterate) -> Certificate:
         """The problem's verdict on an iterate, off the solver's clock; keeps the best point."""
         with timed(self.seconds, "certify"):
-            certificate = self.problem.certify(iterate)
+            certificate = Certificate(*map(float, self.problem.certify(iterate)))
             if not all(math.isfinite(value) for value in certificate):
                 raise InputError(f"the certificate at step {iterate.step} is not finite: {certificate}")
             if -certificate.gap > CONTRADICTION * max(abs(certificate.primal), self.scale):

@@ -35,11 +35,16 @@ def describe_environment(threads: int) -> dict[str, Any]:
     }
 
 
+def thread_variables(threads: int) -> dict[str, str]:
+    """Environment variables by which numerical libraries are told to use `threads` threads."""
+    return dict.fromkeys(_THREAD_VARIABLES, str(threads))
+
+
 @contextmanager
 def pinned_threads(threads: int) -> Iterator[None]:
     """Environment variables that a process started inside inherits, so that its libraries use `threads` threads."""
     before: Mapping[str, str | None] = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
+    os.environ.update(thread_variables(threads))
     try:
         yield
     finally:

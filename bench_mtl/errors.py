@@ -27,3 +27,7 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'? " if near else ""
     return InputError(f"unknown {kind} '{given}': {hint}allowed: {', '.join(names) or 'none'}")
+
+
+class IncompleteError(BenchError):
+    """A run that cannot go on to its end, through no fault of its input; what it has stored is kept, and can be gone on from."""

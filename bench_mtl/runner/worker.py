@@ -3,74 +3,82 @@
 from __future__ import annotations
 
 import ctypes
+import faulthandler
+import mmap
+import os
 import signal
 import sys
 from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any
 
-from bench_mtl.driver import describe, run
-from bench_mtl.errors import BenchError
-from bench_mtl.protocols import Problem
-from bench_mtl.registry import Registry, load_registry
-from bench_mtl.suite import Case
-from bench_mtl.types import Certificate, Iterate, Record, Status, Tolerance
+from bench_mtl.environment import describe_environment
+from bench_mtl.registry import load_registry
+from bench_mtl.runner.gathered import Message
+from bench_mtl.runner.inprocess import CaseRunner
+from bench_mtl.runner.memory import peak_mib
+
+#: Names the variable by which a worker and all that it starts are known.
+MARK = "BENCH_MTL_WORKER"
 
 
-def work(pipe: Connection, deadline: Any, plugins: Path | None, data_dir: Path | None) -> None:
+def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     """Serve cases until the pipe closes.
 
-    Sends ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds) and
-    ("sample", Sample) as they come, then ("record", Record).
+    First receives (threads, plugins, data_dir, processors or None) and sends the environment. Then answers ("run", case) with the
+    messages of `bench_mtl.runner.gathered`, and ("check", instances) with what is wrong with them, or None.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
-    _die_with_parent()
-    registry = load_registry(plugins)
-    pipe.send(("ready",))
-    built: tuple[str, Problem, Certificate] | None = None
+    _stay_in_reach(parent)
+    faulthandler.enable()  # the parent keeps the last lines of standard error
+    pipe, deadline = Connection(pipe_fd), SharedDeadline(deadline_fd)
+    # A child that a solver forks must not be able to talk in the name of the run, or to move its deadline.
+    os.register_at_fork(after_in_child=pipe.close)
+    os.register_at_fork(after_in_child=deadline.let_go)
+    threads, plugins, data_dir, processors = pipe.recv()
+    if processors is not None:
+        os.sched_setaffinity(0, processors)
+    runner = CaseRunner(load_registry(plugins), data_dir)
+    pipe.send(describe_environment(threads))
     while True:
         try:
-            case: Case = pipe.recv()
+            what, content = pipe.recv()
         except EOFError:
             return
-        try:
-            if built is None or built[0] != case.instance.key:
-                built = None  # let the old one go before the new one is built
-                problem = case.instance.build(registry, data_dir)
-                built = (case.instance.key, problem, problem.certify(Iterate(problem.zero())))
-        except Exception as error:
-            pipe.send(("record", Record(Status.ERROR, f"the problem cannot be built: {describe(error)}")))
+        if what == "check":
+            pipe.send(next(filter(None, map(runner.refusal, content)), None))
             continue
-        _, problem, baseline = built
-        pipe.send(("problem", dict(problem.dimensions), problem.notes, baseline))
-        pipe.send(("record", _run(case, problem, registry, pipe, deadline)))
+        record = runner.run(content, pipe.send, deadline)
+        message: Message = ("record", record, peak_mib())
+        pipe.send(message)
 
 
-def _die_with_parent() -> None:
-    """Ask Linux to kill this process when its parent dies, however it dies; elsewhere the closed pipe ends it."""
+class SharedDeadline:
+    """A deadline (see `bench_mtl.clock.Deadline`) in memory that two processes share."""
+
+    def __init__(self, fd: int) -> None:
+        self._cell = ctypes.c_double.from_buffer(mmap.mmap(fd, mmap.PAGESIZE))
+
+    @property
+    def value(self) -> float:
+        return self._cell.value
+
+    @value.setter
+    def value(self, value: float) -> None:
+        self._cell.value = value
+
+    def let_go(self) -> None:
+        """Share it no longer."""
+        self._cell = ctypes.c_double(0.0)
+
+
+def _stay_in_reach(parent: int) -> None:
+    """Ask Linux to kill this process when its parent dies, however it dies, and to leave it what its children leave behind.
+
+    Elsewhere the closed pipe ends it.
+    """
     if sys.platform == "linux":
-        set_death_signal = 1
-        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
-
-
-def _run(case: Case, problem: Problem, registry: Registry, pipe: Connection, deadline: Any) -> Record:
-    try:
-        solver = registry.solver(case.solver, case.options)
-        pipe.send(("solver", solver.version))
-        if solver.misfit(problem) is None:
-            solver.warm_up()
-    except BenchError as error:
-        return Record(Status.ERROR, describe(error))
-    except Exception as error:
-        return Record(Status.ERROR, f"warm-up failed: {describe(error)}")
-    record = run(
-        problem,
-        solver,
-        tolerance=Tolerance(case.target),
-        limits=case.limits,
-        on_sample=lambda sample: pipe.send(("sample", sample)),
-        on_phase=lambda phase, seconds: pipe.send(("phase", phase, seconds)),
-        deadline=deadline,
-    )
-    # Samples went ahead one by one and solutions are not stored.
-    return Record(record.status, record.reason, (), record.times, None, record.info)
+        set_death_signal, set_child_subreaper = 1, 36
+        libc = ctypes.CDLL(None)
+        libc.prctl(set_death_signal, signal.SIGKILL)
+        libc.prctl(set_child_subreaper, 1)
+    if os.getppid() != parent:  # it died before it was asked for
+        os._exit(1)

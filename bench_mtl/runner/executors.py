@@ -1,0 +1,181 @@
+"""Where cases are run: in worker processes on this machine, or in this process."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, Protocol, Self
+
+from bench_mtl.environment import describe_environment, pinned_threads
+from bench_mtl.errors import InputError
+from bench_mtl.registry import load_registry
+from bench_mtl.runner.gathered import Gathered
+from bench_mtl.runner.inprocess import CaseRunner
+from bench_mtl.runner.memory import peak_mib
+from bench_mtl.runner.process import Setting, Worker
+from bench_mtl.store import Outcome
+from bench_mtl.suite import Case, Instance
+from bench_mtl.types import Status
+
+
+class Executor(Protocol):
+    """Runs cases and promises an outcome for each. Use as a context manager, from one thread."""
+
+    @property
+    def capacity(self) -> int:
+        """How many cases run at once now."""
+
+    def refusal(self, instances: Sequence[Instance]) -> str | None:
+        """What is wrong with the first of the instances whose data or parameters are a mistake, if one is."""
+
+    def submit(self, case: Case) -> Future[Outcome]:
+        """Begin a case. The future raises `IncompleteError` where nobody can say any more how the case ended."""
+
+    def stop(self) -> None:
+        """End the running cases at once; their outcomes mean nothing."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class Slot:
+    """A place for one case at a time, with a worker that is kept warm from case to case. Belongs to one thread."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._worker: Worker | None = None
+
+    def run(self, case: Case) -> Outcome:
+        try:
+            outcome = self._worker_for(case.threads).run(case)
+        except OSError as error:  # no more processes, or no memory for one
+            return Gathered(describe_environment(case.threads)).ended(Status.CRASHED, f"the worker could not be started: {error}")
+        if self._worker is not None and (not self._worker.is_alive or self._worker.is_worn):
+            self.close()
+        return outcome
+
+    def refusal(self, instances: Sequence[Instance]) -> str | None:
+        return self._worker_for(self._setting.threads).refusal(instances)
+
+    def end(self) -> None:
+        """End what runs in it; may be called from another thread."""
+        worker = self._worker
+        if worker is not None:
+            worker.end()
+
+    def close(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.bury()
+
+    def _worker_for(self, threads: int) -> Worker:
+        if self._worker is not None and (not self._worker.is_alive or self._setting.threads != threads):
+            self.close()
+        if self._worker is None:
+            self._setting = replace(self._setting, threads=threads)
+            self._worker = Worker(self._setting)
+        return self._worker
+
+
+class LocalExecutor:
+    """Workers on this machine, one a slot, each on processors of its own."""
+
+    def __init__(self, setting: Setting, slots: int = 1) -> None:
+        layout = processors(slots, setting.threads)
+        self.capacity = slots
+        self._slots = [Slot(replace(setting, processors=chosen)) for chosen in layout]
+        self._free: queue.SimpleQueue[Slot] = queue.SimpleQueue()
+        for slot in self._slots:
+            self._free.put(slot)
+        self._of_thread = threading.local()
+        # A thread a slot: the system kills a worker when the thread that started it ends.
+        self._threads = ThreadPoolExecutor(slots, "slot", self._take_slot)
+
+    def refusal(self, instances: Sequence[Instance]) -> str | None:
+        return self._threads.submit(lambda: self._slot.refusal(instances)).result()
+
+    def submit(self, case: Case) -> Future[Outcome]:
+        return self._threads.submit(lambda: self._slot.run(case))
+
+    def stop(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for slot in self._slots:
+            slot.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for slot in self._slots:
+            slot.end()
+        self._threads.shutdown(cancel_futures=True)
+        for slot in self._slots:
+            slot.close()
+
+    @property
+    def _slot(self) -> Slot:
+        return self._of_thread.slot
+
+    def _take_slot(self) -> None:
+        self._of_thread.slot = self._free.get()
+
+
+class InlineExecutor:
+    """This process itself, to debug and to profile: no hard limit, and what brings down a solver brings down everything."""
+
+    capacity = 1
+
+    def __init__(self, setting: Setting) -> None:
+        from threadpoolctl import threadpool_limits
+
+        self._runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
+        self._environment = describe_environment(setting.threads)
+        self._pinned = pinned_threads(setting.threads)
+        self._limits = threadpool_limits(setting.threads)
+
+    def refusal(self, instances: Sequence[Instance]) -> str | None:
+        return next(filter(None, map(self._runner.refusal, instances)), None)
+
+    def submit(self, case: Case) -> Future[Outcome]:
+        gathered = Gathered(self._environment)
+        gathered.take(("record", self._runner.run(case, gathered.take), peak_mib()))
+        future: Future[Outcome] = Future()
+        future.set_result(gathered.outcome())
+        return future
+
+    def stop(self) -> None:
+        """Nothing runs between two calls."""
+
+    def __enter__(self) -> Self:
+        self._pinned.__enter__()
+        self._limits.__enter__()
+        return self
+
+    def __exit__(self, *details: Any) -> None:
+        self._limits.__exit__(*details)
+        self._pinned.__exit__(*details)
+
+
+def processors(slots: int, threads: int) -> list[tuple[int, ...] | None]:
+    """The logical processors of each slot, `threads` a slot, from the last one down: the first are everybody else's favourites.
+
+    Raises
+    ------
+    InputError : there are too few for more than one slot. A single slot with more threads than processors may use them all.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        available: Sequence[int] = range(os.cpu_count() or 1)
+        pin: Callable[[Sequence[int]], tuple[int, ...] | None] = lambda chosen: None  # noqa: E731 - no such thing here
+    else:
+        available = sorted(os.sched_getaffinity(0))
+        pin = tuple
+    if slots == 1 and threads > len(available):
+        return [None]
+    if slots * threads > len(available):
+        raise InputError(f"{slots} slots of {threads} threads need {slots * threads} processors, but there are {len(available)}")
+    return [pin(available[len(available) - (slot + 1) * threads : len(available) - slot * threads]) for slot in range(slots)]

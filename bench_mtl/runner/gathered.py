@@ -1,0 +1,77 @@
+"""What a run tells while it goes on, gathered by whoever watches it, so that nothing of it is lost with its process."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from bench_mtl.store import Outcome
+from bench_mtl.types import Certificate, Record, Sample, Status, Times
+
+#: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds),
+#: ("sample", Sample), and at the end ("record", Record, peak memory in MiB or None), in this order.
+Message: TypeAlias = tuple[Any, ...]
+
+#: The phase after which all is loaded and compiled, and the run proper begins.
+WARM_UP = "warm_up"
+
+
+@dataclasses.dataclass
+class Gathered:
+    """What has been told about one run."""
+
+    environment: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    samples: list[Sample] = dataclasses.field(default_factory=list)
+    dimensions: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    baseline: Certificate | None = None
+    version: str = ""
+    phases: dict[str, float] = dataclasses.field(default_factory=dict)
+    began: float | None = None
+    """When the run proper did (`time.monotonic`)."""
+    record: Record | None = None
+    peak_mib: float | None = None
+
+    def take(self, message: Message) -> None:
+        kind, *content = message
+        if kind == "sample":
+            self.samples.append(content[0])
+        elif kind == "problem":
+            self.dimensions, self.notes, self.baseline = content
+        elif kind == "solver":
+            self.version = content[0]
+        elif kind == "phase":
+            name, seconds = content
+            if name == WARM_UP:
+                self.began = time.monotonic()
+            else:
+                self.phases[name] = seconds
+        else:
+            self.record, peak = content
+            self.note_memory(peak)
+
+    def note_memory(self, mib: float | None) -> None:
+        if mib:
+            self.peak_mib = max(self.peak_mib or 0.0, mib)
+
+    @property
+    def proven(self) -> str:
+        """What the samples prove, in words."""
+        gaps = [sample.certificate.relative_gap for sample in self.samples]
+        return f"relative gap {min(gaps):.1e} proven before" if gaps else "nothing proven but the zero point"
+
+    def ended(self, status: Status, reason: str, solve: float | None = None, info: tuple[tuple[str, Any], ...] = ()) -> Outcome:
+        """The outcome of a run that did not come to a record of its own; `solve` is what its clock had counted, if that is known."""
+        seconds = solve if solve is not None else self.samples[-1].seconds if self.samples else 0.0
+        self.record = Record(status, reason, times=Times(**self.phases, solve=seconds), info=info)
+        return self.outcome()
+
+    def outcome(self) -> Outcome:
+        """The record with all that was told."""
+        assert self.record is not None
+        ran = self.record.status is not Status.SKIPPED
+        whole = dataclasses.replace(self.record, samples=tuple(self.samples), peak_memory_mib=self.peak_mib if ran else None)
+        wall = time.monotonic() - self.began if self.began is not None and ran else None
+        return Outcome(whole, self.dimensions, self.notes, self.version, self.baseline if ran else None, wall, self.environment)

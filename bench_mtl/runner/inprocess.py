@@ -1,0 +1,87 @@
+"""Runs a case in this process: in a worker, or in the user's own where there is no isolation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bench_mtl.clock import Deadline
+from bench_mtl.data.fingerprint import fingerprint
+from bench_mtl.driver import describe, run
+from bench_mtl.errors import BenchError, InputError
+from bench_mtl.protocols import Problem
+from bench_mtl.registry import Registry, source_digest
+from bench_mtl.runner.gathered import Message
+from bench_mtl.runner.memory import forget_peak
+from bench_mtl.suite import Case, Instance
+from bench_mtl.types import Certificate, Iterate, Record, Status, Tolerance
+
+
+class CaseRunner:
+    """Runs cases one after the other, and keeps the last problem that it built."""
+
+    def __init__(self, registry: Registry, data_dir: Path | None) -> None:
+        self._registry = registry
+        self._data_dir = data_dir
+        self._built: tuple[str, Problem, Certificate] | None = None
+
+    def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Record:
+        """Run `case`, telling what happens as it happens; returns its record, whose samples have been told already."""
+        forget_peak()
+        try:
+            problem, baseline = self._problem(case.instance)
+        except Exception as error:
+            return Record(Status.ERROR, f"the problem cannot be built: {describe(error)}")
+        try:
+            dimensions = {str(key): int(value) for key, value in problem.dimensions.items()}
+            tell(("problem", dimensions, tuple(map(str, problem.notes)), baseline))
+            solver = self._registry.solver(case.solver, case.options)
+            tell(("solver", str(solver.version)))
+            self._require_same("solver", case.version, solver.version)
+            self._require_same("file of the solver", case.code, source_digest(type(solver)))
+            if solver.misfit(problem) is None:
+                solver.warm_up()
+        except BenchError as error:
+            return Record(Status.ERROR, describe(error))
+        except Exception as error:
+            return Record(Status.ERROR, f"warm-up failed: {describe(error)}")
+        record = run(
+            problem,
+            solver,
+            tolerance=Tolerance(case.target),
+            limits=case.limits,
+            on_sample=lambda sample: tell(("sample", sample)),
+            on_phase=lambda phase, seconds: tell(("phase", phase, seconds)),
+            deadline=deadline,
+        )
+        # Solutions are not stored, and what a solver says of itself may be of any type.
+        info = tuple((str(key), value if isinstance(value, (bool, int, float, str)) else str(value)) for key, value in record.info)
+        return Record(record.status, record.reason, (), record.times, None, info)
+
+    def refusal(self, instance: Instance) -> str | None:
+        """What is wrong with the data or parameters of `instance`, if the mistake has a name; other failures are for the run to show."""
+        try:
+            self._problem(instance)
+        except InputError as error:
+            return f"{instance.label}: {error}"
+        except Exception:
+            return None
+        return None
+
+    def _problem(self, instance: Instance) -> tuple[Problem, Certificate]:
+        if self._built is None or self._built[0] != instance.key:
+            self._built = None  # let the old one go before the new one is built
+            if instance.fingerprint:
+                here = fingerprint(instance.data, data_dir=self._data_dir, seed=instance.seed)
+                self._require_same("data", instance.fingerprint, here)
+            if instance.code:
+                self._require_same("file of the problem", instance.code, source_digest(self._registry.problem(instance.problem)))
+            problem = instance.build(self._registry, self._data_dir)
+            self._built = (instance.key, problem, problem.certify(Iterate(problem.zero())))
+        return self._built[1:]
+
+    @staticmethod
+    def _require_same(what: str, planned: str, here: str) -> None:
+        """A case promises in its key what it runs; on another machine, or after a change under way, that may not hold."""
+        if planned and planned != here:
+            raise BenchError(f"the {what} is not the one that the run was planned with ({here}, not {planned})")

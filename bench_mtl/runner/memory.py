@@ -1,0 +1,73 @@
+"""Resident memory of processes, and what they have started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+import psutil
+
+_LINUX = sys.platform == "linux"
+_PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def resident_mib(pid: int) -> float:
+    """Resident memory of one process now, MiB; 0 once it has ended."""
+    try:
+        if _LINUX:
+            with open(f"/proc/{pid}/statm", "rb") as file:
+                return int(file.read().split()[1]) * _PAGE_MIB
+        return float(psutil.Process(pid).memory_info().rss) / 2**20
+    except (OSError, IndexError, psutil.Error):
+        return 0.0
+
+
+def proportional_mib(pid: int) -> float:
+    """The same with shared pages divided among those who share them, which takes longer to find out."""
+    try:
+        return float(psutil.Process(pid).memory_full_info().pss) / 2**20
+    except (OSError, AttributeError, psutil.Error):
+        return resident_mib(pid)
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that `pid` and its children have started, as far as they are their parents still."""
+    if not _LINUX:
+        try:
+            return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+        except psutil.Error:
+            return []
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        children = _children(waiting.pop())
+        found += children
+        waiting += children
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    """Read for each thread, because a child belongs to the thread that started it. Looking through all processes would take far longer."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_bytes().split())
+    return found
+
+
+def forget_peak() -> None:
+    """Let `peak_mib` of this process begin anew, where the system can."""
+    if _LINUX:
+        with contextlib.suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_mib() -> float | None:
+    """The largest resident memory of this process since `forget_peak`, MiB; None where the system does not tell."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as file:
+            return next((int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM")), None)
+    except OSError:
+        return None

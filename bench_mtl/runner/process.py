@@ -1,0 +1,309 @@
+"""A worker process seen from outside: started, told what to run, watched, and killed with all that it has started."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import mmap
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench_mtl.environment import describe_environment, thread_variables
+from bench_mtl.runner.gathered import Gathered
+from bench_mtl.runner.memory import descendants, proportional_mib, resident_mib
+from bench_mtl.runner.worker import MARK, SharedDeadline
+from bench_mtl.store import Outcome
+from bench_mtl.suite import Case, Instance
+from bench_mtl.types import Limits, Status
+
+#: How far past its limit a solver may be when it is killed: time for one that stops by itself to hand in its answer.
+GRACE_SECONDS = 0.3
+#: Loading, building a problem and compiling are on no clock, but they may not take for ever either.
+PREPARATION_SECONDS = 600.0
+#: The longest that nobody looks at a worker.
+_PATIENCE_SECONDS = 0.05
+#: No program fills memory faster, MiB/s: the closer to its limit, the sooner a worker is looked at again.
+_FASTEST_FILLING = 8192.0
+#: How often to look for what a worker has started.
+_CENSUS_SECONDS = 0.1
+#: A worker that holds more than this after a case is replaced, so that the next case's memory is its own.
+_KEPT_MIB = 600.0
+#: Of what a worker prints, its last bytes are kept, for the runs that fail.
+_TAIL_BYTES = 2000
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What workers are given when they start."""
+
+    threads: int = 1
+    """Of the numerical libraries."""
+    plugins: Path | None = None
+    data_dir: Path | None = None
+    processors: tuple[int, ...] | None = None
+    """Numbers of the logical processors that it may use; all that this process may use by default."""
+
+
+class Worker:
+    """A spawned process that runs cases, and the watch over it. Belongs to one thread."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._mark = secrets.token_hex(8)
+        ours, theirs = socket.socketpair()
+        with _shared_page() as page, theirs:
+            self._deadline = SharedDeadline(page)
+            command = f"from bench_mtl.runner.worker import serve; serve({theirs.fileno()}, {page}, {os.getpid()})"
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=(theirs.fileno(), page),
+                env={**os.environ, **thread_variables(setting.threads), **_import_path(), MARK: self._mark},
+                start_new_session=True,
+            )
+        self._pipe = Connection(ours.detach())
+        assert self._process.stdout is not None
+        self._output = _Tail(self._process.stdout.fileno())
+        self._pipe.send((setting.threads, setting.plugins, setting.data_dir, setting.processors))
+        self._environment: Mapping[str, Any] | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None and self._process.poll() is None
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether the next case should have another worker: this one holds much memory, or something that was started still runs."""
+        return resident_mib(self._process.pid) > _KEPT_MIB or any(map(_runs, descendants(self._process.pid)))
+
+    def end(self) -> None:
+        """Kill the process and all that it has started, at once, wherever it is. Safe to call from another thread."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self._process.returncode is None:  # until it is waited for, its number is nobody else's
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def bury(self) -> None:
+        """`end`, and leave nothing behind."""
+        self.end()
+        self._process.wait()
+        _kill_marked(self._mark)
+        self._pipe.close()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def run(self, case: Case) -> Outcome:
+        """Run one case to its record; a worker that breaks a limit or dies gives a record too, and is gone."""
+        failure = self._await_ready()
+        if failure is not None:
+            return Gathered(describe_environment(case.threads)).ended(*failure)
+        assert self._environment is not None
+        gathered = Gathered(self._environment)
+        self._output.forget()
+        self._deadline.value = 0.0
+        watch = _Watch(case.limits, self._process.pid, self._deadline, gathered)
+        try:
+            self._pipe.send(("run", case))
+            while gathered.record is None:
+                if self._hears(watch.patience()):
+                    gathered.take(self._pipe.recv())
+                broken = None if gathered.record is not None else watch.broken()
+                if broken is not None:
+                    counted = watch.counted()
+                    self.end()
+                    if not self._told_after_death(gathered):
+                        return self._buried(gathered, *broken, counted)
+        except (EOFError, OSError):
+            counted = watch.counted()
+            return self._buried(gathered, Status.CRASHED, "the solver's process died", counted)
+        return gathered.outcome()
+
+    def refusal(self, instances: Sequence[Instance]) -> str | None:
+        """What is wrong with the first of the instances whose data or parameters are a mistake; None where none is, or nobody can tell."""
+        if self._await_ready() is not None:
+            return None
+        try:
+            self._pipe.send(("check", list(instances)))
+            return str(self._pipe.recv() or "") or None if self._answers(PREPARATION_SECONDS) else None
+        except (EOFError, OSError):
+            self.bury()
+            return None
+
+    def _await_ready(self) -> tuple[Status, str] | None:
+        """Wait until the worker has loaded everything; how it failed to, if it did."""
+        if self._environment is not None:
+            return None
+        try:
+            if not self._answers(PREPARATION_SECONDS):
+                return Status.CRASHED, f"the worker did not start within {PREPARATION_SECONDS:g} s"
+            self._environment = self._pipe.recv()
+        except (EOFError, OSError):
+            self.end()
+            code = self._process.wait()
+            last = self._output.text.strip().splitlines()
+            self.bury()
+            return Status.CRASHED, f"the worker died at its start: {_exit_sentence(code)}" + (f" ({last[-1]})" if last else "")
+        return None
+
+    def _answers(self, seconds: float) -> bool:
+        """Wait for the next message; a worker that sends none is gone."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self._hears(_PATIENCE_SECONDS):
+                return True
+        self.bury()
+        return False
+
+    def _hears(self, seconds: float) -> bool:
+        """Whether there is a message, now or within `seconds`; what is printed meanwhile is read."""
+        sources: list[Connection | int] = [self._pipe] if self._output.has_ended else [self._pipe, self._output.fd]
+        ready = wait(sources, seconds)
+        if self._output.fd in ready:
+            self._output.read()
+        return self._pipe in ready
+
+    def _told_after_death(self, gathered: Gathered) -> bool:
+        """Take what was sent before the end; whether the record was among it, so that the run had come to its own end."""
+        with contextlib.suppress(EOFError, OSError):
+            while gathered.record is None and self._pipe.poll(0.0):
+                gathered.take(self._pipe.recv())
+        return gathered.record is not None
+
+    def _buried(self, gathered: Gathered, status: Status, reason: str, counted: float | None) -> Outcome:
+        died = status is Status.CRASHED
+        code: int | None = None
+        if died:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = self._process.wait(5.0)
+        self._output.read()
+        output = self._output.text
+        self.bury()
+        sentence = f"{reason}: {_exit_sentence(code)}" if died else f"{reason}, killed; {gathered.proven}"
+        return gathered.ended(status, sentence, counted, (("output", output),) if output else ())
+
+
+class _Watch:
+    """Looks at a run from outside, as often as it must."""
+
+    def __init__(self, limits: Limits, pid: int, deadline: SharedDeadline, gathered: Gathered) -> None:
+        self._limits = limits
+        self._pid = pid
+        self._deadline = deadline
+        self._gathered = gathered
+        self._memory_mib = math.inf if limits.memory_gib is None else limits.memory_gib * 1024
+        self._started = time.monotonic()
+        self._counted_at = -math.inf
+        self._children: list[int] = []
+
+    def patience(self) -> float:
+        """For how long nothing can go wrong, seconds."""
+        return min(_PATIENCE_SECONDS, max(0.001, (self._memory_mib - self._resident()) / _FASTEST_FILLING))
+
+    def broken(self) -> tuple[Status, str] | None:
+        """What the run has broken, if anything."""
+        now, deadline, limits = time.monotonic(), self._deadline.value, self._limits
+        if deadline and now > deadline + GRACE_SECONDS:
+            return Status.TIMEOUT, f"time limit of {limits.seconds:g} s"
+        began = self._gathered.began
+        if began is None and now > self._started + PREPARATION_SECONDS:
+            return Status.TIMEOUT, f"building the problem and compiling took more than {PREPARATION_SECONDS:g} s"
+        if began is not None and now > began + limits.whole_run:
+            return Status.TIMEOUT, f"limit of {limits.whole_run:g} s for the whole run"
+        if self._resident() > self._memory_mib and self._proportional() > self._memory_mib:
+            return Status.MEMORY, f"memory limit of {limits.memory_gib:g} GiB"
+        return None
+
+    def counted(self) -> float | None:
+        """What the solver's clock has counted, where it runs now, seconds."""
+        deadline = self._deadline.value
+        return self._limits.seconds - (deadline - time.monotonic()) if deadline and self._limits.seconds is not None else None
+
+    def _resident(self) -> float:
+        """Of the worker and all that it has started, MiB; what they share counts for each."""
+        now = time.monotonic()
+        if now - self._counted_at > _CENSUS_SECONDS:
+            self._children, self._counted_at = descendants(self._pid), now
+        total = resident_mib(self._pid) + math.fsum(map(resident_mib, self._children))
+        self._gathered.note_memory(total)
+        return total
+
+    def _proportional(self) -> float:
+        """The same, where what they share counts once."""
+        return math.fsum(map(proportional_mib, (self._pid, *self._children))) if self._children else math.inf
+
+
+class _Tail:
+    """The end of what a worker prints. All of it is read, lest the worker waits for a reader."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._bytes = b""
+        self.has_ended = False
+        os.set_blocking(fd, False)
+
+    def read(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            chunk = os.read(self.fd, 2**20)
+            self.has_ended = not chunk
+            self._bytes = (self._bytes + chunk)[-_TAIL_BYTES:]
+
+    def forget(self) -> None:
+        self._bytes = b""
+
+    @property
+    def text(self) -> str:
+        return self._bytes.decode(errors="replace").strip()
+
+
+@contextlib.contextmanager
+def _shared_page() -> Iterator[int]:
+    """A file descriptor of a page of memory, zeroed, for two processes to share."""
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("deadline")
+    else:
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    try:
+        os.ftruncate(fd, mmap.PAGESIZE)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _import_path() -> dict[str, str]:
+    """The variable that makes a new Python find what this one finds."""
+    return {"PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path)}
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill every process that has the mark of a worker in its environment: it left the worker's group, or lost its parent."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.environ().get(MARK) == mark:
+                process.kill()
+
+
+def _exit_sentence(code: int | None) -> str:
+    if code is None:
+        return "it no longer answers"
+    return f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"

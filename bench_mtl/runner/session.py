@@ -1,0 +1,74 @@
+"""Runs the cases of a suite, wherever it is, and stores a row for every one of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from pathlib import Path
+
+from bench_mtl.errors import IncompleteError, InputError
+from bench_mtl.runner.executors import Executor, LocalExecutor
+from bench_mtl.runner.process import Setting
+from bench_mtl.store import Outcome, Store
+from bench_mtl.suite import Case
+
+OnOutcome = Callable[[Case, Outcome], None]
+
+#: How often to ask whether to stop, and how many cases can run now.
+_LOOK_SECONDS = 0.5
+
+
+def run_cases(
+    cases: Iterable[Case],
+    store: Store,
+    *,
+    executor: Executor | None = None,
+    plugins: Path | None = None,
+    data_dir: Path | None = None,
+    on_start: Callable[[Case], None] = lambda case: None,
+    on_outcome: OnOutcome = lambda case, outcome: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> None:
+    """Run every case that `store` has no row for, and store a row for each, whatever happens to its process.
+
+    Parameters
+    ----------
+    executor : where; by default one worker process on this machine, with `plugins` and `data_dir`
+    on_start, on_outcome : called when a case begins, and when its row is stored
+    should_stop : once it says yes, the running cases are finished and no other is begun
+
+    Raises
+    ------
+    IncompleteError : the results can no longer be written, or the cluster is gone. What is stored stays, and can be gone on from.
+    """
+    finished = store.finished()
+    waiting = deque(case for case in cases if case.key not in finished)
+    if not waiting:
+        return
+    chosen = executor or LocalExecutor(Setting(waiting[0].threads, plugins, data_dir))
+    running: dict[Future[Outcome], Case] = {}
+    with chosen:
+        try:
+            while True:
+                while waiting and len(running) < chosen.capacity and not should_stop():
+                    case = waiting.popleft()
+                    on_start(case)
+                    running[chosen.submit(case)] = case
+                if not running and (not waiting or should_stop()):
+                    return
+                for future in wait(running, _LOOK_SECONDS, FIRST_COMPLETED).done:
+                    case = running.pop(future)
+                    outcome = future.result()
+                    _store(store, case, outcome)
+                    on_outcome(case, outcome)
+        except BaseException:
+            chosen.stop()
+            raise
+
+
+def _store(store: Store, case: Case, outcome: Outcome) -> None:
+    try:
+        store.add(case, outcome, store.add_environment(outcome.environment))
+    except InputError as error:
+        raise IncompleteError(f"{error}; what was stored before is kept, and the same command goes on from there") from None
