@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench_mtl import store
 from bench_mtl.store import Outcome, Store
 from bench_mtl.suite import Case, Instance, Suite
 from bench_mtl.types import Certificate, Limits, Record, Sample, Status, Times
@@ -41,16 +39,8 @@ def _case(run: dict[str, Any], number: int) -> Case:
 
 
 @pytest.fixture
-def make_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+def make_store(tmp_path: Path) -> Callable[..., Path]:
     """Makes a folder with the results of runs given as tables; a sample is (seconds, step, passes, primal, dual, asked)."""
-    connect = store._connect
-
-    def connect_without_sync(path: Path) -> sqlite3.Connection:
-        connection = connect(path)
-        connection.execute("PRAGMA synchronous = OFF")  # these files need not survive a power cut, and syncing takes most of the time
-        return connection
-
-    monkeypatch.setattr(store, "_connect", connect_without_sync)
 
     def make(*runs: dict[str, Any], environments: int = 1, folder: str = "results") -> Path:
         suite = Suite("hand", "made by hand", TARGETS, (), (), Limits(), 1, (0,), 1, TEXT)
