@@ -58,10 +58,10 @@ def report_files(results: Results) -> dict[str, bytes]:
     }
     drawn, files = _figures(results)
     for name, table in tables.items():
-        files[f"tables/{name}.csv"] = to_csv(table).encode()
+        files[f"tables/{name}.csv"] = to_csv(table)
         files[f"tables/{name}.tex"] = _latex(name, table).encode()
-    files["runs.csv"] = to_csv(runs).encode()
-    files["samples.csv"] = to_csv(samples).encode()
+    files["runs.csv"] = to_csv(runs)
+    files["samples.csv"] = to_csv(samples)
     files["report.md"] = _markdown(results, tables, drawn).encode()
     return files
 
@@ -93,7 +93,7 @@ def _figures(results: Results) -> tuple[dict[str, _Figure], dict[str, bytes]]:
         drawn[str(problem)] = _Figure(stem, figures.caption(of_problem, runs))
         files[f"figures/{stem}.svg"] = figures.to_svg(figure)
         files[f"figures/{stem}.png"] = figures.to_png(figure)
-        files[f"figures/{stem}.csv"] = to_csv(of_problem).encode()
+        files[f"figures/{stem}.csv"] = to_csv(of_problem)
     return drawn, files
 
 
