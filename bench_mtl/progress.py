@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from bench_mtl.console import say
@@ -13,75 +14,133 @@ from bench_mtl.suite import Case
 from bench_mtl.types import Status
 
 
+class TimeLeft:
+    """An estimate from what has finished: of the same solver on the same problem if there is any, else of the same solver, else of all."""
+
+    def __init__(self, cases: Iterable[Case], known: Iterable[tuple[str, str, float]] = ()) -> None:
+        self._waiting = Counter((case.instance.label, case.solver_label) for case in cases)
+        self._means: dict[tuple[str | None, str | None], _Mean] = defaultdict(_Mean)
+        for problem, solver, seconds in known:
+            self._learn(problem, solver, seconds)
+
+    def add(self, case: Case, seconds: float) -> None:
+        """A case ended, after so many seconds of a slot's time."""
+        problem, solver = case.instance.label, case.solver_label
+        self._waiting[problem, solver] -= 1
+        self._learn(problem, solver, seconds)
+
+    def seconds(self, slots: int = 1) -> float | None:
+        """Seconds until all is done; None before anything is known."""
+        if not self._means:
+            return None
+        total = sum(count * self._expected(*pair) for pair, count in self._waiting.items() if count > 0)
+        return total / slots
+
+    def _expected(self, problem: str, solver: str) -> float:
+        keys = ((problem, solver), (None, solver), (None, None))
+        return next((self._means[key].value for key in keys if key in self._means), 0.0)
+
+    def _learn(self, problem: str, solver: str, seconds: float) -> None:
+        # What takes no time, for it is skipped, says nothing about other pairs.
+        for key in ((problem, solver), (None, solver), (None, None)) if seconds > 0.0 else ((problem, solver),):
+            self._means[key].add(seconds)
+
+
+class _Mean:
+    def __init__(self) -> None:
+        self.value = 0.0
+        self._count = 0
+
+    def add(self, value: float) -> None:
+        self._count += 1
+        self.value += (value - self.value) / self._count
+
+
 class Reporter:
     """Told of every case that starts and ends."""
 
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.done = 0
+    def __init__(self, cases: list[Case], known: Iterable[tuple[str, str, float]], slots: int) -> None:
+        self.total = len(cases)
+        self.done = self.failed = 0
+        self.running: dict[str, tuple[Case, float]] = {}
+        """Cases by key, and when they began."""
+        self._left = TimeLeft(cases, known)
+        self._slots = slots
 
     def start(self, case: Case) -> None:
-        """A case is about to run."""
+        """A case begins."""
+        self.running[case.key] = case, time.monotonic()
 
     def end(self, case: Case, outcome: Outcome) -> None:
+        """The row of a case is stored."""
+        _, began = self.running.pop(case.key)
         self.done += 1
-        say(f"[{self.done}/{self.total}] {outcome_line(case, outcome)}")
+        self.failed += outcome.record.status.is_failure
+        self._left.add(case, 0.0 if outcome.record.status is Status.SKIPPED else time.monotonic() - began)
+        self.show(outcome_line(case, outcome))
+
+    def show(self, line: str) -> None:
+        failed = f"; {self.failed} failed" if self.failed else ""
+        left = f"; left {self.left}" if self.done < self.total else ""
+        say(f"[{self.done}/{self.total}] {line}{failed}{left}")
+
+    @property
+    def left(self) -> str:
+        """The time left in hours, minutes and seconds."""
+        return clock(self._left.seconds(self._slots))
 
 
-class TimeLeft:
-    """An estimate from what has finished: rich's own forgets all that is older than 30 s, less than a case may take."""
-
-    def __init__(self, total: int) -> None:
-        self._remaining = total
-        self._seconds = 0.0
-        self._counted = 0
-
-    def add(self, seconds: float, status: Status) -> None:
-        """A case ended; a skipped one takes no time and says nothing about the others."""
-        self._remaining -= 1
-        if status is not Status.SKIPPED:
-            self._seconds += seconds
-            self._counted += 1
-
-    def __str__(self) -> str:
-        if not self._counted:
-            return "-:--:--"
-        minutes, seconds = divmod(round(self._seconds / self._counted * self._remaining), 60)
-        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+def clock(seconds: float | None) -> str:
+    """Seconds as h:mm:ss."""
+    if seconds is None:
+        return "-:--:--"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 @contextmanager
-def reporter(total: int) -> Iterator[Reporter]:
-    """A reporter for `total` cases, fit for what standard output is."""
+def reporter(cases: list[Case], known: Iterable[tuple[str, str, float]] = (), slots: int = 1) -> Iterator[Reporter]:
+    """A reporter for `cases`, fit for what standard output is.
+
+    Parameters
+    ----------
+    known : (problem label, solver label, seconds) of runs made before, to learn from
+    slots : how many cases run at once
+    """
     if not sys.stdout.isatty():
-        yield Reporter(total)
+        yield Reporter(cases, known, slots)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
-        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-        TimeElapsedColumn(), TextColumn("left {task.fields[left]}", markup=False),
+        BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[failed]} failed", markup=False), TimeElapsedColumn(),
+        TextColumn("left {task.fields[left]}", markup=False), TextColumn("{task.description}", markup=False),
     )  # fmt: skip
     with Progress(*columns) as progress:
-        left = TimeLeft(total)
-        task = progress.add_task("", total=total, left=str(left))
 
         class BarReporter(Reporter):
             def start(self, case: Case) -> None:
-                self.began = time.monotonic()
-                progress.update(task, description=f"{case.instance.label}: {case.solver_label}")
+                super().start(case)
+                self._describe()
 
-            def end(self, case: Case, outcome: Outcome) -> None:
-                left.add(time.monotonic() - self.began, outcome.record.status)
-                progress.console.print(outcome_line(case, outcome), highlight=False, markup=False, emoji=False)
-                progress.update(task, advance=1, left=str(left))
+            def show(self, line: str) -> None:
+                progress.console.print(line, highlight=False, markup=False, emoji=False)
+                progress.update(task, completed=self.done, failed=self.failed, left=self.left)
+                self._describe()
 
-        yield BarReporter(total)
+            def _describe(self) -> None:
+                titles = [case.title for case, _ in self.running.values()]
+                others = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+                progress.update(task, description=titles[0] + others if titles else "")
+
+        shown = BarReporter(cases, known, slots)
+        task = progress.add_task("", total=len(cases), failed=0, left=shown.left)
+        yield shown
 
 
 def outcome_line(case: Case, outcome: Outcome) -> str:
     """One case in one line."""
     record = outcome.record
-    seed = "" if case.instance.seed is None else f" seed {case.instance.seed}"
-    head = f"{case.instance.label}{seed} | {case.solver_label}: {record.status}"
+    head = f"{case.title}: {record.status}"
     return f"{head} ({record.reason}), {record.times.solve:.3g} s" if record.samples else f"{head} ({record.reason})"
+

@@ -138,6 +138,14 @@ def identified(cases: Iterable[Case], data_dir: Path | None) -> list[Case]:
     return [replace(case, instance=of(case.instance)) for case in cases]
 
 
+def one_of_each(instances: Iterable[Instance]) -> list[Instance]:
+    """The first instance of each problem, data and parameters, whatever the seed: what is a mistake in one is one in all of them."""
+    found: dict[str, Instance] = {}
+    for instance in instances:
+        found.setdefault(digest([instance.problem, instance.data, instance.parameters]), instance)
+    return list(found.values())
+
+
 def digest(content: Any) -> str:
     """A short hash of JSON-able content."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

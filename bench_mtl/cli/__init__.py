@@ -14,12 +14,13 @@ from typing import NoReturn
 import click
 
 from bench_mtl import __version__
+from bench_mtl.cli.compare import compare
 from bench_mtl.cli.listing import list_
-from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_INTERRUPTED, fail
+from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
 from bench_mtl.cli.run import report, run
 from bench_mtl.cli.solve import solve
 from bench_mtl.cli.validate import validate
-from bench_mtl.errors import BenchError
+from bench_mtl.errors import BenchError, IncompleteError
 
 
 def main() -> None:
@@ -32,6 +33,8 @@ def main() -> None:
     except click.ClickException as error:
         usage = f" (see: {error.ctx.command_path} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
         code = fail(error.format_message() + usage, EXIT_BAD_INPUT)
+    except IncompleteError as error:
+        code = fail(str(error), EXIT_INCOMPLETE)
     except BenchError as error:
         code = fail(str(error), EXIT_BAD_INPUT)
     except OSError as error:
@@ -58,5 +61,5 @@ def cli() -> None:
     """
 
 
-for command in (run, report, list_, solve, validate):
+for command in (run, report, compare, list_, solve, validate):
     cli.add_command(command)

@@ -2,57 +2,101 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bench_mtl.cli.options import EXIT_FAILED, EXIT_INTERRUPTED, data_dir_option, fail, plugins_option
 from bench_mtl.console import say
+from bench_mtl.errors import InputError
+
+if TYPE_CHECKING:
+    from bench_mtl.runner import Executor
+    from bench_mtl.suite import Case, Suite
 
 
 @click.command()
 @click.argument("suite")
 @click.option("--out", type=click.Path(path_type=Path), help="Output folder; results/SUITE by default.")
+@click.option("--slots", type=int, default=1, show_default=True, help="Cases that run at once, each on processors of its own.")
+@click.option(
+    "--isolation",
+    type=click.Choice(["process", "inline"]),
+    default="process",
+    show_default=True,
+    help="inline runs in this process, without hard limits: to debug and to profile.",
+)
+@click.option("--cluster", metavar="local|ADDRESS", help="Run on Dask: workers of this machine, or those of the scheduler at ADDRESS.")
+@click.option("--force", is_flag=True, help="Run everything again.")
+@click.option("--retry-failed", is_flag=True, help="Run again what ended as wrong, crashed or error.")
 @data_dir_option
 @plugins_option
-def run(suite: str, out: Path | None, data_dir: Path | None, plugins: Path | None) -> int:
+def run(
+    suite: str, out: Path | None, slots: int, isolation: str, cluster: str | None, force: bool, retry_failed: bool,
+    data_dir: Path | None, plugins: Path | None,
+) -> int:  # fmt: skip
     """Run SUITE (a shipped name or a TOML file), store a row for every case and write the report.
 
-    Cases that have a row already are not run again: the same command resumes an interrupted run.
+    A case that has a row is not run again: the same command resumes an interrupted run, and after a change of the suite, of a plug-in
+    or of the data only what it touches is run. Ctrl-C once finishes the running cases and stops, twice stops now.
 
     \b
     Examples:
       bench-mtl run quick
       bench-mtl run my-suite.toml --out results/mine --plugins my-plugins
+      bench-mtl run synthetic --cluster tcp://10.0.0.1:8786
     """
-    from bench_mtl.progress import reporter
+    from bench_mtl.checks import whole_number
     from bench_mtl.registry import load_registry
-    from bench_mtl.report import write_report
-    from bench_mtl.runner import run_cases
-    from bench_mtl.store import Store
-    from bench_mtl.suite import expand
+    from bench_mtl.runner import Setting, executor_for
+    from bench_mtl.suite import expand, identified
     from bench_mtl.suite_file import read_suite
 
+    whole_number("--slots", slots, minimum=1)
     chosen = read_suite(suite)
-    registry = load_registry(plugins)
-    cases = expand(chosen, registry)
-    for instance in {case.instance.key: case.instance for case in cases}.values():
-        problem = instance.build(registry, data_dir)  # bad data end here, before anything is written
-        for note in problem.notes:
-            say(f"{instance.label}: {note}")
+    cases = identified(expand(chosen, load_registry(plugins)), data_dir)
     folder = out or Path("results") / chosen.name
+    setting = Setting(chosen.threads, plugins, data_dir)
     try:
-        with Store.create(folder, chosen) as store:
-            finished = store.finished()
-            waiting = [case for case in cases if case.key not in finished]
-            if len(waiting) < len(cases):
-                say(f"{len(cases) - len(waiting)} of {len(cases)} cases are done already")
-            with reporter(len(waiting)) as show:
-                run_cases(waiting, store, plugins=plugins, data_dir=data_dir, on_start=show.start, on_outcome=show.end)
-        _print_report(folder, write_report(folder))
+        with executor_for(setting, slots=slots, isolation=isolation, cluster=cluster) as executor:
+            made = _run(chosen, cases, folder, executor, force=force, retry_failed=retry_failed)
+        if made or not _report_is_current(folder):
+            _print_report(folder)
+        else:
+            say(f"nothing to run; report: {folder / 'report.md'}")
     except KeyboardInterrupt:
         return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
     return _exit_code(folder)
+
+
+def _run(suite: Suite, cases: list[Case], folder: Path, executor: Executor, *, force: bool, retry_failed: bool) -> int:
+    """Run the cases that `folder` has no row of; returns how many.
+
+    Raises
+    ------
+    KeyboardInterrupt : the user has asked to stop, once (the running cases are finished then) or twice.
+    """
+    from bench_mtl.progress import reporter
+    from bench_mtl.runner import run_cases
+    from bench_mtl.store import Store, finished_in
+    from bench_mtl.suite import one_of_each
+
+    held = set() if force else finished_in(folder)
+    refusal = executor.refusal(one_of_each(case.instance for case in cases if case.key not in held))
+    if refusal is not None:
+        raise InputError(refusal)  # mistakes end here, before anything is written
+    interrupt = _Interrupt()
+    with Store.create(folder, suite) as store:
+        waiting = store.plan(cases, force=force, retry_failed=retry_failed)
+        if len(waiting) < len(cases):
+            say(f"{len(cases) - len(waiting)} of {len(cases)} cases are done already")
+        with reporter(waiting, store.durations(), executor.capacity) as show, interrupt:
+            run_cases(waiting, store, executor=executor, on_start=show.start, on_outcome=show.end, should_stop=lambda: interrupt.asked)
+    if interrupt.asked:
+        raise KeyboardInterrupt
+    return len(waiting)
 
 
 @click.command()
@@ -64,15 +108,22 @@ def report(folder: Path) -> int:
     Example:
       bench-mtl report results/quick
     """
-    from bench_mtl.report import write_report
-
-    _print_report(folder, write_report(folder))
+    _print_report(folder)
     return _exit_code(folder)
 
 
-def _print_report(folder: Path, path: Path) -> None:
-    from bench_mtl.report import summary_text
+def _report_is_current(folder: Path) -> bool:
+    """Whether the report there was written after the last change of the results."""
+    from bench_mtl.store import FILE_NAME
 
+    report = folder / "report.md"
+    return report.is_file() and report.stat().st_mtime_ns >= (folder / FILE_NAME).stat().st_mtime_ns
+
+
+def _print_report(folder: Path) -> None:
+    from bench_mtl.report import summary_text, write_report
+
+    path = write_report(folder)
     say()
     say(summary_text(folder))
     say(f"\nreport: {path}")
@@ -80,11 +131,28 @@ def _print_report(folder: Path, path: Path) -> None:
 
 def _exit_code(folder: Path) -> int:
     from bench_mtl.store import Store
-    from bench_mtl.types import Status
 
     with Store.open(folder) as store:
-        statuses = [Status(status) for status in store.runs()["status"]]
+        statuses = store.statuses()
     failed = sum(status.is_failure for status in statuses)
     if failed:
         click.echo(f"{failed} of {len(statuses)} runs failed (wrong, crashed or error); the report says why", err=True)
     return EXIT_FAILED if failed else 0
+
+
+class _Interrupt:
+    """While it is entered, the first Ctrl-C only asks to stop; the second stops."""
+
+    asked = False
+
+    def __enter__(self) -> None:
+        self._before = signal.signal(signal.SIGINT, self._take)
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _take(self, *_: object) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        click.echo("bench-mtl: stopping after the running cases; Ctrl-C again stops now", err=True)

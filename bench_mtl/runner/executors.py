@@ -10,13 +10,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Protocol, Self
 
-from bench_mtl.environment import describe_environment, pinned_threads
+from bench_mtl.environment import pinned_threads
 from bench_mtl.errors import InputError
 from bench_mtl.registry import load_registry
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.memory import peak_mib
-from bench_mtl.runner.process import Setting, Worker
+from bench_mtl.runner.process import Worker
+from bench_mtl.runner.setting import Setting
 from bench_mtl.store import Outcome
 from bench_mtl.suite import Case, Instance
 from bench_mtl.types import Status
@@ -50,11 +51,15 @@ class Slot:
         self._setting = setting
         self._worker: Worker | None = None
 
+    def serves(self, setting: Setting) -> bool:
+        """Whether its workers are given `setting`."""
+        return self._setting == setting
+
     def run(self, case: Case) -> Outcome:
         try:
             outcome = self._worker_for(case.threads).run(case)
         except OSError as error:  # no more processes, or no memory for one
-            return Gathered(describe_environment(case.threads)).ended(Status.CRASHED, f"the worker could not be started: {error}")
+            return Gathered(self._setting.environment()).ended(Status.CRASHED, f"the worker could not be started: {error}")
         if self._worker is not None and (not self._worker.is_alive or self._worker.is_worn):
             self.close()
         return outcome
@@ -88,7 +93,7 @@ class LocalExecutor:
     def __init__(self, setting: Setting, slots: int = 1) -> None:
         layout = processors(slots, setting.threads)
         self.capacity = slots
-        self._slots = [Slot(replace(setting, processors=chosen)) for chosen in layout]
+        self._slots = [Slot(replace(setting, processors=chosen, slots=slots)) for chosen in layout]
         self._free: queue.SimpleQueue[Slot] = queue.SimpleQueue()
         for slot in self._slots:
             self._free.put(slot)
@@ -134,7 +139,7 @@ class InlineExecutor:
         from threadpoolctl import threadpool_limits
 
         self._runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
-        self._environment = describe_environment(setting.threads)
+        self._environment = replace(setting, isolation="inline").environment()
         self._pinned = pinned_threads(setting.threads)
         self._limits = threadpool_limits(setting.threads)
 
@@ -159,6 +164,29 @@ class InlineExecutor:
     def __exit__(self, *details: Any) -> None:
         self._limits.__exit__(*details)
         self._pinned.__exit__(*details)
+
+
+def executor_for(setting: Setting, *, slots: int = 1, isolation: str = "process", cluster: str | None = None) -> Executor:
+    """The executor that is asked for in words.
+
+    Parameters
+    ----------
+    isolation : "process" or "inline"
+    cluster : None, "local" or the address of a Dask scheduler
+
+    Raises
+    ------
+    InputError : words that do not go together, more slots than there are processors, or a cluster that is not there.
+    """
+    if isolation == "inline":
+        if slots > 1 or cluster is not None:
+            raise InputError("--isolation inline runs one case at a time in this process: neither --slots nor --cluster goes with it")
+        return InlineExecutor(setting)
+    if cluster is None:
+        return LocalExecutor(setting, slots)
+    from bench_mtl.runner.cluster import ClusterExecutor
+
+    return ClusterExecutor.local(setting, slots) if cluster == "local" else ClusterExecutor.at(setting, cluster)
 
 
 def processors(slots: int, threads: int) -> list[tuple[int, ...] | None]:

@@ -14,16 +14,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Any
 
 import psutil
 
-from bench_mtl.environment import describe_environment, thread_variables
+from bench_mtl.environment import thread_variables
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.memory import descendants, proportional_mib, resident_mib
+from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.worker import MARK, SharedDeadline
 from bench_mtl.store import Outcome
 from bench_mtl.suite import Case, Instance
@@ -45,22 +44,11 @@ _KEPT_MIB = 600.0
 _TAIL_BYTES = 2000
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What workers are given when they start."""
-
-    threads: int = 1
-    """Of the numerical libraries."""
-    plugins: Path | None = None
-    data_dir: Path | None = None
-    processors: tuple[int, ...] | None = None
-    """Numbers of the logical processors that it may use; all that this process may use by default."""
-
-
 class Worker:
     """A spawned process that runs cases, and the watch over it. Belongs to one thread."""
 
     def __init__(self, setting: Setting) -> None:
+        self._setting = setting
         self._mark = secrets.token_hex(8)
         ours, theirs = socket.socketpair()
         with _shared_page() as page, theirs:
@@ -78,7 +66,7 @@ class Worker:
         self._pipe = Connection(ours.detach())
         assert self._process.stdout is not None
         self._output = _Tail(self._process.stdout.fileno())
-        self._pipe.send((setting.threads, setting.plugins, setting.data_dir, setting.processors))
+        self._pipe.send(setting)
         self._environment: Mapping[str, Any] | None = None
 
     @property
@@ -109,7 +97,7 @@ class Worker:
         """Run one case to its record; a worker that breaks a limit or dies gives a record too, and is gone."""
         failure = self._await_ready()
         if failure is not None:
-            return Gathered(describe_environment(case.threads)).ended(*failure)
+            return Gathered(self._setting.environment()).ended(*failure)
         assert self._environment is not None
         gathered = Gathered(self._environment)
         self._output.forget()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench_mtl.errors import IncompleteError, InputError
 from bench_mtl.runner.executors import Executor, LocalExecutor
-from bench_mtl.runner.process import Setting
+from bench_mtl.runner.setting import Setting
 from bench_mtl.store import Outcome, Store
 from bench_mtl.suite import Case
 

@@ -10,11 +10,11 @@ import signal
 import sys
 from multiprocessing.connection import Connection
 
-from bench_mtl.environment import describe_environment
 from bench_mtl.registry import load_registry
 from bench_mtl.runner.gathered import Message
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.memory import peak_mib
+from bench_mtl.runner.setting import Setting
 
 #: Names the variable by which a worker and all that it starts are known.
 MARK = "BENCH_MTL_WORKER"
@@ -23,7 +23,7 @@ MARK = "BENCH_MTL_WORKER"
 def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     """Serve cases until the pipe closes.
 
-    First receives (threads, plugins, data_dir, processors or None) and sends the environment. Then answers ("run", case) with the
+    First receives a `Setting` and sends the environment. Then answers ("run", case) with the
     messages of `bench_mtl.runner.gathered`, and ("check", instances) with what is wrong with them, or None.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
@@ -33,11 +33,11 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     # A child that a solver forks must not be able to talk in the name of the run, or to move its deadline.
     os.register_at_fork(after_in_child=pipe.close)
     os.register_at_fork(after_in_child=deadline.let_go)
-    threads, plugins, data_dir, processors = pipe.recv()
-    if processors is not None:
-        os.sched_setaffinity(0, processors)
-    runner = CaseRunner(load_registry(plugins), data_dir)
-    pipe.send(describe_environment(threads))
+    setting: Setting = pipe.recv()
+    if setting.processors is not None:
+        os.sched_setaffinity(0, setting.processors)
+    runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
+    pipe.send(setting.environment())
     while True:
         try:
             what, content = pipe.recv()

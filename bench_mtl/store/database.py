@@ -194,19 +194,28 @@ class Store:
         force : run everything again; the rows there are, are superseded.
         retry_failed : run again what ended as wrong, crashed or error.
         """
-        labels = [(place, case.instance.label, case.solver_label, case.key) for place, case in enumerate(cases)]
-        with self._writing() as connection:
-            connection.execute("UPDATE run SET listed = 0, position = NULL WHERE listed = 1")
-            connection.executemany(
-                "UPDATE run SET listed = 1, position = ?, problem_label = ?, solver_label = ? WHERE case_key = ? AND superseded = 0", labels
-            )
-            if force or retry_failed:
-                which = "1" if force else f"status IN ({', '.join(map(repr, _FAILURES))})"
-                connection.execute(f"UPDATE run SET superseded = 1 WHERE listed = 1 AND superseded = 0 AND {which}")
-            connection.execute("INSERT OR REPLACE INTO meta VALUES ('cases', ?)", (str(len(cases)),))
+        listing = [(place, case.instance.label, case.solver_label, case.key) for place, case in enumerate(cases)]
+        if force or retry_failed or not self._lists(listing):
+            with self._writing() as connection:
+                connection.execute("UPDATE run SET listed = 0, position = NULL WHERE listed = 1")
+                connection.executemany(
+                    "UPDATE run SET listed = 1, position = ?, problem_label = ?, solver_label = ? WHERE case_key = ? AND superseded = 0",
+                    listing,
+                )
+                if force or retry_failed:
+                    which = "1" if force else f"status IN ({', '.join(map(repr, _FAILURES))})"
+                    connection.execute(f"UPDATE run SET superseded = 1 WHERE listed = 1 AND superseded = 0 AND {which}")
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('cases', ?)", (str(len(cases)),))
         self._positions = {case.key: place for place, case in enumerate(cases)}
         finished = self.finished()
         return [case for case in cases if case.key not in finished]
+
+    def _lists(self, listing: Sequence[tuple[int, str, str, str]]) -> bool:
+        """Whether the rows there are say just this already: what has nothing new to say does not touch the file."""
+        held = self._rows("SELECT position, problem_label, solver_label, case_key, listed FROM run WHERE superseded = 0 ORDER BY position")
+        listed = {tuple(row[:4]) for row in held if row[4]}
+        wanted = {row[3]: row for row in listing}
+        return self.meta().get("cases") == str(len(listing)) and listed == {wanted[row[3]] for row in held if row[3] in wanted}
 
     def add_environment(self, description: Mapping[str, Any]) -> int:
         """Store an environment that runs are made in; returns its id, which an equal one has already."""

@@ -1,0 +1,173 @@
+"""Runs cases on a Dask cluster: each thread of a Dask worker is a slot, with the same workers and limits as on this machine."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, Self
+
+from bench_mtl.errors import IncompleteError, InputError
+from bench_mtl.runner.executors import Slot, processors
+from bench_mtl.runner.gathered import Gathered
+from bench_mtl.runner.setting import Setting
+from bench_mtl.store import Outcome
+from bench_mtl.suite import Case, Instance
+from bench_mtl.types import Status
+
+#: How long to look for a scheduler, and to wait for an answer from one.
+_CONNECT_SECONDS = 10.0
+#: How often to count the threads of a cluster that may grow and shrink.
+_COUNT_SECONDS = 2.0
+#: A case whose Dask worker dies is run again once on a cluster of our own; elsewhere the scheduler's own setting holds.
+_ALLOWED_DEATHS = 1
+
+
+class ClusterExecutor:
+    """Cases as tasks of a Dask scheduler. Data are built where they are used, so their files must be visible there."""
+
+    def __init__(self, client: Any, setting: Setting, layout: Sequence[Setting] | None = None, cluster: Any = None) -> None:
+        self._client = client
+        self._cluster = cluster
+        self._setting = setting
+        self._layout = layout
+        self._running: dict[Future[Outcome], Any] = {}
+        self._counted: tuple[float, int] | None = None
+
+    @classmethod
+    def local(cls, setting: Setting, slots: int) -> Self:
+        """A cluster of worker processes on this machine, one a slot, which ends with this executor."""
+        distributed = _distributed()
+        import dask
+
+        layout = [replace(setting, processors=chosen, slots=slots) for chosen in processors(slots, setting.threads)]
+        with dask.config.set({"distributed.scheduler.allowed-failures": _ALLOWED_DEATHS}):
+            # Limits of memory are ours: Dask's would see its own process only.
+            cluster = distributed.LocalCluster(
+                n_workers=slots, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=logging.CRITICAL
+            )
+        return cls(distributed.Client(cluster), setting, layout, cluster)
+
+    @classmethod
+    def at(cls, setting: Setting, address: str) -> Self:
+        """The cluster whose scheduler is at `address`.
+
+        Raises
+        ------
+        InputError : Dask is not installed, or no scheduler answers there.
+        """
+        distributed = _distributed()
+        try:
+            client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            reason = str(error).split("\n")[0] or type(error).__name__
+            raise InputError(f"--cluster: no Dask scheduler answers at {address} ({reason})") from None
+        return cls(client, setting)
+
+    @property
+    def capacity(self) -> int:
+        now = time.monotonic()
+        if self._counted is None or now - self._counted[0] > _COUNT_SECONDS:
+            try:
+                threads = sum(self._client.nthreads().values())
+            except Exception as error:  # whatever Dask says to a connection that is no more
+                raise _lost(error) from None
+            self._counted = now, max(1, threads)
+        return self._counted[1]
+
+    def refusal(self, instances: Sequence[Instance]) -> str | None:
+        slot = Slot(self._setting)
+        try:
+            return slot.refusal(instances)
+        finally:
+            slot.close()
+
+    def submit(self, case: Case) -> Future[Outcome]:
+        outcome: Future[Outcome] = Future()
+        try:
+            task = self._client.submit(_run_case, case, self._setting, self._layout, pure=False)
+        except Exception as error:
+            raise _lost(error) from None
+        self._running[outcome] = task  # Dask drops a task that nobody holds
+        task.add_done_callback(lambda task: self._settle(outcome, task))
+        return outcome
+
+    def stop(self) -> None:
+        if self._client.status == "running":
+            self._client.cancel(list(self._running.values()), force=True)
+        self._on_workers(_end_slots)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._on_workers(_end_slots)
+        self._client.close(timeout=_CONNECT_SECONDS)
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def _settle(self, outcome: Future[Outcome], task: Any) -> None:
+        """Give the outcome of a task that Dask is done with, one way or another."""
+        from distributed.scheduler import KilledWorker
+
+        self._running.pop(outcome, None)
+        try:
+            outcome.set_result(task.result(timeout=_CONNECT_SECONDS))
+        except KilledWorker:
+            lost = Gathered(self._setting.environment())
+            outcome.set_result(lost.ended(Status.CRASHED, "the Dask worker that ran it died, each time that it was tried"))
+        except BaseException as error:  # a scheduler that is gone cancels its tasks, which is no Exception
+            outcome.set_exception(_lost(error))
+
+    def _on_workers(self, function: Any) -> None:
+        """Best effort: where the cluster is gone, so is what ran on it."""
+        if self._client.status == "running":
+            try:
+                self._client.run(function, on_error="ignore")
+            except Exception as error:
+                logging.getLogger(__name__).debug("the cluster does not answer: %s", error)
+
+
+def _lost(error: BaseException) -> IncompleteError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return IncompleteError(f"the cluster is gone ({reason}); what has finished is stored, the same command goes on from there")
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise InputError("--cluster needs Dask: pip install 'bench-mtl[cluster]'") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return distributed
+
+
+# What follows runs inside Dask workers, where a thread keeps its slot from task to task.
+
+_of_thread = threading.local()
+_slots: list[Slot] = []
+
+
+def _run_case(case: Case, setting: Setting, layout: Sequence[Setting] | None) -> Outcome:
+    """Run a case in the slot of this thread."""
+    if layout is not None:
+        from distributed import get_worker
+
+        setting = layout[int(get_worker().name)]  # workers of a local cluster are numbered
+    slot: Slot | None = getattr(_of_thread, "slot", None)
+    if slot is None or not slot.serves(setting):
+        if slot is not None:
+            slot.close()
+            _slots.remove(slot)
+        slot = _of_thread.slot = Slot(setting)
+        _slots.append(slot)
+    return slot.run(case)
+
+
+def _end_slots() -> None:
+    """End what runs in the slots of this process; their threads clear up after it when they next look."""
+    for slot in _slots:
+        slot.end()
