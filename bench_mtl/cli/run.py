@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,8 +62,10 @@ def run(
     folder = out or Path("results") / chosen.name
     setting = Setting(chosen.threads, plugins, data_dir)
     try:
-        with executor_for(setting, slots=slots, isolation=isolation, cluster=cluster) as executor:
-            made = _run(chosen, cases, folder, executor, force=force, retry_failed=retry_failed)
+        made = _run(
+            chosen, cases, folder, lambda: executor_for(setting, slots=slots, isolation=isolation, cluster=cluster),
+            force=force, retry_failed=retry_failed,
+        )  # fmt: skip
         if made or not _report_is_current(folder):
             _print_report(folder)
         else:
@@ -71,7 +75,9 @@ def run(
     return _exit_code(folder)
 
 
-def _run(suite: Suite, cases: list[Case], folder: Path, executor: Executor, *, force: bool, retry_failed: bool) -> int:
+def _run(
+    suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[[], Executor], *, force: bool, retry_failed: bool
+) -> int:  # fmt: skip
     """Run the cases that `folder` has no row of; returns how many.
 
     Raises
@@ -84,16 +90,21 @@ def _run(suite: Suite, cases: list[Case], folder: Path, executor: Executor, *, f
     from bench_mtl.suite import one_of_each
 
     held = set() if force else finished_in(folder)
-    refusal = executor.refusal(one_of_each(case.instance for case in cases if case.key not in held))
-    if refusal is not None:
-        raise InputError(refusal)  # mistakes end here, before anything is written
+    touched = one_of_each(case.instance for case in cases if case.key not in held)
     interrupt = _Interrupt()
-    with Store.create(folder, suite) as store:
+    with contextlib.ExitStack() as stack:
+        executor = stack.enter_context(make_executor()) if touched or retry_failed else None
+        if executor is not None and touched:
+            refusal = executor.refusal(touched)
+            if refusal is not None:
+                raise InputError(refusal)  # mistakes end here, before anything is written
+        store = stack.enter_context(Store.create(folder, suite))
         waiting = store.plan(cases, force=force, retry_failed=retry_failed)
         if len(waiting) < len(cases):
             say(f"{len(cases) - len(waiting)} of {len(cases)} cases are done already")
-        with reporter(waiting, store.durations(), executor.capacity) as show, interrupt:
-            run_cases(waiting, store, executor=executor, on_start=show.start, on_outcome=show.end, should_stop=lambda: interrupt.asked)
+        if executor is not None:
+            with reporter(waiting, store.durations(), executor.capacity) as show, interrupt:
+                run_cases(waiting, store, executor=executor, on_start=show.start, on_outcome=show.end, should_stop=lambda: interrupt.asked)
     if interrupt.asked:
         raise KeyboardInterrupt
     return len(waiting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -34,7 +35,7 @@ def run_cases(
 
     Parameters
     ----------
-    executor : where; by default one worker process on this machine, with `plugins` and `data_dir`
+    executor : where, entered already; by default one worker process on this machine, with `plugins` and `data_dir`
     on_start, on_outcome : called when a case begins, and when its row is stored
     should_stop : once it says yes, the running cases are finished and no other is begun
 
@@ -46,9 +47,12 @@ def run_cases(
     waiting = deque(case for case in cases if case.key not in finished)
     if not waiting:
         return
-    chosen = executor or LocalExecutor(Setting(waiting[0].threads, plugins, data_dir))
     running: dict[Future[Outcome], Case] = {}
-    with chosen:
+    with (
+        contextlib.nullcontext(executor)
+        if executor is not None
+        else LocalExecutor(Setting(waiting[0].threads, plugins, data_dir)) as chosen
+    ):
         try:
             while True:
                 while waiting and len(running) < chosen.capacity and not should_stop():

@@ -1,0 +1,156 @@
+"""What the framework itself costs: `python -m benchmarks.overhead`."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+
+from bench_mtl.registry import load_registry
+from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, run_cases
+from bench_mtl.store import Store
+from bench_mtl.suite import Suite, expand, identified
+from bench_mtl.suite_file import parse_suite
+from benchmarks.__main__ import bar_table
+from benchmarks.bars import Bar
+
+PLUGINS = Path(__file__).parent / "plugins"
+
+SUITE = """
+name = "overhead"
+targets = [1e-3, 1e-5, 1e-7]
+repetitions = {repetitions}
+seeds = {seeds}
+
+{problems}
+
+[[solvers]]
+name = "idle"
+options = {{ samples = {samples} }}
+grid = {{ number = {numbers} }}
+"""
+
+PROBLEM = """
+[[problems]]
+name = "origin"
+label = "origin {number}"
+data = {{ name = "synthetic_l1inf", tasks = 1, features = 2, examples = {examples} }}
+"""
+
+
+def suite(*, problems: int = 1, seeds: int = 1, solvers: int = 1, repetitions: int = 1, samples: int = 1) -> Suite:
+    """A suite of problems x seeds x solvers x repetitions runs of so many samples each."""
+    text = SUITE.format(
+        repetitions=repetitions,
+        seeds=list(range(seeds)),
+        samples=samples,
+        numbers=list(range(solvers)),
+        problems="".join(PROBLEM.format(number=k, examples=2 + k) for k in range(problems)),
+    )
+    return parse_suite(tomllib.loads(text), text)
+
+
+@click.command(help=__doc__)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("results/bench"), show_default=True, help="The folder to write to.")
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Share of the cases and samples of the two large results.")
+def main(out: Path, scale: float) -> None:
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        found += small(Path(folder))
+        found += large(Path(folder), scale)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "overhead.json").write_text(json.dumps([bar.as_table() for bar in found], indent=1) + "\n", encoding="utf-8")
+    click.echo("\n" + bar_table(found, "simple"))
+    click.echo(f"\nwritten: {out / 'overhead.json'}")
+
+
+def small(folder: Path) -> list[Bar]:
+    """Milliseconds a run and a sample, and of the command line."""
+    setting = Setting(plugins=PLUGINS)
+    inline = seconds_a_run(folder, suite(repetitions=1000), InlineExecutor(setting))
+    sampled = seconds_a_run(folder, suite(repetitions=50, samples=400), InlineExecutor(setting))
+    isolated = seconds_a_run(folder, suite(repetitions=1000), LocalExecutor(setting))
+    far = seconds_a_run(folder, suite(repetitions=50, samples=400), LocalExecutor(setting))
+    helped = statistics.median(elapsed(["--help"])[0] for _ in range(5))
+    return [
+        Bar("a run in this process, ms", 1e3 * inline, 1.0, False, 1000),
+        Bar("a sampled point in this process, ms", 1e3 * (sampled - inline) / 399, 0.2, False, 50),
+        Bar("an isolated run, ms", 1e3 * isolated, 5.0, False, 1000),
+        Bar("a sampled point of an isolated run, ms", 1e3 * (far - isolated) / 399, None, False, 50),
+        Bar("bench-mtl --help, s", helped, 0.3, False, 5),
+    ]
+
+
+def large(folder: Path, scale: float) -> list[Bar]:
+    """Seconds to recognise a finished suite of 10,000 cases, and to open, resume and report 1,000,000 sampled points."""
+    many = suite(problems=10, seeds=10, solvers=10, repetitions=max(1, round(10 * scale)))
+    cases = fill(folder / "many", many)
+    report(folder / "many")
+    recognised = statistics.median(elapsed(again(folder / "many", many))[0] for _ in range(3))
+    deep = suite(problems=5, seeds=5, solvers=10, repetitions=max(1, round(10 * scale)), samples=400)
+    runs = fill(folder / "deep", deep)
+    resumed, memory = elapsed(again(folder / "deep", deep))
+    points = f"{runs * 400} points of {runs} runs"
+    return [
+        Bar(f"a finished suite of {cases} cases is recognised, s", recognised, 2.0, False, 3),
+        Bar("a million sampled points opened, resumed and reported, s", resumed, 30.0, False, 1, points),
+        Bar("the same, GiB", memory, 2.0, False, 1, points),
+    ]
+
+
+def seconds_a_run(folder: Path, of: Suite, executor: Executor) -> float:
+    """Seconds from the row of the first run, when all is warm, to that of the last one, a run."""
+    ends: list[float] = []
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        run_suite(Path(place) / "results", of, executor, lambda *_: ends.append(time.perf_counter()))
+    return (ends[-1] - ends[0]) / (len(ends) - 1)
+
+
+def fill(folder: Path, of: Suite) -> int:
+    """Run all of a suite in this process; returns how many runs that were."""
+    return run_suite(folder, of, InlineExecutor(Setting(plugins=PLUGINS)), lambda *_: None)
+
+
+def run_suite(folder: Path, of: Suite, executor: Executor, on_outcome: Callable[..., None]) -> int:
+    cases = identified(expand(of, load_registry(PLUGINS)), None)
+    with Store.create(folder, of) as store, executor:
+        run_cases(store.plan(cases), store, executor=executor, on_outcome=on_outcome)
+    return len(cases)
+
+
+def report(folder: Path) -> None:
+    from bench_mtl.report import write_report
+
+    write_report(folder)
+
+
+def again(folder: Path, of: Suite) -> list[str]:
+    """The arguments that run a suite again."""
+    file = folder.with_suffix(".toml")
+    file.write_text(of.text, encoding="utf-8")
+    return ["run", str(file), "--plugins", str(PLUGINS), "--out", str(folder)]
+
+
+def elapsed(arguments: Sequence[str]) -> tuple[float, float]:
+    """Seconds and peak memory in GiB of a bench-mtl command, as a whole process."""
+    begun = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "bench_mtl", *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - begun
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"bench-mtl {' '.join(arguments)} ended with {process.returncode}")
+    return seconds, usage.ru_maxrss / 2**20
+
+
+if __name__ == "__main__":
+    main()
