@@ -11,19 +11,30 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
 from bench_mtl.errors import InputError
 from bench_mtl.paths import exists, is_file
-from bench_mtl.store.files import FolderLock, connect_to_read, connect_to_write, naming, require_intact
-from bench_mtl.store.schema import SCHEMA, SCHEMA_VERSION, migrate
+from bench_mtl.store.files import (
+    UNFINISHED,
+    FolderLock,
+    close_written,
+    connect_to_read,
+    connect_to_write,
+    decoding,
+    in_memory,
+    made_folder,
+    make_file,
+    naming,
+    require_intact,
+    require_own_wal,
+)
+from bench_mtl.store.rows import Outcome, run_row, sample_rows
+from bench_mtl.store.schema import SCHEMA_VERSION, lay_out, migrate
 from bench_mtl.suite import Case, Suite
-from bench_mtl.types import Certificate, Record, Status
+from bench_mtl.types import Status
 
 FILE_NAME = "results.sqlite"
 
@@ -33,24 +44,8 @@ REPORT_NAMES = ("report.md", "runs.csv", "samples.csv", "tables", "figures")
 #: After so many seconds the next row waits for the disk, so that a power cut costs no more; every row survives the end of the process.
 _SYNC_SECONDS = 1.0
 
-#: Rows of samples that are turned into arrays at a time.
-_CHUNK = 50_000
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A record with what is known of its problem, its solver and where it was made."""
-
-    record: Record
-    dimensions: Mapping[str, int]
-    notes: tuple[str, ...]
-    solver_version: str
-    baseline: Certificate | None = None
-    """What is proven of the zero point: the bounds of a run that ended without any of its own."""
-    wall_seconds: float | None = None
-    """Of the whole run, once its problem stood and all was compiled."""
-    environment: Mapping[str, Any] = field(default_factory=dict)
-    """Of the process that made it, as `describe_environment` gives it."""
+#: What `meta` says of the suite in every file.
+_FACTS = ("suite_name", "suite_text", "description", "targets")
 
 
 class Store:
@@ -76,55 +71,39 @@ class Store:
         Raises
         ------
         InputError : another run is using the folder, or it holds another suite's results, or a damaged file, or one of a schema
-            that is not known, or files that a report would overwrite, or it cannot be written.
+            that is not known, or files that a report would overwrite, or it cannot be written. What was there is as it was.
         """
-        path = folder / FILE_NAME
-        held = exists("output folder", path)
-        if held:
-            _require_suite(folder, suite)
-        else:
-            _require_free(folder)
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except (OSError, ValueError) as error:
-                raise InputError(f"output folder {folder} cannot be written: {error}") from None
-        lock = FolderLock(folder)
-        try:
-            with naming(path):
-                connection = connect_to_write(path)
-            store = cls(path, connection, lock)
-        except BaseException:
-            lock.release()
-            raise
-        try:
-            store._prepare(suite, new=not held)
-        except BaseException:
-            store.close()
-            if not held:
-                path.unlink(missing_ok=True)  # half made, it would only be refused the next time
-            raise
-        return store
-
-    def _prepare(self, suite: Suite, *, new: bool) -> None:
         facts = {
             "suite_name": suite.name,
             "suite_text": suite.text,
             "description": suite.description,
             "targets": json.dumps(suite.targets),
         }
-        if not new:
-            version = self._version()
-            with naming(self._path):
-                migrate(self._connection, version)
-            if self.meta().items() >= facts.items():
-                return
-        with self._writing() as connection:
-            if new:
-                # One transaction, unlike executescript: a file with half of its tables would be refused for ever after.
-                for statement in SCHEMA.split(";"):
-                    connection.execute(statement)
-                facts["schema_version"] = str(SCHEMA_VERSION)
-            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+        held = _looked_into(folder, suite)
+        with made_folder(folder):
+            lock = FolderLock(folder)
+            try:
+                if not held and not _looked_into(folder, suite):  # another run may have come and gone in between
+                    make_file(folder / FILE_NAME, lambda connection: lay_out(connection, facts))
+                with naming(folder / FILE_NAME):
+                    store = cls(folder / FILE_NAME, connect_to_write(folder / FILE_NAME), lock)
+            except BaseException:
+                lock.release()
+                raise
+            try:
+                store._prepare(facts)
+            except BaseException:
+                store.close()
+                raise
+        return store
+
+    def _prepare(self, facts: Mapping[str, str]) -> None:
+        version = self._version()
+        with naming(self._path):
+            migrate(self._connection, version)
+        if not self.meta().items() >= facts.items():
+            with self._writing() as connection:
+                connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -138,19 +117,18 @@ class Store:
         if not is_file("results folder", path):
             raise InputError(f"no results in {folder}: there is no {FILE_NAME} (make some with: bench-mtl run SUITE --out {folder})")
         with naming(path):
-            connection = connect_to_read(path)
+            require_own_wal(path)
+            store = cls(path, connect_to_read(path))
             try:
-                require_intact(connection)
-                store = cls(path, connection)
+                require_intact(store._connection)
                 version = store._version()
                 if version != SCHEMA_VERSION:
-                    store._connection = sqlite3.connect(":memory:")
-                    with closing(connection):
-                        connection.backup(store._connection)
+                    with closing(store._connection) as connection:
+                        store._connection = in_memory(connection)
                     migrate(store._connection, version)
                 return store
             except BaseException:
-                connection.close()
+                store._connection.close()
                 raise
 
     def _version(self) -> int:
@@ -158,19 +136,24 @@ class Store:
 
         Raises
         ------
-        InputError : there is none.
+        InputError : there is none, or `meta` lacks something.
         """
-        version = self.meta().get("schema_version", "")
-        if not version.isdigit() or not 1 <= int(version) <= SCHEMA_VERSION:
-            raise InputError(
-                f"{self._path} has schema version {version or 'unknown'}, but this bench_mtl reads up to version {SCHEMA_VERSION}"
-            )
+        meta = self.meta()
+        version = meta.get("schema_version", "unknown")
+        if version not in map(str, range(1, SCHEMA_VERSION + 1)):
+            raise InputError(f"{self._path} has schema version {version}, but this bench_mtl reads up to version {SCHEMA_VERSION}")
+        for name in _FACTS:
+            if name not in meta:
+                raise InputError(f"{self._path}: not a readable results file (no {name} in table meta): move it away and run again")
         return int(version)
 
     def close(self) -> None:
         try:
             with naming(self._path):
-                self._connection.close()
+                if self._lock is None:
+                    self._connection.close()
+                else:
+                    close_written(self._connection)
         finally:
             if self._lock is not None:
                 self._lock.release()
@@ -181,48 +164,56 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Self]:
+        """All that is read inside belongs together, whatever a run writes meanwhile."""
+        with naming(self._path):
+            self._connection.execute("BEGIN")
+        try:
+            yield self
+        finally:
+            self._connection.rollback()
+
     def meta(self) -> dict[str, str]:
-        return dict(self._rows("SELECT key, value FROM meta"))
+        return dict(self._all("SELECT key, value FROM meta"))
 
     def plan(self, cases: Sequence[Case], *, force: bool = False, retry_failed: bool = False) -> list[Case]:
         """Make `cases` the ones that the store lists, and return those that are still to be run, in their order.
 
-        Rows of other cases are kept, but no longer listed. A listed row takes the labels that its case has now.
+        Rows of other cases are kept, but no longer listed. A listed row takes the labels that its case has now. A file that says all of
+        this already is not touched.
 
         Parameters
         ----------
-        force : run everything again; the rows there are, are superseded.
-        retry_failed : run again what ended as wrong, crashed or error.
+        force : run everything again; the rows there are, are superseded at once, so that such a run is resumed without `force`.
+        retry_failed : run again what ended as wrong, crashed or error, likewise.
         """
-        listing = [(place, case.instance.label, case.solver_label, case.key) for place, case in enumerate(cases)]
-        if force or retry_failed or not self._lists(listing):
-            with self._writing() as connection:
-                connection.execute("UPDATE run SET listed = 0, position = NULL WHERE listed = 1")
-                connection.executemany(
-                    "UPDATE run SET listed = 1, position = ?, problem_label = ?, solver_label = ? WHERE case_key = ? AND superseded = 0",
-                    listing,
-                )
-                if force or retry_failed:
-                    which = "1" if force else f"status IN ({', '.join(map(repr, _FAILURES))})"
-                    connection.execute(f"UPDATE run SET superseded = 1 WHERE listed = 1 AND superseded = 0 AND {which}")
-                connection.execute("INSERT OR REPLACE INTO meta VALUES ('cases', ?)", (str(len(cases)),))
         self._positions = {case.key: place for place, case in enumerate(cases)}
-        finished = self.finished()
-        return [case for case in cases if case.key not in finished]
-
-    def _lists(self, listing: Sequence[tuple[int, str, str, str]]) -> bool:
-        """Whether the rows there are say just this already: what has nothing new to say does not touch the file."""
-        held = self._rows("SELECT position, problem_label, solver_label, case_key, listed FROM run WHERE superseded = 0 ORDER BY position")
-        listed = {tuple(row[:4]) for row in held if row[4]}
-        wanted = {row[3]: row for row in listing}
-        return self.meta().get("cases") == str(len(listing)) and listed == {wanted[row[3]] for row in held if row[3] in wanted}
+        wanted = {case.key: (1, place, case.instance.label, case.solver_label) for place, case in enumerate(cases)}
+        again = frozenset(Status) if force else frozenset(status for status in Status if retry_failed and status.is_failure)
+        held = self._all("SELECT id, case_key, status, listed, position, problem_label, solver_label FROM run WHERE superseded = 0")
+        outdated = [row for row in held if row[1] in wanted and row[2] in again]
+        left = [row for row in held if not (row[1] in wanted and row[2] in again)]
+        # What a row is to say: of a case that is not wanted, that it is not listed, with the labels it has.
+        changes = [(*wish, row[0]) for row in left if (wish := wanted.get(row[1], (0, None, *row[5:]))) != row[3:]]
+        total = str(len(cases))
+        if outdated or changes or self.meta().get("cases") != total:
+            with self._writing() as connection:
+                connection.executemany(
+                    "UPDATE run SET superseded = 1, listed = 0, position = NULL WHERE id = ?", ((row[0],) for row in outdated)
+                )
+                connection.executemany("UPDATE run SET listed = ?, position = ?, problem_label = ?, solver_label = ? WHERE id = ?", changes)
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('cases', ?)", (total,))
+        done = {row[1] for row in left}
+        return [case for case in cases if case.key not in done]
 
     def add_environment(self, description: Mapping[str, Any]) -> int:
         """Store an environment that runs are made in; returns its id, which an equal one has already."""
         text = json.dumps(description, sort_keys=True)
         if not self._environments:
-            rows = self._rows("SELECT description, id FROM environment ORDER BY id DESC")
-            self._environments = {json.dumps(json.loads(held), sort_keys=True): key for held, key in rows}
+            rows = self._all("SELECT description, id FROM environment ORDER BY id DESC")
+            with decoding(self._path):
+                self._environments = {json.dumps(json.loads(held), sort_keys=True): key for held, key in rows}
         if text not in self._environments:
             row = (datetime.now(UTC).isoformat(timespec="seconds"), text)
             with self._writing() as connection:
@@ -232,66 +223,73 @@ class Store:
 
     def environments(self) -> list[dict[str, Any]]:
         """The environments that listed runs were made in."""
-        query = "SELECT id, started, description FROM environment WHERE id IN (SELECT environment_id FROM current) ORDER BY id"
-        rows = self._rows(f"{_CURRENT} {query}")
-        return [{"id": key, "started": started, **json.loads(text)} for key, started, text in rows]
+        rows = self._all(self._query("environments"))
+        with decoding(self._path):
+            return [{"id": key, "started": started, **json.loads(text)} for key, started, text in rows]
 
     def finished(self) -> set[str]:
         """Keys of the cases that have a row that counts, whether the suite lists them now or not."""
-        return {key for (key,) in self._rows("SELECT case_key FROM run WHERE superseded = 0")}
+        return {key for (key,) in self._all("SELECT case_key FROM run WHERE superseded = 0")}
 
     def statuses(self) -> list[Status]:
         """How the listed runs ended."""
-        return [Status(status) for (status,) in self._rows(f"{_CURRENT} SELECT status FROM current {_IN_ORDER}")]
+        rows = self._all(f"SELECT status FROM run WHERE {_IS_LISTED} {_IN_ORDER}")
+        with decoding(self._path):
+            return [Status(status) for (status,) in rows]
 
     def durations(self) -> list[tuple[str, str, float]]:
         """Problem label, solver label and seconds of the listed runs that took any."""
-        return self._rows(f"{_CURRENT} SELECT problem_label, solver_label, wall_seconds FROM current WHERE wall_seconds > 0")
+        return self._all(f"SELECT problem_label, solver_label, wall_seconds FROM run WHERE {_IS_LISTED} AND wall_seconds > 0")
 
     def add(self, case: Case, outcome: Outcome, environment_id: int) -> None:
         """One run with its samples, in one transaction."""
-        row = _run_row(case, outcome, environment_id) | {"position": self._positions.get(case.key)}
-        samples = [
-            (
-                number, sample.seconds, sample.step, sample.work, sample.certificate.primal,
-                sample.certificate.dual, sample.certificate.relative_gap, sample.certificate.infeasibility, sample.asked,
-            )
-            for number, sample in enumerate(outcome.record.samples)
-        ]  # fmt: skip
+        row = run_row(case, outcome, environment_id) | {"position": self._positions.get(case.key)}
         names, marks = ", ".join(row), ", ".join("?" * len(row))
         with self._writing() as connection:
             run_id = connection.execute(f"INSERT INTO run ({names}) VALUES ({marks})", tuple(row.values())).lastrowid
-            connection.executemany("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ((run_id, *sample) for sample in samples))
+            samples = ((run_id, *sample) for sample in sample_rows(outcome.record.samples))
+            connection.executemany("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", samples)
 
     def runs(self) -> Any:
         """The listed runs as a DataFrame, in the order of the suite's cases."""
         import pandas as pd
 
-        with naming(self._path), closing(self._connection.execute(f"{_CURRENT} SELECT * FROM current {_IN_ORDER}")) as cursor:
-            frame = pd.DataFrame(cursor.fetchall(), columns=[column[0] for column in cursor.description])
-        return frame.drop(columns=["position", "listed", "superseded"])
+        return pd.DataFrame(self._all(self._query("runs")), columns=list(self.columns("runs")))
 
     def samples(self) -> Any:
         """The samples of the listed runs as a DataFrame, run by run in the order they were made."""
+        import numpy as np
         import pandas as pd
 
-        whole = ("run_id", "number", "iteration")
-        real = ("seconds", "passes", "primal", "dual", "relative_gap", "infeasibility", "asked_tolerance")
-        query = f"{_CURRENT} SELECT {', '.join(whole + real)} FROM sample WHERE run_id IN (SELECT id FROM current) ORDER BY run_id, number"
-        parts = []
-        with naming(self._path), closing(self._connection.execute(query)) as cursor:
-            # Arrays chunk by chunk: a million rows of Python objects would take ten times their memory.
-            while rows := cursor.fetchmany(_CHUNK):
-                columns = list(zip(*rows, strict=True))
-                parts.append([np.array(c, np.int64 if i < len(whole) else np.float64) for i, c in enumerate(columns)])
-        joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        empty = [np.empty(0, np.int64 if name in whole else np.float64) for name in whole + real]
-        frame = pd.DataFrame(dict(zip(whole + real, joined or empty, strict=True)), copy=False)
-        return frame[["run_id", "number", "seconds", "iteration", *real[1:]]]
+        kinds = {name: np.int64 if kind == "INTEGER" else np.float64 for name, kind in self.columns("samples").items()}
+        # Straight into an array: a million rows of Python objects would take ten times its memory. NumPy reads "nan", but not None.
+        query = self._query("samples").replace("asked_tolerance", "ifnull(asked_tolerance, 'nan')")
+        with naming(self._path), decoding(self._path), closing(self._connection.execute(query)) as cursor:
+            table = np.fromiter(cursor, np.dtype(list(kinds.items())))
+        return pd.DataFrame({name: np.ascontiguousarray(table[name]) for name in kinds}, copy=False)
 
-    def _rows(self, query: str) -> list[Any]:
-        with naming(self._path):
-            return self._connection.execute(query).fetchall()
+    def columns(self, table: str) -> dict[str, str]:
+        """Names of the columns of the listed "runs", "samples" or "environments", with their kinds: INTEGER, REAL or TEXT."""
+        columns = {name: kind for _, name, kind, *_ in self._all(f"PRAGMA table_info({table.removesuffix('s')})")}
+        return {name: kind for name, kind in columns.items() if name not in _OF_THE_LISTING}
+
+    def _query(self, table: str) -> str:
+        columns = ", ".join(self.columns(table))
+        return f"SELECT {columns} FROM {_LISTED_ROWS[table]}"
+
+    def chunks(self, table: str, size: int) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows of one of the tables of `columns`, at most `size` at a time, in the order of `runs` and `samples`."""
+        with naming(self._path), closing(self._connection.execute(self._query(table))) as cursor:
+            while rows := cursor.fetchmany(size):
+                yield rows
+
+    def rows(self, query: str) -> Iterator[tuple[Any, ...]]:
+        """What a query finds, row by row."""
+        with naming(self._path), closing(self._connection.execute(query)) as cursor:
+            yield from cursor
+
+    def _all(self, query: str) -> list[Any]:
+        return list(self.rows(query))
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -307,11 +305,18 @@ class Store:
 
 
 #: The runs that count: of cases that the suite lists now, the last one each.
-_CURRENT = "WITH current AS (SELECT * FROM run WHERE listed = 1 AND superseded = 0)"
+_IS_LISTED = "listed = 1 AND superseded = 0"
 
 _IN_ORDER = "ORDER BY position IS NULL, position, id"
 
-_FAILURES = tuple(status.value for status in Status if status.is_failure)
+#: Columns that say which runs are listed, and in which order: those that are read say so by being there.
+_OF_THE_LISTING = ("position", "listed", "superseded")
+
+_LISTED_ROWS = {
+    "runs": f"run WHERE {_IS_LISTED} {_IN_ORDER}",
+    "samples": f"sample WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number",
+    "environments": f"environment WHERE id IN (SELECT environment_id FROM run WHERE {_IS_LISTED}) ORDER BY id",
+}
 
 
 def finished_in(folder: Path) -> set[str]:
@@ -327,54 +332,23 @@ def finished_in(folder: Path) -> set[str]:
         return store.finished()
 
 
-def _require_suite(folder: Path, suite: Suite) -> None:
-    """Look before anything is opened to be written: what is damaged or somebody else's stays as it is."""
-    with Store.open(folder) as store:
-        held = store.meta().get("suite_name")
-    if held != suite.name:
-        raise InputError(f"{folder} already holds the results of suite '{held}': choose another folder with --out")
-
-
-def _require_free(folder: Path) -> None:
+def require_free(folder: Path) -> None:
+    """Raise InputError for a folder that holds what new results, or their report, would overwrite or take for theirs."""
     for name in REPORT_NAMES:
         if exists("output folder", folder / name):
             raise InputError(f"{folder} holds {name} but no {FILE_NAME}: the report would overwrite it; choose another folder with --out")
+    for name in (f"{FILE_NAME}{ending}" for ending in UNFINISHED):
+        if exists("output folder", folder / name):
+            raise InputError(f"{folder} holds {name} of results that are gone: move it away, or choose another folder with --out")
 
 
-def _run_row(case: Case, outcome: Outcome, environment_id: int) -> dict[str, Any]:
-    record, best = outcome.record, outcome.record.best or outcome.baseline
-    last = record.samples[-1] if record.samples else None
-    return {
-        "case_key": case.key,
-        "environment_id": environment_id,
-        "problem": case.instance.problem,
-        "problem_label": case.instance.label,
-        "instance_key": case.instance.key,
-        "data": json.dumps(case.instance.data),
-        "data_fingerprint": case.instance.fingerprint,
-        "parameters": json.dumps(case.instance.parameters),
-        "seed": case.instance.seed,
-        "dimensions": json.dumps(dict(outcome.dimensions)),
-        "notes": json.dumps(outcome.notes),
-        "solver": case.solver,
-        "solver_label": case.solver_label,
-        "options": json.dumps(case.options),
-        "solver_version": outcome.solver_version,
-        "repetition": case.repetition,
-        "threads": case.threads,
-        "target": case.target,
-        "limit_seconds": case.limits.seconds,
-        "limits": json.dumps(asdict(case.limits)),
-        "status": str(record.status),
-        "reason": record.reason,
-        "primal": best and best.primal,
-        "dual": best and best.dual,
-        "relative_gap": best and best.relative_gap,
-        "infeasibility": record.best and record.best.infeasibility,
-        "iterations": last and last.step,
-        "passes": last and last.work,
-        **{f"{name}_seconds": seconds for name, seconds in asdict(record.times).items()},
-        "wall_seconds": outcome.wall_seconds,
-        "peak_memory_mib": record.peak_memory_mib,
-        "info": json.dumps(dict(record.info), default=str),
-    }
+def _looked_into(folder: Path, suite: Suite) -> bool:
+    """Whether `folder` holds results of `suite`. What is damaged or somebody else's is refused before it is opened to be written."""
+    if not exists("output folder", folder / FILE_NAME):
+        require_free(folder)
+        return False
+    with Store.open(folder) as store:
+        held = store.meta()["suite_name"]
+    if held != suite.name:
+        raise InputError(f"{folder} already holds the results of suite '{held}': choose another folder with --out")
+    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 SCHEMA_VERSION = 2
 
@@ -72,6 +72,13 @@ CREATE TABLE sample (
 """
 
 
+def lay_out(connection: sqlite3.Connection, facts: Mapping[str, str]) -> None:
+    """Make the tables of a new file that says `facts` of itself, in the transaction that is open: `executescript` would end it."""
+    for statement in SCHEMA.split(";"):
+        connection.execute(statement)
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", {**facts, "schema_version": str(SCHEMA_VERSION)}.items())
+
+
 def migrate(connection: sqlite3.Connection, version: int) -> None:
     """Bring the tables from `version` to `SCHEMA_VERSION`, all of it or nothing.
 
@@ -92,13 +99,16 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
 
 
 def _from_1_to_2(connection: sqlite3.Connection) -> None:
-    """Cases may have several rows, of which one counts; what is new has its default, or is unknown."""
+    """Cases may have several rows, of which one counts; what is new has its default, or is unknown. Equal environments become one."""
     columns = ", ".join(row[1] for row in connection.execute("PRAGMA table_info(run)"))
     connection.execute(f"CREATE TABLE run_2 {_RUN_COLUMNS}")
     connection.execute(f"INSERT INTO run_2 ({columns}) SELECT {columns} FROM run ORDER BY id")
     connection.execute("DROP TABLE run")
     connection.execute("ALTER TABLE run_2 RENAME TO run")
     connection.execute(_RUN_INDEX)
+    first = "(SELECT min(same.id) FROM environment AS same JOIN environment AS own USING (description) WHERE own.id = environment_id)"
+    connection.execute(f"UPDATE run SET environment_id = {first}")
+    connection.execute("DELETE FROM environment WHERE id NOT IN (SELECT min(id) FROM environment GROUP BY description)")
 
 
 _STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1_to_2}
