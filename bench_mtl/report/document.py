@@ -86,13 +86,12 @@ def _figures(results: Results) -> tuple[dict[str, _Figure], dict[str, bytes]]:
     styles = figures.line_styles(results.runs["solver_label"])
     stems = _file_stems(results.runs["problem_label"].unique())
     drawn, files = {}, {}
-    for problem, of_problem in points.groupby("problem", sort=False):
+    for problem, of_problem in points.groupby("problem", sort=False, observed=True):
         runs = results.runs[results.runs["problem_label"] == problem]
         stem = stems[str(problem)]
         figure = figures.convergence(of_problem, runs, results.targets, styles)
         drawn[str(problem)] = _Figure(stem, figures.caption(of_problem, runs))
-        files[f"figures/{stem}.svg"] = figures.to_svg(figure)
-        files[f"figures/{stem}.png"] = figures.to_png(figure)
+        files[f"figures/{stem}.svg"], files[f"figures/{stem}.png"] = figures.files(figure)
         files[f"figures/{stem}.csv"] = to_csv(of_problem)
     return drawn, files
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from bench_mtl.report import figures
@@ -81,6 +82,112 @@ def test_seeds_are_thin_lines_of_one_colour(drawn):
     assert first.get_color() == second.get_color() != other.get_color()
     assert first.get_linewidth() < other.get_linewidth()
     assert "One thin line for each seed and repetition" in caption
+
+
+def falling(size, seed=0, last=1e-8):
+    """A curve of best gaps so far with long steps, and times for it."""
+    generator = np.random.default_rng(seed)
+    gaps = np.minimum.accumulate(np.exp(np.linspace(0.0, np.log(last), size) + generator.normal(size=size)))
+    return gaps, np.cumsum(generator.exponential(size=size))
+
+
+def steps(x, y, at):
+    """The value at `at` of the line in steps through x, y; infinite before it."""
+    place = np.searchsorted(x, at, side="right") - 1
+    return np.where(place >= 0, y[np.maximum(place, 0)], np.inf)
+
+
+def test_a_short_curve_is_drawn_whole():
+    assert figures.visible(falling(figures.LEVELS)[0], TARGETS).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_long_curve_keeps_its_envelope_and_reaches_every_target_when_it_did(seed):
+    gaps, seconds = falling(20_000, seed)
+    kept = figures.visible(gaps, TARGETS)
+    assert kept.sum() <= figures.LEVELS + 2 + len(TARGETS)
+    assert kept[[0, -1]].all()
+    for target in TARGETS:
+        assert kept[np.argmax(gaps <= target)]
+    drawn = steps(seconds[kept], gaps[kept], seconds)
+    assert (drawn >= gaps).all()
+    level = np.log(gaps[0] / gaps[-1]) / figures.LEVELS
+    assert (np.log(drawn / gaps) <= level * (1 + 1e-9)).all()
+
+
+def test_a_long_curve_that_stands_still_is_its_two_ends():
+    kept = figures.visible(np.full(5000, 0.5), (1e-2, 0.7))
+    assert np.flatnonzero(kept).tolist() == [0, 4999]
+
+
+def test_a_long_run_reaches_the_targets_in_its_figure_when_it_did(drawn):
+    gaps, seconds = falling(2000)
+    run = {
+        "solver": "pg",
+        "samples": [(t, i, float(i), 1.0, 1.0 - gap, None) for i, (t, gap) in enumerate(zip(seconds, gaps, strict=True))],
+    }
+    figure, points, _ = drawn(run)
+    assert len(points) == 2000  # the data of the figure are all there
+    for axis, column in zip(figure.axes, ("seconds", "passes"), strict=True):
+        (line,) = [line for line in axis.lines if len(line.get_xdata()) > 2]
+        x, y = (np.asarray(values) for values in line.get_data())
+        assert len(x) <= figures.LEVELS + 2 + len(TARGETS)
+        for target in TARGETS:
+            assert x[y <= target][0] == points.loc[points["relative_gap"] <= target, column].iloc[0]
+
+
+def curve(x, y, asked=None, status="verified"):
+    x, y = np.array(x, float), np.array(y, float)
+    return figures.Curve("pg", status, 60.0, True, asked is not None, x, y, np.array(asked or [np.nan] * len(x), float))
+
+
+def test_what_shares_of_runs_have_proven_is_never_too_good_and_keeps_failures():
+    curves = []
+    for seed in range(15):
+        gaps, seconds = falling(400, seed)
+        curves.append(curve(seconds[: 400 - 10 * seed], gaps[: 400 - 10 * seed]))
+    x, (low, middle, high) = figures.quantiles(curves, 20, (0.1, 0.5, 0.9))  # 5 runs have no point
+    each = np.sort([steps(one.x, one.y, x) for one in curves] + [np.full(len(x), np.inf)] * 5, axis=0)
+    assert (x[0], x[-1]) == (min(one.x[0] for one in curves), max(one.x[-1] for one in curves))
+    assert np.array_equal(low, each[1])
+    assert np.array_equal(middle, each[9])
+    assert np.isinf(high).all()  # a quarter of the runs never proved a thing
+
+
+CROWD = [{**PG, "seed": seed, "samples": [(t * (1 + seed), *rest) for t, *rest in PG["samples"]]} for seed in range(11)]
+
+
+def test_many_runs_are_a_median_in_a_band(drawn):
+    stopped = [{**one, "status": "timeout"} for one in CROWD[:3]]
+    few = [{"solver": "ag", "samples": PG["samples"], "seed": seed} for seed in range(figures.MOST_LINES)]
+    figure, points, caption = drawn(*stopped, *CROWD[3:], {"solver": "pg", "status": "crashed", "seed": 99}, *few)
+    assert "A solver with more than 10 runs" in caption
+    assert "One thin line for each seed and repetition" in caption  # of the other
+    assert "the median of such runs" in caption
+    for axis in figure.axes:
+        lines = [line for line in axis.lines if len(line.get_xdata()) == 3]
+        (median,) = [line for line in axis.lines if len(line.get_xdata()) > 3]
+        assert len(lines) == figures.MOST_LINES
+        assert len(axis.collections) == 1
+        assert len([line for line in axis.lines if line.get_marker() == "x"]) == 1
+        x, y = median.get_data()
+        assert (np.diff(y) <= 0).all()
+    x, y = (np.asarray(values) for values in max(figure.axes[0].lines, key=lambda line: len(line.get_xdata())).get_data())
+    # Of 12 runs the sixth to prove its last gap did so after 0.4 * 6 s; the line knows within one of its points.
+    assert x[y < 0.1][0] == pytest.approx(2.4, rel=0.1)
+    assert x[y < 0.1][0] >= 2.4
+    assert set(points["solver"]) == {"pg", "ag"}
+
+
+def test_many_runs_of_a_generic_solver_are_the_medians_of_its_answers(drawn):
+    runs = [{**SCS, "seed": seed, "samples": [(t + seed, *rest) for t, *rest in SCS["samples"]]} for seed in range(11)]
+    figure, _, caption = drawn(*runs)
+    (line,) = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 2 and line.get_marker() != "None"]
+    assert list(line.get_xdata()) == [7.0, 8.0]
+    assert list(line.get_ydata()) == [pytest.approx(0.01), pytest.approx(0.1)]
+    (cross,) = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
+    assert list(cross.get_xdata()) == [60.0]
+    assert "One thin line" not in caption
 
 
 def test_ninety_solvers_look_different():
