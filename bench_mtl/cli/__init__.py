@@ -15,7 +15,9 @@ import click
 
 from bench_mtl import __version__
 from bench_mtl.cli.compare import compare
+from bench_mtl.cli.export import export
 from bench_mtl.cli.listing import list_
+from bench_mtl.cli.merge import merge
 from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
 from bench_mtl.cli.run import report, run
 from bench_mtl.cli.solve import solve
@@ -61,5 +63,5 @@ def cli() -> None:
     """
 
 
-for command in (run, report, compare, list_, solve, validate):
+for command in (run, report, compare, export, merge, list_, solve, validate):
     cli.add_command(command)

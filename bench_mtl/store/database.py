@@ -164,6 +164,11 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def path(self) -> Path:
+        """Of the file."""
+        return self._path
+
     @contextmanager
     def snapshot(self) -> Iterator[Self]:
         """All that is read inside belongs together, whatever a run writes meanwhile."""

@@ -9,10 +9,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from bench_mtl.errors import InputError
 from bench_mtl.paths import exists
+
+T = TypeVar("T")
 
 LOCK_NAME = "results.lock"
 
@@ -48,7 +51,7 @@ def decoding(path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise InputError(f"{path}: not a readable results file ({' '.join(str(error).split())}): move it away and run again") from None
 
 
@@ -74,8 +77,10 @@ def made_folder(folder: Path) -> Iterator[None]:
         raise
 
 
-def make_file(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
+def make_file(path: Path, fill: Callable[[sqlite3.Connection], T]) -> T:
     """A new file at `path`, filled under another name first: it is there whole or not at all, also after a power cut.
+
+    Returns what `fill` does.
 
     Raises
     ------
@@ -90,10 +95,11 @@ def make_file(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
                 connection.execute("PRAGMA synchronous = OFF")  # synced once, below
                 with connection:
                     connection.execute("BEGIN")
-                    fill(connection)
+                    result = fill(connection)
             _sync(part)
             os.replace(part, path)
             _sync(path.parent)
+            return result
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)

@@ -1,0 +1,36 @@
+"""`bench-mtl merge`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bench_mtl.console import say
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="New results folder.")
+def merge(folders: tuple[Path, ...], out: Path) -> None:
+    """Bring the results of one suite in several FOLDERS, from several machines, together in a new one.
+
+    Of a case that several folders have, the row of the folder given first counts; the others are kept, but not reported.
+
+    \b
+    Example:
+      bench-mtl merge laptop/quick server/quick -o results/quick-both
+    """
+    from bench_mtl.store.merge import merge as bring_together
+
+    merged = bring_together(folders, out)
+    say(f"{out}: {merged.runs} runs of {len(folders)} folders")
+    if merged.superseded:
+        say(f"{merged.superseded} rows are of cases that a folder before has too: they are kept as superseded")
+    if merged.ambiguous:
+        say(f"{merged.ambiguous} runs have problem, solver, seed and repetition of another, but other versions, data, options or limits")
+    if len(merged.machines) > 1:
+        say("the runs were made on different machines, whose times are not comparable:")
+        for machine in merged.machines:
+            say(f"  {machine['processor']}, {machine['logical_cores']} cores, {machine['memory_gib']} GiB")
+    say(f"bench-mtl report {out} writes the report")
