@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 
+from bench_mtl.doctor import PROBES
 from bench_mtl.registry import load_registry
 from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, run_cases
 from bench_mtl.store import Store
@@ -22,8 +23,6 @@ from bench_mtl.suite import Suite, expand, identified
 from bench_mtl.suite_file import parse_suite
 from benchmarks.__main__ import bar_table
 from benchmarks.bars import Bar
-
-PLUGINS = Path(__file__).parent / "plugins"
 
 SUITE = """
 name = "overhead"
@@ -75,7 +74,7 @@ def main(out: Path, scale: float) -> None:
 
 def small(folder: Path) -> list[Bar]:
     """Milliseconds a run and a sample, and of the command line."""
-    setting = Setting(plugins=PLUGINS)
+    setting = Setting(plugins=PROBES)
     inline = seconds_a_run(folder, suite(repetitions=1000), InlineExecutor(setting))
     sampled = seconds_a_run(folder, suite(repetitions=50, samples=400), InlineExecutor(setting))
     isolated = seconds_a_run(folder, suite(repetitions=1000), LocalExecutor(setting))
@@ -117,11 +116,11 @@ def seconds_a_run(folder: Path, of: Suite, executor: Executor) -> float:
 
 def fill(folder: Path, of: Suite) -> int:
     """Run all of a suite in this process; returns how many runs that were."""
-    return run_suite(folder, of, InlineExecutor(Setting(plugins=PLUGINS)), lambda *_: None)
+    return run_suite(folder, of, InlineExecutor(Setting(plugins=PROBES)), lambda *_: None)
 
 
 def run_suite(folder: Path, of: Suite, executor: Executor, on_outcome: Callable[..., None]) -> int:
-    cases = identified(expand(of, load_registry(PLUGINS)), None)
+    cases = identified(expand(of, load_registry(PROBES)), None)
     with Store.create(folder, of) as store, executor:
         run_cases(store.plan(cases), store, executor=executor, on_outcome=on_outcome)
     return len(cases)
@@ -137,7 +136,7 @@ def again(folder: Path, of: Suite) -> list[str]:
     """The arguments that run a suite again."""
     file = folder.with_suffix(".toml")
     file.write_text(of.text, encoding="utf-8")
-    return ["run", str(file), "--plugins", str(PLUGINS), "--out", str(folder)]
+    return ["run", str(file), "--plugins", str(PROBES), "--out", str(folder)]
 
 
 def elapsed(arguments: Sequence[str]) -> tuple[float, float]:

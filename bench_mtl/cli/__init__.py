@@ -15,6 +15,7 @@ import click
 
 from bench_mtl import __version__
 from bench_mtl.cli.compare import compare
+from bench_mtl.cli.doctor import doctor
 from bench_mtl.cli.export import export
 from bench_mtl.cli.listing import list_
 from bench_mtl.cli.merge import merge
@@ -63,5 +64,5 @@ def cli() -> None:
     """
 
 
-for command in (run, report, compare, export, merge, list_, solve, validate):
+for command in (run, report, compare, export, merge, list_, solve, validate, doctor):
     cli.add_command(command)

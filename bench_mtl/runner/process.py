@@ -40,6 +40,8 @@ _FASTEST_FILLING = 8192.0
 _CENSUS_SECONDS = 0.1
 #: A worker that holds more than this after a case is replaced, so that the next case's memory is its own.
 _KEPT_MIB = 600.0
+#: How long to wait for a killed process to be gone.
+_DYING_SECONDS = 5.0
 #: Of what a worker prints, its last bytes are kept, for the runs that fail.
 _TAIL_BYTES = 2000
 
@@ -285,10 +287,15 @@ def _runs(pid: int) -> bool:
 
 def _kill_marked(mark: str) -> None:
     """Kill every process that has the mark of a worker in its environment: it left the worker's group, or lost its parent."""
+    killed = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if process.environ().get(MARK) == mark:
                 process.kill()
+                killed.append(process.pid)
+    deadline = time.monotonic() + _DYING_SECONDS
+    while any(map(_runs, killed)) and time.monotonic() < deadline:
+        time.sleep(0.001)
 
 
 def _exit_sentence(code: int | None) -> str:
