@@ -84,24 +84,29 @@ def _run(
     ------
     KeyboardInterrupt : the user has asked to stop, once (the running cases are finished then) or twice.
     """
+    from bench_mtl.paths import exists
     from bench_mtl.progress import reporter
     from bench_mtl.runner import run_cases
-    from bench_mtl.store import Store, finished_in
+    from bench_mtl.store import FILE_NAME, Store
     from bench_mtl.suite import one_of_each
 
-    held = set() if force else finished_in(folder)
-    touched = one_of_each(case.instance for case in cases if case.key not in held)
+    waiting, changes = cases, True
+    if exists("output folder", folder / FILE_NAME):
+        with Store.open(folder) as store:
+            waiting, changes = store.foresee(suite, cases, force=force, retry_failed=retry_failed)
+    if len(waiting) < len(cases):
+        say(f"{len(cases) - len(waiting)} of {len(cases)} cases are done already")
+    if not changes and not waiting:
+        return 0
     interrupt = _Interrupt()
     with contextlib.ExitStack() as stack:
-        executor = stack.enter_context(make_executor()) if touched or retry_failed else None
-        if executor is not None and touched:
-            refusal = executor.refusal(touched)
+        executor = stack.enter_context(make_executor()) if waiting else None
+        if executor is not None:
+            refusal = executor.refusal(one_of_each(case.instance for case in waiting))
             if refusal is not None:
                 raise InputError(refusal)  # mistakes end here, before anything is written
         store = stack.enter_context(Store.create(folder, suite))
         waiting = store.plan(cases, force=force, retry_failed=retry_failed)
-        if len(waiting) < len(cases):
-            say(f"{len(cases) - len(waiting)} of {len(cases)} cases are done already")
         if executor is not None:
             with reporter(waiting, store.durations(), executor.capacity) as show, interrupt:
                 run_cases(waiting, store, executor=executor, on_start=show.start, on_outcome=show.end, should_stop=lambda: interrupt.asked)

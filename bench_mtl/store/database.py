@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -48,6 +49,20 @@ _SYNC_SECONDS = 1.0
 _FACTS = ("suite_name", "suite_text", "description", "targets")
 
 
+@dataclass(frozen=True)
+class _Listing:
+    """Which cases a file is to list, against what it says."""
+
+    waiting: list[Case]
+    """Without a row that counts."""
+    changes: list[tuple[Any, ...]]
+    """What rows are to say that they do not: (listed, position, problem label, solver label, id)."""
+    outdated: list[tuple[int]]
+    """Ids of rows that are to be superseded."""
+    is_new: bool
+    """Whether the file says anything else."""
+
+
 class Store:
     """An open results file. Use as a context manager. Every method raises InputError where the file cannot be used.
 
@@ -73,12 +88,7 @@ class Store:
         InputError : another run is using the folder, or it holds another suite's results, or a damaged file, or one of a schema
             that is not known, or files that a report would overwrite, or it cannot be written. What was there is as it was.
         """
-        facts = {
-            "suite_name": suite.name,
-            "suite_text": suite.text,
-            "description": suite.description,
-            "targets": json.dumps(suite.targets),
-        }
+        facts = _facts(suite)
         held = _looked_into(folder, suite)
         with made_folder(folder):
             lock = FolderLock(folder)
@@ -194,23 +204,36 @@ class Store:
         retry_failed : run again what ended as wrong, crashed or error, likewise.
         """
         self._positions = {case.key: place for place, case in enumerate(cases)}
+        listing = self._listing(cases, force=force, retry_failed=retry_failed)
+        if listing.is_new:
+            with self._writing() as connection:
+                connection.executemany("UPDATE run SET superseded = 1, listed = 0, position = NULL WHERE id = ?", listing.outdated)
+                connection.executemany(
+                    "UPDATE run SET listed = ?, position = ?, problem_label = ?, solver_label = ? WHERE id = ?", listing.changes
+                )
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('cases', ?)", (str(len(cases)),))
+        return listing.waiting
+
+    def foresee(self, suite: Suite, cases: Sequence[Case], *, force: bool = False, retry_failed: bool = False) -> tuple[list[Case], bool]:
+        """What `plan` would return, and whether `create` and `plan` would change anything; changes nothing."""
+        listing = self._listing(cases, force=force, retry_failed=retry_failed)
+        return listing.waiting, listing.is_new or not self.meta().items() >= _facts(suite).items()
+
+    def _listing(self, cases: Sequence[Case], *, force: bool, retry_failed: bool) -> _Listing:
         wanted = {case.key: (1, place, case.instance.label, case.solver_label) for place, case in enumerate(cases)}
         again = frozenset(Status) if force else frozenset(status for status in Status if retry_failed and status.is_failure)
         held = self._all("SELECT id, case_key, status, listed, position, problem_label, solver_label FROM run WHERE superseded = 0")
-        outdated = [row for row in held if row[1] in wanted and row[2] in again]
         left = [row for row in held if not (row[1] in wanted and row[2] in again)]
         # What a row is to say: of a case that is not wanted, that it is not listed, with the labels it has.
         changes = [(*wish, row[0]) for row in left if (wish := wanted.get(row[1], (0, None, *row[5:]))) != row[3:]]
-        total = str(len(cases))
-        if outdated or changes or self.meta().get("cases") != total:
-            with self._writing() as connection:
-                connection.executemany(
-                    "UPDATE run SET superseded = 1, listed = 0, position = NULL WHERE id = ?", ((row[0],) for row in outdated)
-                )
-                connection.executemany("UPDATE run SET listed = ?, position = ?, problem_label = ?, solver_label = ? WHERE id = ?", changes)
-                connection.execute("INSERT OR REPLACE INTO meta VALUES ('cases', ?)", (total,))
+        outdated = [(row[0],) for row in held if row[1] in wanted and row[2] in again]
         done = {row[1] for row in left}
-        return [case for case in cases if case.key not in done]
+        return _Listing(
+            waiting=[case for case in cases if case.key not in done],
+            changes=changes,
+            outdated=outdated,
+            is_new=bool(changes or outdated) or self.meta().get("cases") != str(len(cases)),
+        )
 
     def add_environment(self, description: Mapping[str, Any]) -> int:
         """Store an environment that runs are made in; returns its id, which an equal one has already."""
@@ -324,17 +347,14 @@ _LISTED_ROWS = {
 }
 
 
-def finished_in(folder: Path) -> set[str]:
-    """Keys of the cases that `folder` has a row of; none where it has no results.
-
-    Raises
-    ------
-    InputError : as `Store.open` does for results that cannot be used.
-    """
-    if not exists("output folder", folder / FILE_NAME):
-        return set()
-    with Store.open(folder) as store:
-        return store.finished()
+def _facts(suite: Suite) -> dict[str, str]:
+    """What `meta` says of a suite."""
+    return {
+        "suite_name": suite.name,
+        "suite_text": suite.text,
+        "description": suite.description,
+        "targets": json.dumps(suite.targets),
+    }
 
 
 def require_free(folder: Path) -> None:
