@@ -193,7 +193,9 @@ def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = Fals
             f"{old} and {new} did not solve the same problems: what they prove of the optimum contradicts the other in each of the "
             f"{len(paired)} cases that both have"
         )
-    conditions = _differences(pairs, ["environment", "threads"], _machine)
+    # A run that crashed or was skipped has no times, and may be put down to the machine that waited for it.
+    timed = pairs[~pairs[["status_a", "status_b"]].isin([Status.CRASHED, Status.SKIPPED]).any(axis=1)]
+    conditions = _differences(timed, ["environment", "threads"], _machine)
     machine = [entry for entry in conditions if entry.is_known]
     if machine and not anyway:
         raise _refusal(machine, old, new)
@@ -294,17 +296,17 @@ def _refusal(machine: Sequence[Difference], old: Path, new: Path) -> InputError:
 
 
 def _contradictions(results: tuple[Results, Results], sides: tuple[pd.DataFrame, pd.DataFrame]) -> set[str]:
-    """Instances of which A and B prove enclosures that do not meet, beyond rounding and beyond what one contradicts itself.
+    """Instances of which A and B prove enclosures that do not meet, beyond rounding and beyond what A contradicts itself already.
 
     All runs on an instance together enclose its optimum: one that got nowhere cannot hide that it solved another problem.
     """
     a, b = (_enclosures(result, side) for result, side in zip(results, sides, strict=True))
-    both = a.join(b, how="inner", lsuffix="_a", rsuffix="_b")
+    both = a.merge(b, left_index=True, right_index=True, suffixes=("_a", "_b"))
     across = np.maximum(both["dual_a"] - both["primal_b"], both["dual_b"] - both["primal_a"])
-    inside = np.maximum(both["dual_a"] - both["primal_a"], both["dual_b"] - both["primal_b"])
+    already = np.maximum(both["dual_a"] - both["primal_a"], 0.0)
     scale = ROUNDING * np.minimum(both["primal_a"].abs(), both["primal_b"].abs())
     rounding = np.maximum(scale, ROUNDING_OF_START * both[["start_a", "start_b"]].max(axis=1).fillna(0.0))
-    return set(both.index[across - np.maximum(inside, 0.0) > rounding])
+    return set(both.index[across - already > rounding])
 
 
 def _enclosures(results: Results, runs: pd.DataFrame) -> pd.DataFrame:

@@ -48,9 +48,8 @@ def verdict(comparison: Comparison) -> str:
     elif comparison.identical:
         return f"**Nothing changed**: {_plural(comparison.pairs, 'pair')} ended alike, with the same times to every gap."
     else:
-        found.append(
-            f"**No regression**: no run lost `verified`, and none of {_plural(tested, 'ratio')} tested is slower by more than {percent}."
-        )
+        times = f"none of {_plural(tested, 'ratio')} tested is slower by more than {percent}" if tested else "no ratio could be tested"
+        found.append(f"**No regression**: no run lost `verified`, and {times}.")
     if count[Verdict.FASTER]:
         found.append(f"Faster by more than that: {count[Verdict.FASTER]}.")
     if count[Verdict.UNCLEAR]:
@@ -113,19 +112,18 @@ def _cell(cell: Cell, pairs: int) -> str:
 
 def _reading(comparison: Comparison) -> str:
     tested = sum(cell.verdict not in (None, Verdict.TOO_FEW) for cell in comparison.cells)
-    percent = _percent(comparison.threshold)
-    each = f"{100 * joint_confidence(CONFIDENCE, tested):.4g} %"
-    intervals = f"{_plural(tested, 'interval')} in brackets hold together with {CONFIDENCE:.0%} (each with {each})".replace("95%", "95 %")
-    return (
-        "A number is the geometric mean of seconds in B over seconds in A, of the pairs of which both reached the gap; above 1 is slower. "
-        + (
-            f"The {intervals}. slower, faster: the whole interval is beyond a change of {percent}; same: within; unclear: neither. "
-            if tested
-            else ""
-        )
-        + f"too few: fewer than {FEWEST_PAIRS} pairs. lost, gained: pairs of which only A, only B reached the gap. "
-        f"Times below {FLOOR_SECONDS:g} s count as that."
-    )
+    each = _percent(float(f"{joint_confidence(CONFIDENCE, tested):.6g}"))
+    lines = [
+        "A number is the geometric mean of seconds in B over seconds in A, of the pairs of which both reached the gap: above 1 is slower. "
+        f"Times below {FLOOR_SECONDS:g} s count as that.",
+        f"slower, faster: the whole interval is beyond a change of {_percent(comparison.threshold)}; same: within; unclear: neither; "
+        f"too few: fewer than {FEWEST_PAIRS} pairs, no interval.",
+        "lost, gained: pairs of which only A, only B reached the gap.",
+    ]
+    if tested:
+        joint = f"{_plural(tested, 'interval')} in brackets hold together with {_percent(CONFIDENCE)} (each with {each})"
+        lines.insert(1, f"The {joint}.")
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def _change(change: Change) -> str:

@@ -1,0 +1,66 @@
+"""Results folders from hand-made runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench_mtl.store import Outcome, Store
+from bench_mtl.suite import Case, Instance, Suite
+from bench_mtl.types import Certificate, Limits, Record, Sample, Status, Times
+
+TARGETS = (1e-2, 1e-4, 1e-6)
+
+MACHINE = {
+    "bench_mtl": "0.1.0",
+    "python": "3.11",
+    "packages": {"numpy": "2.0", "ecos": None},
+    "system": "Linux x86_64",
+    "processor": "quick one",
+    "logical_cores": 4,
+    "memory_gib": 16.0,
+    "threads": 1,
+}
+
+
+def _case(run: Mapping[str, Any], targets: tuple[float, ...]) -> Case:
+    label = run.get("problem", "hinge")
+    data = run.get("data", {"name": "synthetic", "features": 5})
+    parameters = run.get("parameters", {"radius": 1.0})
+    instance = Instance(run.get("family", label), label, data, parameters, run.get("seed", 0), fingerprint=run.get("fingerprint", "f"))
+    solver = run.get("solver", "pg")
+    limits = Limits(seconds=run.get("limit", 60.0))
+    options = run.get("options", {})
+    return Case(instance, solver, run.get("label", solver), options, targets[-1], limits, run.get("threads", 1), run.get("repetition", 0))
+
+
+def _record(run: Mapping[str, Any]) -> Record:
+    primal = run.get("optimum", 1.0)
+    gaps = [(0.0, 0.5)]
+    if "seconds" in run:
+        gaps.append((run["seconds"], run.get("gap", 5e-7)))
+    samples = [Sample(seconds, step, 1.0, Certificate(primal, primal - gap * abs(primal), 0.0)) for step, (seconds, gap) in enumerate(gaps)]
+    status = Status(run.get("status", "verified" if "seconds" in run else "timeout"))
+    return Record(status, "as it is", tuple(samples), Times(solve=samples[-1].seconds))
+
+
+@pytest.fixture
+def make_results(tmp_path: Path) -> Callable[..., Path]:
+    """Makes the results folder `name` of runs given as tables.
+
+    A run starts at the relative gap 0.5 and ends after `seconds` at the relative gap `gap` (5e-7, below every target) of the
+    optimum `optimum`; without `seconds` it goes no further. `environment` overrides entries of the machine's description.
+    """
+
+    def make(name: str, runs: Iterable[Mapping[str, Any]], targets: tuple[float, ...] = TARGETS) -> Path:
+        suite = Suite("hand", "", targets, (), (), Limits(), 1, (0,), 1, "")
+        with Store.create(tmp_path / name, suite) as store:
+            for run in runs:
+                outcome = Outcome(_record(run), {"n": 7, "d": 5, "m": 2}, (), run.get("version", "1.0"))
+                store.add(_case(run, targets), outcome, store.add_environment({**MACHINE, **run.get("environment", {})}))
+        return tmp_path / name
+
+    return make
