@@ -27,6 +27,9 @@ REFUTING_INFEASIBILITY, REFUTING_INFEASIBILITY_TOLERANCES = 1e-2, 100.0
 #: A lower bound above the objective by more than this share is no rounding: the problem's bound is wrong.
 CONTRADICTION = 1e-9
 
+#: Characters of an exception's message that are kept.
+_LONGEST_REASON = 1000
+
 OnSample = Callable[[Sample], None]
 OnPhase = Callable[[str, float], None]
 
@@ -67,7 +70,7 @@ def run(
     tolerance, limits = tolerance or Tolerance(), limits or Limits()
     reason = solver.misfit(problem)
     if reason is not None:
-        return Record(Status.SKIPPED, reason)
+        return Record(Status.SKIPPED, str(reason) or f"{solver.label} does not fit, and does not say why")
     if start is not None:
         problem.certify(Iterate(start))
     session = _Session(problem, tolerance, limits, on_sample or _ignore, on_phase or _ignore, deadline)
@@ -90,8 +93,13 @@ def run(
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line."""
-    text = " ".join(str(error).split())
+    """An exception in one line, which is not endless."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # an exception that cannot say what it is
+        text = ""
+    if len(text) > _LONGEST_REASON:
+        text = f"{text[:_LONGEST_REASON]} ..."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -162,7 +170,7 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | No
         nonlocal enclosure
         certificate = session.certify(iterate)
         enclosure = certificate if enclosure is None else enclosure.tightened(certificate)
-        session.add(Sample(clock.elapsed, int(iterate.step), float(iterate.work), enclosure))
+        session.add(Sample(clock.elapsed, *_counts(iterate), enclosure))
         return session.tolerance.met_by(enclosure, session.scale)
 
     while True:
@@ -183,6 +191,19 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | No
             return _iterative_record(session, True, "")
         if stop is not None:
             return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
+
+
+def _counts(iterate: Iterate) -> tuple[int, float]:
+    """Steps and work as numbers that a row can hold."""
+    step, work = int(iterate.step), float(iterate.work)
+    if not 0 <= step < 2**63 or not (math.isfinite(work) and work >= 0.0):
+        raise InputError(f"steps and work of an iterate must be finite and at least 0, not {iterate.step} and {iterate.work}")
+    return step, work
+
+
+def _finite(seconds: float) -> float:
+    """Of set-up, as a solver says; 0 where it does not know."""
+    return float(seconds) if math.isfinite(seconds) else 0.0
 
 
 def _limit_reached(limits: Limits, clock: Clock, iterate: Iterate) -> str | None:
@@ -224,7 +245,7 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
         clock = Clock(session.limits.seconds, session.deadline)
         with clock.running():
             answer = solver.solve(program, tolerance, session.limits.seconds)
-        setup = min(answer.setup_seconds, clock.elapsed)
+        setup = min(max(0.0, _finite(answer.setup_seconds)), clock.elapsed)
         # The row keeps the times of the last tolerance tried; each sample has its own.
         session.seconds |= {"setup": setup, "solve": clock.elapsed - setup}
         session.info |= dict(answer.info)
@@ -235,8 +256,7 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
             continue
         earlier_best = session.best_primal
         certificate = session.certify(answer.iterate)
-        step, work = int(answer.iterate.step), float(answer.iterate.work)
-        session.add(Sample(clock.elapsed - setup, step, work, certificate, tolerance))
+        session.add(Sample(clock.elapsed - setup, *_counts(answer.iterate), certificate, tolerance))
         if session.tolerance.met_by(certificate, session.scale):
             return session.record(Status.VERIFIED, f"{_gap_reached(session)} at tolerance {tolerance:g}")
         # A claim that a tighter tolerance makes good was only loose; the last one has to stand.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral, Real
 from pathlib import Path
+from typing import Any
 
 from bench_mtl.clock import Deadline
 from bench_mtl.data.fingerprint import fingerprint
@@ -30,8 +32,8 @@ class CaseRunner:
         forget_peak()
         try:
             problem, baseline = self._problem(case.instance)
-        except Exception as error:
-            return Record(Status.ERROR, f"the problem cannot be built: {describe(error)}")
+        except (Exception, SystemExit) as error:
+            return _failed("the problem cannot be built", error)
         try:
             dimensions = {str(key): int(value) for key, value in problem.dimensions.items()}
             tell(("problem", dimensions, tuple(map(str, problem.notes)), baseline))
@@ -43,8 +45,8 @@ class CaseRunner:
                 solver.warm_up()
         except BenchError as error:
             return Record(Status.ERROR, describe(error))
-        except Exception as error:
-            return Record(Status.ERROR, f"warm-up failed: {describe(error)}")
+        except (Exception, SystemExit) as error:
+            return _failed("warm-up failed", error)
         record = run(
             problem,
             solver,
@@ -55,7 +57,7 @@ class CaseRunner:
             deadline=deadline,
         )
         # Solutions are not stored, and what a solver says of itself may be of any type.
-        info = tuple((str(key), value if isinstance(value, (bool, int, float, str)) else str(value)) for key, value in record.info)
+        info = tuple((str(key), _plain(value)) for key, value in record.info)
         return Record(record.status, record.reason, (), record.times, None, info)
 
     def refusal(self, instance: Instance) -> str | None:
@@ -64,7 +66,7 @@ class CaseRunner:
             self._problem(instance)
         except InputError as error:
             return f"{instance.label}: {error}"
-        except Exception:
+        except (Exception, SystemExit):
             return None
         return None
 
@@ -85,3 +87,20 @@ class CaseRunner:
         """A case promises in its key what it runs; on another machine, or after a change under way, that may not hold."""
         if planned and planned != here:
             raise BenchError(f"the {what} is not the one that the run was planned with ({here}, not {planned})")
+
+
+def _failed(what: str, error: BaseException) -> Record:
+    """The record of a run that did not come as far as the driver."""
+    return Record(Status.MEMORY if isinstance(error, MemoryError) else Status.ERROR, f"{what}: {describe(error)}")
+
+
+def _plain(value: Any) -> bool | int | float | str:
+    """A number as a Python number, anything else as text: what another process and a row can hold."""
+    try:
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, Integral) and -(2**63) <= int(value) < 2**63:
+            return int(value)
+        return float(value) if isinstance(value, Real) and not isinstance(value, Integral) else str(value)
+    except Exception as error:  # whatever a solver hands over
+        return f"{type(value).__name__}, which cannot be shown: {describe(error)}"

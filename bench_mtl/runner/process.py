@@ -13,14 +13,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import psutil
 
+from bench_mtl.driver import describe
 from bench_mtl.environment import thread_variables
-from bench_mtl.runner.gathered import Gathered
+from bench_mtl.runner.gathered import Gathered, Message
 from bench_mtl.runner.memory import descendants, proportional_mib, resident_mib
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.worker import MARK, SharedDeadline
@@ -82,9 +83,14 @@ class Worker:
 
     def end(self) -> None:
         """Kill the process and all that it has started, at once, wherever it is. Safe to call from another thread."""
+        if self._process.returncode is not None:  # until it is waited for, its number is nobody else's
+            return
+        started = descendants(self._process.pid)  # in sessions of their own, too, which the group leaves out
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if self._process.returncode is None:  # until it is waited for, its number is nobody else's
-                os.killpg(self._process.pid, signal.SIGKILL)
+            os.killpg(self._process.pid, signal.SIGKILL)
+        for pid in started:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
 
     def bury(self) -> None:
         """`end`, and leave nothing behind."""
@@ -109,7 +115,7 @@ class Worker:
             self._pipe.send(("run", case))
             while gathered.record is None:
                 if self._hears(watch.patience()):
-                    gathered.take(self._pipe.recv())
+                    gathered.take(self._received())
                 broken = None if gathered.record is not None else watch.broken()
                 if broken is not None:
                     counted = watch.counted()
@@ -119,6 +125,9 @@ class Worker:
         except (EOFError, OSError):
             counted = watch.counted()
             return self._buried(gathered, Status.CRASHED, "the solver's process died", counted)
+        except _UnreadableError as error:
+            self.bury()
+            return gathered.ended(Status.CRASHED, f"the solver's process sent what cannot be read ({error})")
         return gathered.outcome()
 
     def refusal(self, instances: Sequence[Instance]) -> str | None:
@@ -167,10 +176,19 @@ class Worker:
 
     def _told_after_death(self, gathered: Gathered) -> bool:
         """Take what was sent before the end; whether the record was among it, so that the run had come to its own end."""
-        with contextlib.suppress(EOFError, OSError):
+        with contextlib.suppress(EOFError, OSError, _UnreadableError):
             while gathered.record is None and self._pipe.poll(0.0):
-                gathered.take(self._pipe.recv())
+                gathered.take(self._received())
         return gathered.record is not None
+
+    def _received(self) -> Message:
+        try:
+            message: Message = self._pipe.recv()
+        except (EOFError, OSError):
+            raise
+        except Exception as error:  # whatever the classes of a plug-in do when they are made anew
+            raise _UnreadableError(describe(error)) from None
+        return message
 
     def _buried(self, gathered: Gathered, status: Status, reason: str, counted: float | None) -> Outcome:
         died = status is Status.CRASHED
@@ -185,6 +203,10 @@ class Worker:
         return gathered.ended(status, sentence, counted, (("output", output),) if output else ())
 
 
+class _UnreadableError(Exception):
+    """What a worker has sent cannot be turned into objects."""
+
+
 class _Watch:
     """Looks at a run from outside, as often as it must."""
 
@@ -197,6 +219,8 @@ class _Watch:
         self._started = time.monotonic()
         self._counted_at = -math.inf
         self._children: list[int] = []
+        self._shared = 0.0
+        """Counted more than once in the sum over the processes, MiB."""
 
     def patience(self) -> float:
         """For how long nothing can go wrong, seconds."""
@@ -212,7 +236,7 @@ class _Watch:
             return Status.TIMEOUT, f"building the problem and compiling took more than {PREPARATION_SECONDS:g} s"
         if began is not None and now > began + limits.whole_run:
             return Status.TIMEOUT, f"limit of {limits.whole_run:g} s for the whole run"
-        if self._resident() > self._memory_mib and self._proportional() > self._memory_mib:
+        if self._resident() > self._memory_mib and (not self._children or self._proportional() > self._memory_mib):
             return Status.MEMORY, f"memory limit of {limits.memory_gib:g} GiB"
         return None
 
@@ -222,17 +246,21 @@ class _Watch:
         return self._limits.seconds - (deadline - time.monotonic()) if deadline and self._limits.seconds is not None else None
 
     def _resident(self) -> float:
-        """Of the worker and all that it has started, MiB; what they share counts for each."""
+        """Of the worker and all that it has started, MiB; what they share counts once, as much as it was when last looked for."""
         now = time.monotonic()
         if now - self._counted_at > _CENSUS_SECONDS:
             self._children, self._counted_at = descendants(self._pid), now
-        total = resident_mib(self._pid) + math.fsum(map(resident_mib, self._children))
-        self._gathered.note_memory(total)
-        return total
+            self._shared = max(0.0, self._sum(resident_mib) - self._proportional()) if self._children else 0.0
+        used = self._sum(resident_mib) - self._shared
+        self._gathered.note_memory(used)
+        return used
 
     def _proportional(self) -> float:
-        """The same, where what they share counts once."""
-        return math.fsum(map(proportional_mib, (self._pid, *self._children))) if self._children else math.inf
+        """The same, looked for now, which takes longer."""
+        return self._sum(proportional_mib)
+
+    def _sum(self, memory: Callable[[int], float]) -> float:
+        return math.fsum(map(memory, (self._pid, *self._children)))
 
 
 class _Tail:
