@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report import figures, text
+from bench_mtl.report.drawing import Drawing, Job
 from bench_mtl.report.enclosures import contradictions, enclosures, objectives
 from bench_mtl.report.render import BLANK, display, escaped, to_csv, to_latex, to_markdown
 from bench_mtl.report.results import Results
@@ -46,23 +47,28 @@ class _Figure:
 def report_files(results: Results) -> dict[str, bytes]:
     """All files of a report by their path inside its folder; the same results give the same bytes."""
     runs, samples, targets = results.runs, results.samples, results.targets
-    objective_table = objectives(runs, samples)
-    tables = {
-        "summary": summary(runs, samples, targets),
-        "winners": winners(runs, samples, targets),
-        "times": times(runs),
-        "tolerances": tolerances(runs, samples),
-        "objectives": objective_table,
-        "enclosures": enclosures(objective_table),
-        "not_verified": not_verified(runs),
-    }
-    drawn, files = _figures(results)
-    for name, table in tables.items():
-        files[f"tables/{name}.csv"] = to_csv(table)
-        files[f"tables/{name}.tex"] = _latex(name, table).encode()
-    files["runs.csv"] = to_csv(runs)
-    files["samples.csv"] = to_csv(samples)
-    files["report.md"] = _markdown(results, tables, drawn).encode()
+    points = dict(list(figures.curves(runs, samples).groupby("problem", sort=False, observed=True)))
+    drawn, jobs = _figures(results, points)
+    with Drawing(jobs) as drawing:
+        objective_table = objectives(runs, samples)
+        tables = {
+            "summary": summary(runs, samples, targets),
+            "winners": winners(runs, samples, targets),
+            "times": times(runs),
+            "tolerances": tolerances(runs, samples),
+            "objectives": objective_table,
+            "enclosures": enclosures(objective_table),
+            "not_verified": not_verified(runs),
+        }
+        files = {f"figures/{figure.stem}.csv": to_csv(points[problem]) for problem, figure in drawn.items()}
+        for name, table in tables.items():
+            files[f"tables/{name}.csv"] = to_csv(table)
+            files[f"tables/{name}.tex"] = _latex(name, table).encode()
+        files["runs.csv"] = to_csv(runs)
+        files["samples.csv"] = to_csv(samples)
+        files["report.md"] = _markdown(results, tables, drawn).encode()
+        for figure, (svg, png) in zip(drawn.values(), drawing.images(), strict=True):
+            files[f"figures/{figure.stem}.svg"], files[f"figures/{figure.stem}.png"] = svg, png
     return files
 
 
@@ -80,20 +86,16 @@ def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return summary[~skipped], f"Skipped, for they do not fit: {names}." if names else ""
 
 
-def _figures(results: Results) -> tuple[dict[str, _Figure], dict[str, bytes]]:
-    """The figure of every problem that has a certified point, and the files."""
-    points = figures.curves(results.runs, results.samples)
+def _figures(results: Results, points: Mapping[Any, pd.DataFrame]) -> tuple[dict[str, _Figure], list[Job]]:
+    """The figure of every problem that has a certified point, and what is to be drawn in it."""
     styles = figures.line_styles(results.runs["solver_label"])
     stems = _file_stems(results.runs["problem_label"].unique())
-    drawn, files = {}, {}
-    for problem, of_problem in points.groupby("problem", sort=False, observed=True):
+    drawn, jobs = {}, []
+    for problem, of_problem in points.items():
         runs = results.runs[results.runs["problem_label"] == problem]
-        stem = stems[str(problem)]
-        figure = figures.convergence(of_problem, runs, results.targets, styles)
-        drawn[str(problem)] = _Figure(stem, figures.caption(of_problem, runs))
-        files[f"figures/{stem}.svg"], files[f"figures/{stem}.png"] = figures.files(figure)
-        files[f"figures/{stem}.csv"] = to_csv(of_problem)
-    return drawn, files
+        drawn[str(problem)] = _Figure(stems[str(problem)], figures.caption(of_problem, runs))
+        jobs.append(Job(of_problem, runs, results.targets, styles))
+    return drawn, jobs
 
 
 def _markdown(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Mapping[str, _Figure]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench_mtl.errors import InputError
-from bench_mtl.report import summary_frame, summary_text, write_report
+from bench_mtl.report import figures, summary_frame, summary_text, write_report
 from bench_mtl.store import FILE_NAME, SCHEMA, Store
 from bench_mtl.types import Status
 
@@ -115,6 +116,20 @@ def test_a_report_is_the_same_for_the_same_results(make_store, drawing):
     assert b"Software" not in png
     assert b"<svg" in svg
     assert b"<dc:date>" not in svg
+
+
+@pytest.mark.parametrize(("executable", "drawn_here"), [(sys.executable, 1), ("/no/such/python", 3), (shutil.which("false"), 3)])
+def test_figures_are_the_same_wherever_they_are_drawn(make_store, drawing, monkeypatch, executable, drawn_here):
+    folder = make_store(PG, SCS, TIMEOUT, {**SCS, "problem": "other one", "seed": 3}, {**PG, "problem": "third", "seed": 4})
+    write_report(folder)
+    first, here, files = contents(folder), [], figures.files
+    monkeypatch.setattr("bench_mtl.report.drawing.FEWEST_TO_SHARE", 2)
+    monkeypatch.setattr("bench_mtl.report.drawing.os.cpu_count", lambda: 2)
+    monkeypatch.setattr(sys, "executable", executable)
+    monkeypatch.setattr(figures, "files", lambda figure: here.append(figure) or files(figure))
+    write_report(folder)
+    assert contents(folder) == first
+    assert len(here) == drawn_here
 
 
 def test_exports_hold_every_row_and_column(full):
