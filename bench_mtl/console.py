@@ -11,7 +11,11 @@ import click
 def say(text: str = "") -> None:
     """Print a line. Once the reader has gone (``| head``), print nowhere: the work goes on to its end."""
     try:
-        click.echo(text)
+        try:
+            click.echo(text)
+        except UnicodeEncodeError:  # characters that this terminal does not have
+            encoding = sys.stdout.encoding or "ascii"
+            click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
     except BrokenPipeError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())  # what is left in Python's buffer goes there too

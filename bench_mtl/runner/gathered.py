@@ -72,6 +72,8 @@ class Gathered:
         """The record with all that was told."""
         assert self.record is not None
         ran = self.record.status is not Status.SKIPPED
-        whole = dataclasses.replace(self.record, samples=tuple(self.samples), peak_memory_mib=self.peak_mib if ran else None)
+        reason = self.record.reason.encode("utf-8", "backslashreplace").decode()  # halves of characters can be neither shown nor stored
+        peak = self.peak_mib if ran else None
+        whole = dataclasses.replace(self.record, reason=reason, samples=tuple(self.samples), peak_memory_mib=peak)
         wall = time.monotonic() - self.began if self.began is not None and ran else None
         return Outcome(whole, self.dimensions, self.notes, self.version, self.baseline if ran else None, wall, self.environment)
