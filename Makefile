@@ -1,18 +1,22 @@
 # make demo: install into .venv and run the suite "quick" into results/demo.   make test: lint, types, tests.   Override PYTHON to choose one.
-# make bench: time the projections, tables into results/bench (minutes; GRID=quick: under one).
+# make soak: the long fault tests (minutes).
+# make bench: time the projections and the framework itself, tables into results/bench (minutes; GRID=quick: under one for the projections).
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 GRID ?= full
 
-.PHONY: demo test lint bench setup clean
+.PHONY: demo test soak lint bench setup clean
 
 demo: $(STAMP)
 	rm -rf results/demo
 	$(BIN)/bench-mtl run quick --out results/demo
 
 test: $(STAMP) lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -m "not slow"
+
+soak: $(STAMP)
+	$(BIN)/pytest -m slow
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -21,6 +25,7 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks --grid $(GRID) --out results/bench
+	$(BIN)/python -m benchmarks.overhead --out results/bench
 
 setup: $(STAMP)
 
