@@ -69,7 +69,6 @@ class Worker:
         self._pipe = Connection(ours.detach())
         assert self._process.stdout is not None
         self._output = _Tail(self._process.stdout.fileno())
-        self._pipe.send(setting)
         self._environment: Mapping[str, Any] | None = None
 
     @property
@@ -146,6 +145,7 @@ class Worker:
         if self._environment is not None:
             return None
         try:
+            self._pipe.send(self._setting)
             if not self._answers(PREPARATION_SECONDS):
                 return Status.CRASHED, f"the worker did not start within {PREPARATION_SECONDS:g} s"
             self._environment = self._pipe.recv()
@@ -329,4 +329,7 @@ def _kill_marked(mark: str) -> None:
 def _exit_sentence(code: int | None) -> str:
     if code is None:
         return "it no longer answers"
-    return f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
+    if code >= 0:
+        return f"exit code {code}"
+    names = {number.value: f" ({number.name})" for number in signal.Signals}  # real-time signals have none
+    return f"signal {-code}{names.get(-code, '')}"
