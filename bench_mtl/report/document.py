@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_mtl.report import figures, text
 from bench_mtl.report.drawing import Drawing, Job
@@ -24,6 +24,10 @@ _CONSTANT = ("Seed", "Repetition", "Runs")
 
 #: Columns for machines: CSV only.
 _CSV_ONLY = ("Instance", "Finding")
+
+# What a figure is drawn from: of millions of points, no more is handed on.
+_DRAWN_OF_POINTS = ["run_id", "problem", "solver", "status", "limit_seconds", "asked_tolerance", "seconds", "passes", "relative_gap"]
+_DRAWN_OF_RUNS = ["solver_label", "status"]
 
 _CITED = {
     "summary": "Verified accuracy and time to each target",
@@ -47,7 +51,7 @@ class _Figure:
 def report_files(results: Results) -> dict[str, bytes]:
     """All files of a report by their path inside its folder; the same results give the same bytes."""
     runs, samples, targets = results.runs, results.samples, results.targets
-    points = dict(list(figures.curves(runs, samples).groupby("problem", sort=False, observed=True)))
+    points = {str(problem): of for problem, of in figures.curves(runs, samples).groupby("problem", sort=False, observed=True)}
     drawn, jobs = _figures(results, points)
     with Drawing(jobs) as drawing:
         objective_table = objectives(runs, samples)
@@ -60,7 +64,7 @@ def report_files(results: Results) -> dict[str, bytes]:
             "enclosures": enclosures(objective_table),
             "not_verified": not_verified(runs),
         }
-        files = {f"figures/{figure.stem}.csv": to_csv(points[problem]) for problem, figure in drawn.items()}
+        files = {f"figures/{figure.stem}.csv": to_csv(points.pop(problem)) for problem, figure in drawn.items()}
         for name, table in tables.items():
             files[f"tables/{name}.csv"] = to_csv(table)
             files[f"tables/{name}.tex"] = _latex(name, table).encode()
@@ -86,15 +90,15 @@ def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return summary[~skipped], f"Skipped, for they do not fit: {names}." if names else ""
 
 
-def _figures(results: Results, points: Mapping[Any, pd.DataFrame]) -> tuple[dict[str, _Figure], list[Job]]:
+def _figures(results: Results, points: Mapping[str, pd.DataFrame]) -> tuple[dict[str, _Figure], list[Job]]:
     """The figure of every problem that has a certified point, and what is to be drawn in it."""
     styles = figures.line_styles(results.runs["solver_label"])
     stems = _file_stems(results.runs["problem_label"].unique())
     drawn, jobs = {}, []
     for problem, of_problem in points.items():
         runs = results.runs[results.runs["problem_label"] == problem]
-        drawn[str(problem)] = _Figure(stems[str(problem)], figures.caption(of_problem, runs))
-        jobs.append(Job(of_problem, runs, results.targets, styles))
+        drawn[problem] = _Figure(stems[problem], figures.caption(of_problem, runs))
+        jobs.append(Job(of_problem[_DRAWN_OF_POINTS], runs[_DRAWN_OF_RUNS], results.targets, styles))
     return drawn, jobs
 
 
