@@ -33,7 +33,7 @@ from bench_mtl.store.files import (
     require_own_wal,
 )
 from bench_mtl.store.rows import Outcome, run_row, sample_rows
-from bench_mtl.store.schema import SCHEMA_VERSION, lay_out, migrate
+from bench_mtl.store.schema import SCHEMA_VERSION, has_its_tables, lay_out, migrate
 from bench_mtl.suite import Case, Suite
 from bench_mtl.types import Status
 
@@ -130,12 +130,14 @@ class Store:
             require_own_wal(path)
             store = cls(path, connect_to_read(path))
             try:
-                require_intact(store._connection)
+                require_intact(path, store._connection)
                 version = store._version()
                 if version != SCHEMA_VERSION:
                     with closing(store._connection) as connection:
                         store._connection = in_memory(connection)
                     migrate(store._connection, version)
+                if not has_its_tables(store._connection):
+                    raise InputError(f"{path}: not a readable results file (other columns than it should have): move it away and run again")
                 return store
             except BaseException:
                 store._connection.close()

@@ -35,11 +35,13 @@ def naming(path: Path) -> Iterator[None]:
         kind = getattr(error, "sqlite_errorname", "")
         if kind.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             reason = f"another program is using this file ({error}): wait for its end, or choose another folder with --out"
-        elif kind.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR")):
+        elif kind.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR")) or str(error).startswith("Could not decode"):
             reason = f"not a readable results file ({error}): move it away and run again"
         else:
             reason = f"cannot be read or written: {error}"
         raise InputError(f"{path}: {reason}") from None
+    except UnicodeDecodeError:  # Python cannot read what SQLite says of a name that is garbage
+        raise InputError(f"{path}: not a readable results file: move it away and run again") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read or written: {error.strerror or error}") from None
 
@@ -155,13 +157,16 @@ def require_own_wal(path: Path) -> None:
         raise InputError(f"{path}: {path.name}-wal beside it belongs to another file: move it away")
 
 
-def require_intact(connection: sqlite3.Connection) -> None:
-    """Raise sqlite3.DatabaseError where the file is damaged."""
-    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+def require_intact(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise InputError where the file is damaged."""
+    with naming(path):
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        (page,) = connection.execute("PRAGMA page_size").fetchone()
+        # SQLite takes what was cut off the last page for zeros. While there are unfinished changes, that page may be among them.
+        if path.stat().st_size % page and not any(_size(path, ending) for ending in UNFINISHED):
+            verdict = "the last page was cut off"
     if verdict != "ok":
-        error = sqlite3.DatabaseError(" ".join(str(verdict).split()))
-        error.sqlite_errorname = "SQLITE_CORRUPT"
-        raise error
+        raise InputError(f"{path}: not a readable results file ({' '.join(str(verdict).split())}): move it away and run again")
 
 
 def _connected(path: Path, parameters: str) -> sqlite3.Connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 
 SCHEMA_VERSION = 2
 
@@ -77,6 +78,15 @@ def lay_out(connection: sqlite3.Connection, facts: Mapping[str, str]) -> None:
     for statement in SCHEMA.split(";"):
         connection.execute(statement)
     connection.executemany("INSERT INTO meta VALUES (?, ?)", {**facts, "schema_version": str(SCHEMA_VERSION)}.items())
+
+
+def has_its_tables(connection: sqlite3.Connection) -> bool:
+    """Whether the tables are those of `SCHEMA`, column by column."""
+    with closing(sqlite3.connect(":memory:")) as model:
+        lay_out(model, {})
+        tables = [name for (name,) in model.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        queries = [f"PRAGMA table_info({table})" for table in tables]
+        return all(connection.execute(query).fetchall() == model.execute(query).fetchall() for query in queries)
 
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 import tomllib
-from contextlib import closing
 from pathlib import Path
 
-import pytest
-
-from bench_mtl.errors import InputError
 from bench_mtl.registry import Registry
 from bench_mtl.runner import run_cases
-from bench_mtl.store import FILE_NAME, Outcome, Store
+from bench_mtl.store import Outcome, Store
 from bench_mtl.suite import Case, Suite, expand
 from bench_mtl.suite_file import parse_suite
-from bench_mtl.types import Record, Status
 
 SUITE = """
 name = "faults"
@@ -91,81 +85,3 @@ def test_a_problem_that_cannot_be_built_is_a_row(tmp_path: Path, faults: Registr
         row = store.runs().iloc[0]
     assert row["status"] == "error"
     assert "radius must be finite and at least 0" in row["reason"]
-
-
-def test_another_suites_results_are_left_alone(tmp_path: Path) -> None:
-    first, second = suite_of('name = "conic"'), suite_of('name = "projected_gradient"')
-    Store.create(tmp_path, first).close()
-    content = (tmp_path / FILE_NAME).read_bytes()
-    with pytest.raises(InputError, match="another version of this suite: choose another folder"):
-        Store.create(tmp_path, second)
-    assert (tmp_path / FILE_NAME).read_bytes() == content
-
-
-@pytest.mark.parametrize("content", [b"", b"not a database", b"SQLite format 3\x00" + b"\x00" * 200])
-def test_a_damaged_store_is_refused_and_not_touched(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / FILE_NAME).write_bytes(content)
-    with pytest.raises(InputError, match="not a readable results file"):
-        Store.open(tmp_path)
-    with pytest.raises(InputError, match="not a readable results file"):
-        Store.create(tmp_path, suite_of('name = "conic"'))
-    assert (tmp_path / FILE_NAME).read_bytes() == content
-
-
-def test_another_schema_version_is_refused(tmp_path: Path) -> None:
-    Store.create(tmp_path, suite_of('name = "conic"')).close()
-    with sqlite3.connect(tmp_path / FILE_NAME) as connection:
-        connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
-    connection.close()
-    with pytest.raises(InputError, match=r"schema version 99, but this bench_mtl reads version 1"):
-        Store.open(tmp_path)
-
-
-def test_no_store_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="bench-mtl run SUITE"):
-        Store.open(tmp_path)
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="cannot be written"):
-        Store.create(tmp_path / "file" / "below", suite_of('name = "conic"'))
-
-
-@pytest.mark.parametrize("name", ["report.md", "runs.csv", "samples.csv", "tables", "figures"])
-def test_a_folder_with_somebody_elses_report_is_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).mkdir()
-    with pytest.raises(InputError, match=f"holds {name} but no {FILE_NAME}"):
-        Store.create(tmp_path, suite_of('name = "conic"'))
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-def test_two_runs_in_one_folder_are_told_so(tmp_path: Path, faults: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite = suite_of('name = "conic"')
-    (case,) = expand(suite, faults)
-    outcome = Outcome(Record(Status.ERROR, "none"), {}, (), "")
-    monkeypatch.setattr("bench_mtl.store._connect", lambda path: sqlite3.connect(path, timeout=0.0))
-    with Store.create(tmp_path, suite) as store, Store.create(tmp_path, suite) as other:
-        environment = store.add_environment({})
-        store.add(case, outcome, environment)
-        with pytest.raises(InputError, match=r"another run is using this folder \(UNIQUE"):
-            other.add(case, outcome, environment)
-        with closing(sqlite3.connect(tmp_path / FILE_NAME)) as blocker:
-            blocker.execute("BEGIN EXCLUSIVE")
-            for action in (lambda: other.add_environment({}), other.meta, other.runs, lambda: Store.open(tmp_path)):
-                with pytest.raises(InputError, match="another run is using this folder") as error:
-                    action()
-                assert "move it away" not in str(error.value)
-        assert len(store.runs()) == 1
-
-
-def test_a_store_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    with Store.create(tmp_path, suite_of('name = "conic"')) as store:
-        store._connection.execute("PRAGMA query_only = ON")
-        with pytest.raises(InputError, match="cannot be read or written: attempt to write a readonly database"):
-            store.add_environment({})
-
-
-def test_folders_that_cannot_be_looked_at_are_refused(tmp_path: Path) -> None:
-    for folder in (tmp_path / ("n" * 300), tmp_path / "a\0b"):
-        with pytest.raises(InputError, match=r"output folder .* cannot be used"):
-            Store.create(folder, suite_of('name = "conic"'))
-        with pytest.raises(InputError, match=r"results folder .* cannot be used"):
-            Store.open(folder)
