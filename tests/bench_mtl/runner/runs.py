@@ -1,0 +1,150 @@
+"""What tests of the runner share: small suites, running them, and what must hold of every results folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import time
+import tomllib
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench_mtl.registry import load_registry
+from bench_mtl.runner import Executor, run_cases
+from bench_mtl.store import FILE_NAME, Store
+from bench_mtl.suite import Case, Suite, expand, identified
+from bench_mtl.suite_file import parse_suite
+from bench_mtl.types import Status
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+
+TINY = """
+[[problems]]
+name = "box"
+label = "tiny"
+data = { name = "synthetic_l1inf", tasks = 2, features = 5, examples = 6 }
+parameters = { bound = 0.5 }
+"""
+
+#: Columns that two runs of one case need not agree in.
+_OF_THE_MOMENT = ("peak_memory_mib", "id", "environment_id")
+
+
+def suite_text(*solvers: str, limits: str = "seconds = 20.0", problems: str = TINY, top: str = "", name: str = "faults") -> str:
+    """A suite file from the bodies of its [[solvers]] tables."""
+    tables = "\n".join(f"[[solvers]]\n{solver}\n" for solver in solvers)
+    return f'name = "{name}"\ntargets = [1e-2]\n{top}\nlimits = {{ {limits} }}\n{problems}\n{tables}'
+
+
+def suite_of(*solvers: str, **parts: str) -> Suite:
+    text = suite_text(*solvers, **parts)
+    return parse_suite(tomllib.loads(text), text)
+
+
+def solver(name: str, key: str, *values: Any, **options: Any) -> str:
+    """A [[solvers]] table with a grid over `values` of the option `key`."""
+    fixed = ", ".join(f"{option} = {json.dumps(value)}" for option, value in options.items())
+    return f'name = "{name}"\noptions = {{ {fixed} }}\ngrid = {{ {key} = {json.dumps(list(values))} }}'
+
+
+def cases_of(suite: Suite, plugins: Path = PLUGINS, data_dir: Path | None = None) -> list[Case]:
+    return identified(expand(suite, load_registry(plugins)), data_dir)
+
+
+def some_plugins(folder: Path, *solvers: str) -> Path:
+    """A plug-in folder of its own, with the boxes and the files named, to be changed."""
+    for kind, names in {"problems": ["boxes.py"], "solvers": solvers}.items():
+        (folder / kind).mkdir(parents=True)
+        for name in names:
+            shutil.copy(PLUGINS / kind / name, folder / kind)
+    return folder
+
+
+def run_suite(folder: Path, suite: Suite, plugins: Path = PLUGINS, **how: Any) -> Any:
+    """Run the whole suite in `folder`, check what is stored, and return the runs by the label of their solver."""
+    cases = cases_of(suite, plugins)
+    with Store.create(folder, suite) as store:
+        run_cases(store.plan(cases), store, **({"plugins": plugins} | how if "executor" not in how else how))
+    require_sound(folder, cases)
+    return runs_in(folder)
+
+
+def go_on(
+    folder: Path, suite: Suite, executor: Executor, plugins: Path = PLUGINS, data_dir: Path | None = None, **which: bool
+) -> list[str]:
+    """What `bench-mtl run` does in `folder`; returns the labels of the solvers that were run."""
+    cases, started = cases_of(suite, plugins, data_dir), []
+    with Store.create(folder, suite) as store:
+        run_cases(store.plan(cases, **which), store, executor=executor, on_start=lambda case: started.append(case.solver_label))
+    require_sound(folder, cases)
+    return started
+
+
+def runs_in(folder: Path) -> Any:
+    with Store.open(folder) as store:
+        return store.runs().set_index("solver_label", drop=False)
+
+
+def require_sound(folder: Path, cases: Iterable[Case]) -> None:
+    """The file is whole, each case has one row that counts and a status, and no sample is without its run."""
+    with closing(sqlite3.connect(f"file:{folder / FILE_NAME}?mode=ro", uri=True)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        rows = connection.execute("SELECT case_key, status, reason FROM run WHERE superseded = 0 AND listed = 1").fetchall()
+    keys = [key for key, _, _ in rows]
+    assert sorted(keys) == sorted(case.key for case in cases)
+    assert {status for _, status, _ in rows} <= set(Status)
+    assert all(reason for _, _, reason in rows)
+
+
+def comparable(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The listed runs and their samples, without what depends on the moment: times, memory, numbers of rows."""
+    with Store.open(folder) as store:
+        runs, samples = store.runs(), store.samples()
+    keys = runs.set_index("id")["case_key"]
+    samples["case_key"] = samples["run_id"].map(keys)
+    place = {key: number for number, key in enumerate(runs["case_key"])}
+    samples = samples.sort_values("case_key", key=lambda column: column.map(place), kind="stable")
+    runs = runs.drop(columns=[name for name in runs if name.endswith("_seconds") or name in _OF_THE_MOMENT])
+    runs["info"] = [{key: value for key, value in json.loads(text).items() if "seconds" not in key} for text in runs["info"]]
+    samples = samples.drop(columns=["run_id", "seconds"])
+    return _plain(runs), _plain(samples)
+
+
+def _plain(frame: Any) -> list[dict[str, Any]]:
+    """Rows that can be compared: NaN as None."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def with_variable(name: str, value: str) -> list[int]:
+    """Numbers of the running processes that have an environment variable."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(name) == value and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            pass
+    return found
+
+
+def await_that(condition: Callable[[], object], seconds: float = 10.0) -> bool:
+    """Whether `condition` holds within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return bool(condition())

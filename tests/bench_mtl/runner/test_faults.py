@@ -1,0 +1,205 @@
+"""Whatever a solver or a problem does, it ends as a row with the right status, and the suite goes on."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from runs import PLUGINS, TINY, await_that, cases_of, is_running, run_suite, runs_in, solver, some_plugins, suite_of
+
+from bench_mtl.runner import InlineExecutor, Setting, run_cases
+from bench_mtl.store import Store
+from bench_mtl.suite_file import parse_suite
+
+
+def test_faults_that_python_sees_are_rows(tmp_path: Path) -> None:
+    statuses = {
+        "raises": "error", "nan": "error", "shape": "error", "type": "error", "writes": "error", "far": "inaccurate",
+    }  # fmt: skip
+    last = ['name = "silent"', 'name = "liar"', 'name = "projected_gradient"', 'name = "conic"']
+    runs = run_suite(tmp_path, suite_of(solver("faulty", "fault", *statuses), *last))
+    ended = {"silent": "error", "liar": "wrong", "projected_gradient": "verified", "clarabel": "skipped"}
+    assert runs["status"].to_dict() == {f"faulty_{fault}": status for fault, status in statuses.items()} | ended
+    reasons = runs["reason"]
+    assert reasons["faulty_raises"] == "RuntimeError: two lines of trouble"
+    assert "NaN" in reasons["faulty_nan"]
+    assert "shape" in reasons["faulty_shape"]
+    assert "read-only" in reasons["faulty_writes"]
+    assert reasons["silent"] == "the solver yielded no iterate"
+    assert "claims optimal" in reasons["liar"]
+    assert runs.loc["faulty_far", "infeasibility"] > 1e6
+    # What a solver yielded before its fault counts.
+    faulty = runs[runs["solver"] == "faulty"]
+    assert (faulty["relative_gap"] < 1).all()
+    assert (faulty["iterations"] >= 2).all()
+
+
+def test_deaths_are_rows_and_keep_the_samples_before_them(tmp_path: Path) -> None:
+    words = {
+        "aborts": "signal 6 (SIGABRT)",
+        "segfaults": "signal 11 (SIGSEGV)",
+        "exits_at_once": "exit code 7",
+        "kills_itself": "signal 9 (SIGKILL)",
+        "closes_files": "exit code 1",
+    }
+    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", *words), 'name = "projected_gradient"'))
+    for fault, reason in words.items():
+        assert runs.loc[fault, "status"] == "crashed"
+        assert runs.loc[fault, "reason"] == f"the solver's process died: {reason}"
+    assert runs.loc["projected_gradient", "status"] == "verified"
+    assert "Segmentation fault" in json.loads(runs.loc["segfaults", "info"])["output"]
+    with Store.open(tmp_path) as store:
+        samples = store.samples().groupby("run_id").size()
+    assert (samples.reindex(runs.loc[list(words), "id"]) == 3).all()
+
+
+def test_what_raises_beyond_exceptions_is_a_row(tmp_path: Path) -> None:
+    later = {
+        "exit": "error", "interrupt": "crashed", "stop": "error", "memory": "memory", "surrogate": "error",
+        "wordless": "error", "long": "error",
+    }  # fmt: skip
+    before = {"error": "error", "exit": "error", "memory": "memory"}
+    runs = run_suite(
+        tmp_path,
+        suite_of(
+            solver("odd_raise", "kind", *later, where="later"),
+            solver("odd_raise", "kind", *before, where="warm_up"),
+            solver("odd_raise", "kind", "error", "exit", where="misfit"),
+        ),
+    )
+    expected = {f"later_{kind}": status for kind, status in later.items()} | {f"warm_up_{kind}": status for kind, status in before.items()}
+    assert runs["status"].to_dict() == expected | {"misfit_error": "error", "misfit_exit": "error"}
+    assert runs.loc["warm_up_error", "reason"] == "warm-up failed: RuntimeError: two lines of trouble"
+    assert runs.loc["later_wordless", "reason"] == "WordlessError"
+    assert "half a letter" in runs.loc["later_surrogate", "reason"]
+    assert runs["reason"].str.len().max() < 1200
+
+
+def test_odd_words_and_counts_are_rows(tmp_path: Path) -> None:
+    answers = {
+        "info": "inaccurate", "mute_info": "inaccurate", "keys": "inaccurate", "no_mapping": "error", "setup": "inaccurate",
+        "nan_setup": "inaccurate", "no_answer": "error", "no_point": "error",
+    }  # fmt: skip
+    steps = {
+        "numpy": "inaccurate", "float32": "inaccurate", "list": "inaccurate", "huge": "error", "negative": "error", "nan_work": "error",
+        "inf_work": "error", "nan_step": "error", "inf_step": "error", "text": "error", "no_iterator": "error",
+    }  # fmt: skip
+    misfits = ["true", "empty", "number", "word", "surrogate"]
+    versions = {"changing": "error", "number": "inaccurate", "none": "inaccurate"}
+    runs = run_suite(
+        tmp_path,
+        suite_of(
+            solver("odd_answer", "kind", *answers),
+            solver("odd_step", "kind", *steps),
+            solver("odd_misfit", "words", *misfits),
+            solver("odd_version", "kind", *versions),
+        ),
+    )
+    expected = {f"answer_{kind}": status for kind, status in answers.items()} | {f"step_{kind}": status for kind, status in steps.items()}
+    expected |= {f"unfit_{words}": "skipped" for words in misfits} | {f"version_{kind}": status for kind, status in versions.items()}
+    assert runs["status"].to_dict() == expected
+    info = json.loads(runs.loc["answer_info", "info"])
+    assert (info["numpy_int"], info["numpy_float"], info["enum"], info["word"]) == (3, 0.5, 1, "word")
+    assert "no words" in json.loads(runs.loc["answer_mute_info", "info"])["mute"]
+    assert 0 <= runs.loc["answer_setup", "setup_seconds"] < 1
+    assert (runs["solve_seconds"] >= 0).all()
+    assert runs.loc["step_numpy", "passes"] == 2.0
+    assert "not the one that the run was planned with" in runs.loc["version_changing", "reason"]
+
+
+def test_problems_that_break_are_rows(tmp_path: Path) -> None:
+    statuses = {
+        "raises": "error", "exits": "error", "aborts": "crashed", "no_dimensions": "error", "nan": "error", "contradicts": "error",
+        "dimensions": "verified", "notes": "verified", "none": "verified",
+    }  # fmt: skip
+    problems = "".join(
+        TINY.replace('"box"', '"broken"').replace('"tiny"', f'"{fault}"').replace("bound = 0.5", f'fault = "{fault}"') for fault in statuses
+    )
+    run_suite(tmp_path, suite_of('name = "projected_gradient"', problems=problems))
+    runs = runs_in(tmp_path).set_index("problem_label")
+    assert runs["status"].to_dict() == statuses
+    assert runs.loc["raises", "reason"] == "the problem cannot be built: RuntimeError: two lines of trouble"
+    assert "signal 6" in runs.loc["aborts", "reason"]
+    assert json.loads(runs.loc["dimensions", "dimensions"]) == {"n": 5, "d": 5, "7": 8}
+
+
+@pytest.mark.parametrize("last", ["ends", "hangs"])
+def test_what_a_solver_starts_is_dead_soon_after_the_run(tmp_path: Path, last: str) -> None:
+    forks = ["forks", "forks_in_a_session", "forks_twice", "starts_a_program", "starts_a_program_of_another_environment"]
+    statuses = dict.fromkeys(forks, "inaccurate")
+    if last == "hangs":
+        statuses = {
+            "forks_and_loops": "timeout",
+            "starts_a_program_of_another_environment_and_loops": "timeout",
+            "forks_and_aborts": "crashed",
+        }
+    tables = []
+    for fault in statuses:
+        (tmp_path / fault).mkdir()
+        tables.append(solver("faulty_process", "fault", fault, folder=str(tmp_path / fault)))
+    suite = suite_of(*tables, limits="seconds = 1.0" if last == "hangs" else "seconds = 30.0")
+    started: dict[str, list[int]] = {}
+    survived: dict[str, bool] = {}
+
+    def look(case: object, _: object) -> None:
+        fault = case.solver_label  # type: ignore[attr-defined]
+        started[fault] = [int(file.stem) for file in (tmp_path / fault).glob("*.pid")]
+        survived[fault] = not await_that(lambda: not any(map(is_running, started[fault])), 2.0)
+
+    runs = run_suite(tmp_path / "out", suite, on_outcome=look)
+    assert runs["status"].to_dict() == statuses
+    assert all(len(pids) == 1 for pids in started.values()), started
+    assert not any(survived.values()), survived
+
+
+def test_a_child_that_goes_on_with_the_run_does_not_speak_for_it(tmp_path: Path) -> None:
+    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", "both_go_on"), 'name = "projected_gradient"'))
+    assert runs["status"].to_dict() == {"both_go_on": "inaccurate", "projected_gradient": "verified"}
+    with Store.open(tmp_path) as store:
+        samples = store.samples()
+    assert samples[samples["run_id"] == runs.loc["both_go_on", "id"]]["iteration"].tolist() == list(range(6))
+
+
+def test_an_interrupt_is_not_for_the_worker(tmp_path: Path) -> None:
+    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", "interrupts")))
+    assert runs.loc["interrupts", "status"] == "inaccurate"
+    assert runs.loc["interrupts", "iterations"] == 5
+
+
+def test_plugins_that_change_under_way_are_named(tmp_path: Path) -> None:
+    plugins = some_plugins(tmp_path / "plugins", "faulty.py")
+    suite = suite_of(solver("faulty", "fault", "raises"))
+    cases = cases_of(suite, plugins)
+    with (plugins / "solvers" / "faulty.py").open("a") as file:
+        file.write("\n# changed\n")
+    with Store.create(tmp_path / "out", suite) as store:
+        run_cases(store.plan(cases), store, plugins=plugins)
+        (run,) = store.runs().to_dict("records")
+    assert run["status"] == "error"
+    assert "file of the solver is not the one that the run was planned with" in run["reason"]
+
+
+def test_plugins_that_no_longer_load_are_rows(tmp_path: Path) -> None:
+    plugins = some_plugins(tmp_path / "plugins", "faulty.py")
+    suite = suite_of(solver("faulty", "fault", "raises", "nan"))
+    cases = cases_of(suite, plugins)
+    (plugins / "solvers" / "faulty.py").write_text("raise OSError('gone')")
+    with Store.create(tmp_path / "out", suite) as store:
+        run_cases(store.plan(cases), store, plugins=plugins)
+        runs = store.runs()
+    assert runs["status"].tolist() == ["crashed", "crashed"]
+    assert runs["reason"].str.contains("the worker died at its start").all()
+    assert runs["reason"].str.contains("gone").all()
+
+
+def test_faults_that_python_sees_are_rows_without_a_process_of_their_own_too(tmp_path: Path) -> None:
+    text = suite_of(
+        solver("faulty", "fault", "raises", "nan", "shape", "type", "writes", "far"),
+        solver("odd_raise", "kind", "exit", "memory", "wordless", where="warm_up"),
+        'name = "liar"',
+    ).text
+    suite = parse_suite(tomllib.loads(text), text)
+    runs = run_suite(tmp_path, suite, executor=InlineExecutor(Setting(1, PLUGINS)))
+    assert runs["status"].tolist() == ["error"] * 5 + ["inaccurate", "error", "memory", "error", "wrong"]

@@ -1,0 +1,131 @@
+"""Limits of time and memory hold whatever a solver does, and what is measured of a run is its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import psutil
+import pytest
+from runs import PLUGINS, TINY, cases_of, require_sound, run_suite, runs_in, solver, suite_of
+
+from bench_mtl.environment import thread_variables
+from bench_mtl.runner import LocalExecutor, Setting, process, run_cases
+from bench_mtl.runner.memory import forget_peak, peak_mib
+from bench_mtl.store import Store
+
+
+def test_a_solver_that_does_not_stop_is_killed_in_time(tmp_path: Path) -> None:
+    faults = ["ignores_signals", "holds_the_gil", "stops_itself"]
+    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", *faults), 'name = "projected_gradient"', limits="seconds = 0.6"))
+    killed = runs.loc[faults]
+    assert set(killed["status"]) == {"timeout"}
+    assert (killed["reason"] == "time limit of 0.6 s, killed; relative gap 6.0e-01 proven before").all()
+    assert killed["solve_seconds"].between(0.6, 0.6 + 0.5).all()
+    assert killed["wall_seconds"].between(0.6, 0.6 + 0.6).all()
+    assert (killed["iterations"] == 2).all()
+    assert runs.loc["projected_gradient", "status"] == "verified"
+
+
+def test_no_phase_of_a_run_may_go_on_for_ever(tmp_path: Path) -> None:
+    limits = "seconds = 60.0, wall_seconds = 0.6"
+    runs = run_suite(tmp_path, suite_of(solver("faulty_phase", "hangs", "build", "solve", "none"), limits=limits))
+    hung = runs.loc[["hangs_in_build", "hangs_in_solve"]]
+    assert set(hung["status"]) == {"timeout"}
+    assert (hung["reason"] == "limit of 0.6 s for the whole run, killed; nothing proven but the zero point").all()
+    assert hung["wall_seconds"].between(0.6, 0.6 + 0.6).all()
+    assert hung["primal"].notna().all()
+    assert runs.loc["hangs_in_none", "status"] == "inaccurate"
+
+
+@pytest.mark.parametrize("where", ["problem", "warm_up"])
+def test_preparation_may_not_go_on_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    problems = TINY.replace('"box"', '"broken"').replace("bound = 0.5", 'fault = "hangs"') if where == "problem" else TINY
+    suite = suite_of('name = "faulty_phase"\noptions = { hangs = "warm_up" }', problems=problems)
+    executor = LocalExecutor(Setting(1, PLUGINS))
+    assert executor.refusal([]) is None  # waits for the worker, which the shorter limit is not meant for
+    monkeypatch.setattr(process, "PREPARATION_SECONDS", 0.5)
+    runs = run_suite(tmp_path, suite, executor=executor)
+    assert runs["status"].tolist() == ["timeout"]
+    assert runs["reason"].iloc[0].startswith("building the problem and compiling took more than 0.5 s, killed")
+
+
+def test_memory_limits_hold(tmp_path: Path) -> None:
+    faults = ["ones", "zeros", "touches", "hoards_slowly", "hoards_in_a_child"]
+    limits = "seconds = 30.0, memory_gib = 0.25"
+    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", *faults), 'name = "projected_gradient"', limits=limits))
+    hungry = runs.loc[faults]
+    assert set(hungry["status"]) == {"memory"}
+    assert (hungry["iterations"] == 2).all()
+    filling = hungry.loc[["touches", "hoards_slowly", "hoards_in_a_child"]]
+    assert filling["peak_memory_mib"].between(256, 256 * 1.1).all(), filling["peak_memory_mib"].to_dict()
+    assert filling["reason"].str.startswith("memory limit of 0.25 GiB, killed").all()
+    assert runs.loc["projected_gradient", "status"] == "verified"
+
+
+def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
+    (tmp_path / "forks").mkdir()
+    suite = suite_of(solver("faulty_process", "fault", "forks_and_loops", folder=str(tmp_path / "forks")), limits="seconds = 0.6")
+    runs = run_suite(tmp_path / "out", suite)
+    alone = run_suite(tmp_path / "alone", suite_of(solver("faulty_process", "fault", "loops"), limits="seconds = 0.6"))
+    assert runs.loc["forks_and_loops", "peak_memory_mib"] < alone.loc["loops", "peak_memory_mib"] + 40
+
+
+def test_a_gibibyte_of_output_is_read_and_let_go(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    suite = suite_of(solver("faulty_process", "fault", "prints"), 'name = "projected_gradient"', limits="seconds = 30.0")
+    forget_peak()
+    before = peak_mib() or 0.0
+    runs = run_suite(tmp_path, suite)
+    after = peak_mib() or 0.0
+    assert runs["status"].to_dict() == {"prints": "inaccurate", "projected_gradient": "verified"}
+    assert after < before + 50
+    assert capfd.readouterr() == ("", "")
+    assert (tmp_path / "results.sqlite").stat().st_size < 2**20
+
+
+def test_output_without_end_is_killed_in_time(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", "prints_without_end"), limits="seconds = 0.6"))
+    assert runs.loc["prints_without_end", "status"] == "timeout"
+    assert runs.loc["prints_without_end", "wall_seconds"] < 0.6 + 0.6
+    assert 0 < len(json.loads(runs.loc["prints_without_end", "info"])["output"]) <= 2000
+    assert capfd.readouterr() == ("", "")
+
+
+def test_memory_is_that_of_the_run_and_not_of_the_one_before(tmp_path: Path) -> None:
+    tables = [
+        'name = "reports"\noptions = { number = 1 }',
+        'name = "reports"\noptions = { number = 2, mib = 300 }',
+        'name = "reports"\noptions = { number = 3 }',
+        'name = "reports"\noptions = { number = 4, mib = 700, keeps = true }',
+        'name = "reports"\noptions = { number = 5 }',
+    ]
+    runs = run_suite(tmp_path, suite_of(*tables))
+    peaks, pids = runs["peak_memory_mib"], [json.loads(info)["pid"] for info in runs["info"]]
+    assert peaks["reports_2"] > peaks["reports_1"] + 250
+    assert peaks["reports_3"] < peaks["reports_1"] + 50
+    assert peaks["reports_4"] > 700
+    assert peaks["reports_5"] < peaks["reports_1"] + 50
+    # A worker is kept, but not one that holds much memory.
+    assert pids[0] == pids[1] == pids[2] == pids[3] != pids[4]
+    assert not psutil.pid_exists(pids[3])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_workers_have_processors_and_threads_of_their_own(tmp_path: Path, threads: int) -> None:
+    available = sorted(psutil.Process().cpu_affinity())  # type: ignore[arg-type]
+    if len(available) < 2:
+        pytest.skip("one processor only")
+    slots = 2 // threads
+    tables = [f'name = "reports"\noptions = {{ number = {number}, seconds = 0.3 }}' for number in range(2 * slots)]
+    suite = suite_of(*tables, top=f"threads = {threads}")
+    cases = cases_of(suite)
+    with Store.create(tmp_path, suite) as store:
+        run_cases(store.plan(cases), store, executor=LocalExecutor(Setting(threads, PLUGINS), slots))
+        (environment,) = store.environments()
+    require_sound(tmp_path, cases)
+    infos = [json.loads(text) for text in runs_in(tmp_path)["info"]]
+    places = {tuple(json.loads(info["processors"])) for info in infos}
+    assert places == ({(available[-1],), (available[-2],)} if threads == 1 else {tuple(available[-2:])})
+    for info in infos:
+        assert {name: info[name] for name in thread_variables(threads)} == thread_variables(threads)
+    assert (environment["threads"], environment["slots"], environment["isolation"]) == (threads, slots, "process")
