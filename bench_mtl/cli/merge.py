@@ -25,10 +25,12 @@ def merge(folders: tuple[Path, ...], out: Path) -> None:
 
     merged = bring_together(folders, out)
     say(f"{out}: {merged.runs} runs of {len(folders)} folders")
-    if merged.superseded:
+    if merged.superseded == 1:
+        say("1 row is of a case that a folder before has too: it is kept as superseded")
+    elif merged.superseded:
         say(f"{merged.superseded} rows are of cases that a folder before has too: they are kept as superseded")
     if merged.ambiguous:
-        say(f"{merged.ambiguous} runs have problem, solver, seed and repetition of another, but other versions, data, options or limits")
+        say(f"{merged.ambiguous} of them share problem, solver, seed and repetition with others, but not version, data, options or limits")
     if len(merged.machines) > 1:
         say("the runs were made on different machines, whose times are not comparable:")
         for machine in merged.machines:
