@@ -137,11 +137,11 @@ def _report_is_current(folder: Path) -> bool:
 
 
 def _print_report(folder: Path) -> None:
-    from bench_mtl.report import summary_text, write_report
+    from bench_mtl.report import write_and_sum_up
 
-    path = write_report(folder)
+    path, summary = write_and_sum_up(folder)
     say()
-    say(summary_text(folder))
+    say(summary)
     say(f"\nreport: {path}")
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench_mtl.report import figures, text
-from bench_mtl.report.drawing import Drawing, Job
 from bench_mtl.report.enclosures import contradictions, enclosures, objectives
 from bench_mtl.report.render import BLANK, display, escaped, to_csv, to_latex, to_markdown
 from bench_mtl.report.results import Results
@@ -25,9 +24,8 @@ _CONSTANT = ("Seed", "Repetition", "Runs")
 #: Columns for machines: CSV only.
 _CSV_ONLY = ("Instance", "Finding")
 
-# What a figure is drawn from: of millions of points, no more is handed on.
-_DRAWN_OF_POINTS = ["run_id", "problem", "solver", "status", "limit_seconds", "asked_tolerance", "seconds", "passes", "relative_gap"]
-_DRAWN_OF_RUNS = ["solver_label", "status"]
+#: Of a table in print; its CSV file has them all.
+MOST_ROWS = 500
 
 _CITED = {
     "summary": "Verified accuracy and time to each target",
@@ -51,28 +49,23 @@ class _Figure:
 def report_files(results: Results) -> dict[str, bytes]:
     """All files of a report by their path inside its folder; the same results give the same bytes."""
     runs, samples, targets = results.runs, results.samples, results.targets
-    points = {str(problem): of for problem, of in figures.curves(runs, samples).groupby("problem", sort=False, observed=True)}
-    drawn, jobs = _figures(results, points)
-    with Drawing(jobs) as drawing:
-        objective_table = objectives(runs, samples)
-        tables = {
-            "summary": summary(runs, samples, targets),
-            "winners": winners(runs, samples, targets),
-            "times": times(runs),
-            "tolerances": tolerances(runs, samples),
-            "objectives": objective_table,
-            "enclosures": enclosures(objective_table),
-            "not_verified": not_verified(runs),
-        }
-        files = {f"figures/{figure.stem}.csv": to_csv(points.pop(problem)) for problem, figure in drawn.items()}
-        for name, table in tables.items():
-            files[f"tables/{name}.csv"] = to_csv(table)
-            files[f"tables/{name}.tex"] = _latex(name, table).encode()
-        files["runs.csv"] = to_csv(runs)
-        files["samples.csv"] = to_csv(samples)
-        files["report.md"] = _markdown(results, tables, drawn).encode()
-        for figure, (svg, png) in zip(drawn.values(), drawing.images(), strict=True):
-            files[f"figures/{figure.stem}.svg"], files[f"figures/{figure.stem}.png"] = svg, png
+    objective_table = objectives(runs, samples)
+    tables = {
+        "summary": summary(runs, samples, targets),
+        "winners": winners(runs, samples, targets),
+        "times": times(runs),
+        "tolerances": tolerances(runs, samples),
+        "objectives": objective_table,
+        "enclosures": enclosures(objective_table),
+        "not_verified": not_verified(runs),
+    }
+    drawn, files = _figures(results)
+    for name, table in tables.items():
+        files[f"tables/{name}.csv"] = to_csv(table)
+        files[f"tables/{name}.tex"] = _latex(name, table).encode()
+    files["runs.csv"] = to_csv(runs)
+    files["samples.csv"] = to_csv(samples)
+    files["report.md"] = _markdown(results, tables, drawn).encode()
     return files
 
 
@@ -90,16 +83,20 @@ def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return summary[~skipped], f"Skipped, for they do not fit: {names}." if names else ""
 
 
-def _figures(results: Results, points: Mapping[str, pd.DataFrame]) -> tuple[dict[str, _Figure], list[Job]]:
-    """The figure of every problem that has a certified point, and what is to be drawn in it."""
+def _figures(results: Results) -> tuple[dict[str, _Figure], dict[str, bytes]]:
+    """The figure of every problem that has a certified point, and the files."""
+    points = figures.curves(results.runs, results.samples)
     styles = figures.line_styles(results.runs["solver_label"])
     stems = _file_stems(results.runs["problem_label"].unique())
-    drawn, jobs = {}, []
-    for problem, of_problem in points.items():
+    drawn, files = {}, {}
+    for problem, of_problem in points.groupby("problem", sort=False, observed=True):
         runs = results.runs[results.runs["problem_label"] == problem]
-        drawn[problem] = _Figure(stems[problem], figures.caption(of_problem, runs))
-        jobs.append(Job(of_problem[_DRAWN_OF_POINTS], runs[_DRAWN_OF_RUNS], results.targets, styles))
-    return drawn, jobs
+        stem = stems[str(problem)]
+        figure = figures.convergence(of_problem, runs, results.targets, styles)
+        drawn[str(problem)] = _Figure(stem, figures.caption(of_problem, runs))
+        files[f"figures/{stem}.svg"], files[f"figures/{stem}.png"] = figures.files(figure)
+        files[f"figures/{stem}.csv"] = to_csv(of_problem)
+    return drawn, files
 
 
 def _markdown(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Mapping[str, _Figure]) -> str:
@@ -164,12 +161,16 @@ def _objectives(tables: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def _table(table: pd.DataFrame, *drop: str) -> str:
-    return to_markdown(printed(table, *drop))
+    """As Markdown, and only the first rows of what nobody reads to its end."""
+    left_out = len(table) - MOST_ROWS
+    rest = f"\n\n*{left_out} more rows in the CSV file of this table.*" if left_out > 0 else ""
+    return to_markdown(printed(table.head(MOST_ROWS), *drop)) + rest
 
 
 def _latex(name: str, table: pd.DataFrame) -> str:
-    body = to_latex(printed(table), wide="Reason" if name == "not_verified" else None)
-    return f"% {_CITED[name]}. Needs \\usepackage{{booktabs}}.\n{body}\n"
+    body = to_latex(printed(table.head(MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
+    part = f" The first {MOST_ROWS} of {len(table)} rows." if len(table) > MOST_ROWS else ""
+    return f"% {_CITED[name]}.{part} Needs \\usepackage{{booktabs}}.\n{body}\n"
 
 
 def _file_stems(labels: Iterable[str]) -> dict[str, str]:

@@ -13,6 +13,8 @@ from bench_mtl.types import Status
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bench_mtl.report.results import Results
+
 
 def write_report(folder: Path) -> Path:
     """Write report.md, tables/, figures/, runs.csv and samples.csv from the results in `folder`.
@@ -28,15 +30,21 @@ def write_report(folder: Path) -> Path:
     ------
     InputError : the folder has no readable results or no finished run, or cannot be written.
     """
+    return write_and_sum_up(folder)[0]
+
+
+def write_and_sum_up(folder: Path) -> tuple[Path, str]:
+    """`write_report`, and the summary table for a terminal, with the skipped pairs only counted. Raises what `write_report` does."""
     from bench_mtl.report.document import report_files
     from bench_mtl.report.results import read_results
 
-    files = report_files(read_results(folder))
+    results = read_results(folder)
+    files = report_files(results)
     try:
         _replace(folder, files)
     except OSError as error:
         raise InputError(f"the report cannot be written to {folder}: {error}") from None
-    return folder / "report.md"
+    return folder / "report.md", _summary_text(results)
 
 
 def summary_frame(folder: Path) -> pd.DataFrame:
@@ -46,19 +54,22 @@ def summary_frame(folder: Path) -> pd.DataFrame:
     ------
     InputError : the folder has no readable results or no finished run.
     """
-    from bench_mtl.report.document import printed
     from bench_mtl.report.results import read_results
+
+    return _summary_frame(read_results(folder))
+
+
+def _summary_frame(results: Results) -> pd.DataFrame:
+    from bench_mtl.report.document import printed
     from bench_mtl.report.tables import summary
 
-    results = read_results(folder)
     return printed(summary(results.runs, results.samples, results.targets))
 
 
-def summary_text(folder: Path) -> str:
-    """`summary_frame` laid out for a terminal, with the skipped pairs only counted."""
+def _summary_text(results: Results) -> str:
     from bench_mtl.report.render import to_text
 
-    frame = summary_frame(folder)
+    frame = _summary_frame(results)
     skipped = frame["Status"] == Status.SKIPPED
     note = f"\n\nPairs of problem and solver that do not fit, skipped: {skipped.sum()} (the report says why)." if skipped.any() else ""
     return to_text(frame[~skipped]) + note

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench_mtl.errors import InputError
-from bench_mtl.report import figures, summary_frame, summary_text, write_report
+from bench_mtl.report import summary_frame, write_and_sum_up, write_report
 from bench_mtl.store import FILE_NAME, SCHEMA, Store
 from bench_mtl.types import Status
 
@@ -116,20 +115,6 @@ def test_a_report_is_the_same_for_the_same_results(make_store, drawing):
     assert b"Software" not in png
     assert b"<svg" in svg
     assert b"<dc:date>" not in svg
-
-
-@pytest.mark.parametrize(("executable", "drawn_here"), [(sys.executable, 1), ("/no/such/python", 3), (shutil.which("false"), 3)])
-def test_figures_are_the_same_wherever_they_are_drawn(make_store, drawing, monkeypatch, executable, drawn_here):
-    folder = make_store(PG, SCS, TIMEOUT, {**SCS, "problem": "other one", "seed": 3}, {**PG, "problem": "third", "seed": 4})
-    write_report(folder)
-    first, here, files = contents(folder), [], figures.files
-    monkeypatch.setattr("bench_mtl.report.drawing.FEWEST_TO_SHARE", 2)
-    monkeypatch.setattr("bench_mtl.report.drawing.os.cpu_count", lambda: 2)
-    monkeypatch.setattr(sys, "executable", executable)
-    monkeypatch.setattr(figures, "files", lambda figure: here.append(figure) or files(figure))
-    write_report(folder)
-    assert contents(folder) == first
-    assert len(here) == drawn_here
 
 
 def test_exports_hold_every_row_and_column(full):
@@ -255,10 +240,9 @@ def test_the_summary_for_a_terminal(full):
     assert "Runs" not in frame  # one each
     assert frame.loc[frame["Solver"] == "ecos", "Relative gap"].tolist() == ["-"]
     skipped = (frame["Status"] == "skipped").sum()
-    lines = summary_text(full).splitlines()
+    lines = write_and_sum_up(full)[1].splitlines()
     assert len(lines) == len(frame) - skipped + 2 + 2
     assert lines[-1].endswith(f"skipped: {skipped} (the report says why).")
-    assert not (full / "report.md").exists()
 
 
 def test_the_import_is_light_and_pyplot_is_left_alone(make_store):
@@ -285,3 +269,13 @@ def test_every_column_of_the_schema_is_explained():
                 assert f"`{column}`" in explained
     for status in Status:
         assert f"| `{status}` | {status.sentence} |" in text
+
+
+def test_a_table_too_long_to_read_is_cut_and_says_so(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = write_report(full).read_text()
+    rows = len((full / "tables" / "objectives.csv").read_text().splitlines()) - 1
+    assert "more rows" not in whole
+    monkeypatch.setattr("bench_mtl.report.document.MOST_ROWS", 2)
+    assert f"*{rows - 2} more rows in the CSV file of this table.*" in write_report(full).read_text()
+    assert f"The first 2 of {rows} rows." in (full / "tables" / "objectives.tex").read_text()
+    assert len((full / "tables" / "objectives.csv").read_text().splitlines()) == rows + 1
