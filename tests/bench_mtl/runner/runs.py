@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from bench_mtl.registry import load_registry
-from bench_mtl.runner import Executor, run_cases
+from bench_mtl.runner import Executor, LocalExecutor, Setting, run_cases
 from bench_mtl.store import FILE_NAME, Store
 from bench_mtl.suite import Case, Suite, expand, identified
 from bench_mtl.suite_file import parse_suite
@@ -65,11 +70,11 @@ def some_plugins(folder: Path, *solvers: str) -> Path:
     return folder
 
 
-def run_suite(folder: Path, suite: Suite, plugins: Path = PLUGINS, **how: Any) -> Any:
+def run_suite(folder: Path, suite: Suite, plugins: Path = PLUGINS, executor: Executor | None = None, **watch: Any) -> Any:
     """Run the whole suite in `folder`, check what is stored, and return the runs by the label of their solver."""
     cases = cases_of(suite, plugins)
-    with Store.create(folder, suite) as store:
-        run_cases(store.plan(cases), store, **({"plugins": plugins} | how if "executor" not in how else how))
+    with Store.create(folder, suite) as store, executor or LocalExecutor(Setting(1, plugins)) as chosen:
+        run_cases(store.plan(cases), store, executor=chosen, **watch)
     require_sound(folder, cases)
     return runs_in(folder)
 
@@ -79,7 +84,7 @@ def go_on(
 ) -> list[str]:
     """What `bench-mtl run` does in `folder`; returns the labels of the solvers that were run."""
     cases, started = cases_of(suite, plugins, data_dir), []
-    with Store.create(folder, suite) as store:
+    with Store.create(folder, suite) as store, executor:
         run_cases(store.plan(cases, **which), store, executor=executor, on_start=lambda case: started.append(case.solver_label))
     require_sound(folder, cases)
     return started
@@ -148,3 +153,53 @@ def await_that(condition: Callable[[], object], seconds: float = 10.0) -> bool:
             return True
         time.sleep(0.02)
     return bool(condition())
+
+
+#: Tells the processes of one test, and all that they start, from those of others.
+TOKEN = "BENCH_MTL_TEST"
+
+
+@dataclass
+class Command:
+    """`python -m bench_mtl run` on a suite file, with one output folder."""
+
+    suite: Path
+    out: Path
+    plugins: Path = PLUGINS
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def start(self, *arguments: str, before: Callable[[], None] | None = None) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "bench_mtl", "run", self.suite, "--out", self.out, "--plugins", self.plugins, *arguments]
+        environment = {**os.environ, TOKEN: self.token}
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=self.suite.parent, preexec_fn=before
+        )
+
+    def run(self, *arguments: str, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
+        with self.start(*arguments, before=before) as process:
+            stdout, stderr = process.communicate(timeout=120)
+        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+    def leaves_nothing(self) -> bool:
+        """Whether all that it started is gone, at the latest in a few seconds."""
+        return await_that(lambda: not with_variable(TOKEN, self.token), 5.0)
+
+
+def command_for(folder: Path, text: str, plugins: Path = PLUGINS) -> Command:
+    """A command for the suite `text`, with everything below `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "suite.toml").write_text(text)
+    return Command(folder / "suite.toml", folder / "out", plugins)
+
+
+def await_line(process: subprocess.Popen[str], start: str) -> str:
+    """Read standard output up to the line that starts so."""
+    assert process.stdout is not None
+    while line := process.stdout.readline():
+        if line.startswith(start):
+            return line
+    raise AssertionError(f"ended with {process.wait()}: {process.stderr and process.stderr.read()}")
+
+
+def last_line(stderr: str) -> str:
+    return stderr.strip().splitlines()[-1]

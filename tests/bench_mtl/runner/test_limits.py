@@ -7,10 +7,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from runs import PLUGINS, TINY, cases_of, require_sound, run_suite, runs_in, solver, suite_of
+from runs import PLUGINS, TINY, run_suite, solver, suite_of
 
 from bench_mtl.environment import thread_variables
-from bench_mtl.runner import LocalExecutor, Setting, process, run_cases
+from bench_mtl.runner import LocalExecutor, Setting, process
 from bench_mtl.runner.memory import forget_peak, peak_mib
 from bench_mtl.store import Store
 
@@ -42,10 +42,10 @@ def test_no_phase_of_a_run_may_go_on_for_ever(tmp_path: Path) -> None:
 def test_preparation_may_not_go_on_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     problems = TINY.replace('"box"', '"broken"').replace("bound = 0.5", 'fault = "hangs"') if where == "problem" else TINY
     suite = suite_of('name = "faulty_phase"\noptions = { hangs = "warm_up" }', problems=problems)
-    executor = LocalExecutor(Setting(1, PLUGINS))
-    assert executor.refusal([]) is None  # waits for the worker, which the shorter limit is not meant for
-    monkeypatch.setattr(process, "PREPARATION_SECONDS", 0.5)
-    runs = run_suite(tmp_path, suite, executor=executor)
+    with LocalExecutor(Setting(1, PLUGINS)) as executor:
+        assert executor.refusal([]) is None  # waits for the worker, which the shorter limit is not meant for
+        monkeypatch.setattr(process, "PREPARATION_SECONDS", 0.5)
+        runs = run_suite(tmp_path, suite, executor=executor)
     assert runs["status"].tolist() == ["timeout"]
     assert runs["reason"].iloc[0].startswith("building the problem and compiling took more than 0.5 s, killed")
 
@@ -118,12 +118,10 @@ def test_workers_have_processors_and_threads_of_their_own(tmp_path: Path, thread
     slots = 2 // threads
     tables = [f'name = "reports"\noptions = {{ number = {number}, seconds = 0.3 }}' for number in range(2 * slots)]
     suite = suite_of(*tables, top=f"threads = {threads}")
-    cases = cases_of(suite)
-    with Store.create(tmp_path, suite) as store:
-        run_cases(store.plan(cases), store, executor=LocalExecutor(Setting(threads, PLUGINS), slots))
+    runs = run_suite(tmp_path, suite, executor=LocalExecutor(Setting(threads, PLUGINS), slots))
+    with Store.open(tmp_path) as store:
         (environment,) = store.environments()
-    require_sound(tmp_path, cases)
-    infos = [json.loads(text) for text in runs_in(tmp_path)["info"]]
+    infos = [json.loads(text) for text in runs["info"]]
     places = {tuple(json.loads(info["processors"])) for info in infos}
     assert places == ({(available[-1],), (available[-2],)} if threads == 1 else {tuple(available[-2:])})
     for info in infos:

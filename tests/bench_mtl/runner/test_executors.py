@@ -1,0 +1,108 @@
+"""Where a case runs does not change its row: one slot, several, or no process of its own."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from runs import PLUGINS, TOKEN, cases_of, comparable, go_on, require_sound, run_suite, solver, suite_of, with_variable
+
+from bench_mtl.errors import InputError
+from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, executor_for, run_cases
+from bench_mtl.store import Store
+
+BEHAVED = (
+    'name = "projected_gradient"',
+    'name = "accelerated_gradient"',
+    'name = "conic"',
+    'name = "liar"',
+    'name = "silent"',
+    solver("faulty", "fault", "raises", "nan", "none"),
+)
+
+two_processors = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only")
+
+
+@two_processors
+def test_slots_and_isolation_do_not_change_rows(tmp_path: Path) -> None:
+    suite = suite_of(*BEHAVED, limits="iterations = 30", top="seeds = [0, 1]")
+    run_suite(tmp_path / "one", suite)
+    run_suite(tmp_path / "two", suite, executor=LocalExecutor(Setting(1, PLUGINS), slots=2))
+    run_suite(tmp_path / "inline", suite, executor=InlineExecutor(Setting(1, PLUGINS)))
+    runs, samples = comparable(tmp_path / "one")
+    assert len(runs) == 16
+    assert len(samples) > 80
+    for other in ("two", "inline"):
+        assert comparable(tmp_path / other) == (runs, samples)
+    with Store.open(tmp_path / "inline") as store:
+        assert [environment["isolation"] for environment in store.environments()] == ["inline"]
+
+
+@two_processors
+def test_a_death_in_one_slot_does_not_disturb_the_other(tmp_path: Path) -> None:
+    suite = suite_of(
+        solver("waits", "number", 1, 2, 3),
+        solver("faulty_process", "fault", "aborts", "kills_itself"),
+        limits="seconds = 20.0, iterations = 30",
+    )
+    cases = cases_of(suite)
+    quick_last = [cases[0], cases[3], cases[4], *cases[1:3]]
+    with Store.create(tmp_path, suite) as store, LocalExecutor(Setting(1, PLUGINS), slots=2) as executor:
+        store.plan(cases)
+        run_cases(quick_last, store, executor=executor)
+        runs = store.runs().set_index("solver_label")
+    require_sound(tmp_path, cases)
+    assert runs["status"].to_dict() == {f"waits_{n}": "inaccurate" for n in (1, 2, 3)} | {"aborts": "crashed", "kills_itself": "crashed"}
+    assert (runs.loc["waits_1":"waits_3", "iterations"] == 30).all()
+    assert list(runs.index) == [case.solver_label for case in cases]
+
+
+@two_processors
+@pytest.mark.parametrize("slots", [1, 2])
+def test_an_error_of_the_caller_ends_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slots: int) -> None:
+    monkeypatch.setenv(TOKEN, f"{os.getpid()} {slots}")
+    suite = suite_of('name = "silent"', solver("waits", "number", 1, 2, 3), limits="seconds = 60.0")
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with Store.create(tmp_path, suite) as store, LocalExecutor(Setting(1, PLUGINS), slots) as executor:
+        with pytest.raises(ZeroDivisionError):
+            run_cases(store.plan(cases_of(suite)), store, executor=executor, on_outcome=fail)
+        began = time.monotonic()
+    assert time.monotonic() - began < 2.0
+    assert set(with_variable(TOKEN, f"{os.getpid()} {slots}")) <= {os.getpid()}
+    with Store.open(tmp_path) as store:
+        assert len(store.finished()) == 1
+
+
+def test_no_process_and_no_file_descriptor_is_left_behind(tmp_path: Path) -> None:
+    suite = suite_of(solver("faulty_process", "fault", "aborts", "kills_itself", "interrupts"), 'name = "silent"')
+    this = psutil.Process()
+    before = this.num_fds(), this.num_threads(), len(this.children())
+    run_suite(tmp_path, suite)
+    assert (this.num_fds(), this.num_threads(), len(this.children())) == before
+
+
+def test_nothing_to_run_starts_nothing(tmp_path: Path) -> None:
+    suite = suite_of('name = "silent"')
+    run_suite(tmp_path, suite)
+    assert go_on(tmp_path, suite, InlineExecutor(Setting(1, PLUGINS))) == []
+    with Store.create(tmp_path, suite) as store:
+        run_cases(store.plan(cases_of(suite)), store)  # nor does the executor that it would make for itself
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ({"isolation": "inline", "slots": 2}, "neither --slots nor --cluster goes with it"),
+        ({"isolation": "inline", "cluster": "local"}, "neither --slots nor --cluster goes with it"),
+        ({"slots": 10_000}, "10000 slots of 1 threads need 10000 processors, but there are"),
+    ],
+)
+def test_executors_that_cannot_be_are_refused(words: dict[str, object], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        executor_for(Setting(), **words)  # type: ignore[arg-type]

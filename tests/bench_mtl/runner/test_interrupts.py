@@ -1,0 +1,137 @@
+"""Runs that are told to stop, refused, or cannot write: an exit code, a line, and the same command goes on."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runs import PLUGINS, Command, await_line, cases_of, command_for, last_line, require_sound, run_suite, runs_in, solver, suite_text
+
+from bench_mtl.runner import InlineExecutor, Setting, run_cases
+from bench_mtl.store import Store
+from bench_mtl.suite_file import read_suite
+
+GOES_ON = "bench-mtl: interrupted; what has finished is stored, the same command goes on from there"
+
+
+def still_to_run(command: Command) -> list[str]:
+    suite = read_suite(str(command.suite))
+    with Store.create(command.out, suite) as store:
+        return [case.solver_label for case in store.plan(cases_of(suite))]
+
+
+def test_one_interrupt_finishes_the_running_case_and_a_second_run_is_refused(tmp_path: Path) -> None:
+    text = suite_text('name = "silent"', solver("waits", "number", 1, 2), limits="seconds = 3.0")
+    command = command_for(tmp_path, text)
+    with command.start() as process:
+        await_line(process, "[1/3]")
+        second = command.run()
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=30)
+    assert second.returncode == 2
+    assert len(second.stderr.splitlines()) == 1
+    assert "another run is using this folder" in second.stderr
+    assert process.returncode == 130
+    assert stderr.splitlines() == ["bench-mtl: stopping after the running cases; Ctrl-C again stops now", GOES_ON]
+    assert "waits_1: timeout" in stdout
+    assert command.leaves_nothing()
+    assert runs_in(command.out)["status"].to_dict() == {"silent": "error", "waits_1": "timeout"}
+    assert still_to_run(command) == ["waits_2"]
+
+
+@pytest.mark.parametrize(("numbers", "slots"), [([signal.SIGINT, signal.SIGINT], "2"), ([signal.SIGTERM], "1")])
+def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list[signal.Signals], slots: str) -> None:
+    if int(slots) > len(os.sched_getaffinity(0)):
+        pytest.skip("one processor only")
+    text = suite_text('name = "silent"', solver("waits", "number", 1, 2, 3), limits="seconds = 60.0")
+    command = command_for(tmp_path, text)
+    with command.start("--slots", slots) as process:
+        await_line(process, "[1/4]")
+        process.send_signal(numbers[0])
+        for number in numbers[1:]:
+            assert process.stderr is not None
+            process.stderr.readline()  # that it stops after the running cases
+            process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert last_line(stderr) == GOES_ON
+    assert "waits" not in stdout
+    assert command.leaves_nothing()
+    assert still_to_run(command) == ["waits_1", "waits_2", "waits_3"]
+
+
+def test_a_full_disk_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> None:
+    text = suite_text(solver("waits", "number", *range(60), pause=0.0), limits="seconds = 60.0, iterations = 400")
+    command = command_for(tmp_path, text)
+
+    def fill() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, 250_000))
+
+    before = ended_for_space(command, command.run(before=fill))
+    after = run_suite(command.out, read_suite(str(command.suite)), executor=InlineExecutor(Setting(1, PLUGINS)))
+    assert after.iloc[: len(before)].equals(before)
+
+
+def test_a_full_file_system_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> None:
+    text = suite_text(solver("waits", "number", *range(60), pause=0.0), limits="seconds = 60.0, iterations = 400")
+    command = command_for(tmp_path, text)
+    with mounted(command.out, "size=400k"):
+        before = ended_for_space(command, command.run())
+        subprocess.run(["mount", "-o", "remount,size=100m", str(command.out)], check=True)
+        assert command.run().returncode == 0
+        require_sound(command.out, cases_of(read_suite(str(command.suite))))
+        assert runs_in(command.out).iloc[: len(before)].equals(before)
+
+
+def ended_for_space(command: Command, result: subprocess.CompletedProcess[str]) -> Any:
+    """The runs that were stored before there was no more space."""
+    assert result.returncode == 3, result.stdout + result.stderr
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert "the same command goes on from there" in result.stderr
+    assert command.leaves_nothing()
+    runs = runs_in(command.out)
+    assert 0 < len(runs) < 60
+    return runs
+
+
+def test_a_folder_that_cannot_be_written_is_refused_in_a_line(tmp_path: Path) -> None:
+    command = command_for(tmp_path, suite_text('name = "silent"'))
+    if os.geteuid() == 0:
+        with mounted(command.out, "ro,size=1m"):
+            result = command.run()
+    else:
+        command.out.mkdir(mode=0o500)
+        result = command.run()
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stderr.startswith("bench-mtl: ")
+    assert str(command.out) in result.stderr
+    assert not list(command.out.iterdir())
+
+
+@contextmanager
+def mounted(folder: Path, options: str) -> Iterator[None]:
+    folder.mkdir()
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        folder.rmdir()
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_reason_to_stop_before_the_first_case_runs_none(tmp_path: Path) -> None:
+    suite = read_suite(str(command_for(tmp_path, suite_text('name = "silent"')).suite))
+    with Store.create(tmp_path / "out", suite) as store:
+        run_cases(store.plan(cases_of(suite)), store, should_stop=lambda: True)
+        assert store.finished() == set()

@@ -1,0 +1,104 @@
+"""Whoever is killed, whenever: each case has one row, true to what happened, and the same command goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from runs import PLUGINS, TOKEN, cases_of, command_for, comparable, require_sound, run_suite, solver, suite_of, suite_text, with_variable
+
+from bench_mtl.runner import LocalExecutor, Setting, run_cases
+from bench_mtl.store import FILE_NAME, Outcome, Store
+from bench_mtl.suite import Case
+from bench_mtl.suite_file import read_suite
+
+STEPS = 12
+
+
+@pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int) -> None:
+    token = f"{os.getpid()} {kills}"
+    monkeypatch.setenv(TOKEN, token)
+    dice = random.Random(kills)
+    suite = suite_of(solver("waits", "number", *range(3 * kills), pause=0.03), limits=f"seconds = 60.0, iterations = {STEPS}")
+    cases = cases_of(suite)
+    killed: set[str] = set()
+    timers: dict[str, threading.Timer] = {}
+
+    def kill(case: Case) -> None:
+        for pid in with_variable(TOKEN, token):
+            if pid != os.getpid():
+                killed.add(case.key)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def start(case: Case) -> None:
+        if len(killed) < kills:
+            timers[case.key] = threading.Timer(dice.uniform(0.0, 0.8), kill, (case,))
+            timers[case.key].start()
+
+    def end(case: Case, _: Outcome) -> None:
+        if case.key in timers:
+            timers[case.key].cancel()
+            timers[case.key].join()
+
+    with Store.create(tmp_path, suite) as store, LocalExecutor(Setting(1, PLUGINS)) as executor:
+        run_cases(store.plan(cases), store, executor=executor, on_start=start, on_outcome=end)
+        runs = store.runs().set_index("case_key")
+        samples = store.samples().groupby("run_id")["iteration"].apply(list)
+    require_sound(tmp_path, cases)
+    assert len(killed) >= kills
+    crashed = runs[runs["status"] == "crashed"]
+    assert set(crashed.index) <= killed
+    assert len(crashed) >= 0.7 * kills  # the others were hit after their record was sent, or between two cases
+    assert (crashed["reason"].str.contains(r"signal 9 \(SIGKILL\)")).all()
+    whole = runs.drop(index=crashed.index)
+    assert set(whole["status"]) == {"inaccurate"}
+    assert (whole["iterations"] == STEPS).all()
+    for key, row in runs.iterrows():  # what was yielded before is kept
+        steps = samples.get(row["id"], [])
+        assert steps == list(range(len(steps))), key
+        assert len(steps) == (STEPS + 1 if row["status"] == "inaccurate" else len(steps))
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(40, marks=pytest.mark.slow)])
+def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, kills: int) -> None:
+    dice = random.Random(kills)
+    text = suite_text(
+        'name = "projected_gradient"',
+        solver("waits", "number", *range(2 * kills), pause=0.02),
+        solver("faulty", "fault", "raises", "nan"),
+        'name = "accelerated_gradient"',
+        limits=f"seconds = 60.0, iterations = {STEPS}",
+        top="seeds = [0, 1]",
+    )
+    command = command_for(tmp_path / "killed", text)
+    run_suite(tmp_path / "undisturbed", read_suite(str(command.suite)))
+    rows = 0
+    for number in range(kills):
+        with command.start() as process:
+            try:
+                process.communicate(timeout=dice.uniform(0.5, 3.0))
+            except subprocess.TimeoutExpired:
+                process.kill()
+            process.communicate()
+        assert process.returncode in (-9, 1)
+        assert command.leaves_nothing(), number
+        if (command.out / FILE_NAME).exists():
+            with Store.open(command.out) as store:
+                assert len(store.finished()) >= rows
+                rows = len(store.finished())
+            with closing(sqlite3.connect(command.out / FILE_NAME)) as connection:
+                assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert command.run().returncode == 1
+    require_sound(command.out, cases_of(read_suite(str(command.suite))))
+    assert comparable(command.out) == comparable(tmp_path / "undisturbed")
+    assert (command.out / "report.md").is_file()

@@ -1,0 +1,144 @@
+"""The same command goes on, and runs again only what a change touches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from runs import TINY, command_for, comparable, go_on, run_suite, runs_in, solver, some_plugins, suite_of, suite_text
+
+from bench_mtl.runner import InlineExecutor, Setting
+from bench_mtl.suite import Suite
+
+PAIR = ('name = "projected_gradient"', 'name = "accelerated_gradient"')
+
+
+@pytest.fixture
+def plugins(tmp_path: Path) -> Path:
+    return some_plugins(tmp_path / "plugins", "faulty.py", "odd.py")
+
+
+def resume(folder: Path, suite: Suite, plugins: Path, data_dir: Path | None = None, **which: bool) -> list[str]:
+    return go_on(folder, suite, InlineExecutor(Setting(1, plugins, data_dir)), plugins, data_dir, **which)
+
+
+def test_a_finished_suite_is_not_run_again(tmp_path: Path, plugins: Path) -> None:
+    suite = suite_of(*PAIR)
+    assert resume(tmp_path / "out", suite, plugins) == ["projected_gradient", "accelerated_gradient"]
+    before = runs_in(tmp_path / "out")
+    assert resume(tmp_path / "out", suite, plugins) == []
+    assert runs_in(tmp_path / "out").equals(before)
+
+
+def test_a_changed_option_runs_its_cases_again_and_changing_it_back_runs_none(tmp_path: Path, plugins: Path) -> None:
+    first = suite_of(*PAIR)
+    changed = suite_of(PAIR[0], PAIR[1] + '\noptions = { restart = "none" }')
+    assert len(resume(tmp_path / "out", first, plugins)) == 2
+    before = comparable(tmp_path / "out")
+    assert len(resume(tmp_path / "out", changed, plugins)) == 1
+    assert resume(tmp_path / "out", first, plugins) == []
+    assert comparable(tmp_path / "out") == before
+    assert resume(tmp_path / "out", changed, plugins) == []
+
+
+def test_a_changed_limit_or_problem_runs_its_cases_again(tmp_path: Path, plugins: Path) -> None:
+    first = suite_of(*PAIR, problems=TINY + TINY.replace('"tiny"', '"other"').replace("0.5", "0.25"))
+    other = suite_of(*PAIR, problems=TINY + TINY.replace('"tiny"', '"other"').replace("0.5", "0.125"))
+    assert len(resume(tmp_path / "out", first, plugins)) == 4
+    assert len(resume(tmp_path / "out", other, plugins)) == 2
+    assert len(resume(tmp_path / "out", suite_of(*PAIR, limits="seconds = 21.0"), plugins)) == 2
+    assert resume(tmp_path / "out", first, plugins) == []
+
+
+def test_labels_may_change(tmp_path: Path, plugins: Path) -> None:
+    assert len(resume(tmp_path / "out", suite_of(*PAIR), plugins)) == 2
+    renamed = suite_of(PAIR[0] + '\nlabel = "new"', PAIR[1], problems=TINY.replace('"tiny"', '"small"'))
+    assert resume(tmp_path / "out", renamed, plugins) == []
+    assert runs_in(tmp_path / "out")["problem_label"].to_dict() == {"new": "small", "accelerated_gradient": "small"}
+
+
+def test_a_changed_plugin_runs_its_cases_again(tmp_path: Path, plugins: Path) -> None:
+    suite = suite_of(*PAIR, solver("faulty", "fault", "raises", "nan"), 'name = "odd_step"')
+    out = tmp_path / "out"
+    assert len(resume(out, suite, plugins)) == 5
+    text = (plugins / "solvers" / "faulty.py").read_text()
+    (plugins / "solvers" / "faulty.py").write_text(text + "\n# another\n")
+    assert resume(out, suite, plugins) == ["faulty_raises", "faulty_nan"]
+    (plugins / "solvers" / "faulty.py").write_text(text)
+    assert resume(out, suite, plugins) == []
+    with (plugins / "problems" / "boxes.py").open("a") as file:
+        file.write("\n# another\n")
+    assert len(resume(out, suite, plugins)) == 5
+
+
+def test_changed_data_run_their_cases_again(tmp_path: Path, plugins: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+
+    def save(name: str, seed: int) -> None:
+        dice = np.random.default_rng(seed)
+        np.savez(data / f"{name}.npz", X=dice.normal(size=(8, 4)), Y=np.sign(dice.normal(size=(8, 2))))
+
+    for seed, name in enumerate(("one", "two")):
+        save(name, seed)
+    problems = "".join(f'[[problems]]\nname = "box"\nlabel = "{name}"\ndata = {{ file = "{name}.npz" }}\n' for name in ("one", "two"))
+    suite = suite_of(*PAIR, problems=problems)
+    out = tmp_path / "out"
+    assert len(resume(out, suite, plugins, data)) == 4
+    before = comparable(out)
+    save("two", 2)
+    assert len(resume(out, suite, plugins, data)) == 2
+    runs, _ = comparable(out)
+    assert [run for run in runs if run["problem_label"] == "one"] == [run for run in before[0] if run["problem_label"] == "one"]
+    assert [run["primal"] for run in runs] != [run["primal"] for run in before[0]]
+    save("two", 1)
+    assert resume(out, suite, plugins, data) == []
+    assert comparable(out) == before
+
+
+def test_failures_are_tried_again_when_asked(tmp_path: Path, plugins: Path) -> None:
+    suite = suite_of(*PAIR, solver("faulty", "fault", "raises", "far"), 'name = "liar"')
+    out = tmp_path / "out"
+    assert len(resume(out, suite, plugins)) == 5
+    before, numbers = comparable(out), runs_in(out)["id"]
+    assert resume(out, suite, plugins, retry_failed=True) == ["faulty_raises", "liar"]
+    assert comparable(out) == before
+    assert (runs_in(out)["id"] != numbers).to_dict() == {
+        "projected_gradient": False, "accelerated_gradient": False, "faulty_raises": True, "faulty_far": False, "liar": True,
+    }  # fmt: skip
+    assert len(resume(out, suite, plugins, force=True)) == 5
+    assert comparable(out) == before
+    assert not set(runs_in(out)["id"]) & set(numbers)
+
+
+def test_workers_go_on_with_what_this_process_began(tmp_path: Path, plugins: Path) -> None:
+    first, both = suite_of(PAIR[0]), suite_of(*PAIR)
+    resume(tmp_path / "out", first, plugins)
+    row = runs_in(tmp_path / "out").iloc[:1]
+    runs = run_suite(tmp_path / "out", both, plugins)
+    assert runs.iloc[:1].equals(row)
+    assert len(runs) == 2
+
+
+def test_the_command_goes_on_in_its_folder(tmp_path: Path, plugins: Path) -> None:
+    def text(kind: str) -> str:
+        return suite_text('name = "silent"', f'name = "odd_step"\nlabel = "odd"\noptions = {{ kind = "{kind}" }}')
+
+    command = command_for(tmp_path / "run", text("text"), plugins)
+    first = command.run()
+    assert (first.returncode, "[2/2]" in first.stdout) == (1, True), first.stderr
+    command.suite.write_text(text("nan_step"))
+    changed = command.run()
+    assert changed.returncode == 1
+    assert "1 of 2 cases are done already" in changed.stdout
+    assert "[1/1] tiny seed 0 | odd: error" in changed.stdout
+    command.suite.write_text(text("text"))
+    back = command.run()
+    assert back.returncode == 1
+    assert "2 of 2 cases are done already" in back.stdout
+    assert "[1/" not in back.stdout
+    content = {path: path.read_bytes() for path in command.out.rglob("*") if path.is_file()}
+    assert "nothing to run" in command.run().stdout
+    assert {path: path.read_bytes() for path in command.out.rglob("*") if path.is_file()} == content
+    assert command.leaves_nothing()
