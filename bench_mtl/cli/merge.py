@@ -30,7 +30,7 @@ def merge(folders: tuple[Path, ...], out: Path) -> None:
     elif merged.superseded:
         say(f"{merged.superseded} rows are of cases that a folder before has too: they are kept as superseded")
     if merged.ambiguous:
-        say(f"{merged.ambiguous} of them share problem, solver, seed and repetition with others, but not version, data, options or limits")
+        say(f"{merged.ambiguous} runs share problem, solver, seed and repetition with another, but not version, data, options or limits")
     if len(merged.machines) > 1:
         say("the runs were made on different machines, whose times are not comparable:")
         for machine in merged.machines:

@@ -350,12 +350,14 @@ def test_media_that_cannot_be_written_are_read(tmp_path: Path, killed: Path, pre
         assert content(folder) == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind root")
 def test_a_folder_that_may_not_be_written_is_read(tmp_path: Path, killed: Path) -> None:
     folder = tmp_path / "closed"
     shutil.copytree(killed, folder)
+    (folder / LOCK_NAME).unlink()
     folder.chmod(0o555)
     try:
+        if os.access(folder, os.W_OK):
+            pytest.skip("permissions do not bind root")
         assert require_whole(folder, 3) == 5
         with pytest.raises(InputError, match="cannot be written: Permission denied"):
             Store.create(folder, suite())
