@@ -59,7 +59,7 @@ def to_text(frame: pd.DataFrame) -> str:
 
 def to_csv(frame: pd.DataFrame) -> bytes:
     """All columns with all digits, so that a number that is read again is the same; a missing one is an empty field."""
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
     from pyarrow import csv
 
     table = pa.Table.from_pandas(frame, preserve_index=False)

@@ -38,7 +38,7 @@ def read_results(folder: Path) -> Results:
     ------
     InputError : there is no results file, or it is damaged, of another schema version, or holds no finished run.
     """
-    with Store.open(folder) as store:
+    with Store.open(folder) as store, store.snapshot():
         meta, environments = store.meta(), store.environments()
         runs, samples = store.runs(), store.samples()
     if runs.empty:

@@ -47,8 +47,9 @@ class ClusterExecutor:
         with dask.config.set({"distributed.scheduler.allowed-failures": _ALLOWED_DEATHS}):
             # Limits of memory are ours: Dask's would see its own process only.
             cluster = distributed.LocalCluster(
-                n_workers=slots, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=logging.CRITICAL
-            )
+                n_workers=slots, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=logging.CRITICAL,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # any port: another cluster may have the usual one
+            )  # fmt: skip
         return cls(distributed.Client(cluster), setting, layout, cluster)
 
     @classmethod
@@ -141,7 +142,8 @@ def _distributed() -> Any:
         import distributed
     except ImportError:
         raise InputError("--cluster needs Dask: pip install 'bench-mtl[cluster]'") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):  # the second has a level of its own
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
 
 

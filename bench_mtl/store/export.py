@@ -15,7 +15,7 @@ from bench_mtl.store.database import Store
 from bench_mtl.store.files import decoding, made_folder
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 TABLES = ("runs", "samples", "environments")
 

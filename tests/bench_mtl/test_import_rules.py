@@ -16,7 +16,7 @@ CORE = {
 }  # fmt: skip
 
 #: Imported only inside the functions that need them, so that the command line stays quick.
-HEAVY = {"cvxpy", "numba", "matplotlib", "seaborn", "pandas", "sklearn", "arff", "rich", "tabulate"}
+HEAVY = {"cvxpy", "numba", "matplotlib", "seaborn", "pandas", "sklearn", "arff", "rich", "tabulate", "pyarrow", "dask", "distributed"}
 
 
 def imports(file: Path, *, top_level: bool = False) -> set[str]:

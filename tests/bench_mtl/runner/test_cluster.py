@@ -1,0 +1,141 @@
+"""Runs on a Dask cluster: the rows of a local run, once each, whatever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from runs import (
+    PLUGINS,
+    TOKEN,
+    Command,
+    await_line,
+    await_that,
+    cases_of,
+    command_for,
+    comparable,
+    is_running,
+    require_sound,
+    run_suite,
+    runs_in,
+    solver,
+    suite_of,
+    suite_text,
+)
+
+from bench_mtl.runner import Setting
+from bench_mtl.suite_file import read_suite
+
+pytest.importorskip("distributed", reason="Dask is not installed")
+
+two_processors = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only")
+
+BEHAVED = (
+    'name = "projected_gradient"',
+    'name = "liar"',
+    'name = "silent"',
+    solver("faulty", "fault", "raises", "none"),
+    solver("faulty_process", "fault", "aborts"),
+)
+
+
+@two_processors
+def test_a_local_cluster_gives_the_rows_of_a_local_run(tmp_path: Path) -> None:
+    text = suite_text(*BEHAVED, limits="seconds = 20.0, iterations = 30", top="seeds = [0, 1]")
+    command = command_for(tmp_path / "cluster", text)
+    result = command.run("--cluster", "local", "--slots", "2")
+    assert result.returncode == 1
+    assert result.stderr == "8 of 12 runs failed (wrong, crashed or error); the report says why\n"
+    assert command.leaves_nothing()
+    run_suite(tmp_path / "local", read_suite(str(command.suite)))
+    require_sound(command.out, cases_of(read_suite(str(command.suite))))
+    assert without_output(command.out) == without_output(tmp_path / "local")
+
+
+def without_output(folder: Path) -> object:
+    """Rows and samples but for what was printed, which names threads by their addresses."""
+    runs, samples = comparable(folder)
+    for run in runs:
+        run["info"].pop("output", None)
+    return runs, samples
+
+
+@two_processors
+def test_a_case_of_a_killed_dask_worker_is_run_again_and_recorded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench_mtl.runner.cluster import ClusterExecutor
+
+    monkeypatch.setenv(TOKEN, f"{os.getpid()} dask")
+    suite = suite_of(solver("waits", "number", 1, 2, 3, 4), limits="seconds = 60.0, iterations = 20")
+    killed: list[int] = []
+    with ClusterExecutor.local(Setting(1, PLUGINS), 2) as executor:
+        pids = list(executor._client.run(os.getpid).values())
+
+        def kill(case: object) -> None:
+            if not killed and len(started) == 1:  # the second begins
+                killed.append(pids[0])
+                time.sleep(0.3)
+                os.kill(pids[0], signal.SIGKILL)
+            started.append(case)
+
+        started: list[object] = []
+        runs = run_suite(tmp_path, suite, executor=executor, on_start=kill)
+    assert killed
+    assert not is_running(killed[0])
+    assert runs["status"].to_dict() == {f"waits_{number}": "inaccurate" for number in (1, 2, 3, 4)}
+    assert (runs["iterations"] == 20).all()
+
+
+def test_a_cluster_that_is_not_there_is_refused_in_a_line(tmp_path: Path) -> None:
+    command = command_for(tmp_path, suite_text('name = "silent"'))
+    result = command.run("--cluster", "tcp://127.0.0.1:1")
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert "no Dask scheduler answers at tcp://127.0.0.1:1" in result.stderr
+    assert not command.out.exists()
+
+
+def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> None:
+    text = suite_text('name = "silent"', solver("waits", "number", 1, 2), limits="seconds = 60.0, iterations = 60")
+    command = command_for(tmp_path, text)
+    with (
+        served(command, "scheduler", "--port", "0", "--host", "127.0.0.1", "--scheduler-file", str(tmp_path / "address.json")) as scheduler,
+        served(
+            command, "worker", "--scheduler-file", str(tmp_path / "address.json"), "--nthreads", "1", "--host", "127.0.0.1", "--no-nanny"
+        ),
+    ):
+        assert await_that((tmp_path / "address.json").exists, 20.0)
+        address = json.loads((tmp_path / "address.json").read_text())["address"]
+        with command.start("--cluster", address) as process:
+            await_line(process, "[1/3]")
+            scheduler.kill()
+            _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 3, stderr
+    assert len(stderr.splitlines()) == 1, stderr
+    assert "the cluster is gone" in stderr
+    assert "the same command goes on from there" in stderr
+    assert command.leaves_nothing()
+    assert list(runs_in(command.out)["solver_label"]) == ["silent"]
+    assert command.run().returncode == 1
+    require_sound(command.out, cases_of(read_suite(str(command.suite))))
+    assert runs_in(command.out)["iterations"].tolist()[1:] == [60, 60]
+
+
+@contextmanager
+def served(command: Command, what: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A scheduler or a worker of Dask in a process of its own."""
+    whole = [sys.executable, "-m", "dask", what, *arguments, "--no-dashboard"]
+    environment = {**os.environ, TOKEN: command.token}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(whole, env=environment, cwd=command.suite.parent, **quiet) as process:  # type: ignore[call-overload]
+        try:
+            yield process
+        finally:
+            process.kill()
