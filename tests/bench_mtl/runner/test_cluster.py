@@ -95,7 +95,9 @@ def test_a_case_of_a_killed_dask_worker_is_run_again_and_recorded_once(tmp_path:
 
 def test_a_cluster_that_is_not_there_is_refused_in_a_line(tmp_path: Path) -> None:
     command = command_for(tmp_path, suite_text('name = "silent"'))
-    result = command.run("--cluster", "tcp://127.0.0.1:1")
+    hurried = "from bench_mtl.cli import main; from bench_mtl.runner import cluster; cluster._CONNECT_SECONDS = 1.0; main()"
+    arguments = ["run", command.suite, "--out", command.out, "--plugins", PLUGINS, "--cluster", "tcp://127.0.0.1:1"]
+    result = subprocess.run([sys.executable, "-c", hurried, *arguments], capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1, result.stderr
     assert "no Dask scheduler answers at tcp://127.0.0.1:1" in result.stderr
@@ -105,14 +107,13 @@ def test_a_cluster_that_is_not_there_is_refused_in_a_line(tmp_path: Path) -> Non
 def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> None:
     text = suite_text('name = "silent"', solver("waits", "number", 1, 2), limits="seconds = 60.0, iterations = 60")
     command = command_for(tmp_path, text)
+    file = tmp_path / "address.json"
     with (
-        served(command, "scheduler", "--port", "0", "--host", "127.0.0.1", "--scheduler-file", str(tmp_path / "address.json")) as scheduler,
-        served(
-            command, "worker", "--scheduler-file", str(tmp_path / "address.json"), "--nthreads", "1", "--host", "127.0.0.1", "--no-nanny"
-        ),
+        served(command, "scheduler", file, "--port", "0") as scheduler,
+        served(command, "worker", file, "--nthreads", "1", "--no-nanny"),
     ):
-        assert await_that((tmp_path / "address.json").exists, 20.0)
-        address = json.loads((tmp_path / "address.json").read_text())["address"]
+        assert await_that(file.exists, 20.0)
+        address = json.loads(file.read_text())["address"]
         with command.start("--cluster", address) as process:
             await_line(process, "[1/3]")
             scheduler.kill()
@@ -129,9 +130,10 @@ def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_pat
 
 
 @contextmanager
-def served(command: Command, what: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def served(command: Command, what: str, file: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """A scheduler or a worker of Dask in a process of its own."""
-    whole = [sys.executable, "-m", "dask", what, *arguments, "--no-dashboard"]
+    place = ["--scheduler-file", str(file), "--host", "127.0.0.1", "--no-dashboard"]
+    whole = [sys.executable, "-m", "dask", what, *place, *arguments]
     environment = {**os.environ, TOKEN: command.token}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(whole, env=environment, cwd=command.suite.parent, **quiet) as process:  # type: ignore[call-overload]
