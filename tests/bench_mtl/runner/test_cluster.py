@@ -49,11 +49,11 @@ BEHAVED = (
 
 @two_processors
 def test_a_local_cluster_gives_the_rows_of_a_local_run(tmp_path: Path) -> None:
-    text = suite_text(*BEHAVED, limits="seconds = 20.0, iterations = 30", top="seeds = [0, 1]")
+    text = suite_text(*BEHAVED, limits="seconds = 20.0, iterations = 30")
     command = command_for(tmp_path / "cluster", text)
     result = command.run("--cluster", "local", "--slots", "2")
     assert result.returncode == 1
-    assert result.stderr == "8 of 12 runs failed (wrong, crashed or error); the report says why\n"
+    assert result.stderr == "4 of 6 runs failed (wrong, crashed or error); the report says why\n"
     assert command.leaves_nothing()
     run_suite(tmp_path / "local", read_suite(str(command.suite)))
     require_sound(command.out, cases_of(read_suite(str(command.suite))))
@@ -105,7 +105,7 @@ def test_a_cluster_that_is_not_there_is_refused_in_a_line(tmp_path: Path) -> Non
 
 
 def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> None:
-    text = suite_text('name = "silent"', solver("waits", "number", 1, 2), limits="seconds = 60.0, iterations = 60")
+    text = suite_text('name = "silent"', solver("waits", "number", 1), limits="seconds = 60.0, iterations = 40")
     command = command_for(tmp_path, text)
     file = tmp_path / "address.json"
     with (
@@ -115,7 +115,7 @@ def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_pat
         assert await_that(file.exists, 20.0)
         address = json.loads(file.read_text())["address"]
         with command.start("--cluster", address) as process:
-            await_line(process, "[1/3]")
+            await_line(process, "[1/2]")
             scheduler.kill()
             _, stderr = process.communicate(timeout=60)
     assert process.returncode == 3, stderr
@@ -126,7 +126,7 @@ def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_pat
     assert list(runs_in(command.out)["solver_label"]) == ["silent"]
     assert command.run().returncode == 1
     require_sound(command.out, cases_of(read_suite(str(command.suite))))
-    assert runs_in(command.out)["iterations"].tolist()[1:] == [60, 60]
+    assert runs_in(command.out)["iterations"].tolist()[1:] == [40]
 
 
 @contextmanager

@@ -125,6 +125,13 @@ def test_problems_that_break_are_rows(tmp_path: Path) -> None:
     assert json.loads(runs.loc["dimensions", "dimensions"]) == {"n": 5, "d": 5, "7": 8}
 
 
+def test_a_problem_of_bad_parameters_is_a_row(tmp_path: Path) -> None:
+    problems = TINY.replace('"box"', '"l1inf_hinge"').replace("bound = 0.5", "radius = -1.0")
+    runs = run_suite(tmp_path, suite_of('name = "conic"', problems=problems))
+    assert runs.loc["clarabel", "status"] == "error"
+    assert "radius must be finite and at least 0" in runs.loc["clarabel", "reason"]
+
+
 @pytest.mark.parametrize("last", ["ends", "hangs"])
 def test_what_a_solver_starts_is_dead_soon_after_the_run(tmp_path: Path, last: str) -> None:
     forks = ["forks", "forks_in_a_session", "forks_twice", "starts_a_program", "starts_a_program_of_another_environment"]

@@ -12,7 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import PLUGINS, Command, await_line, cases_of, command_for, last_line, require_sound, run_suite, runs_in, solver, suite_text
+from runs import (
+    PLUGINS,
+    TOKEN,
+    Command,
+    await_line,
+    await_that,
+    cases_of,
+    command_for,
+    last_line,
+    require_sound,
+    run_suite,
+    runs_in,
+    solver,
+    suite_text,
+    with_variable,
+)
 
 from bench_mtl.runner import InlineExecutor, Setting, run_cases
 from bench_mtl.store import Store
@@ -54,6 +69,7 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
     command = command_for(tmp_path, text)
     with command.start("--slots", slots) as process:
         await_line(process, "[1/4]")
+        assert await_that(lambda: len(with_variable(TOKEN, command.token)) == 1 + int(slots))
         process.send_signal(numbers[0])
         for number in numbers[1:]:
             assert process.stderr is not None
