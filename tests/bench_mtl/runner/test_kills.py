@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -28,7 +29,7 @@ def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: py
     token = f"{os.getpid()} {kills}"
     monkeypatch.setenv(TOKEN, token)
     dice = random.Random(kills)
-    suite = suite_of(solver("waits", "number", *range(3 * kills), pause=0.03), limits=f"seconds = 60.0, iterations = {STEPS}")
+    suite = suite_of(solver("waits", "number", *range(2 * kills + 8), pause=0.03), limits=f"seconds = 60.0, iterations = {STEPS}")
     cases = cases_of(suite)
     killed: set[str] = set()
     timers: dict[str, threading.Timer] = {}
@@ -42,7 +43,7 @@ def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: py
 
     def start(case: Case) -> None:
         if len(killed) < kills:
-            timers[case.key] = threading.Timer(dice.uniform(0.0, 0.8), kill, (case,))
+            timers[case.key] = threading.Timer(dice.uniform(0.0, 1.4), kill, (case,))
             timers[case.key].start()
 
     def end(case: Case, _: Outcome) -> None:
@@ -57,7 +58,9 @@ def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: py
     require_sound(tmp_path, cases)
     assert len(killed) >= kills
     crashed = runs[runs["status"] == "crashed"]
-    assert set(crashed.index) <= killed
+    before = dict(itertools.pairwise(case.key for case in cases))
+    for key in set(crashed.index) - killed:  # the worker was hit after the record of the case before, and took this one still
+        assert any(after == key and first in killed and first not in crashed.index for first, after in before.items())
     assert len(crashed) >= 0.7 * kills  # the others were hit after their record was sent, or between two cases
     assert (crashed["reason"].str.contains(r"signal 9 \(SIGKILL\)")).all()
     whole = runs.drop(index=crashed.index)
@@ -69,7 +72,7 @@ def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: py
         assert len(steps) == (STEPS + 1 if row["status"] == "inaccurate" else len(steps))
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(25, marks=pytest.mark.slow)])
 def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, kills: int) -> None:
     dice = random.Random(kills)
     text = suite_text(
