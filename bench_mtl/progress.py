@@ -143,4 +143,3 @@ def outcome_line(case: Case, outcome: Outcome) -> str:
     record = outcome.record
     head = f"{case.title}: {record.status}"
     return f"{head} ({record.reason}), {record.times.solve:.3g} s" if record.samples else f"{head} ({record.reason})"
-

@@ -71,6 +71,19 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
 
 
+def solver_names(solver: Solver) -> tuple[str, str]:
+    """Label and version of a solver.
+
+    Raises
+    ------
+    InputError : a plug-in cannot tell them.
+    """
+    try:
+        return str(solver.label), str(solver.version)
+    except Exception as error:
+        raise InputError(f"solver '{solver.name}' cannot tell its label or version: {type(error).__name__}: {error}") from error
+
+
 def problem_parameters(cls: type[Problem]) -> dict[str, Any]:
     """Parameter names of a problem class with their defaults (`inspect.Parameter.empty` where one is required)."""
     parameters = list(inspect.signature(cls.from_data).parameters.values())

@@ -15,7 +15,7 @@ from bench_mtl.data.catalogue import load, takes_seed
 from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.errors import InputError
 from bench_mtl.protocols import Problem
-from bench_mtl.registry import Registry, make_problem, source_digest
+from bench_mtl.registry import Registry, make_problem, solver_names, source_digest
 from bench_mtl.types import Limits
 
 
@@ -215,11 +215,12 @@ def _solvers(spec: SolverSpec, registry: Registry) -> Iterator[_Chosen]:
     combinations = list(_combinations(spec.grid))
     options = [{**spec.options, **combination} for combination in combinations]
     solvers = [registry.solver(spec.name, chosen) for chosen in options]
-    labels = [spec.label or solver.label for solver in solvers]
-    for label, chosen, solver, combination in zip(labels, options, solvers, combinations, strict=True):
+    names = [solver_names(solver) for solver in solvers]
+    labels = [spec.label or label for label, _ in names]
+    for label, chosen, solver, (_, version), combination in zip(labels, options, solvers, names, combinations, strict=True):
         suffix = "".join(f" {key}={value}" for key, value in combination.items())
         unique = label + (suffix if labels.count(label) > 1 else "")
-        yield _Chosen(spec.name, unique, chosen, solver.version, source_digest(type(solver)))
+        yield _Chosen(spec.name, unique, chosen, version, source_digest(type(solver)))
 
 
 def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:

@@ -110,8 +110,8 @@ def _run(
         if executor is not None:
             with reporter(waiting, store.durations(), executor.capacity) as show, interrupt:
                 run_cases(waiting, store, executor=executor, on_start=show.start, on_outcome=show.end, should_stop=lambda: interrupt.asked)
-    if interrupt.asked:
-        raise KeyboardInterrupt
+            if show.done < len(waiting):
+                raise KeyboardInterrupt
     return len(waiting)
 
 

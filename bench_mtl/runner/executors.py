@@ -10,13 +10,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Protocol, Self
 
+from bench_mtl.driver import describe
 from bench_mtl.environment import pinned_threads
 from bench_mtl.errors import InputError
 from bench_mtl.registry import load_registry
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.memory import peak_mib
-from bench_mtl.runner.process import Worker
+from bench_mtl.runner.process import DeadBeforeError, Worker
 from bench_mtl.runner.setting import Setting
 from bench_mtl.store import Outcome
 from bench_mtl.suite import Case, Instance
@@ -57,9 +58,13 @@ class Slot:
 
     def run(self, case: Case) -> Outcome:
         try:
-            outcome = self._worker_for(case.threads).run(case)
-        except OSError as error:  # no more processes, or no memory for one
-            return Gathered(self._setting.environment()).ended(Status.CRASHED, f"the worker could not be started: {error}")
+            try:
+                outcome = self._worker_for(case.threads).run(case)
+            except DeadBeforeError:
+                outcome = self._worker_for(case.threads).run(case)
+        except (OSError, DeadBeforeError) as error:  # no more processes, or no memory for one
+            reason = f"the worker could not be started: {describe(error)}"
+            return Gathered(self._setting.environment()).ended(Status.CRASHED, reason)
         if self._worker is not None and (not self._worker.is_alive or self._worker.is_worn):
             self.close()
         return outcome

@@ -14,6 +14,9 @@ from bench_mtl.types import Certificate, Record, Sample, Status, Times
 #: ("sample", Sample), and at the end ("record", Record, peak memory in MiB or None), in this order.
 Message: TypeAlias = tuple[Any, ...]
 
+#: Comes before all others from a worker.
+TAKEN: Message = ("taken",)
+
 #: The phase after which all is loaded and compiled, and the run proper begins.
 WARM_UP = "warm_up"
 
@@ -29,6 +32,8 @@ class Gathered:
     baseline: Certificate | None = None
     version: str = ""
     phases: dict[str, float] = dataclasses.field(default_factory=dict)
+    is_taken: bool = False
+    """Whether a worker has taken it up."""
     began: float | None = None
     """When the run proper did (`time.monotonic`)."""
     record: Record | None = None
@@ -36,7 +41,9 @@ class Gathered:
 
     def take(self, message: Message) -> None:
         kind, *content = message
-        if kind == "sample":
+        if message == TAKEN:
+            self.is_taken = True
+        elif kind == "sample":
             self.samples.append(content[0])
         elif kind == "problem":
             self.dimensions, self.notes, self.baseline = content

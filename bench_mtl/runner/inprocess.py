@@ -39,7 +39,7 @@ class CaseRunner:
             tell(("problem", dimensions, tuple(map(str, problem.notes)), baseline))
             solver = self._registry.solver(case.solver, case.options)
             tell(("solver", str(solver.version)))
-            self._require_same("solver", case.version, solver.version)
+            self._require_same("solver", case.version, str(solver.version))
             self._require_same("file of the solver", case.code, source_digest(type(solver)))
             if solver.misfit(problem) is None:
                 solver.warm_up()

@@ -101,7 +101,12 @@ class Worker:
         self._process.stdout.close()
 
     def run(self, case: Case) -> Outcome:
-        """Run one case to its record; a worker that breaks a limit or dies gives a record too, and is gone."""
+        """Run one case to its record; a worker that breaks a limit or dies gives a record too, and is gone.
+
+        Raises
+        ------
+        DeadBeforeError : it had died before it took up the case, which is not to blame.
+        """
         failure = self._await_ready()
         if failure is not None:
             return Gathered(self._setting.environment()).ended(*failure)
@@ -122,6 +127,9 @@ class Worker:
                     if not self._told_after_death(gathered):
                         return self._buried(gathered, *broken, counted)
         except (EOFError, OSError):
+            if not gathered.is_taken:
+                self.bury()
+                raise DeadBeforeError from None
             counted = watch.counted()
             return self._buried(gathered, Status.CRASHED, "the solver's process died", counted)
         except _UnreadableError as error:
@@ -201,6 +209,10 @@ class Worker:
         self.bury()
         sentence = f"{reason}: {_exit_sentence(code)}" if died else f"{reason}, killed; {gathered.proven}"
         return gathered.ended(status, sentence, counted, (("output", output),) if output else ())
+
+
+class DeadBeforeError(Exception):
+    """A worker was dead when it was given a case."""
 
 
 class _UnreadableError(Exception):

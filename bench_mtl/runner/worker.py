@@ -11,7 +11,7 @@ import sys
 from multiprocessing.connection import Connection
 
 from bench_mtl.registry import load_registry
-from bench_mtl.runner.gathered import Message
+from bench_mtl.runner.gathered import TAKEN, Message
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.memory import peak_mib
 from bench_mtl.runner.setting import Setting
@@ -46,6 +46,7 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
         if what == "check":
             pipe.send(next(filter(None, map(runner.refusal, content)), None))
             continue
+        pipe.send(TAKEN)
         record = runner.run(content, pipe.send, deadline)
         message: Message = ("record", record, peak_mib())
         pipe.send(message)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import random
 import signal
@@ -58,9 +57,7 @@ def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: py
     require_sound(tmp_path, cases)
     assert len(killed) >= kills
     crashed = runs[runs["status"] == "crashed"]
-    before = dict(itertools.pairwise(case.key for case in cases))
-    for key in set(crashed.index) - killed:  # the worker was hit after the record of the case before, and took this one still
-        assert any(after == key and first in killed and first not in crashed.index for first, after in before.items())
+    assert set(crashed.index) <= killed  # a worker that was hit between two cases costs none
     assert len(crashed) >= 0.7 * kills  # the others were hit after their record was sent, or between two cases
     assert (crashed["reason"].str.contains(r"signal 9 \(SIGKILL\)")).all()
     whole = runs.drop(index=crashed.index)
