@@ -1,0 +1,25 @@
+"""`bench-mtl doctor` as a user meets it."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from bench_mtl.cli import cli
+from bench_mtl.doctor import Finding
+
+
+@pytest.mark.parametrize(("works", "code", "last"), [(True, 0, "all works"), (False, 1, "1 broken")])
+def test_what_is_broken_is_counted_and_makes_the_exit_code(monkeypatch: pytest.MonkeyPatch, works: bool, code: int, last: str) -> None:
+    seen = [
+        Finding("machine", "python", "3.11"),
+        Finding("clock", "goes forward", "always", True),
+        Finding("limits", "memory", "+0 %", works),
+    ]
+    monkeypatch.setattr("bench_mtl.doctor.findings", lambda plugins, data_dir: iter(seen))
+    result = CliRunner().invoke(cli, ["doctor"], standalone_mode=False)
+    assert result.return_value == code
+    lines = result.stdout.splitlines()
+    assert lines[0] == "machine"
+    assert lines[-1] == last
+    assert ("BROKEN" in result.stdout) == (not works)

@@ -1,0 +1,43 @@
+"""Fingerprints change when the data do, and only then."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench_mtl.data.fingerprint import fingerprint
+from bench_mtl.errors import InputError
+
+TINY = {"name": "synthetic_l1inf", "tasks": 2, "features": 4, "examples": 5}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    np.savez(tmp_path / "mine.npz", X=np.eye(3), Y=np.ones((3, 2)))
+    return tmp_path
+
+
+def test_what_is_asked_for_tells_generated_data_apart() -> None:
+    asked = [(TINY, 0), (TINY, 1), (TINY | {"tasks": 3}, 0), (TINY | {"preprocess": "unit_rows"}, 0), ({"name": "digits"}, None)]
+    prints = [fingerprint(spec, seed=seed) for spec, seed in asked]
+    assert len(set(prints)) == len(asked)
+    assert prints == [fingerprint(dict(reversed(spec.items())), seed=seed) for spec, seed in asked]
+
+
+def test_the_bytes_of_a_file_count_and_not_its_place(folder: Path) -> None:
+    named = fingerprint({"name": "mine"}, data_dir=folder)
+    elsewhere = folder / "below"
+    elsewhere.mkdir()
+    shutil.copy(folder / "mine.npz", elsewhere / "moved.npz")
+    assert fingerprint({"file": str(elsewhere / "moved.npz")}) == named
+    assert fingerprint({"name": "mine", "preprocess": "unit_rows"}, data_dir=folder) != named
+    np.savez(folder / "mine.npz", X=2 * np.eye(3), Y=np.ones((3, 2)))
+    assert fingerprint({"name": "mine"}, data_dir=folder) != named
+
+
+def test_a_file_that_is_not_there_is_named(folder: Path) -> None:
+    with pytest.raises(InputError, match="'mime'"):
+        fingerprint({"name": "mime"}, data_dir=folder)
