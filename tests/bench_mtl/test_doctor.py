@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench_mtl import doctor
-from bench_mtl.doctor import Finding, findings
+from bench_mtl.doctor import findings
 from bench_mtl.types import Limits
 
 
