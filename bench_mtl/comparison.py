@@ -52,7 +52,6 @@ _MACHINE = {
     "system": "system",
     "isolation": "isolation",
     "slots": "slots",
-    "cluster": "cluster",
 }
 _NOT_SOFTWARE = {*_MACHINE, "id", "started", "threads"}
 

@@ -20,3 +20,8 @@ def say(text: str = "") -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())  # what is left in Python's buffer goes there too
         os.close(nowhere)
+
+
+def warn(text: str) -> None:
+    """Print a line on standard error, under the name of the command."""
+    click.echo(f"bench-mtl: {text}", err=True)

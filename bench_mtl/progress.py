@@ -34,7 +34,7 @@ class TimeLeft:
         if not self._means:
             return None
         total = sum(count * self._expected(*pair) for pair, count in self._waiting.items() if count > 0)
-        return total / slots
+        return total / max(1, min(slots, sum(self._waiting.values())))
 
     def _expected(self, problem: str, solver: str) -> float:
         keys = ((problem, solver), (None, solver), (None, None))
@@ -81,8 +81,9 @@ class Reporter:
 
     def show(self, line: str) -> None:
         failed = f"; {self.failed} failed" if self.failed else ""
+        running = f"; {len(self.running)} running" if self.running else ""
         left = f"; left {self.left}" if self.done < self.total else ""
-        say(f"[{self.done}/{self.total}] {line}{failed}{left}")
+        say(f"[{self.done}/{self.total}] {line}{failed}{running}{left}")
 
     @property
     def left(self) -> str:

@@ -138,11 +138,11 @@ def identified(cases: Iterable[Case], data_dir: Path | None) -> list[Case]:
     return [replace(case, instance=of(case.instance)) for case in cases]
 
 
-def one_of_each(instances: Iterable[Instance]) -> list[Instance]:
-    """The first instance of each problem, data and parameters, whatever the seed: what is a mistake in one is one in all of them."""
-    found: dict[str, Instance] = {}
-    for instance in instances:
-        found.setdefault(digest([instance.problem, instance.data, instance.parameters]), instance)
+def one_of_each(cases: Iterable[Case]) -> list[Case]:
+    """The first case of each problem, data and parameters, whatever the seed: what is a mistake in one is one in all of them."""
+    found: dict[str, Case] = {}
+    for case in cases:
+        found.setdefault(digest([case.instance.problem, case.instance.data, case.instance.parameters]), case)
     return list(found.values())
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from bench_mtl.console import warn
+
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 1, 2, 3, 130
 
 data_dir_option = click.option(
@@ -18,5 +20,5 @@ plugins_option = click.option(
 
 def fail(message: str, code: int) -> int:
     """Say on standard error what went wrong, in one line; returns `code`."""
-    click.echo(f"bench-mtl: {' '.join(message.split())}", err=True)
+    warn(" ".join(message.split()))
     return code

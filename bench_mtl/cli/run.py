@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_mtl.cli.options import EXIT_FAILED, EXIT_INTERRUPTED, data_dir_option, fail, plugins_option
-from bench_mtl.console import say
+from bench_mtl.console import say, warn
 from bench_mtl.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def run(
       bench-mtl run synthetic --cluster tcp://10.0.0.1:8786
     """
     from bench_mtl.checks import whole_number
+    from bench_mtl.data.catalogue import named_directory
     from bench_mtl.registry import load_registry
     from bench_mtl.runner import Setting, executor_for
     from bench_mtl.suite import expand, identified
@@ -60,12 +61,11 @@ def run(
     chosen = read_suite(suite)
     cases = identified(expand(chosen, load_registry(plugins)), data_dir)
     folder = out or Path("results") / chosen.name
-    setting = Setting(chosen.threads, plugins, data_dir)
+    # Workers may have been started elsewhere, or be moved there.
+    setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir))
+    make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster)
     try:
-        made = _run(
-            chosen, cases, folder, lambda: executor_for(setting, slots=slots, isolation=isolation, cluster=cluster),
-            force=force, retry_failed=retry_failed,
-        )  # fmt: skip
+        made = _run(chosen, cases, folder, make_executor, force=force, retry_failed=retry_failed)
         if made or not _report_is_current(folder):
             _print_report(folder)
         else:
@@ -102,7 +102,7 @@ def _run(
     with contextlib.ExitStack() as stack:
         executor = stack.enter_context(make_executor()) if waiting else None
         if executor is not None:
-            refusal = executor.refusal(one_of_each(case.instance for case in waiting))
+            refusal = executor.refusal(one_of_each(waiting))
             if refusal is not None:
                 raise InputError(refusal)  # mistakes end here, before anything is written
         store = stack.enter_context(Store.create(folder, suite))
@@ -132,8 +132,11 @@ def _report_is_current(folder: Path) -> bool:
     """Whether the report there was written after the last change of the results."""
     from bench_mtl.store import FILE_NAME
 
-    report = folder / "report.md"
-    return report.is_file() and report.stat().st_mtime_ns >= (folder / FILE_NAME).stat().st_mtime_ns
+    report, results = folder / "report.md", folder / FILE_NAME
+    unfinished = results.with_name(f"{FILE_NAME}-wal")  # while somebody else reads, changes may wait there
+    if unfinished.exists() or not report.is_file():
+        return False
+    return report.stat().st_mtime_ns >= results.stat().st_mtime_ns
 
 
 def _print_report(folder: Path) -> None:
@@ -171,4 +174,4 @@ class _Interrupt:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
-        click.echo("bench-mtl: stopping after the running cases; Ctrl-C again stops now", err=True)
+        warn("stopping after the running cases; Ctrl-C again stops now")

@@ -125,6 +125,13 @@ def takes_seed(spec: Mapping[str, Any]) -> bool:
     return builtin.kind == "generator" or spec.get("examples") is not None
 
 
+def named_directory(option: Path | None = None) -> Path | None:
+    """The data directory as an absolute path, whatever is there: `option`, else the environment variable BENCH_MTL_DATA, else None."""
+    value = os.environ.get(DATA_VARIABLE)
+    folder = Path(value) if option is None and value else option
+    return None if folder is None else folder.absolute()
+
+
 def data_directory(option: Path | None = None) -> Path | None:
     """The data directory: `option`, else the environment variable BENCH_MTL_DATA, else None.
 
@@ -132,13 +139,10 @@ def data_directory(option: Path | None = None) -> Path | None:
     ------
     InputError : it is not a folder; says which of the two named it.
     """
-    named_by = "--data-dir"
-    folder = option
+    folder = named_directory(option)
     if folder is None:
-        value = os.environ.get(DATA_VARIABLE)
-        if not value:
-            return None
-        named_by, folder = DATA_VARIABLE, Path(value)
+        return None
+    named_by = DATA_VARIABLE if option is None else "--data-dir"
     if not is_dir(f"data directory (from {named_by})", folder):
         raise InputError(f"data directory {folder} (from {named_by}) is not a folder: {_HOW_TO_SET}")
     require_readable("data directory", folder)

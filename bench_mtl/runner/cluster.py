@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Self
 
+from bench_mtl.console import warn
 from bench_mtl.errors import IncompleteError, InputError
 from bench_mtl.runner.executors import Slot, processors
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.setting import Setting
 from bench_mtl.store import Outcome
-from bench_mtl.suite import Case, Instance
+from bench_mtl.suite import Case
 from bench_mtl.types import Status
 
 #: How long to look for a scheduler, and to wait for an answer from one.
@@ -49,6 +51,7 @@ class ClusterExecutor:
             cluster = distributed.LocalCluster(
                 n_workers=slots, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=logging.CRITICAL,
                 scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # any port: another cluster may have the usual one
+                preload=__name__,
             )  # fmt: skip
         return cls(distributed.Client(cluster), setting, layout, cluster)
 
@@ -73,18 +76,20 @@ class ClusterExecutor:
         now = time.monotonic()
         if self._counted is None or now - self._counted[0] > _COUNT_SECONDS:
             try:
-                threads = sum(self._client.nthreads().values())
+                threads = sum(_answer(self._client.nthreads).values())
             except Exception as error:  # whatever Dask says to a connection that is no more
                 raise _lost(error) from None
-            self._counted = now, max(1, threads)
-        return self._counted[1]
+            if threads == 0 and (self._counted is None or self._counted[1] > 0):
+                warn("the cluster has no Dask worker: waiting for one")
+            self._counted = now, threads
+        return max(1, self._counted[1])
 
-    def refusal(self, instances: Sequence[Instance]) -> str | None:
-        slot = Slot(self._setting)
+    def refusal(self, cases: Sequence[Case]) -> str | None:
         try:
-            return slot.refusal(instances)
-        finally:
-            slot.close()
+            found: str | None = self._client.submit(_find_refusal, list(cases), self._setting, self._layout, pure=False).result()
+        except Exception as error:
+            raise _lost(error) from None
+        return found
 
     def submit(self, case: Case) -> Future[Outcome]:
         outcome: Future[Outcome] = Future()
@@ -97,15 +102,14 @@ class ClusterExecutor:
         return outcome
 
     def stop(self) -> None:
-        if self._client.status == "running":
-            self._client.cancel(list(self._running.values()), force=True)
-        self._on_workers(_end_slots)
+        self._try(lambda: self._client.cancel(list(self._running.values()), force=True))
+        self._try(lambda: self._client.run(_end_slots, on_error="ignore"))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._on_workers(_end_slots)
+        self._try(lambda: self._client.run(_end_slots, on_error="ignore"))
         self._client.close(timeout=_CONNECT_SECONDS)
         if self._cluster is not None:
             self._cluster.close()
@@ -123,13 +127,35 @@ class ClusterExecutor:
         except BaseException as error:  # a scheduler that is gone cancels its tasks, which is no Exception
             outcome.set_exception(_lost(error))
 
-    def _on_workers(self, function: Any) -> None:
+    def _try(self, request: Callable[[], Any]) -> None:
         """Best effort: where the cluster is gone, so is what ran on it."""
         if self._client.status == "running":
             try:
-                self._client.run(function, on_error="ignore")
+                _answer(request)
             except Exception as error:
                 logging.getLogger(__name__).debug("the cluster does not answer: %s", error)
+
+
+def _answer(request: Callable[[], Any]) -> Any:
+    """What the cluster answers within a few seconds; a scheduler that hangs would not let Dask's own calls return.
+
+    Raises
+    ------
+    TimeoutError : it does not.
+    """
+    answer: Future[Any] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(request())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        return answer.result(_CONNECT_SECONDS)
+    except TimeoutError:
+        raise TimeoutError(f"no answer within {_CONNECT_SECONDS:g} s") from None
 
 
 def _lost(error: BaseException) -> IncompleteError:
@@ -142,8 +168,9 @@ def _distributed() -> Any:
         import distributed
     except ImportError:
         raise InputError("--cluster needs Dask: pip install 'bench-mtl[cluster]'") from None
-    for name in ("distributed", "distributed.client"):  # the second has a level of its own
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    for name in list(logging.root.manager.loggerDict):  # some have a level of their own
+        if name.split(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
 
 
@@ -153,12 +180,27 @@ _of_thread = threading.local()
 _slots: list[Slot] = []
 
 
+def dask_setup(worker: Any) -> None:
+    """Called by the Dask workers of a local cluster: Ctrl-C in a terminal reaches them too, but is for the command to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _run_case(case: Case, setting: Setting, layout: Sequence[Setting] | None) -> Outcome:
     """Run a case in the slot of this thread."""
-    if layout is not None:
-        from distributed import get_worker
+    return _slot(setting, layout).run(case)
 
-        setting = layout[int(get_worker().name)]  # workers of a local cluster are numbered
+
+def _find_refusal(cases: Sequence[Case], setting: Setting, layout: Sequence[Setting] | None) -> str | None:
+    return _slot(setting, layout).refusal(cases)
+
+
+def _slot(setting: Setting, layout: Sequence[Setting] | None) -> Slot:
+    """The slot of this thread, which has the setting that is asked for."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    # Workers of a local cluster are numbered; of another one the threads of this worker are all that is known to run at once here.
+    setting = layout[int(worker.name)] if layout is not None else replace(setting, slots=worker.state.nthreads)
     slot: Slot | None = getattr(_of_thread, "slot", None)
     if slot is None or not slot.serves(setting):
         if slot is not None:
@@ -166,7 +208,7 @@ def _run_case(case: Case, setting: Setting, layout: Sequence[Setting] | None) ->
             _slots.remove(slot)
         slot = _of_thread.slot = Slot(setting)
         _slots.append(slot)
-    return slot.run(case)
+    return slot
 
 
 def _end_slots() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from bench_mtl.driver import describe
 from bench_mtl.environment import pinned_threads
@@ -20,7 +21,7 @@ from bench_mtl.runner.memory import peak_mib
 from bench_mtl.runner.process import DeadBeforeError, Worker
 from bench_mtl.runner.setting import Setting
 from bench_mtl.store import Outcome
-from bench_mtl.suite import Case, Instance
+from bench_mtl.suite import Case
 from bench_mtl.types import Status
 
 
@@ -31,8 +32,8 @@ class Executor(Protocol):
     def capacity(self) -> int:
         """How many cases run at once now."""
 
-    def refusal(self, instances: Sequence[Instance]) -> str | None:
-        """What is wrong with the first of the instances whose data or parameters are a mistake, if one is."""
+    def refusal(self, cases: Sequence[Case]) -> str | None:
+        """What is wrong with the first of the cases whose data or parameters are a mistake, if one is."""
 
     def submit(self, case: Case) -> Future[Outcome]:
         """Begin a case. The future raises `IncompleteError` where nobody can say any more how the case ended."""
@@ -51,10 +52,11 @@ class Slot:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._worker: Worker | None = None
+        self._has_ended = False
 
     def serves(self, setting: Setting) -> bool:
         """Whether its workers are given `setting`."""
-        return self._setting == setting
+        return self._setting == setting and not self._has_ended
 
     def run(self, case: Case) -> Outcome:
         try:
@@ -69,11 +71,14 @@ class Slot:
             self.close()
         return outcome
 
-    def refusal(self, instances: Sequence[Instance]) -> str | None:
-        return self._worker_for(self._setting.threads).refusal(instances)
+    def refusal(self, cases: Sequence[Case]) -> str | None:
+        with contextlib.suppress(OSError):  # no worker: the runs will say so
+            return next(filter(None, (self._worker_for(case.threads).refusal(case) for case in cases)), None)
+        return None
 
     def end(self) -> None:
-        """End what runs in it; may be called from another thread."""
+        """End what runs in it, for good; may be called from another thread."""
+        self._has_ended = True
         worker = self._worker
         if worker is not None:
             worker.end()
@@ -89,6 +94,8 @@ class Slot:
         if self._worker is None:
             self._setting = replace(self._setting, threads=threads)
             self._worker = Worker(self._setting)
+            if self._has_ended:  # while the worker was being made
+                self._worker.end()
         return self._worker
 
 
@@ -106,8 +113,8 @@ class LocalExecutor:
         # A thread a slot: the system kills a worker when the thread that started it ends.
         self._threads = ThreadPoolExecutor(slots, "slot", self._take_slot)
 
-    def refusal(self, instances: Sequence[Instance]) -> str | None:
-        return self._threads.submit(lambda: self._slot.refusal(instances)).result()
+    def refusal(self, cases: Sequence[Case]) -> str | None:
+        return self._threads.submit(lambda: self._slot.refusal(cases)).result()
 
     def submit(self, case: Case) -> Future[Outcome]:
         return self._threads.submit(lambda: self._slot.run(case))
@@ -141,19 +148,17 @@ class InlineExecutor:
     capacity = 1
 
     def __init__(self, setting: Setting) -> None:
-        from threadpoolctl import threadpool_limits
-
         self._runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
         self._environment = replace(setting, isolation="inline").environment()
-        self._pinned = pinned_threads(setting.threads)
-        self._limits = threadpool_limits(setting.threads)
+        self._threads = setting.threads
+        self._pinned = contextlib.ExitStack()
 
-    def refusal(self, instances: Sequence[Instance]) -> str | None:
-        return next(filter(None, map(self._runner.refusal, instances)), None)
+    def refusal(self, cases: Sequence[Case]) -> str | None:
+        return next(filter(None, (self._runner.refusal(case.instance) for case in cases)), None)
 
     def submit(self, case: Case) -> Future[Outcome]:
         gathered = Gathered(self._environment)
-        gathered.take(("record", self._runner.run(case, gathered.take), peak_mib()))
+        gathered.take(("record", self._runner.run(case, gathered.take), peak_mib(), False))
         future: Future[Outcome] = Future()
         future.set_result(gathered.outcome())
         return future
@@ -162,17 +167,18 @@ class InlineExecutor:
         """Nothing runs between two calls."""
 
     def __enter__(self) -> Self:
-        self._pinned.__enter__()
-        self._limits.__enter__()
+        from threadpoolctl import threadpool_limits
+
+        self._pinned.enter_context(pinned_threads(self._threads))
+        self._pinned.enter_context(threadpool_limits(self._threads))
         return self
 
-    def __exit__(self, *details: Any) -> None:
-        self._limits.__exit__(*details)
-        self._pinned.__exit__(*details)
+    def __exit__(self, *_: object) -> None:
+        self._pinned.close()
 
 
-def executor_for(setting: Setting, *, slots: int = 1, isolation: str = "process", cluster: str | None = None) -> Executor:
-    """The executor that is asked for in words.
+def executor_for(setting: Setting, *, slots: int = 1, isolation: str = "process", cluster: str | None = None) -> Callable[[], Executor]:
+    """What makes the executor that is asked for in words, which takes a while; words are checked at once.
 
     Parameters
     ----------
@@ -181,17 +187,21 @@ def executor_for(setting: Setting, *, slots: int = 1, isolation: str = "process"
 
     Raises
     ------
-    InputError : words that do not go together, more slots than there are processors, or a cluster that is not there.
+    InputError : words that do not go together, more slots than there are processors, an empty address.
     """
     if isolation == "inline":
         if slots > 1 or cluster is not None:
             raise InputError("--isolation inline runs one case at a time in this process: neither --slots nor --cluster goes with it")
-        return InlineExecutor(setting)
+        return lambda: InlineExecutor(setting)
+    if cluster is None or cluster == "local":
+        processors(slots, setting.threads)
+    elif not cluster.strip() or slots > 1:
+        raise InputError("--cluster is local, with --slots, or the address of a Dask scheduler, whose workers' threads are the slots")
     if cluster is None:
-        return LocalExecutor(setting, slots)
+        return lambda: LocalExecutor(setting, slots)
     from bench_mtl.runner.cluster import ClusterExecutor
 
-    return ClusterExecutor.local(setting, slots) if cluster == "local" else ClusterExecutor.at(setting, cluster)
+    return lambda: ClusterExecutor.local(setting, slots) if cluster == "local" else ClusterExecutor.at(setting, cluster)
 
 
 def processors(slots: int, threads: int) -> list[tuple[int, ...] | None]:

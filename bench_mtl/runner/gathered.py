@@ -11,7 +11,7 @@ from bench_mtl.store import Outcome
 from bench_mtl.types import Certificate, Record, Sample, Status, Times
 
 #: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds),
-#: ("sample", Sample), and at the end ("record", Record, peak memory in MiB or None), in this order.
+#: ("sample", Sample), and at the end ("record", Record, peak memory in MiB or None, whether the process is worn), in this order.
 Message: TypeAlias = tuple[Any, ...]
 
 #: Comes before all others from a worker.
@@ -36,7 +36,11 @@ class Gathered:
     """Whether a worker has taken it up."""
     began: float | None = None
     """When the run proper did (`time.monotonic`)."""
+    ended_at: float | None = None
+    """When there was a record, or a limit was found broken."""
     record: Record | None = None
+    is_worn: bool = False
+    """Whether the run has left something behind in its process."""
     peak_mib: float | None = None
 
     def take(self, message: Message) -> None:
@@ -53,11 +57,13 @@ class Gathered:
             name, seconds = content
             if name == WARM_UP:
                 self.began = time.monotonic()
+                self.peak_mib = None  # of building and compiling
             else:
                 self.phases[name] = seconds
         else:
-            self.record, peak = content
+            self.record, peak, self.is_worn = content
             self.note_memory(peak)
+            self.ended_at = time.monotonic()
 
     def note_memory(self, mib: float | None) -> None:
         if mib:
@@ -67,7 +73,9 @@ class Gathered:
     def proven(self) -> str:
         """What the samples prove, in words."""
         gaps = [sample.certificate.relative_gap for sample in self.samples]
-        return f"relative gap {min(gaps):.1e} proven before" if gaps else "nothing proven but the zero point"
+        if gaps:
+            return f"relative gap {min(gaps):.1e} proven before"
+        return "nothing proven" if self.baseline is None else "nothing proven but the zero point"
 
     def ended(self, status: Status, reason: str, solve: float | None = None, info: tuple[tuple[str, Any], ...] = ()) -> Outcome:
         """The outcome of a run that did not come to a record of its own; `solve` is what its clock had counted, if that is known."""
@@ -82,5 +90,6 @@ class Gathered:
         reason = self.record.reason.encode("utf-8", "backslashreplace").decode()  # halves of characters can be neither shown nor stored
         peak = self.peak_mib if ran else None
         whole = dataclasses.replace(self.record, reason=reason, samples=tuple(self.samples), peak_memory_mib=peak)
-        wall = time.monotonic() - self.began if self.began is not None and ran else None
+        ended = self.ended_at if self.ended_at is not None else time.monotonic()
+        wall = ended - self.began if self.began is not None and ran else None
         return Outcome(whole, self.dimensions, self.notes, self.version, self.baseline if ran else None, wall, self.environment)

@@ -13,10 +13,13 @@ from bench_mtl.driver import describe, run
 from bench_mtl.errors import BenchError, InputError
 from bench_mtl.protocols import Problem
 from bench_mtl.registry import Registry, source_digest
-from bench_mtl.runner.gathered import Message
+from bench_mtl.runner.gathered import WARM_UP, Message
 from bench_mtl.runner.memory import forget_peak
 from bench_mtl.suite import Case, Instance
 from bench_mtl.types import Certificate, Iterate, Record, Status, Tolerance
+
+#: Of what a problem or a solver says of itself: how many entries, and how many characters each.
+_MOST_ENTRIES, _LONGEST_TEXT = 50, 2000
 
 
 class CaseRunner:
@@ -29,16 +32,15 @@ class CaseRunner:
 
     def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Record:
         """Run `case`, telling what happens as it happens; returns its record, whose samples have been told already."""
-        forget_peak()
         try:
             problem, baseline = self._problem(case.instance)
         except (Exception, SystemExit) as error:
             return _failed("the problem cannot be built", error)
         try:
             dimensions = {str(key): int(value) for key, value in problem.dimensions.items()}
-            tell(("problem", dimensions, tuple(map(str, problem.notes)), baseline))
+            tell(("problem", dimensions, tuple(_short(note) for note in problem.notes[:_MOST_ENTRIES]), baseline))
             solver = self._registry.solver(case.solver, case.options)
-            tell(("solver", str(solver.version)))
+            tell(("solver", _short(solver.version)))
             self._require_same("solver", case.version, str(solver.version))
             self._require_same("file of the solver", case.code, source_digest(type(solver)))
             if solver.misfit(problem) is None:
@@ -47,18 +49,24 @@ class CaseRunner:
             return Record(Status.ERROR, describe(error))
         except (Exception, SystemExit) as error:
             return _failed("warm-up failed", error)
+
+        def on_phase(phase: str, seconds: float) -> None:
+            if phase == WARM_UP:
+                forget_peak()  # what it took to build the problem and to compile is not the solver's
+            tell(("phase", phase, seconds))
+
         record = run(
             problem,
             solver,
             tolerance=Tolerance(case.target),
             limits=case.limits,
             on_sample=lambda sample: tell(("sample", sample)),
-            on_phase=lambda phase, seconds: tell(("phase", phase, seconds)),
+            on_phase=on_phase,
             deadline=deadline,
         )
-        # Solutions are not stored, and what a solver says of itself may be of any type.
-        info = tuple((str(key), _plain(value)) for key, value in record.info)
-        return Record(record.status, record.reason, (), record.times, None, info)
+        # Solutions are not stored, and what a solver says of itself may be of any type and size.
+        info = tuple((_short(key), _plain(value)) for key, value in record.info[:_MOST_ENTRIES])
+        return Record(record.status, _short(record.reason), (), record.times, None, info)
 
     def refusal(self, instance: Instance) -> str | None:
         """What is wrong with the data or parameters of `instance`, if the mistake has a name; other failures are for the run to show."""
@@ -68,6 +76,8 @@ class CaseRunner:
             return f"{instance.label}: {error}"
         except (Exception, SystemExit):
             return None
+        finally:
+            self._built = None  # its run is to build it under its own limits
         return None
 
     def _problem(self, instance: Instance) -> tuple[Problem, Certificate]:
@@ -89,6 +99,12 @@ class CaseRunner:
             raise BenchError(f"the {what} is not the one that the run was planned with ({here}, not {planned})")
 
 
+def _short(value: object) -> str:
+    """As text that a row can hold and a message can carry."""
+    text = str(value)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
+
+
 def _failed(what: str, error: BaseException) -> Record:
     """The record of a run that did not come as far as the driver."""
     return Record(Status.MEMORY if isinstance(error, MemoryError) else Status.ERROR, f"{what}: {describe(error)}")
@@ -101,6 +117,6 @@ def _plain(value: Any) -> bool | int | float | str:
             return value
         if isinstance(value, Integral) and -(2**63) <= int(value) < 2**63:
             return int(value)
-        return float(value) if isinstance(value, Real) and not isinstance(value, Integral) else str(value)
+        return float(value) if isinstance(value, Real) and not isinstance(value, Integral) else _short(value)
     except Exception as error:  # whatever a solver hands over
         return f"{type(value).__name__}, which cannot be shown: {describe(error)}"

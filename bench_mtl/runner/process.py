@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -26,7 +26,7 @@ from bench_mtl.runner.memory import descendants, proportional_mib, resident_mib
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.worker import MARK, SharedDeadline
 from bench_mtl.store import Outcome
-from bench_mtl.suite import Case, Instance
+from bench_mtl.suite import Case
 from bench_mtl.types import Limits, Status
 
 #: How far past its limit a solver may be when it is killed: time for one that stops by itself to hand in its answer.
@@ -41,7 +41,9 @@ _FASTEST_FILLING = 8192.0
 _CENSUS_SECONDS = 0.1
 #: A worker that holds more than this after a case is replaced, so that the next case's memory is its own.
 _KEPT_MIB = 600.0
-#: How long to wait for a killed process to be gone.
+#: How long a worker whose pipe is closed may take to end.
+_PARTING_SECONDS = 0.1
+#: How long to wait for killed processes to be gone.
 _DYING_SECONDS = 5.0
 #: Of what a worker prints, its last bytes are kept, for the runs that fail.
 _TAIL_BYTES = 2000
@@ -56,7 +58,9 @@ class Worker:
         ours, theirs = socket.socketpair()
         with _shared_page() as page, theirs:
             self._deadline = SharedDeadline(page)
-            command = f"from bench_mtl.runner.worker import serve; serve({theirs.fileno()}, {page}, {os.getpid()})"
+            # Before anything is imported: threads that libraries start then must be bound too.
+            bind = "" if setting.processors is None else f"import os; os.sched_setaffinity(0, {setting.processors}); "
+            command = f"{bind}from bench_mtl.runner.worker import serve; serve({theirs.fileno()}, {page}, {os.getpid()})"
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", command],
                 stdin=subprocess.DEVNULL,
@@ -70,6 +74,7 @@ class Worker:
         assert self._process.stdout is not None
         self._output = _Tail(self._process.stdout.fileno())
         self._environment: Mapping[str, Any] | None = None
+        self._has_leftovers = False
 
     @property
     def is_alive(self) -> bool:
@@ -77,8 +82,8 @@ class Worker:
 
     @property
     def is_worn(self) -> bool:
-        """Whether the next case should have another worker: this one holds much memory, or something that was started still runs."""
-        return resident_mib(self._process.pid) > _KEPT_MIB or any(map(_runs, descendants(self._process.pid)))
+        """Whether the next case should have another worker: the last run has left something behind in this one, or running beside it."""
+        return self._has_leftovers or resident_mib(self._process.pid) > _KEPT_MIB or any(map(_runs, descendants(self._process.pid)))
 
     def end(self) -> None:
         """Kill the process and all that it has started, at once, wherever it is. Safe to call from another thread."""
@@ -122,28 +127,37 @@ class Worker:
                     gathered.take(self._received())
                 broken = None if gathered.record is not None else watch.broken()
                 if broken is not None:
+                    gathered.ended_at = time.monotonic()
                     counted = watch.counted()
                     self.end()
                     if not self._told_after_death(gathered):
                         return self._buried(gathered, *broken, counted)
+                    self.bury()
         except (EOFError, OSError):
             if not gathered.is_taken:
                 self.bury()
                 raise DeadBeforeError from None
-            counted = watch.counted()
-            return self._buried(gathered, Status.CRASHED, "the solver's process died", counted)
+            gathered.ended_at = time.monotonic()
+            return self._buried(gathered, Status.CRASHED, "the solver's process died", watch.counted())
         except _UnreadableError as error:
             self.bury()
             return gathered.ended(Status.CRASHED, f"the solver's process sent what cannot be read ({error})")
+        self._has_leftovers = gathered.is_worn
         return gathered.outcome()
 
-    def refusal(self, instances: Sequence[Instance]) -> str | None:
-        """What is wrong with the first of the instances whose data or parameters are a mistake; None where none is, or nobody can tell."""
+    def refusal(self, case: Case) -> str | None:
+        """What is wrong with the data or parameters of the case's problem; None where nothing is, or nobody can tell within its limits."""
         if self._await_ready() is not None:
             return None
+        watch = _Watch(case.limits, self._process.pid, self._deadline, Gathered())
         try:
-            self._pipe.send(("check", list(instances)))
-            return str(self._pipe.recv() or "") or None if self._answers(PREPARATION_SECONDS) else None
+            self._pipe.send(("check", case.instance))
+            while not self._hears(watch.patience()):
+                if watch.broken() is not None:
+                    self.bury()
+                    return None
+            found: str | None = self._pipe.recv()
+            return found
         except (EOFError, OSError):
             self.bury()
             return None
@@ -158,8 +172,7 @@ class Worker:
                 return Status.CRASHED, f"the worker did not start within {PREPARATION_SECONDS:g} s"
             self._environment = self._pipe.recv()
         except (EOFError, OSError):
-            self.end()
-            code = self._process.wait()
+            code = self._exit_code()
             last = self._output.text.strip().splitlines()
             self.bury()
             return Status.CRASHED, f"the worker died at its start: {_exit_sentence(code)}" + (f" ({last[-1]})" if last else "")
@@ -200,15 +213,18 @@ class Worker:
 
     def _buried(self, gathered: Gathered, status: Status, reason: str, counted: float | None) -> Outcome:
         died = status is Status.CRASHED
-        code: int | None = None
-        if died:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                code = self._process.wait(5.0)
-        self._output.read()
+        code = self._exit_code() if died else None
         output = self._output.text
         self.bury()
         sentence = f"{reason}: {_exit_sentence(code)}" if died else f"{reason}, killed; {gathered.proven}"
         return gathered.ended(status, sentence, counted, (("output", output),) if output else ())
+
+    def _exit_code(self) -> int | None:
+        """Of a worker that has closed its pipe, with its last words read; None if it lives on, which nobody watches now."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_PARTING_SECONDS)
+        self._output.read()
+        return self._process.returncode
 
 
 class DeadBeforeError(Exception):
@@ -327,15 +343,20 @@ def _runs(pid: int) -> bool:
 
 def _kill_marked(mark: str) -> None:
     """Kill every process that has the mark of a worker in its environment: it left the worker's group, or lost its parent."""
-    killed = []
+    deadline = time.monotonic() + _DYING_SECONDS
+    while _kill_once(mark) and time.monotonic() < deadline:  # what was forked during one look is found by the next
+        time.sleep(0.001)
+
+
+def _kill_once(mark: str) -> bool:
+    """Whether there was a process to kill, or one still dying."""
+    found = False
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get(MARK) == mark:
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found = True
                 process.kill()
-                killed.append(process.pid)
-    deadline = time.monotonic() + _DYING_SECONDS
-    while any(map(_runs, killed)) and time.monotonic() < deadline:
-        time.sleep(0.001)
+    return found
 
 
 def _exit_sentence(code: int | None) -> str:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import gc
 import mmap
 import os
 import signal
 import sys
+import threading
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 from bench_mtl.registry import load_registry
-from bench_mtl.runner.gathered import TAKEN, Message
+from bench_mtl.runner.gathered import TAKEN, WARM_UP, Message
 from bench_mtl.runner.inprocess import CaseRunner
-from bench_mtl.runner.memory import peak_mib
+from bench_mtl.runner.memory import peak_mib, resident_mib
 from bench_mtl.runner.setting import Setting
+
+#: What a run may still hold when it is over, beyond what was there when it began: caches of libraries and the like.
+_KEPT_MIB = 50.0
 
 #: Names the variable by which a worker and all that it starts are known.
 MARK = "BENCH_MTL_WORKER"
@@ -24,7 +30,7 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     """Serve cases until the pipe closes.
 
     First receives a `Setting` and sends the environment. Then answers ("run", case) with the
-    messages of `bench_mtl.runner.gathered`, and ("check", instances) with what is wrong with them, or None.
+    messages of `bench_mtl.runner.gathered`, and ("check", instance) with what is wrong with it, or None.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
     _stay_in_reach(parent)
@@ -34,8 +40,6 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     os.register_at_fork(after_in_child=pipe.close)
     os.register_at_fork(after_in_child=deadline.let_go)
     setting: Setting = pipe.recv()
-    if setting.processors is not None:
-        os.sched_setaffinity(0, setting.processors)
     runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
     pipe.send(setting.environment())
     while True:
@@ -44,12 +48,50 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
         except EOFError:
             return
         if what == "check":
-            pipe.send(next(filter(None, map(runner.refusal, content)), None))
+            pipe.send(runner.refusal(content))
             continue
         pipe.send(TAKEN)
-        record = runner.run(content, pipe.send, deadline)
-        message: Message = ("record", record, peak_mib())
+        before = _State()
+        record = runner.run(content, before.watching(pipe.send), deadline)
+        message: Message = ("record", record, peak_mib(), before.is_worn())
         pipe.send(message)
+
+
+class _State:
+    """What a run may change for the runs after it in the same process."""
+
+    def __init__(self) -> None:
+        self._places = self._now()
+        self._resident_mib = resident_mib(os.getpid())
+
+    def watching(self, tell: Callable[[Message], None]) -> Callable[[Message], None]:
+        """`tell`, which measures anew when the problem is built, and when all is compiled: what that has loaded may stay."""
+
+        def told(message: Message) -> None:
+            if message[0] == "problem" or message[:2] == ("phase", WARM_UP):
+                self._resident_mib = resident_mib(os.getpid())
+            tell(message)
+
+        return told
+
+    def is_worn(self) -> bool:
+        """Whether the run holds on to memory, has left threads, or has moved the process elsewhere."""
+        return self._holds_memory() or threading.active_count() > 1 or self._now() != self._places
+
+    def _holds_memory(self) -> bool:
+        most = self._resident_mib + _KEPT_MIB
+        if resident_mib(os.getpid()) <= most:
+            return False
+        gc.collect()  # what is garbage, or freed and only not given back yet, is not held
+        if sys.platform == "linux":
+            trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+            if trim is not None:
+                trim(0)
+        return resident_mib(os.getpid()) > most
+
+    @staticmethod
+    def _now() -> tuple[object, ...]:
+        return os.getcwd(), os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
 
 
 class SharedDeadline:

@@ -170,7 +170,7 @@ def require_intact(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _connected(path: Path, parameters: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{parameters}", uri=True)
+    connection = sqlite3.connect(f"file:{quote(os.fsencode(path.absolute()))}?{parameters}", uri=True)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master")  # opens the file, which connecting does not
     except BaseException:

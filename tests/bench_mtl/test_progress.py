@@ -118,5 +118,5 @@ def test_lines_count_what_ended_and_what_failed(cases: list[Case], capsys: pytes
         assert not show.running
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("]")[0] for line in lines] == ["[1/3", "[2/3", "[3/3"]
-    assert lines[0].startswith(f"[1/3] {MARKUP} seed 0 | projected_subgradient: error ([/oops]); 1 failed; left 0:00:00")
+    assert lines[0].startswith(f"[1/3] {MARKUP} seed 0 | projected_subgradient: error ([/oops]); 1 failed; 1 running; left 0:00:00")
     assert lines[2].endswith("timeout (late); 1 failed")

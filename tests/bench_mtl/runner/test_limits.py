@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from runs import PLUGINS, TINY, run_suite, solver, suite_of
+from runs import PLUGINS, TINY, cases_of, run_suite, solver, suite_of
 
 from bench_mtl.environment import thread_variables
 from bench_mtl.runner import LocalExecutor, Setting, process
@@ -43,7 +43,8 @@ def test_preparation_may_not_go_on_for_ever(tmp_path: Path, monkeypatch: pytest.
     problems = TINY.replace('"box"', '"broken"').replace("bound = 0.5", 'fault = "hangs"') if where == "problem" else TINY
     suite = suite_of('name = "faulty_phase"\noptions = { hangs = "warm_up" }', problems=problems)
     with LocalExecutor(Setting(1, PLUGINS)) as executor:
-        assert executor.refusal([]) is None  # waits for the worker, which the shorter limit is not meant for
+        harmless = cases_of(suite_of(solver("waits", "number", 0)))
+        assert executor.refusal(harmless) is None  # waits for the worker, which the shorter limit is not meant for
         monkeypatch.setattr(process, "PREPARATION_SECONDS", 0.5)
         runs = run_suite(tmp_path, suite, executor=executor)
     assert runs["status"].tolist() == ["timeout"]
