@@ -30,6 +30,9 @@ CONTRADICTION = 1e-9
 #: Characters of an exception's message that are kept.
 _LONGEST_REASON = 1000
 
+#: What no solver yields.
+_END: Any = object()
+
 OnSample = Callable[[Sample], None]
 OnPhase = Callable[[str, float], None]
 
@@ -175,10 +178,10 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | No
 
     while True:
         with clock.running():
-            iterate: Any = next(steps, None)
-        if iterate is not None and not isinstance(iterate, Iterate):
+            iterate: Any = next(steps, _END)
+        if iterate is not _END and not isinstance(iterate, Iterate):
             raise InputError(f"a solver must yield Iterate, not {type(iterate).__name__}")
-        if iterate is None:
+        if iterate is _END:
             reached = unsampled is not None and sample(unsampled)
             return _iterative_record(session, reached, "the solver ended by itself")
         stop = _limit_reached(limits, clock, iterate)

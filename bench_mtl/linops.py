@@ -148,7 +148,7 @@ class PerTaskDesign(Design):
         self.n_features = int(checked[0].shape[1])
         self.n_tasks = len(checked)
         self.sizes = tuple(int(block.shape[0]) for block in checked)
-        self._offsets = np.concatenate([[0], np.cumsum(self.sizes)])
+        self._offsets = frozen(np.concatenate([[0], np.cumsum(self.sizes)]))
         self._sparse = any(is_sparse(block) for block in checked)
         # Sparse tasks are held as the block-diagonal map itself; dense ones as rows, and as a cube where their sizes agree.
         self._cube: Array | None = None

@@ -13,6 +13,9 @@ from bench_mtl.store import Outcome
 from bench_mtl.suite import Case
 from bench_mtl.types import Status
 
+#: Characters of a reason in a line; the report has all of them.
+_LONGEST_REASON = 200
+
 
 class TimeLeft:
     """An estimate from what has finished: of the same solver on the same problem if there is any, else of the same solver, else of all."""
@@ -142,5 +145,6 @@ def reporter(cases: list[Case], known: Iterable[tuple[str, str, float]] = (), sl
 def outcome_line(case: Case, outcome: Outcome) -> str:
     """One case in one line."""
     record = outcome.record
-    head = f"{case.title}: {record.status}"
-    return f"{head} ({record.reason}), {record.times.solve:.3g} s" if record.samples else f"{head} ({record.reason})"
+    reason = record.reason if len(record.reason) <= _LONGEST_REASON else f"{record.reason[:_LONGEST_REASON]}..."
+    head = f"{case.title}: {record.status} ({reason})"
+    return f"{head}, {record.times.solve:.3g} s" if record.samples else head

@@ -67,9 +67,8 @@ def run(
     try:
         made = _run(chosen, cases, folder, make_executor, force=force, retry_failed=retry_failed)
         if made or not _report_is_current(folder):
-            _print_report(folder)
-        else:
-            say(f"nothing to run; report: {folder / 'report.md'}")
+            return _report(folder)
+        say(f"nothing to run; report: {folder / 'report.md'}")
     except KeyboardInterrupt:
         return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
     return _exit_code(folder)
@@ -124,8 +123,7 @@ def report(folder: Path) -> int:
     Example:
       bench-mtl report results/quick
     """
-    _print_report(folder)
-    return _exit_code(folder)
+    return _report(folder)
 
 
 def _report_is_current(folder: Path) -> bool:
@@ -139,13 +137,17 @@ def _report_is_current(folder: Path) -> bool:
     return report.stat().st_mtime_ns >= results.stat().st_mtime_ns
 
 
-def _print_report(folder: Path) -> None:
+def _report(folder: Path) -> int:
+    """Write the report and say what it says; returns the exit code."""
     from bench_mtl.report import write_and_sum_up
 
-    path, summary = write_and_sum_up(folder)
+    written = write_and_sum_up(folder)
     say()
-    say(summary)
-    say(f"\nreport: {path}")
+    say(written.summary)
+    say(f"\nreport: {written.path}")
+    for contradiction in written.contradictions:
+        warn(contradiction)
+    return EXIT_FAILED if written.contradictions else _exit_code(folder)
 
 
 def _exit_code(folder: Path) -> int:

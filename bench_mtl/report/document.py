@@ -11,9 +11,8 @@ from bench_mtl.report import figures, text
 from bench_mtl.report.enclosures import contradictions, enclosures, objectives
 from bench_mtl.report.render import BLANK, display, escaped, to_csv, to_latex, to_markdown
 from bench_mtl.report.results import Results
-from bench_mtl.report.tables import not_verified, summary, times, tolerances
+from bench_mtl.report.tables import all_skipped, not_verified, summary, times, tolerances
 from bench_mtl.report.winners import findings, headlines, winners
-from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +77,7 @@ def printed(table: pd.DataFrame, *drop: str) -> pd.DataFrame:
 
 def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The rows of solvers that were run, and a sentence that names the others."""
-    skipped = summary["status"] == Status.SKIPPED
+    skipped = all_skipped(summary["status"])
     names = ", ".join(dict.fromkeys(summary.loc[skipped, "solver"].map(str)))
     return summary[~skipped], f"Skipped, for they do not fit: {names}." if names else ""
 

@@ -6,7 +6,7 @@ A group is one solver on one labelled problem: its seeds and repetitions. `bench
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.render import format_target
 from bench_mtl.types import Status
@@ -150,6 +150,11 @@ def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
         str(solver): GENERIC if generic else SPECIALISED if sampled else UNKNOWN
         for solver, generic, sampled in zip(found.index, found["generic"], found["sampled"], strict=True)
     }
+
+
+def all_skipped(statuses: pd.Series[Any]) -> pd.Series[Any]:
+    """Which of the texts of `status_counts` say that every run was skipped."""
+    return statuses.str.fullmatch(rf"{Status.SKIPPED}(?: (\d+)/\1)?")
 
 
 def status_counts(statuses: Iterable[str]) -> str:

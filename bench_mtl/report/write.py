@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_mtl.errors import InputError
-from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,12 +30,25 @@ def write_report(folder: Path) -> Path:
     ------
     InputError : the folder has no readable results or no finished run, or cannot be written.
     """
-    return write_and_sum_up(folder)[0]
+    return write_and_sum_up(folder).path
 
 
-def write_and_sum_up(folder: Path) -> tuple[Path, str]:
-    """`write_report`, and the summary table for a terminal, with the skipped pairs only counted. Raises what `write_report` does."""
+@dataclass(frozen=True)
+class Written:
+    """A report that has been written, in short."""
+
+    path: Path
+    """Of report.md."""
+    summary: str
+    """The summary table for a terminal, with the skipped pairs only counted."""
+    contradictions: tuple[str, ...]
+    """A sentence for every instance on which proven bounds exclude each other."""
+
+
+def write_and_sum_up(folder: Path) -> Written:
+    """`write_report`, with what it says in short. Raises what `write_report` does."""
     from bench_mtl.report.document import report_files
+    from bench_mtl.report.enclosures import contradictions, enclosures, objectives
     from bench_mtl.report.results import read_results
 
     results = read_results(folder)
@@ -43,8 +56,9 @@ def write_and_sum_up(folder: Path) -> tuple[Path, str]:
     try:
         _replace(folder, files)
     except OSError as error:
-        raise InputError(f"the report cannot be written to {folder}: {error}") from None
-    return folder / "report.md", _summary_text(results)
+        raise InputError(f"the report cannot be written to {folder}: {error.strerror or error}") from None
+    enclosed = enclosures(objectives(results.runs, results.samples))
+    return Written(folder / "report.md", _summary_text(results), tuple(contradictions(enclosed)))
 
 
 def summary_frame(folder: Path) -> pd.DataFrame:
@@ -68,9 +82,10 @@ def _summary_frame(results: Results) -> pd.DataFrame:
 
 def _summary_text(results: Results) -> str:
     from bench_mtl.report.render import to_text
+    from bench_mtl.report.tables import all_skipped
 
     frame = _summary_frame(results)
-    skipped = frame["Status"] == Status.SKIPPED
+    skipped = all_skipped(frame["Status"])
     note = f"\n\nPairs of problem and solver that do not fit, skipped: {skipped.sum()} (the report says why)." if skipped.any() else ""
     return to_text(frame[~skipped]) + note
 

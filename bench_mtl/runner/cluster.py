@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import threading
@@ -64,15 +65,26 @@ class ClusterExecutor:
         InputError : Dask is not installed, or no scheduler answers there.
         """
         distributed = _distributed()
+
+        async def introduce() -> Any:
+            async with distributed.rpc(address) as scheduler:
+                return await scheduler.identity()
+
         try:
-            client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
-            reason = str(error).split("\n")[0] or type(error).__name__
-            raise InputError(f"--cluster: no Dask scheduler answers at {address} ({reason})") from None
-        return cls(client, setting)
+            # Before there is a client, which would try for long, and complain when it goes.
+            kind = asyncio.run(asyncio.wait_for(introduce(), _CONNECT_SECONDS))["type"]
+        except Exception as error:  # whatever another kind of server makes Dask believe
+            kind = str(error).split("\n")[0] or type(error).__name__
+        if kind != "Scheduler":
+            known = "allowed are local, and addresses such as tcp://host:8786"
+            raise InputError(f"--cluster: no Dask scheduler answers at {address} ({kind}); {known}")
+        return cls(distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False), setting)
 
     @property
     def capacity(self) -> int:
+        return max(1, self._count_threads())
+
+    def _count_threads(self) -> int:
         now = time.monotonic()
         if self._counted is None or now - self._counted[0] > _COUNT_SECONDS:
             try:
@@ -82,9 +94,10 @@ class ClusterExecutor:
             if threads == 0 and (self._counted is None or self._counted[1] > 0):
                 warn("the cluster has no Dask worker: waiting for one")
             self._counted = now, threads
-        return max(1, self._counted[1])
+        return self._counted[1]
 
     def refusal(self, cases: Sequence[Case]) -> str | None:
+        self._count_threads()  # which says if there is none
         try:
             found: str | None = self._client.submit(_find_refusal, list(cases), self._setting, self._layout, pure=False).result()
         except Exception as error:

@@ -11,7 +11,8 @@ from bench_mtl.store import Outcome
 from bench_mtl.types import Certificate, Record, Sample, Status, Times
 
 #: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds),
-#: ("sample", Sample), and at the end ("record", Record, peak memory in MiB or None, whether the process is worn), in this order.
+#: ("sample", Sample), perhaps ("void",) when no sample may count after all, and at the end
+#: ("record", Record, peak memory in MiB or None, whether the process is worn), in this order.
 Message: TypeAlias = tuple[Any, ...]
 
 #: Comes before all others from a worker.
@@ -53,6 +54,8 @@ class Gathered:
             self.dimensions, self.notes, self.baseline = content
         elif kind == "solver":
             self.version = content[0]
+        elif kind == "void":
+            self.samples.clear()
         elif kind == "phase":
             name, seconds = content
             if name == WARM_UP:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -28,17 +31,18 @@ class CaseRunner:
     def __init__(self, registry: Registry, data_dir: Path | None) -> None:
         self._registry = registry
         self._data_dir = data_dir
-        self._built: tuple[str, Problem, Certificate] | None = None
+        self._built: _Built | None = None
 
     def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Record:
         """Run `case`, telling what happens as it happens; returns its record, whose samples have been told already."""
         try:
-            problem, baseline = self._problem(case.instance)
+            built = self._problem(case.instance)
         except (Exception, SystemExit) as error:
             return _failed("the problem cannot be built", error)
+        problem = built.problem
         try:
             dimensions = {str(key): int(value) for key, value in problem.dimensions.items()}
-            tell(("problem", dimensions, tuple(_short(note) for note in problem.notes[:_MOST_ENTRIES]), baseline))
+            tell(("problem", dimensions, tuple(_short(note) for note in problem.notes[:_MOST_ENTRIES]), built.baseline))
             solver = self._registry.solver(case.solver, case.options)
             tell(("solver", _short(solver.version)))
             self._require_same("solver", case.version, str(solver.version))
@@ -64,6 +68,10 @@ class CaseRunner:
             on_phase=on_phase,
             deadline=deadline,
         )
+        if record.status is not Status.SKIPPED and not built.is_untouched():
+            self._built = None
+            tell(("void",))
+            return Record(Status.ERROR, "the solver has changed the problem, so that nothing it showed is proven", (), record.times)
         # Solutions are not stored, and what a solver says of itself may be of any type and size.
         info = tuple((_short(key), _plain(value)) for key, value in record.info[:_MOST_ENTRIES])
         return Record(record.status, _short(record.reason), (), record.times, None, info)
@@ -80,8 +88,8 @@ class CaseRunner:
             self._built = None  # its run is to build it under its own limits
         return None
 
-    def _problem(self, instance: Instance) -> tuple[Problem, Certificate]:
-        if self._built is None or self._built[0] != instance.key:
+    def _problem(self, instance: Instance) -> _Built:
+        if self._built is None or self._built.key != instance.key:
             self._built = None  # let the old one go before the new one is built
             if instance.fingerprint:
                 here = fingerprint(instance.data, data_dir=self._data_dir, seed=instance.seed)
@@ -89,14 +97,46 @@ class CaseRunner:
             if instance.code:
                 self._require_same("file of the problem", instance.code, source_digest(self._registry.problem(instance.problem)))
             problem = instance.build(self._registry, self._data_dir)
-            self._built = (instance.key, problem, problem.certify(Iterate(problem.zero())))
-        return self._built[1:]
+            baseline = problem.certify(Iterate(problem.zero()))
+            self._built = _Built(instance.key, problem, baseline, _state(problem))
+        return self._built
 
     @staticmethod
     def _require_same(what: str, planned: str, here: str) -> None:
         """A case promises in its key what it runs; on another machine, or after a change under way, that may not hold."""
         if planned and planned != here:
             raise BenchError(f"the {what} is not the one that the run was planned with ({here}, not {planned})")
+
+
+@dataclass(frozen=True)
+class _Built:
+    """A problem that is kept from case to case, as long as it is as it was."""
+
+    key: str
+    problem: Problem
+    baseline: Certificate
+    state: Mapping[str, str]
+
+    def is_untouched(self) -> bool:
+        """Whether every attribute is what it was; new ones, where a problem remembers what it has computed, change nothing."""
+        now = _state(self.problem)
+        return all(now.get(name) == digest for name, digest in self.state.items())
+
+
+def _state(problem: Problem) -> dict[str, str]:
+    """A hash of each attribute of a problem, arrays and all that is below them included; of none that cannot be pickled."""
+    return {name: digest for name, value in vars(problem).items() if (digest := _digest(value))}
+
+
+def _digest(value: object) -> str:
+    buffers: list[pickle.PickleBuffer] = []
+    try:
+        content = hashlib.sha256(pickle.dumps(value, protocol=5, buffer_callback=buffers.append))
+        for buffer in buffers:  # arrays, where they lie
+            content.update(buffer.raw())
+    except Exception:  # a plug-in may hold anything
+        return ""
+    return content.hexdigest()
 
 
 def _short(value: object) -> str:

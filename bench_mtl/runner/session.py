@@ -76,3 +76,5 @@ def _store(store: Store, case: Case, outcome: Outcome) -> None:
         store.add(case, outcome, store.add_environment(outcome.environment))
     except InputError as error:
         raise IncompleteError(f"{error}; what was stored before is kept, and the same command goes on from there") from None
+    if not store.path.exists():
+        raise IncompleteError(f"{store.path} has been removed while it was written to: the results are gone")

@@ -10,14 +10,19 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
+import numpy as np
+
+from bench_mtl.driver import describe
 from bench_mtl.registry import load_registry
 from bench_mtl.runner.gathered import TAKEN, WARM_UP, Message
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.memory import peak_mib, resident_mib
 from bench_mtl.runner.setting import Setting
+from bench_mtl.types import Record, Status
 
 #: What a run may still hold when it is over, beyond what was there when it began: caches of libraries and the like.
 _KEPT_MIB = 50.0
@@ -52,7 +57,10 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
             continue
         pipe.send(TAKEN)
         before = _State()
-        record = runner.run(content, before.watching(pipe.send), deadline)
+        try:
+            record = runner.run(content, before.watching(pipe.send), deadline)
+        except BaseException as error:  # even a KeyboardInterrupt can only come from the solver here
+            record = Record(Status.ERROR, describe(error))
         message: Message = ("record", record, peak_mib(), before.is_worn())
         pipe.send(message)
 
@@ -61,7 +69,10 @@ class _State:
     """What a run may change for the runs after it in the same process."""
 
     def __init__(self) -> None:
-        self._places = self._now()
+        self._measure()
+
+    def _measure(self) -> None:
+        self._settings = self._now()
         self._resident_mib = resident_mib(os.getpid())
 
     def watching(self, tell: Callable[[Message], None]) -> Callable[[Message], None]:
@@ -69,14 +80,14 @@ class _State:
 
         def told(message: Message) -> None:
             if message[0] == "problem" or message[:2] == ("phase", WARM_UP):
-                self._resident_mib = resident_mib(os.getpid())
+                self._measure()
             tell(message)
 
         return told
 
     def is_worn(self) -> bool:
-        """Whether the run holds on to memory, has left threads, or has moved the process elsewhere."""
-        return self._holds_memory() or threading.active_count() > 1 or self._now() != self._places
+        """Whether the run holds on to memory, has left threads or a timer, or has changed a setting of the whole process."""
+        return self._holds_memory() or threading.active_count() > 1 or self._now() != self._settings
 
     def _holds_memory(self) -> bool:
         most = self._resident_mib + _KEPT_MIB
@@ -91,7 +102,14 @@ class _State:
 
     @staticmethod
     def _now() -> tuple[object, ...]:
-        return os.getcwd(), os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+        try:
+            place = os.getcwd()
+        except OSError:
+            place = ""
+        handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)]
+        timer = signal.getitimer(signal.ITIMER_REAL)[0] > 0.0
+        processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+        return place, handlers, timer, processors, np.geterr(), list(warnings.filters)
 
 
 class SharedDeadline:

@@ -240,7 +240,7 @@ def test_the_summary_for_a_terminal(full):
     assert "Runs" not in frame  # one each
     assert frame.loc[frame["Solver"] == "ecos", "Relative gap"].tolist() == ["-"]
     skipped = (frame["Status"] == "skipped").sum()
-    lines = write_and_sum_up(full)[1].splitlines()
+    lines = write_and_sum_up(full).summary.splitlines()
     assert len(lines) == len(frame) - skipped + 2 + 2
     assert lines[-1].endswith(f"skipped: {skipped} (the report says why).")
 
