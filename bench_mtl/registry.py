@@ -40,7 +40,7 @@ class Registry:
             value that the solver refuses.
         """
         if name not in self.solvers:
-            raise unknown("solver", name, self.solvers)
+            raise self._label_taken_for_a_name(name) or unknown("solver", name, self.solvers)
         cls = self.solvers[name]
         given = {key: tuple(value) if isinstance(value, list) else value for key, value in (options or {}).items()}
         allowed = solver_options(cls)
@@ -56,6 +56,17 @@ class Registry:
             raise
         except Exception as error:  # a plug-in that does not check its options by name
             raise InputError(f"solver '{name}' refuses its options: {type(error).__name__}: {error}") from error
+
+    def _label_taken_for_a_name(self, name: str) -> InputError | None:
+        """The error for what reports call a solver with some of its options."""
+        for cls in self.solvers.values():
+            for variant in cls.variants():
+                if variant.label == name and dataclasses.is_dataclass(variant):
+                    options = ", ".join(
+                        f"{key} = {value!r}" for key, default in solver_options(cls).items() if (value := getattr(variant, key)) != default
+                    )
+                    return InputError(f"unknown solver '{name}': that is solver '{cls.name}' with {options or 'its defaults'}")
+        return None
 
 
 def solver_options(cls: type[Solver]) -> dict[str, Any]:

@@ -131,3 +131,10 @@ def test_options_and_parameters_are_read_off_the_classes() -> None:
 def test_bad_options_are_refused_by_name(solver: str, options: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         load_registry().solver(solver, options)
+
+
+def test_a_label_taken_for_a_name_is_explained() -> None:
+    with pytest.raises(InputError, match="unknown solver 'ecos': that is solver 'conic' with backend = 'ECOS'"):
+        load_registry().solver("ecos")
+    with pytest.raises(InputError, match="unknown solver 'clarabel': that is solver 'conic' with its defaults"):
+        load_registry().solver("clarabel")

@@ -1,0 +1,55 @@
+"""A solver that changes what is not its own harms nobody but itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from runs import run_suite, solver, suite_of
+
+from bench_mtl.runner import InlineExecutor, Setting
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+
+STEPS = "seconds = 20.0, iterations = 30"
+
+
+@pytest.mark.parametrize("isolation", ["process", "inline"])
+def test_a_changed_problem_proves_nothing_and_is_built_anew(tmp_path: Path, isolation: str) -> None:
+    suite = suite_of(
+        'name = "projected_gradient"',
+        solver("tamper", "deed", "sets", "unlocks", "remembers"),
+        'name = "projected_gradient"\nlabel = "after"\noptions = { step_rule = "line_search" }',
+        limits=STEPS,
+    )
+    executor = InlineExecutor(Setting(1, PLUGINS)) if isolation == "inline" else None
+    runs = run_suite(tmp_path, suite, executor=executor)
+    changed = runs.loc[["tamper_sets", "tamper_unlocks"]]
+    assert set(changed["status"]) == {"error"}
+    assert set(changed["reason"]) == {"the solver has changed the problem, so that nothing it showed is proven"}
+    assert changed["iterations"].isna().all()
+    assert runs.loc["tamper_remembers", "status"] == "inaccurate"  # to remember what was computed is no change
+    assert runs.loc["after", "status"] == "verified"
+    assert runs.loc["after", "primal"] == pytest.approx(runs.loc["projected_gradient", "primal"], rel=1e-2)
+    assert runs.loc["after", "dual"] == runs.loc["projected_gradient", "dual"]
+
+
+def test_settings_of_the_whole_process_do_not_outlive_a_run(tmp_path: Path) -> None:
+    suite = suite_of(
+        solver("tamper", "deed", "none"), solver("pid", "number", 0),
+        solver("tamper", "deed", "alarm"), solver("waits", "number", 1, pause=0.02), solver("pid", "number", 1),
+        solver("tamper", "deed", "errstate"), solver("pid", "number", 2), solver("tamper", "deed", "warnings"), solver("pid", "number", 3),
+        limits=STEPS,
+    )  # fmt: skip
+    runs = run_suite(tmp_path, suite)
+    assert runs.loc["waits_1", "status"] == "inaccurate"
+    told = [runs.loc[f"pid_{number}", "info"] for number in range(4)]
+    assert len(set(told)) == 4
+
+
+def test_interrupts_and_nothing_yielded_are_errors(tmp_path: Path) -> None:
+    runs = run_suite(tmp_path, suite_of(solver("tamper", "deed", "interrupts", "none_yielded"), limits=STEPS))
+    assert set(runs["status"]) == {"error"}
+    assert runs.loc["tamper_interrupts", "reason"] == "KeyboardInterrupt"
+    assert "must yield Iterate, not NoneType" in runs.loc["tamper_none_yielded", "reason"]
+    assert (runs["wall_seconds"] < 2.0).all()
