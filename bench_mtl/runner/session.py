@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -45,30 +44,27 @@ def run_cases(
     """
     finished = store.finished()
     waiting = deque(case for case in cases if case.key not in finished)
-    if not waiting:
+    if executor is None:
+        with LocalExecutor(Setting(waiting[0].threads if waiting else 1, plugins, data_dir)) as own:
+            run_cases(waiting, store, executor=own, on_start=on_start, on_outcome=on_outcome, should_stop=should_stop)
         return
     running: dict[Future[Outcome], Case] = {}
-    with (
-        contextlib.nullcontext(executor)
-        if executor is not None
-        else LocalExecutor(Setting(waiting[0].threads, plugins, data_dir)) as chosen
-    ):
-        try:
-            while True:
-                while waiting and len(running) < chosen.capacity and not should_stop():
-                    case = waiting.popleft()
-                    on_start(case)
-                    running[chosen.submit(case)] = case
-                if not running and (not waiting or should_stop()):
-                    return
-                for future in wait(running, _LOOK_SECONDS, FIRST_COMPLETED).done:
-                    case = running.pop(future)
-                    outcome = future.result()
-                    _store(store, case, outcome)
-                    on_outcome(case, outcome)
-        except BaseException:
-            chosen.stop()
-            raise
+    try:
+        while True:
+            while waiting and len(running) < executor.capacity and not should_stop():
+                case = waiting.popleft()
+                on_start(case)
+                running[executor.submit(case)] = case
+            if not running and (not waiting or should_stop()):
+                return
+            for future in wait(running, _LOOK_SECONDS, FIRST_COMPLETED).done:
+                case = running.pop(future)
+                outcome = future.result()
+                _store(store, case, outcome)
+                on_outcome(case, outcome)
+    except BaseException:
+        executor.stop()
+        raise
 
 
 def _store(store: Store, case: Case, outcome: Outcome) -> None:
