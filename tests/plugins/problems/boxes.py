@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from bench_mtl.data.task_data import TaskData
+from bench_mtl.errors import InputError
 from bench_mtl.linops import frozen
 from bench_mtl.protocols import Capability, Problem
 from bench_mtl.types import Array
@@ -77,6 +78,26 @@ class Box(Problem):
 
     def prox_value(self, point: Array) -> float:
         return 0.0
+
+
+_built: list[str] = []
+
+
+class Laborious(Box):
+    """`Box` that needs `mib` MiB while it is built; one that is `refused` says so in the end. Notes how many this process has built."""
+
+    name = "laborious"
+
+    def __init__(self, data: TaskData, *, mib: int = 0, refused: bool = False) -> None:
+        _built.append(self.name)
+        hoard = []
+        for _ in range(mib // 2):
+            hoard.append(np.ones(2**18))
+            time.sleep(0.0005)
+        if refused:
+            raise InputError(f"{mib} MiB were needed only to refuse this")
+        super().__init__(data)
+        self.notes = (f"built {len(_built)} times",)
 
 
 class Broken(Box):

@@ -134,6 +134,27 @@ def _await_child(folder: Path) -> None:
         time.sleep(0.01)
 
 
+def _flee(folder: Path) -> None:
+    """A child that is soon another child of nobody, in a session of its own, for as long as nobody stops it."""
+    if os.fork() == 0:
+        deadline = time.monotonic() + 20.0
+        while time.monotonic() < deadline:
+            os.setsid()
+            _note(folder, os.getpid())
+            time.sleep(0.02)
+            if os.fork() != 0:
+                os._exit(0)
+        os._exit(0)
+    _await_child(folder)
+
+
+def _close_files_and_loop(folder: Path) -> None:
+    """Nobody can be told any more, and nobody can ask; standard output and standard error stay open."""
+    _note(folder, os.getpid())
+    os.closerange(3, 1024)
+    _loop()
+
+
 def _fork_and_both_go_on(folder: Path) -> None:
     os.fork()
 
@@ -165,6 +186,8 @@ _FAULTS: dict[str, Callable[[Path], object]] = {
     "forks_and_loops": lambda folder: (_fork_in_a_session(folder), _loop()),
     "starts_a_program_of_another_environment_and_loops": lambda folder: (_start_a_program(folder, env={}), _loop()),
     "forks_and_aborts": lambda folder: (_fork_in_a_session(folder), os.abort()),
+    "flees": _flee,
+    "closes_files_and_loops": _close_files_and_loop,
     "both_go_on": _fork_and_both_go_on,
 }
 

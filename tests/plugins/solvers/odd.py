@@ -35,6 +35,10 @@ class WordlessError(Exception):
         raise ValueError("no words for it")
 
 
+#: Characters.
+_HUGE = 5_000_000
+
+
 def _refuse(*_: object) -> None:
     raise RuntimeError("not to be read")
 
@@ -84,6 +88,11 @@ class OddAnswer(OneShotSolver):
             return Answer(zero, False, "", setup_seconds=math.nan)
         if self.kind == "no_answer":
             return None  # type: ignore[return-value]
+        if self.kind == "huge_info":
+            entries = {f"entry {number}": number for number in range(10_000)}
+            return Answer(zero, False, "", info={"k" * _HUGE: "v" * _HUGE, **entries})
+        if self.kind == "huge_message":
+            return Answer(None, False, "m" * _HUGE)
         if self.kind == "no_point":
             return Answer(None, True, "\ud800 no point")
         return Answer(zero, False, "", info=_INFO)
