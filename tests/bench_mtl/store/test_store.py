@@ -47,6 +47,21 @@ def test_finished_results_are_one_file(tmp_path: Path) -> None:
     assert content(tmp_path) == before
 
 
+def test_a_folder_whose_name_is_no_text_can_be_written_and_opened(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9 ?#%41")
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("names are text in this file system")
+    fill(folder, range(3))
+    assert [path.name for path in folder.iterdir()] == [FILE_NAME]
+    assert len(numbers(folder)) == 3
+    fill(folder, [3], plan=[case(number) for number in range(4)])
+    with Store.create(folder, suite()) as store, Store.open(folder) as reader:
+        assert len(reader.runs()) == len(store.finished()) == 4
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
 def test_results_are_read_while_a_run_writes(tmp_path: Path) -> None:
     with Store.create(tmp_path, suite()) as store, Store.open(tmp_path) as reader:
         environment = store.add_environment(MACHINE)
