@@ -42,7 +42,7 @@ _CENSUS_SECONDS = 0.1
 #: A worker that holds more than this after a case is replaced, so that the next case's memory is its own.
 _KEPT_MIB = 600.0
 #: How long a worker whose pipe is closed may take to end.
-_PARTING_SECONDS = 0.1
+_PARTING_SECONDS = 1.0
 #: How long to wait for killed processes to be gone.
 _DYING_SECONDS = 5.0
 #: Of what a worker prints, its last bytes are kept, for the runs that fail.
@@ -342,17 +342,26 @@ def _runs(pid: int) -> bool:
 
 
 def _kill_marked(mark: str) -> None:
-    """Kill every process that has the mark of a worker in its environment: it left the worker's group, or lost its parent."""
+    """Kill every process that has the mark of a worker in its environment: it left the worker's group, or lost its parent.
+
+    One that forks and exits may be another before it is looked at. So it is over only when there is no process that was not looked at.
+    """
     deadline = time.monotonic() + _DYING_SECONDS
-    while _kill_once(mark) and time.monotonic() < deadline:  # what was forked during one look is found by the next
-        time.sleep(0.001)
+    seen: set[int] = set()
+    while time.monotonic() < deadline and (new := set(psutil.pids()) - seen):
+        if _kill_among(new, mark):
+            seen.clear()
+            time.sleep(0.001)
+        else:
+            seen |= new
 
 
-def _kill_once(mark: str) -> bool:
+def _kill_among(pids: set[int], mark: str) -> bool:
     """Whether there was a process to kill, or one still dying."""
     found = False
-    for process in psutil.process_iter():
+    for pid in pids:
         with contextlib.suppress(psutil.Error, OSError):
+            process = psutil.Process(pid)
             if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
                 found = True
                 process.kill()
