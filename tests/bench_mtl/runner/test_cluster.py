@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from runs import (
@@ -31,6 +32,7 @@ from runs import (
     suite_text,
 )
 
+from bench_mtl.errors import IncompleteError
 from bench_mtl.runner import Setting
 from bench_mtl.suite_file import read_suite
 
@@ -127,6 +129,58 @@ def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_pat
     assert command.run().returncode == 1
     require_sound(command.out, cases_of(read_suite(str(command.suite))))
     assert runs_in(command.out)["iterations"].tolist()[1:] == [40]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_interrupts_of_all_processes_of_a_terminal_stop_a_local_cluster_in_order(tmp_path: Path, times: int) -> None:
+    limits = "seconds = 60.0, iterations = 40" if times == 1 else "seconds = 60.0"
+    command = command_for(tmp_path, suite_text('name = "silent"', solver("waits", "number", 1, 2), limits=limits))
+    with command.start("--cluster", "local", before=os.setsid) as process:
+        await_line(process, "[1/3]")
+        time.sleep(0.5)  # the second case begins
+        began = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stderr is not None
+        lines = [process.stderr.readline()]  # that it stops after the running cases
+        if times == 2:
+            began = time.monotonic()
+            os.killpg(process.pid, signal.SIGINT)
+        try:
+            stdout, stderr = process.communicate(timeout=30)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert time.monotonic() - began < 8.0
+    lines += stderr.splitlines(keepends=True)
+    assert process.returncode == 130, lines
+    assert len(lines) == 2, lines
+    assert lines[0].startswith("bench-mtl: stopping after the running cases")
+    assert lines[1].startswith("bench-mtl: interrupted; what has finished is stored")
+    assert ("waits_1: inaccurate" in stdout) == (times == 1)
+    assert runs_in(command.out)["solver_label"].tolist() == ["silent", "waits_1"][: 3 - times]
+    assert command.leaves_nothing()
+
+
+def test_a_scheduler_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench_mtl.runner import cluster
+
+    command = command_for(tmp_path, suite_text('name = "silent"'))
+    file = tmp_path / "address.json"
+    with served(command, "scheduler", file, "--port", "0") as scheduler:
+        assert await_that(file.exists, 20.0)
+        with cluster.ClusterExecutor.at(Setting(1, PLUGINS), json.loads(file.read_text())["address"]) as executor:
+            assert executor.capacity == 1
+            monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1.0)
+            monkeypatch.setattr(cluster, "_COUNT_SECONDS", 0.0)
+            scheduler.send_signal(signal.SIGSTOP)
+            waking = Timer(10.0, scheduler.send_signal, [signal.SIGCONT])  # who waits for it is to fail, not to hang
+            waking.start()
+            began = time.monotonic()
+            with pytest.raises(IncompleteError, match="no answer within 1 s"):
+                _ = executor.capacity
+            assert time.monotonic() - began < 2.0
+        waking.cancel()
+        assert time.monotonic() - began < 8.0
 
 
 @contextmanager

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 import tomllib
 from pathlib import Path
 
 import pytest
-from runs import PLUGINS, TINY, await_that, cases_of, is_running, run_suite, runs_in, solver, some_plugins, suite_of
+from runs import PLUGINS, TINY, TOKEN, await_that, cases_of, is_running, run_suite, runs_in, solver, some_plugins, suite_of, with_variable
 
 from bench_mtl.runner import InlineExecutor, Setting, run_cases
 from bench_mtl.store import Store
@@ -109,6 +111,18 @@ def test_odd_words_and_counts_are_rows(tmp_path: Path) -> None:
     assert "not the one that the run was planned with" in runs.loc["version_changing", "reason"]
 
 
+def test_endless_words_are_cut(tmp_path: Path) -> None:
+    runs = run_suite(tmp_path, suite_of(solver("odd_answer", "kind", "huge_info", "huge_message"), 'name = "projected_gradient"'))
+    assert runs["status"].tolist() == ["inaccurate", "error", "verified"]
+    info = json.loads(runs.loc["answer_huge_info", "info"])
+    assert len(info) == 50
+    text = info["k" * 1997 + "..."]
+    assert text == "v" * 1997 + "..."
+    assert info["entry 48"] == 48
+    assert 1900 < len(runs.loc["answer_huge_message", "reason"]) <= 2000
+    assert (tmp_path / "results.sqlite").stat().st_size < 2**20
+
+
 def test_problems_that_break_are_rows(tmp_path: Path) -> None:
     statuses = {
         "raises": "error", "exits": "error", "aborts": "crashed", "no_dimensions": "error", "nan": "error", "contradicts": "error",
@@ -159,6 +173,30 @@ def test_what_a_solver_starts_is_dead_soon_after_the_run(tmp_path: Path, last: s
     assert runs["status"].to_dict() == statuses
     assert all(len(pids) == 1 for pids in started.values()), started
     assert not any(survived.values()), survived
+
+
+def test_a_process_that_is_always_another_is_dead_after_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = f"{os.getpid()} flees"
+    monkeypatch.setenv(TOKEN, token)
+    (tmp_path / "pids").mkdir()
+    runs = run_suite(tmp_path / "out", suite_of(solver("faulty_process", "fault", "flees", folder=str(tmp_path / "pids"))))
+    before = len(list((tmp_path / "pids").iterdir()))
+    time.sleep(0.3)
+    assert runs["status"].tolist() == ["inaccurate"]
+    assert len(list((tmp_path / "pids").iterdir())) == before
+    assert set(with_variable(TOKEN, token)) <= {os.getpid()}
+
+
+def test_a_process_that_can_no_longer_be_reached_is_given_up_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "pids"
+    folder.mkdir()
+    table = solver("faulty_process", "fault", "closes_files_and_loops", folder=str(folder))
+    runs = run_suite(tmp_path / "out", suite_of(table, 'name = "projected_gradient"'))
+    (pid,) = [int(file.stem) for file in folder.glob("*.pid")]
+    assert runs["status"].tolist() == ["crashed", "verified"]
+    assert runs["reason"].iloc[0] == "the solver's process died: it no longer answers"
+    assert runs["wall_seconds"].iloc[0] < 1.0
+    assert not is_running(pid)
 
 
 def test_a_child_that_goes_on_with_the_run_does_not_speak_for_it(tmp_path: Path) -> None:
