@@ -170,6 +170,8 @@ def _tiny_ball(passes: Passes, radius: float) -> Levels:
             break
         delta = max(delta - step, radius / len(near))
     kernel.settle(levels, radius)
+    while math.fsum(levels) > radius:  # subnormal levels are not made smaller by a share of themselves
+        levels = np.nextafter(levels, 0.0)
     return Levels(levels, largest - delta, 1)
 
 
