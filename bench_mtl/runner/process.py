@@ -138,7 +138,9 @@ class Worker:
                 self.bury()
                 raise DeadBeforeError from None
             gathered.ended_at = time.monotonic()
-            return self._buried(gathered, Status.CRASHED, "the solver's process died", watch.counted())
+            counted = watch.counted()
+            self._part(lambda: watch.broken() is not None)
+            return self._buried(gathered, Status.CRASHED, "the solver's process died", counted)
         except _UnreadableError as error:
             self.bury()
             return gathered.ended(Status.CRASHED, f"the solver's process sent what cannot be read ({error})")
@@ -172,7 +174,8 @@ class Worker:
                 return Status.CRASHED, f"the worker did not start within {PREPARATION_SECONDS:g} s"
             self._environment = self._pipe.recv()
         except (EOFError, OSError):
-            code = self._exit_code()
+            self._part()
+            code = self._process.returncode
             last = self._output.text.strip().splitlines()
             self.bury()
             return Status.CRASHED, f"the worker died at its start: {_exit_sentence(code)}" + (f" ({last[-1]})" if last else "")
@@ -213,18 +216,19 @@ class Worker:
 
     def _buried(self, gathered: Gathered, status: Status, reason: str, counted: float | None) -> Outcome:
         died = status is Status.CRASHED
-        code = self._exit_code() if died else None
+        code = self._process.returncode
+        self._output.read()
         output = self._output.text
         self.bury()
         sentence = f"{reason}: {_exit_sentence(code)}" if died else f"{reason}, killed; {gathered.proven}"
         return gathered.ended(status, sentence, counted, (("output", output),) if output else ())
 
-    def _exit_code(self) -> int | None:
-        """Of a worker that has closed its pipe, with its last words read; None if it lives on, which nobody watches now."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_PARTING_SECONDS)
+    def _part(self, breaks_limit: Callable[[], bool] = lambda: False) -> None:
+        """Give a worker that has closed its pipe the time to end by itself, so that it can be told how, and read its last words."""
+        deadline = time.monotonic() + _PARTING_SECONDS
+        while self._process.poll() is None and time.monotonic() < deadline and not breaks_limit():
+            time.sleep(0.001)
         self._output.read()
-        return self._process.returncode
 
 
 class DeadBeforeError(Exception):

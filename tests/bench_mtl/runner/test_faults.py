@@ -59,7 +59,7 @@ def test_deaths_are_rows_and_keep_the_samples_before_them(tmp_path: Path) -> Non
 
 def test_what_raises_beyond_exceptions_is_a_row(tmp_path: Path) -> None:
     later = {
-        "exit": "error", "interrupt": "crashed", "stop": "error", "memory": "memory", "surrogate": "error",
+        "exit": "error", "interrupt": "error", "stop": "error", "memory": "memory", "surrogate": "error",
         "wordless": "error", "long": "error",
     }  # fmt: skip
     before = {"error": "error", "exit": "error", "memory": "memory"}
