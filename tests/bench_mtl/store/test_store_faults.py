@@ -12,14 +12,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from hand_made import ROOT, case, content, fill, finished_in, in_python, numbers, outcome, require_whole, results_bytes, suite
+from hand_made import case, content, fill, finished_in, in_python, numbers, outcome, require_whole, results_bytes, suite
 
 from bench_mtl.errors import InputError
 from bench_mtl.store import FILE_NAME, SCHEMA_VERSION, Store
 from bench_mtl.store.export import export
 from bench_mtl.store.files import LOCK_NAME
 
-VERSION_1 = ROOT / "reports" / "quick" / FILE_NAME
+VERSION_1 = Path(__file__).parent / "version_1" / FILE_NAME
 
 
 @contextmanager
