@@ -177,33 +177,6 @@ class InlineExecutor:
         self._pinned.close()
 
 
-def executor_for(setting: Setting, *, slots: int = 1, isolation: str = "process", cluster: str | None = None) -> Callable[[], Executor]:
-    """What makes the executor that is asked for in words, which takes a while; words are checked at once.
-
-    Parameters
-    ----------
-    isolation : "process" or "inline"
-    cluster : None, "local" or the address of a Dask scheduler
-
-    Raises
-    ------
-    InputError : words that do not go together, more slots than there are processors, an empty address.
-    """
-    if isolation == "inline":
-        if slots > 1 or cluster is not None:
-            raise InputError("--isolation inline runs one case at a time in this process: neither --slots nor --cluster goes with it")
-        return lambda: InlineExecutor(setting)
-    if cluster is None or cluster == "local":
-        processors(slots, setting.threads)
-    elif not cluster.strip() or slots > 1:
-        raise InputError("--cluster is local, with --slots, or the address of a Dask scheduler, whose workers' threads are the slots")
-    if cluster is None:
-        return lambda: LocalExecutor(setting, slots)
-    from bench_mtl.runner.cluster import ClusterExecutor
-
-    return lambda: ClusterExecutor.local(setting, slots) if cluster == "local" else ClusterExecutor.at(setting, cluster)
-
-
 def processors(slots: int, threads: int) -> list[tuple[int, ...] | None]:
     """The logical processors of each slot, `threads` a slot, from the last one down: the first are everybody else's favourites.
 
