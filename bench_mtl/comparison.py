@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench_mtl.checks import real_number
+from bench_mtl.environment import MACHINE
 from bench_mtl.errors import InputError
 from bench_mtl.report.enclosures import ROUNDING, ROUNDING_OF_START
 from bench_mtl.report.results import Results, read_results
@@ -45,14 +46,7 @@ _SAME_MEMORY = 0.02
 _CASE = ["instance", "solver", "options", "target", "repetition"]
 
 #: What times depend on besides code: keys of an environment's description and how people are told of them.
-_MACHINE = {
-    "processor": "processor",
-    "logical_cores": "logical cores",
-    "memory_gib": "memory (GiB)",
-    "system": "system",
-    "isolation": "isolation",
-    "slots": "slots",
-}
+_MACHINE = {key: "memory (GiB)" if key == "memory_gib" else key.replace("_", " ") for key in (*MACHINE, "isolation", "slots")}
 _NOT_SOFTWARE = {*_MACHINE, "id", "started", "threads"}
 
 _UNRECORDED = "not recorded"

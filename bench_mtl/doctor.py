@@ -7,11 +7,11 @@ import itertools
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -58,8 +58,9 @@ def findings(plugins: Path | None = None, data_dir: Path | None = None) -> Itera
     InputError : a plug-in cannot be loaded.
     """
     registry = load_registry(plugins)
-    yield from _machine()
-    yield from _packages()
+    about = describe_environment(1)
+    yield from _machine(about)
+    yield from _packages(about)
     yield from _solvers(registry)
     yield from _threads()
     yield from _clock()
@@ -68,14 +69,13 @@ def findings(plugins: Path | None = None, data_dir: Path | None = None) -> Itera
     yield from _data(data_dir)
 
 
-def _machine() -> Iterator[Finding]:
-    about = describe_environment(1)
+def _machine(about: Mapping[str, Any]) -> Iterator[Finding]:
     for what in ("bench_mtl", "python", "system", "processor", "logical_cores", "memory_gib"):
         yield Finding("machine", what.replace("_", " "), str(about[what]))
 
 
-def _packages() -> Iterator[Finding]:
-    for name, version in describe_environment(1)["packages"].items():
+def _packages(about: Mapping[str, Any]) -> Iterator[Finding]:
+    for name, version in about["packages"].items():
         yield Finding("packages", name, version or "not installed")
     found = importlib.util.find_spec("distributed") is not None
     yield Finding("packages", "dask (for --cluster)", "installed" if found else "not installed: pip install 'bench-mtl[cluster]'")

@@ -14,6 +14,9 @@ _PACKAGES = (
     "numpy", "scipy", "numba", "cvxpy", "ecos", "scs", "clarabel", "highspy", "pandas", "scikit-learn", "matplotlib",
 )  # fmt: skip
 
+#: Keys of a description that say which machine it was.
+MACHINE = ("processor", "logical_cores", "memory_gib", "system")
+
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
 
 

@@ -45,11 +45,11 @@ class _Figure:
     caption: str
 
 
-def report_files(results: Results) -> dict[str, bytes]:
-    """All files of a report by their path inside its folder; the same results give the same bytes."""
+def report_tables(results: Results) -> dict[str, pd.DataFrame]:
+    """The tables of a report, by the names of their files."""
     runs, samples, targets = results.runs, results.samples, results.targets
     objective_table = objectives(runs, samples)
-    tables = {
+    return {
         "summary": summary(runs, samples, targets),
         "winners": winners(runs, samples, targets),
         "times": times(runs),
@@ -58,12 +58,16 @@ def report_files(results: Results) -> dict[str, bytes]:
         "enclosures": enclosures(objective_table),
         "not_verified": not_verified(runs),
     }
+
+
+def report_files(results: Results, tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
+    """All files of a report by their path inside its folder; the same results give the same bytes."""
     drawn, files = _figures(results)
     for name, table in tables.items():
         files[f"tables/{name}.csv"] = to_csv(table)
         files[f"tables/{name}.tex"] = _latex(name, table).encode()
-    files["runs.csv"] = to_csv(runs)
-    files["samples.csv"] = to_csv(samples)
+    files["runs.csv"] = to_csv(results.runs)
+    files["samples.csv"] = to_csv(results.samples)
     files["report.md"] = _markdown(results, tables, drawn).encode()
     return files
 

@@ -13,8 +13,6 @@ from bench_mtl.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bench_mtl.report.results import Results
-
 
 def write_report(folder: Path) -> Path:
     """Write report.md, tables/, figures/, runs.csv and samples.csv from the results in `folder`.
@@ -47,18 +45,18 @@ class Written:
 
 def write_and_sum_up(folder: Path) -> Written:
     """`write_report`, with what it says in short. Raises what `write_report` does."""
-    from bench_mtl.report.document import report_files
-    from bench_mtl.report.enclosures import contradictions, enclosures, objectives
+    from bench_mtl.report.document import report_files, report_tables
+    from bench_mtl.report.enclosures import contradictions
     from bench_mtl.report.results import read_results
 
     results = read_results(folder)
-    files = report_files(results)
+    tables = report_tables(results)
+    files = report_files(results, tables)
     try:
         _replace(folder, files)
     except OSError as error:
         raise InputError(f"the report cannot be written to {folder}: {error.strerror or error}") from None
-    enclosed = enclosures(objectives(results.runs, results.samples))
-    return Written(folder / "report.md", _summary_text(results), tuple(contradictions(enclosed)))
+    return Written(folder / "report.md", _summary_text(tables["summary"]), tuple(contradictions(tables["enclosures"])))
 
 
 def summary_frame(folder: Path) -> pd.DataFrame:
@@ -68,23 +66,20 @@ def summary_frame(folder: Path) -> pd.DataFrame:
     ------
     InputError : the folder has no readable results or no finished run.
     """
-    from bench_mtl.report.results import read_results
-
-    return _summary_frame(read_results(folder))
-
-
-def _summary_frame(results: Results) -> pd.DataFrame:
     from bench_mtl.report.document import printed
+    from bench_mtl.report.results import read_results
     from bench_mtl.report.tables import summary
 
+    results = read_results(folder)
     return printed(summary(results.runs, results.samples, results.targets))
 
 
-def _summary_text(results: Results) -> str:
+def _summary_text(summary: pd.DataFrame) -> str:
+    from bench_mtl.report.document import printed
     from bench_mtl.report.render import to_text
     from bench_mtl.report.tables import all_skipped
 
-    frame = _summary_frame(results)
+    frame = printed(summary)
     skipped = all_skipped(frame["Status"])
     note = f"\n\nPairs of problem and solver that do not fit, skipped: {skipped.sum()} (the report says why)." if skipped.any() else ""
     return to_text(frame[~skipped]) + note

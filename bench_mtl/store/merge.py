@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench_mtl.environment import MACHINE
 from bench_mtl.errors import InputError
 from bench_mtl.paths import exists
 from bench_mtl.store.database import FILE_NAME, Store, require_free
 from bench_mtl.store.files import FolderLock, decoding, made_folder, make_file
 from bench_mtl.store.schema import lay_out
-
-#: What of an environment makes times comparable.
-MACHINE = ("processor", "logical_cores", "memory_gib")
 
 
 @dataclass(frozen=True)
