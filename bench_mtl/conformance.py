@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 import numpy as np
 
 from bench_mtl.driver import run
-from bench_mtl.protocols import Capability, IterativeSolver, Problem, Solver
+from bench_mtl.protocols import Capability, IterativeSolver, NotOfferedError, Problem, Solver
 from bench_mtl.types import Array, Certificate, Iterate, Limits, Status, Tolerance
 
 #: A problem must agree with CVXPY to this share of its objective on tiny instances.
@@ -86,6 +86,58 @@ def check_saddle(problem: Problem, rng: np.random.Generator) -> None:
     assert np.allclose(problem.dual_prox(inside, 0.0), inside), "dual_prox leaves its own box"
 
 
+def check_smoothed(problem: Problem, rng: np.random.Generator) -> None:
+    """The smoothed value lies below the true one, nears it, has the gradient it says, and is below its quadratic model."""
+    for smoothing in (1e-3, 0.3):
+        L = problem.smoothed_lipschitz(smoothing)
+        for _ in range(5):
+            a, b = rng.standard_normal((2, *problem.point_shape))
+            value, gradient, dual = problem.smoothed(a, smoothing)
+            true = problem.value_and_subgradient(a)[0]
+            assert value <= true * (1 + _ROUNDING) + _ROUNDING, f"smoothed value {value:g} above the true one {true:g}"
+            assert problem.smoothed(a, 1e-12)[0] >= true - 1e-9 * (1 + abs(true)), "the smoothed value does not near the true one"
+            assert dual.shape == problem.dual_shape, f"dual of shape {dual.shape}, not {problem.dual_shape}"
+            model = value + float((gradient * (b - a)).sum()) + 0.5 * L * float(((b - a) ** 2).sum())
+            other = problem.smoothed(b, smoothing)[0]
+            plane = value + float((gradient * (b - a)).sum())
+            assert plane - _ROUNDING * (1 + abs(plane)) <= other <= model * (1 + _ROUNDING) + _ROUNDING, "not between plane and model"
+
+
+def check_lmo(problem: Problem, rng: np.random.Generator) -> None:
+    """The oracle's point is feasible, and no feasible point found at random has a lower product with the direction."""
+    direction = rng.standard_normal(problem.point_shape)
+    try:
+        vertex = problem.lmo(direction)
+    except NotOfferedError:
+        return  # a form without a bounded set, which a solver has to live with as well
+    assert problem.infeasibility(vertex) <= _ROUNDING, f"the oracle's point is infeasible by {problem.infeasibility(vertex):g}"
+    lowest = float((direction * vertex).sum())
+    others = [rng.standard_normal(problem.point_shape) for _ in range(20)] + [-direction]
+    for other in others:
+        product = float((direction * problem.repair(10.0 * other)).sum())
+        assert lowest <= product + _ROUNDING * (1 + abs(product)), f"a feasible point has {product:g}, the oracle's {lowest:g}"
+
+
+def check_hinge_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone."""
+    form = problem.hinge_form()
+    assert (form.radius is None) != (form.penalty is None), "a form has either a radius or a penalty"
+    point = problem.repair(rng.standard_normal(problem.point_shape))
+    value = float((form.weights * np.maximum(0.0, 1.0 - form.labels * form.design.forward(point))).sum())
+    value += (form.penalty or 0.0) * float(np.abs(point).max(axis=1).sum())
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+
+
+def check_split_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone."""
+    form = problem.split_form()
+    point = problem.repair(rng.standard_normal(problem.point_shape))
+    prediction = form.design.forward(point[0] + point[1])
+    losses = {"squared": lambda: 0.5 * (prediction - form.targets) ** 2, "logistic": lambda: np.logaddexp(0.0, -form.targets * prediction)}
+    value = float(losses[form.loss]().sum()) + form.gamma * float(np.abs(point[0]).sum())
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+
+
 def check_weak_duality(problem: Problem, rng: np.random.Generator) -> None:
     """No lower bound, from any dual point, exceeds any feasible objective."""
     bounds, objectives = [], []
@@ -144,6 +196,10 @@ PROBLEM_CHECKS = (
     ProblemCheck("subgradient", check_subgradient, Capability.SUBGRADIENT),
     ProblemCheck("prox", check_prox, Capability.PROX),
     ProblemCheck("saddle form", check_saddle, Capability.SADDLE),
+    ProblemCheck("smoothing", check_smoothed, Capability.SMOOTHED),
+    ProblemCheck("linear minimisation", check_lmo, Capability.LMO),
+    ProblemCheck("hinge form", check_hinge_form, Capability.HINGE),
+    ProblemCheck("split form", check_split_form, Capability.SPLIT),
     ProblemCheck("weak duality", check_weak_duality),
     ProblemCheck("repair", check_repair),
     ProblemCheck("agrees with CVXPY", check_against_cvxpy, Capability.CONIC),

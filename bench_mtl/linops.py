@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -84,8 +84,13 @@ class Design(ABC):
         return sum(self.sizes)
 
     @abstractmethod
+    def norms(self) -> Array:
+        """sigma_max(X_k) of every task, shape (m,), as `spectral_norm` gives it."""
+
+    @final
     def norm(self) -> float:
-        """The operator norm, max_k sigma_max(X_k), as `spectral_norm` gives it."""
+        """The operator norm, max_k sigma_max(X_k)."""
+        return float(self.norms().max())
 
 
 class SharedDesign(Design):
@@ -130,8 +135,8 @@ class SharedDesign(Design):
     def unstack(self, r: Array) -> Array:
         return np.ascontiguousarray(r.reshape(self.n_tasks, -1).T)
 
-    def norm(self) -> float:
-        return spectral_norm(self._X)
+    def norms(self) -> Array:
+        return np.full(self.n_tasks, spectral_norm(self._X))
 
 
 class PerTaskDesign(Design):
@@ -211,8 +216,8 @@ class PerTaskDesign(Design):
     def unstack(self, r: Array) -> Array:
         return r
 
-    def norm(self) -> float:
-        return max(spectral_norm(self.block(k)) for k in range(self.n_tasks))
+    def norms(self) -> Array:
+        return np.array([spectral_norm(self.block(k)) for k in range(self.n_tasks)])
 
     def _span(self, k: int) -> slice:
         return slice(int(self._offsets[k]), int(self._offsets[k + 1]))

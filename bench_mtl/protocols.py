@@ -17,6 +17,7 @@ import numpy as np
 from bench_mtl.checks import require_finite
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import BenchError, InputError
+from bench_mtl.forms import HingeForm, SplitForm
 from bench_mtl.types import Array, Certificate, Iterate
 
 
@@ -31,6 +32,14 @@ class Capability(enum.StrEnum):
     """`prox` of the rest: a projection onto the constraint, a proximal operator of a penalty."""
     SADDLE = "saddle"
     """`couple`, `couple_adjoint`, `coupling_norm`, `dual_prox`, besides `prox`."""
+    SMOOTHED = "smoothed"
+    """`smoothed`, `smoothed_lipschitz`: a smooth stand-in for a part that has only subgradients."""
+    LMO = "lmo"
+    """`lmo`, where the rest is a bounded constraint (`lmo` raises NotOfferedError in a form without one)."""
+    HINGE = "hinge"
+    """`hinge_form`: the data of a sum of hinges under an l1,inf norm."""
+    SPLIT = "split"
+    """`split_form`: the data of a loss of a sparse plus a low-rank matrix."""
     CONIC = "conic"
     """`conic_forms`, `to_cvxpy`."""
 
@@ -179,6 +188,35 @@ class Problem(ABC):
     def dual_prox(self, dual: Array, step_size: float) -> Array:
         """argmin_a 1/2 ||a - dual||^2 - step_size * sum(a) over the box of dual points."""
         raise NotOfferedError(self, Capability.SADDLE)
+
+    # SMOOTHED
+
+    def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
+        """Nesterov's smoothing of what `value_and_subgradient` gives: its value, gradient, and the dual point that gives the gradient.
+
+        The value is below the unsmoothed one, by at most a share of `smoothing` that the problem states. One pass over the data.
+        """
+        raise NotOfferedError(self, Capability.SMOOTHED)
+
+    def smoothed_lipschitz(self, smoothing: float) -> float:
+        """A Lipschitz constant of the gradient of `smoothed`."""
+        raise NotOfferedError(self, Capability.SMOOTHED)
+
+    # LMO
+
+    def lmo(self, direction: Array) -> Array:
+        """argmin_z <direction, z> over the feasible set: an extreme point of it."""
+        raise NotOfferedError(self, Capability.LMO)
+
+    # HINGE, SPLIT
+
+    def hinge_form(self) -> HingeForm:
+        """What the problem is made of, as weighted hinges under an l1,inf norm."""
+        raise NotOfferedError(self, Capability.HINGE)
+
+    def split_form(self) -> SplitForm:
+        """What the problem is made of, as a loss of a sparse plus a low-rank matrix."""
+        raise NotOfferedError(self, Capability.SPLIT)
 
     # CONIC
 

@@ -12,10 +12,11 @@ import scipy.sparse as sp
 from bench_mtl.checks import one_of, real_number
 from bench_mtl.data.task_data import TaskData, signs
 from bench_mtl.errors import InputError
+from bench_mtl.forms import HingeForm
 from bench_mtl.linops import Design, frozen
 from bench_mtl.losses import hinge, hinge_dual
 from bench_mtl.projections import norm_l1inf, norm_linf1, project_l1inf_ball, prox_l1inf
-from bench_mtl.protocols import Capability, ConicModel, Problem
+from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
 from bench_mtl.types import Array
 
 
@@ -55,7 +56,17 @@ class L1InfHinge(Problem):
     """
 
     name: ClassVar[str] = "l1inf_hinge"
-    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX, Capability.SADDLE, Capability.CONIC})
+    offers: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.SUBGRADIENT,
+            Capability.PROX,
+            Capability.SADDLE,
+            Capability.SMOOTHED,
+            Capability.LMO,
+            Capability.HINGE,
+            Capability.CONIC,
+        }
+    )
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"lp": frozenset({"linear"})}
 
     def __init__(self, data: TaskData, *, radius: float | str | None = None, penalty: float | None = None, loss: str = "mean") -> None:
@@ -151,6 +162,31 @@ class L1InfHinge(Problem):
 
     def dual_prox(self, dual: Array, step_size: float) -> Array:
         return np.clip(dual + step_size, 0.0, self.weights)
+
+    def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
+        """max over 0 <= a <= s of sum a (1 - margin) - smoothing/2 sum a^2 / s: at most smoothing/2 sum s below the hinge."""
+        slack = 1.0 - self._margins(point)
+        share = np.clip(slack / smoothing, 0.0, 1.0)
+        a = self.weights * share
+        value = float(np.vdot(a, slack)) - 0.5 * smoothing * float(np.vdot(a, share))
+        return value, -self.couple_adjoint(a), a
+
+    def smoothed_lipschitz(self, smoothing: float) -> float:
+        """max_k s_k sigma_max(X_k)^2 / smoothing."""
+        per_task = [self.design.task_outputs(self.weights, k)[0] for k in range(self.design.n_tasks)]
+        return float((per_task * self.design.norms() ** 2).max()) / smoothing
+
+    def lmo(self, direction: Array) -> Array:
+        """The row of `direction` with the largest l1 norm, j: W_j = -radius * sign(direction_j), all else 0."""
+        if self.radius is None:
+            raise NotOfferedError(self, Capability.LMO)
+        vertex = np.zeros(self.point_shape)
+        row = int(np.abs(direction).sum(axis=1).argmax())
+        vertex[row] = np.where(direction[row] > 0.0, -self.radius, self.radius)
+        return vertex
+
+    def hinge_form(self) -> HingeForm:
+        return HingeForm(self.design, self.labels, self.weights, self.radius, self.penalty)
 
     def to_cvxpy(self, form: str = "lp") -> ConicModel:
         """The linear programme with explicit slacks xi and row bounds mu (Quattoni et al. 2008).

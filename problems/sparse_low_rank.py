@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from bench_mtl.checks import one_of, real_number
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import InputError
+from bench_mtl.forms import SplitForm
 from bench_mtl.linops import Design, SharedDesign, spectral_norm_bound
 from bench_mtl.losses import half_squared
 from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
@@ -46,7 +47,7 @@ class SparseLowRank(Problem):
     """
 
     name: ClassVar[str] = "sparse_low_rank"
-    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.SPLIT, Capability.CONIC})
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {
         "sdp": frozenset({"linear", "quadratic", "psd"}),
         "nuclear_norm": frozenset({"linear", "quadratic", "psd"}),
@@ -130,6 +131,9 @@ class SparseLowRank(Problem):
 
     def prox_value(self, point: Array) -> float:
         return self.gamma * float(np.abs(point[0]).sum())
+
+    def split_form(self) -> SplitForm:
+        return SplitForm(self.design, self.targets, "squared", self.gamma, self.tau)
 
     def to_cvxpy(self, form: str = "sdp") -> ConicModel:
         """The problem with the residuals as variables, so that their constraint's multiplier is a dual point.
