@@ -133,8 +133,9 @@ def check_split_form(problem: Problem, rng: np.random.Generator) -> None:
     form = problem.split_form()
     point = problem.repair(rng.standard_normal(problem.point_shape))
     prediction = form.design.forward(point[0] + point[1])
-    losses = {"squared": lambda: 0.5 * (prediction - form.targets) ** 2, "logistic": lambda: np.logaddexp(0.0, -form.targets * prediction)}
-    value = float(losses[form.loss]().sum()) + form.gamma * float(np.abs(point[0]).sum())
+    squared = form.loss == "squared"
+    loss = 0.5 * (prediction - form.targets) ** 2 if squared else np.logaddexp(0.0, -form.targets * prediction)
+    value = float(loss.sum()) + form.gamma * float(np.abs(point[0]).sum())
     assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
 
 

@@ -173,7 +173,7 @@ class L1InfHinge(Problem):
 
     def smoothed_lipschitz(self, smoothing: float) -> float:
         """max_k s_k sigma_max(X_k)^2 / smoothing."""
-        per_task = [self.design.task_outputs(self.weights, k)[0] for k in range(self.design.n_tasks)]
+        per_task = np.array([self.design.task_outputs(self.weights, k)[0] for k in range(self.design.n_tasks)])
         return float((per_task * self.design.norms() ** 2).max()) / smoothing
 
     def lmo(self, direction: Array) -> Array:
