@@ -43,7 +43,7 @@ def run(
     *,
     tolerance: Tolerance | None = None,
     limits: Limits | None = None,
-    start: Array | None = None,
+    start: Array | Iterate | None = None,
     on_sample: OnSample | None = None,
     on_phase: OnPhase | None = None,
     deadline: Deadline | None = None,
@@ -55,7 +55,8 @@ def run(
     tolerance : the relative gap to prove; 1e-6 by default
     limits : on the solver's own clock; 60 s by default. For a one-shot solver the seconds hold for each of its
         tolerances; iterations and work are for iterative solvers.
-    start : a point to start from, for iterative solvers; projected onto the feasible set
+    start : a point to start from, for iterative solvers, projected onto the feasible set; an `Iterate` is handed to the
+        solver's `resume` with its dual point
     on_sample : called with every certified sample as it is made
     on_phase : called with "warm_up" and its seconds when the run proper begins, and with "build" or "compile" when that phase of a
         one-shot solver is over
@@ -75,7 +76,7 @@ def run(
     if reason is not None:
         return Record(Status.SKIPPED, str(reason) or f"{solver.label} does not fit, and does not say why")
     if start is not None:
-        problem.certify(Iterate(start))
+        problem.certify(start if isinstance(start, Iterate) else Iterate(start))
     session = _Session(problem, tolerance, limits, on_sample or _ignore, on_phase or _ignore, deadline)
     try:
         warming: dict[str, float] = {}
@@ -125,6 +126,8 @@ class _Session:
     info: dict[str, Any] = field(default_factory=dict)
     best_point: Array | None = None
     best_primal: float = math.inf
+    best_dual_point: Array | None = None
+    best_dual: float = -math.inf
     scale: float = 0.0
     """Objective at the zero point."""
     clock: Clock | None = None
@@ -134,7 +137,7 @@ class _Session:
         self.scale = abs(self.problem.objective(self.problem.zero()))
 
     def certify(self, iterate: Iterate) -> Certificate:
-        """The problem's verdict on an iterate, off the solver's clock; keeps the best point."""
+        """The problem's verdict on an iterate, off the solver's clock; keeps the best points."""
         with timed(self.seconds, "certify"):
             certificate = Certificate(*map(float, self.problem.certify(iterate)))
             if not all(math.isfinite(value) for value in certificate):
@@ -146,6 +149,9 @@ class _Session:
             if certificate.primal < self.best_primal:
                 self.best_primal = certificate.primal
                 self.best_point = np.array(iterate.primal)
+            if iterate.dual is not None and certificate.dual > self.best_dual:
+                self.best_dual = certificate.dual
+                self.best_dual_point = np.array(iterate.dual)
         return certificate
 
     def add(self, sample: Sample) -> None:
@@ -156,17 +162,18 @@ class _Session:
         if self.clock is not None:
             self.seconds["solve"] = self.clock.elapsed
         solution = None if self.best_point is None else self.problem.repair(self.best_point)
-        return Record(status, reason, tuple(self.samples), Times(**self.seconds), solution, tuple(self.info.items()))
+        info = tuple(self.info.items())
+        return Record(status, reason, tuple(self.samples), Times(**self.seconds), solution, info, dual=self.best_dual_point)
 
 
-def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | None) -> Record:
+def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | Iterate | None) -> Record:
     limits, problem = session.limits, session.problem
     clock = session.clock = Clock(limits.seconds, session.deadline)
     enclosure: Certificate | None = None
     unsampled: Iterate | None = None
     next_step = 0
     with clock.running():
-        steps = solver.steps(problem, start)
+        steps = solver.resume(problem, start) if isinstance(start, Iterate) else solver.steps(problem, start)
 
     def sample(iterate: Iterate) -> bool:
         """Certify, tighten the proven enclosure, and tell whether the target is met."""

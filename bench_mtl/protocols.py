@@ -281,6 +281,10 @@ class IterativeSolver(Solver):
         `start` must be feasible or is made so; it is not changed. A yielded array is not changed afterwards.
         """
 
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        """`steps` from the point of `start`; a solver that can use its dual point as well overrides this."""
+        return self.steps(problem, start.primal)
+
 
 @dataclass(frozen=True)
 class Answer:

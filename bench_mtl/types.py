@@ -172,6 +172,8 @@ class Record:
     """The best point found, repaired."""
     info: tuple[tuple[str, Any], ...] = ()
     """What the solver says of itself (version, its own status), as pairs."""
+    dual: Array | None = None
+    """The solver's dual point with the best bound; None where it handed none over."""
     peak_memory_mib: float | None = None
 
     @property

@@ -20,6 +20,7 @@ from bench_mtl.cli.export import export
 from bench_mtl.cli.listing import list_
 from bench_mtl.cli.merge import merge
 from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
+from bench_mtl.cli.path import path
 from bench_mtl.cli.run import report, run
 from bench_mtl.cli.solve import solve
 from bench_mtl.cli.validate import validate
@@ -64,5 +65,5 @@ def cli() -> None:
     """
 
 
-for command in (run, report, compare, export, merge, list_, solve, validate, doctor):
+for command in (run, report, compare, export, merge, list_, solve, path, validate, doctor):
     cli.add_command(command)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, plugins_option
+from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, key_values, plugins_option
+from bench_mtl.cli.output import replacing, writing_to
 from bench_mtl.console import say
 from bench_mtl.errors import InputError
 
@@ -63,12 +62,12 @@ def solve(
     )
     whole_number("--threads", threads, minimum=1)
     registry = load_registry(plugins)
-    spec: dict[str, Any] = {**spec_of(data, data_dir), **_pairs(data_option, "--data-option")}
+    spec: dict[str, Any] = {**spec_of(data, data_dir), **key_values(data_option, "--data-option")}
     if preprocess:
         spec["preprocess"] = list(preprocess)
-    chosen = registry.solver(solver, _pairs(option, "--option"))
-    built = Instance(problem, problem, spec, _pairs(param, "--param"), whole_number("--seed", seed)).build(registry, data_dir)
-    with _saving(save) if save is not None else contextlib.nullcontext() as file:
+    chosen = registry.solver(solver, key_values(option, "--option"))
+    built = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed)).build(registry, data_dir)
+    with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
         say(f"{problem}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
         for note in built.notes:
             say(f"note: {note}")
@@ -84,25 +83,6 @@ def solve(
     if save is not None:
         say(f"solution written to {save}")
     return EXIT_FAILED if record.status.is_failure else 0
-
-
-def _pairs(texts: tuple[str, ...], where: str) -> dict[str, Any]:
-    """KEY=VALUE texts as a table; values are read as TOML and otherwise as strings."""
-    from bench_mtl.suite_file import read_toml, require_storable
-
-    table: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise InputError(f"{where} must be KEY=VALUE, not '{text}'")
-        try:
-            table[key] = read_toml(f"value = {value}")["value"]
-        except InputError as error:
-            raise InputError(f"{where} {key}: {error}") from None
-        except ValueError:
-            table[key] = value
-        require_storable(f"{where} {key}", table[key])
-    return table
 
 
 def _solve_live(problem: Problem, solver: Solver, tolerance: Tolerance, limits: Limits) -> Record:
@@ -133,40 +113,12 @@ def _solve_live(problem: Problem, solver: Solver, tolerance: Tolerance, limits: 
     return record
 
 
-@contextlib.contextmanager
-def _saving(path: Path) -> Iterator[IO[bytes]]:
-    """PATH.part, open to be written before anything is solved; it takes the name PATH at the end, or goes."""
-    from bench_mtl.paths import exists, is_file
-
-    if exists("--save", path) and not is_file("--save", path):
-        raise InputError(f"--save: {path} is not a file, so it cannot be replaced by one")
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with _writing_to(path):
-            file = part.open("wb")
-        with file:
-            yield file
-        with _writing_to(path):
-            os.replace(part, path)
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
-
-
-@contextlib.contextmanager
-def _writing_to(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        raise InputError(f"--save: the solution cannot be written to {path}: {error}") from None
-
-
 def _save(file: IO[bytes], path: Path, record: Record) -> None:
     import numpy as np
 
     best = record.best
     if record.solution is None or best is None:
         raise InputError("--save: there is no solution to save")
-    with _writing_to(path):
+    with writing_to("--save", "solution", path):
         np.savez_compressed(file, solution=record.solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
         file.flush()

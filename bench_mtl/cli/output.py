@@ -1,0 +1,45 @@
+"""Files that a command writes once it is through: opened before anything is solved, so that a bad path is refused first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from bench_mtl.errors import InputError
+
+
+@contextlib.contextmanager
+def replacing(option: str, what: str, path: Path) -> Iterator[IO[bytes]]:
+    """PATH.part, open to be written before anything is solved; it takes the name PATH at the end, or goes.
+
+    Raises
+    ------
+    InputError : names `option` and `what` cannot be written.
+    """
+    from bench_mtl.paths import exists, is_file
+
+    if exists(option, path) and not is_file(option, path):
+        raise InputError(f"{option}: {path} is not a file, so it cannot be replaced by one")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with writing_to(option, what, path):
+            file = part.open("wb")
+        with file:
+            yield file
+        with writing_to(option, what, path):
+            os.replace(part, path)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+@contextlib.contextmanager
+def writing_to(option: str, what: str, path: Path) -> Iterator[None]:
+    """Turns what goes wrong while writing into an InputError."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise InputError(f"{option}: the {what} cannot be written to {path}: {error}") from None

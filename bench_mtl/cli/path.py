@@ -1,0 +1,176 @@
+"""`bench-mtl path`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, key_values, plugins_option
+from bench_mtl.cli.output import replacing, writing_to
+from bench_mtl.console import say
+from bench_mtl.errors import InputError
+
+if TYPE_CHECKING:
+    from bench_mtl.path import PathPoint
+    from bench_mtl.protocols import Problem
+
+
+@click.command()
+@click.argument("problem")
+@click.argument("solver")
+@click.option("--data", required=True, help="A generator, an embedded or catalogued data set, or a data file.")
+@click.option("--over", required=True, metavar="KEY=V1,V2,...", help="Parameter of the problem and its values, e.g. radius=0.1,1,10.")
+@click.option("--data-option", multiple=True, metavar="KEY=VALUE", help="Option of the data, e.g. tasks=10. Repeatable.")
+@click.option("--param", multiple=True, metavar="KEY=VALUE", help="Another parameter of the problem. Repeatable.")
+@click.option("--option", multiple=True, metavar="KEY=VALUE", help="Option of the solver. Repeatable.")
+@click.option("--preprocess", multiple=True, help="none, unit_rows, standardise, tfidf or svd:K. Repeatable, in order.")
+@click.option("--target", type=float, default=1e-3, show_default=True, help="Relative gap to prove for every value.")
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit of every value, checked between steps.")
+@click.option("--iterations", type=int, help="Iteration limit of every value.")
+@click.option("--cold", is_flag=True, help="Start every value from zero instead of from its neighbour's solution.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the data generator.")
+@click.option("--threads", type=int, default=1, show_default=True)
+@click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the table to this file.")
+@data_dir_option
+@plugins_option
+def path(
+    problem: str, solver: str, data: str, over: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
+    preprocess: tuple[str, ...], target: float, seconds: float, iterations: int | None, cold: bool, seed: int, threads: int,
+    csv_file: Path | None, data_dir: Path | None, plugins: Path | None,
+) -> int:  # fmt: skip
+    """Solve PROBLEM with SOLVER for several values of a parameter, each from its neighbour's solution, each certified.
+
+    \b
+    Examples:
+      bench-mtl path l1inf_hinge projected_subgradient --data scene --over radius=0.1,1,10 --target 1e-2
+      bench-mtl path sparse_low_rank accelerated_gradient --data digits --over tau=1,2,5,10 --param gamma=1
+    """
+    from threadpoolctl import threadpool_limits
+
+    from bench_mtl.checks import real_number, whole_number
+    from bench_mtl.data.catalogue import load, spec_of
+    from bench_mtl.environment import pinned_threads
+    from bench_mtl.path import regularisation_path
+    from bench_mtl.registry import load_registry, make_problem
+    from bench_mtl.types import Limits, Tolerance
+
+    tolerance = Tolerance(real_number("--target", target, strict=True))
+    limits = Limits(
+        seconds=real_number("--seconds", seconds, strict=True),
+        iterations=None if iterations is None else whole_number("--iterations", iterations, minimum=1),
+    )
+    whole_number("--threads", threads, minimum=1)
+    key, values = _values(over)
+    parameters = key_values(param, "--param")
+    if key in parameters:
+        raise InputError(f"--param {key} is the parameter that --over varies: give it once")
+    registry = load_registry(plugins)
+    spec: dict[str, Any] = {**spec_of(data, data_dir), **key_values(data_option, "--data-option")}
+    if preprocess:
+        spec["preprocess"] = list(preprocess)
+    chosen = registry.solver(solver, key_values(option, "--option"))
+    family = registry.problem(problem)
+    tasks = load(spec, data_dir=data_dir, seed=whole_number("--seed", seed))
+
+    def instance(value: float) -> Problem:
+        return make_problem(family, tasks, {**parameters, key: value})
+
+    first = instance(values[0])
+    with replacing("--csv", "table", csv_file) if csv_file is not None else contextlib.nullcontext() as file:
+        say(f"{problem}: " + ", ".join(f"{name} = {size}" for name, size in first.dimensions.items()))
+        for note in first.notes:
+            say(f"note: {note}")
+        with pinned_threads(threads), threadpool_limits(threads):
+            if chosen.misfit(first) is None:
+                chosen.warm_up()
+            points = regularisation_path(
+                instance, values, chosen, tolerance=tolerance, limits=limits, warm_start=not cold, on_point=_live(key)
+            )
+        say(f"total: {sum(point.record.times.solve for point in points):.3g} s")
+        if file is not None and csv_file is not None:
+            _write(file, csv_file, key, points)
+    if csv_file is not None:
+        say(f"table written to {csv_file}")
+    return EXIT_FAILED if any(point.record.status.is_failure for point in points) else 0
+
+
+def _values(over: str) -> tuple[str, list[float]]:
+    key, equals, texts = over.partition("=")
+    if not equals or not key:
+        raise InputError(f"--over must be KEY=V1,V2,..., not '{over}'")
+    values = []
+    for text in texts.split(","):
+        try:
+            values.append(float(text))
+        except ValueError:
+            raise InputError(f"--over {key} must be numbers with commas between them, not '{texts}'") from None
+    return key, values
+
+
+_COLUMNS = {"status": 10, "objective": 15, "dual bound": 15, "rel. gap": 9, "seconds": 9, "iterations": 10}
+
+
+def _live(key: str) -> Callable[[PathPoint], None]:
+    """Prints each point as a line of a table, and why a run was no success below it; the head comes with the first."""
+    headed = False
+
+    def show(point: PathPoint) -> None:
+        nonlocal headed
+        cells = _cells(point)
+        if not headed:
+            say(" ".join([f"{key:>10}", *_aligned(_COLUMNS), *(f"{name:>9}" for name in list(cells)[len(_COLUMNS) :])]))
+            headed = True
+        texts = [_text(name, value) for name, value in cells.items()]
+        say(" ".join([f"{point.value:>10.6g}", *_aligned(texts), *(f"{text:>9}" for text in texts[len(_COLUMNS) :])]))
+        if point.record.status != "verified":
+            say(f"{'':>10} {point.record.reason}")
+
+    return show
+
+
+def _aligned(texts: Iterable[str]) -> list[str]:
+    return [f"{text:>{width}}" for text, width in zip(texts, _COLUMNS.values(), strict=False)]
+
+
+def _cells(point: PathPoint) -> dict[str, Any]:
+    """The table's columns but the first; what was not reached is None."""
+    from bench_mtl.path import structure
+
+    record, best = point.record, point.record.best
+    cells = {
+        "status": str(record.status),
+        "objective": None if best is None else best.primal,
+        "dual bound": None if best is None else best.dual,
+        "rel. gap": None if best is None else best.relative_gap,
+        "seconds": record.times.solve,
+        "iterations": record.samples[-1].step if record.samples else None,
+    }
+    return cells | (structure(record.solution) if record.solution is not None else {})
+
+
+def _text(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    formats = {"objective": ".9g", "dual bound": ".9g", "rel. gap": ".1e", "seconds": ".4f"}
+    return format(value, formats.get(name, ""))
+
+
+def _write(file: IO[bytes], csv_file: Path, key: str, points: list[PathPoint]) -> None:
+    """The points as CSV, every number with all its digits."""
+    import csv
+    import io
+
+    rows = [{key: point.value, **_cells(point)} for point in points]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with writing_to("--csv", "table", csv_file):
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.DictWriter(text, [name.replace("rel. ", "relative_").replace(" ", "_") for name in names])
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({name.replace("rel. ", "relative_").replace(" ", "_"): value for name, value in row.items()})
+        text.flush()
+        text.detach()
