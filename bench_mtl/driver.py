@@ -84,7 +84,7 @@ def run(
             problem.warm_up()
         session.on_phase(*warming.popitem())
         if isinstance(solver, IterativeSolver):
-            return _run_iterative(session, solver, start)
+            return _run_iterative(session, solver.aimed_at(tolerance.relative_gap), start)
         if isinstance(solver, OneShotSolver):
             if start is not None:
                 return Record(Status.SKIPPED, f"{solver.label} is a one-shot solver and cannot start from a given point")
@@ -188,6 +188,8 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             iterate: Any = next(steps, _END)
         if iterate is not _END and not isinstance(iterate, Iterate):
             raise InputError(f"a solver must yield Iterate, not {type(iterate).__name__}")
+        if iterate is not _END and iterate.note:
+            session.info["note"] = str(iterate.note)[:_LONGEST_REASON]
         if iterate is _END:
             reached = unsampled is not None and sample(unsampled)
             return _iterative_record(session, reached, "the solver ended by itself")

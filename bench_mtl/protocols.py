@@ -285,6 +285,10 @@ class IterativeSolver(Solver):
         """`steps` from the point of `start`; a solver that can use its dual point as well overrides this."""
         return self.steps(problem, start.primal)
 
+    def aimed_at(self, relative_gap: float) -> IterativeSolver:
+        """This solver for a run that ends at this proven relative gap; itself, unless it would go about it in another way."""
+        return self
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -234,3 +234,20 @@ def test_a_bound_above_the_objective_is_an_error() -> None:
     record = run(wrong, ProjectedSubgradient(), limits=SHORT)
     assert record.status is Status.ERROR
     assert "contradicts itself" in record.reason
+
+
+def test_a_run_is_told_its_target_and_keeps_the_last_note(problem: L1InfHinge) -> None:
+    class Talking(ProjectedSubgradient):
+        said = "unaimed"
+
+        def aimed_at(self, relative_gap: float) -> Talking:
+            aimed = Talking()
+            object.__setattr__(aimed, "said", f"aimed at {relative_gap:g}")
+            return aimed
+
+        def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+            for iterate in super().steps(problem, start):
+                yield iterate._replace(note=self.said if iterate.step == 3 else "")
+
+    record = run(problem, Talking(), tolerance=Tolerance(1e-9), limits=Limits(iterations=10))
+    assert dict(record.info)["note"] == "aimed at 1e-09"
