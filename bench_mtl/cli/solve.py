@@ -76,8 +76,8 @@ def solve(
                 chosen.warm_up()
             record = _solve_live(built, chosen, tolerance, limits)
         say(f"{record.status}: {record.reason}")
-        if note := dict(record.info).get("note"):
-            say(f"{chosen.label}: {note}")
+        if said := dict(record.info).get("note"):
+            say(f"{chosen.label}: {said}")
         times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)
         say(f"times: {times or 'none'}")
         if file is not None and save is not None:
