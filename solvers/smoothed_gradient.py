@@ -1,0 +1,192 @@
+"""Nesterov's smoothing of a nonsmooth loss, minimised by an accelerated proximal gradient method while the smoothing falls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bench_mtl.checks import one_of, real_number, whole_number
+from bench_mtl.errors import InputError
+from bench_mtl.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.types import Array, Iterate
+
+STEP_RULES = ("local", "lipschitz")
+
+#: Margins are of the order of 1, and so is what smoothing is measured in; below this it is lost in rounding.
+_SMALLEST_SMOOTHING = 1e-13
+
+
+@dataclass(frozen=True)
+class SmoothedGradient(IterativeSolver):
+    """Continuation in mu of the accelerated proximal gradient method for f_mu + r, f_mu <= f the smoothing of the loss f::
+
+        W_{i+1} = prox_{r/L}(V_i - grad f_mu(V_i) / L),   V_{i+1} = W_{i+1} + (t_i - 1) / t_{i+1} (W_{i+1} - W_i)
+
+    with t_{i+1} = (1 + sqrt(1 + 4 t_i^2)) / 2, and t = 1 again when the momentum points uphill or mu falls.
+
+    Every `check_every` steps the objective F = f + r and the best lower bound D so far are computed, and mu falls as soon as
+    F - D <= fraction * (F - f_mu - r): what is left to prove is no more than what the smoothing hides. (At the minimum of
+    the smoothed problem f_mu + r <= D, so that happens after finitely many steps for a fraction of 1 or more.) A good start
+    finds its mu by the same rule.
+
+    The dual point handed over is the best of all that were tried: those that give the gradients, and their average since the last
+    restart with the weights t_i. A check costs 1.5 passes, a step one.
+
+    Parameters
+    ----------
+    smoothing : the first mu, above 0
+    reduction : mu falls by this factor, in (0, 1)
+    fraction : see above, at least 1
+    check_every : steps between checks, and beyond 20 checks between iterates handed over
+    step_rule : "lipschitz" takes the problem's Lipschitz constant of grad f_mu as L; "local" the largest ||dG||^2 / <dG, dV> of successive
+        search points, forgotten by a fifth a step and never above that constant: with a small mu few examples bend
+        f_mu at a time. A heuristic that converges two or three times faster.
+
+    References
+    ----------
+    Nesterov, Mathematical Programming 103, 2005, sections 2 to 4 (smoothing, dual average); O'Donoghue, Candes, Foundations
+    of Computational Mathematics 15, 2015 (restart).
+    """
+
+    smoothing: float = 1.0
+    reduction: float = 0.5
+    fraction: float = 1.0
+    check_every: int = 10
+    step_rule: str = "local"
+
+    name: ClassVar[str] = "smoothed_gradient"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTHED, Capability.PROX})
+
+    def __post_init__(self) -> None:
+        real_number("smoothing", self.smoothing, strict=True)
+        if real_number("reduction", self.reduction, strict=True) >= 1.0:
+            raise InputError(f"reduction must be below 1, not {self.reduction:g}")
+        real_number("fraction", self.fraction, minimum=1.0)
+        whole_number("check_every", self.check_every, minimum=1)
+        one_of("step_rule", self.step_rule, STEP_RULES)
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self.resume(problem, Iterate(problem.zero() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        run = _Run(problem, self, problem.repair(start.primal))
+        run.judge_start(start.dual)
+        yield run.incumbent
+        while True:
+            run.advance()
+            checked = run.since_check == self.check_every
+            if checked:
+                run.check()
+            if checked or run.step <= 20 * self.check_every:
+                yield run.incumbent if checked else run.present
+
+
+class _Run:
+    """One run: its point, its search point and momentum, its smoothing, and the best bounds so far."""
+
+    def __init__(self, problem: Problem, options: SmoothedGradient, start: Array) -> None:
+        self.problem, self.options = problem, options
+        self.step, self.work, self.since_check = 0, 0.0, 0
+        self.smoothing = options.smoothing
+        # L(mu) <= L(1) / mu for mu <= 1, and exactly so for a loss without a smooth part.
+        self._lipschitz = problem.smoothed_lipschitz(options.smoothing) * options.smoothing
+        self._curvature = self._largest_curvature
+        self.point = self._best_point = start
+        self._lowest, self._highest = np.inf, -np.inf
+        self.dual = self._dual = np.zeros(problem.dual_shape)
+        self._known: tuple[Array, Array] | None = None  # the last search point and its gradient
+        self._search_point, self._t = start, 1.0
+        self._average = (0.0, np.zeros(problem.dual_shape))
+
+    @property
+    def incumbent(self) -> Iterate:
+        return Iterate(self._best_point, self.dual, self.step, self.work)
+
+    @property
+    def present(self) -> Iterate:
+        return Iterate(self.point, self._dual, self.step, self.work)
+
+    @property
+    def _largest_curvature(self) -> float:
+        return self._lipschitz / self.smoothing or 1.0  # where the gradient is constant, any step size will do
+
+    def judge_start(self, dual: Array | None) -> None:
+        """Bounds at the start, and the smoothing that suits them."""
+        self.work += 0.5
+        self._lowest = self.problem.objective(self.point)
+        if dual is not None:
+            self._try_dual(dual)
+        while True:
+            value, _, own = self.problem.smoothed(self.point, self.smoothing)
+            self._try_dual(own)
+            self.work += 1.0
+            if not self._lower_smoothing(self._lowest, value + self.problem.prox_value(self.point)):
+                return
+
+    def advance(self) -> None:
+        """One step from the search point: one pass over the data."""
+        problem, search_point = self.problem, self._search_point
+        value, gradient, self._dual = problem.smoothed(search_point, self.smoothing)
+        self.step += 1
+        self.work += 1.0
+        self.since_check += 1
+        self._average = (self._average[0] + self._t, self._average[1] + self._t * self._dual)
+        self._look_at_curvature(gradient)
+        new = problem.prox(search_point - gradient / self._curvature, 1.0 / self._curvature)
+        self._model = value + float(np.vdot(gradient, new - search_point)), new
+        uphill = float(np.vdot(search_point - new, new - self.point)) > 0.0
+        before, self.point = self.point, new
+        if uphill:
+            self._restart()
+            return
+        following = 0.5 * (1.0 + (1.0 + 4.0 * self._t * self._t) ** 0.5)
+        self._search_point = new + (self._t - 1.0) / following * (new - before)
+        self._t = following
+
+    def check(self) -> None:
+        """Compute bounds, keep the best, and lower the smoothing where it is what keeps them apart."""
+        self.since_check = 0
+        self.work += 0.5
+        objective = self.problem.objective(self.point)
+        if objective < self._lowest:
+            self._lowest, self._best_point = objective, self.point
+        self._try_dual(self._dual)
+        weight, total = self._average
+        if weight > 1.0:  # more than one
+            self._try_dual(total / weight)
+        # The smoothed loss at the new point is known up to its distance from the plane at the search point.
+        if self._lower_smoothing(objective, self._model[0] + self.problem.prox_value(self.point)):
+            self._known = None
+            self._curvature = min(self._curvature / self.options.reduction, self._largest_curvature)
+            self._restart()
+
+    def _lower_smoothing(self, objective: float, smoothed_objective: float) -> bool:
+        hidden = objective - smoothed_objective
+        if self.smoothing <= _SMALLEST_SMOOTHING or objective - self._highest > self.options.fraction * hidden:
+            return False
+        self.smoothing *= self.options.reduction
+        return True
+
+    def _try_dual(self, dual: Array) -> None:
+        self.work += 0.5
+        bound = self.problem.dual_bound(self.point, dual)
+        if bound > self._highest:
+            self._highest, self.dual = bound, dual
+
+    def _look_at_curvature(self, gradient: Array) -> None:
+        """Where L is local: what it was here, or four fifths of what it has been."""
+        if self.options.step_rule == "lipschitz":
+            return
+        if self._known is not None:
+            change, move = gradient - self._known[1], self._search_point - self._known[0]
+            inner = float(np.vdot(change, move))
+            here = float(np.vdot(change, change)) / inner if inner > 0.0 else 0.0
+            self._curvature = min(max(here, 0.8 * self._curvature), self._largest_curvature)
+        self._known = self._search_point, gradient
+
+    def _restart(self) -> None:
+        self._search_point, self._t = self.point, 1.0
+        self._average = (0.0, np.zeros(self.problem.dual_shape))

@@ -1,0 +1,103 @@
+"""Nesterov smoothing with continuation: its formulas, its duals, its starts, its options."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from bench_mtl.data import synthetic_l1inf
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.projections import project_l1inf_ball, prox_l1inf
+from bench_mtl.types import Iterate, Limits, Status, Tolerance
+from problems.l1inf_hinge import L1InfHinge
+from solvers.smoothed_gradient import SmoothedGradient
+
+DATA = synthetic_l1inf(tasks=3, features=8, examples=10)
+FORMS = {"radius": L1InfHinge(DATA, radius=2.0), "penalty": L1InfHinge(DATA, penalty=0.05)}
+
+
+def smoothed_by_hand(problem: L1InfHinge, W: np.ndarray, mu: float) -> tuple[float, np.ndarray]:
+    """The Huber-like hinge, example by example: 0, quadratic over a width of mu, then linear."""
+    value, gradient = 0.0, np.zeros_like(W)
+    for k in range(W.shape[1]):
+        X, y = problem.design.block(k), problem.design.task_outputs(problem.labels, k)
+        for x, label in zip(X, y, strict=True):
+            slack = 1.0 - label * (x @ W[:, k])
+            if slack > mu:
+                value += (slack - mu / 2) / len(y)
+                gradient[:, k] -= label * x / len(y)
+            elif slack > 0:
+                value += slack**2 / (2 * mu) / len(y)
+                gradient[:, k] -= label * x * slack / mu / len(y)
+    return value, gradient
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_steps_are_those_of_the_accelerated_method(form: str) -> None:
+    problem, mu = FORMS[form], 0.5
+    L = max(np.linalg.norm(problem.design.block(k), 2) ** 2 / 10 for k in range(3)) / mu
+    W = V = np.zeros((8, 3))
+    t = 1.0
+    # No check falls within these steps, so neither does mu; from zero the start itself asks for no less smoothing than 0.5.
+    iterates = list(islice(SmoothedGradient(smoothing=mu, check_every=1000, step_rule="lipschitz").steps(problem), 61))
+    restarts = 0
+    for iterate in iterates[1:]:
+        target = V - smoothed_by_hand(problem, V, mu)[1] / L
+        new = project_l1inf_ball(target, 2.0) if form == "radius" else prox_l1inf(target, 0.05 / L)
+        if ((V - new) * (new - W)).sum() > 0:
+            V, t = new, 1.0
+            restarts += 1
+        else:
+            following = (1 + np.sqrt(1 + 4 * t * t)) / 2
+            V, t = new + (t - 1) / following * (new - W), following
+        W = new
+        assert np.allclose(iterate.primal, W, atol=1e-12)
+    assert restarts > 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("step_rule", ["local", "lipschitz"])
+def test_it_proves_small_gaps(form: str, step_rule: str) -> None:
+    record = run(FORMS[form], SmoothedGradient(step_rule=step_rule), tolerance=Tolerance(1e-5), limits=Limits(iterations=20_000))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+def test_smoothing_falls_and_its_cost_with_it() -> None:
+    """After many steps the certified gap is far below what the first smoothing hides."""
+    problem = FORMS["radius"]
+    last = list(islice(SmoothedGradient().steps(problem), 300))[-1]
+    hidden = problem.objective(last.primal) - problem.smoothed(last.primal, 1.0)[0]
+    assert problem.certify(last).gap < 0.01 * hidden
+
+
+def test_a_start_with_its_dual_is_proven_at_once_and_kept() -> None:
+    problem = FORMS["radius"]
+    good = run(problem, SmoothedGradient(), tolerance=Tolerance(1e-4))
+    assert good.solution is not None
+    assert good.best is not None
+    first = next(iter(SmoothedGradient().resume(problem, Iterate(good.solution, good.dual))))
+    assert first.step == 0
+    assert problem.certify(first).relative_gap <= 1e-4
+    again = run(problem, SmoothedGradient(), tolerance=Tolerance(1e-6), start=Iterate(good.solution, good.dual))
+    alone = run(problem, SmoothedGradient(), tolerance=Tolerance(1e-6))
+    assert again.status is alone.status is Status.VERIFIED
+    assert again.samples[-1].step < alone.samples[-1].step
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"smoothing": 0.0}, "smoothing must be finite and above 0"),
+        ({"reduction": 1.0}, "reduction must be below 1"),
+        ({"reduction": 0.0}, "reduction must be finite and above 0"),
+        ({"fraction": 0.5}, "fraction must be finite and at least 1"),
+        ({"check_every": 0}, "check_every must be a whole number"),
+        ({"step_rule": "armijo"}, "step_rule must be one of local, lipschitz"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        SmoothedGradient(**options)  # type: ignore[arg-type]
