@@ -7,8 +7,11 @@ resumed, 130 when interrupted.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import sys
+import threading
 from typing import NoReturn
 
 import click
@@ -25,6 +28,9 @@ from bench_mtl.cli.run import report, run
 from bench_mtl.cli.solve import solve
 from bench_mtl.cli.validate import validate
 from bench_mtl.errors import BenchError, IncompleteError
+
+#: How long the threads of a command that has been stopped may take to end.
+_ENDING_SECONDS = 3.0
 
 
 def main() -> None:
@@ -43,7 +49,19 @@ def main() -> None:
         code = fail(str(error), EXIT_BAD_INPUT)
     except OSError as error:
         code = fail(str(error), EXIT_BAD_INPUT)
+    if code in (EXIT_INCOMPLETE, EXIT_INTERRUPTED):
+        _end_soon(code)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_soon(code: int) -> None:
+    """Let no thread, of Dask's or of ours, keep a command that has been stopped: all is stored and said."""
+    end = threading.Timer(_ENDING_SECONDS, os._exit, [code])
+    end.daemon = True
+    end.start()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
 
 
 def _interrupt(*_: object) -> NoReturn:

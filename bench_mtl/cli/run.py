@@ -65,7 +65,8 @@ def run(
     setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir))
     make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster)
     try:
-        made = _run(chosen, cases, folder, make_executor, force=force, retry_failed=retry_failed)
+        interrupt = _Interrupt(at_once=isolation == "inline")
+        made = _run(chosen, cases, folder, make_executor, interrupt, force=force, retry_failed=retry_failed)
         if made or not _report_is_current(folder):
             return _report(folder)
         say(f"nothing to run; report: {folder / 'report.md'}")
@@ -75,7 +76,8 @@ def run(
 
 
 def _run(
-    suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[[], Executor], *, force: bool, retry_failed: bool
+    suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[[], Executor], interrupt: _Interrupt,
+    *, force: bool, retry_failed: bool,
 ) -> int:  # fmt: skip
     """Run the cases that `folder` has no row of; returns how many.
 
@@ -97,7 +99,6 @@ def _run(
         say(f"{len(cases) - len(waiting)} of {len(cases)} cases are done already")
     if not changes and not waiting:
         return 0
-    interrupt = _Interrupt()
     with contextlib.ExitStack() as stack:
         executor = stack.enter_context(make_executor()) if waiting else None
         if executor is not None:
@@ -108,7 +109,7 @@ def _run(
         waiting = store.plan(cases, force=force, retry_failed=retry_failed)
         if executor is not None:
             with reporter(waiting, store.durations(), executor.capacity) as show, interrupt:
-                run_cases(waiting, store, executor=executor, on_start=show.start, on_outcome=show.end, should_stop=lambda: interrupt.asked)
+                run_cases(waiting, store, executor=executor, on_start=show.start, on_outcome=show.end, should_stop=interrupt.asks)
             if show.done < len(waiting):
                 raise KeyboardInterrupt
     return len(waiting)
@@ -162,18 +163,40 @@ def _exit_code(folder: Path) -> int:
 
 
 class _Interrupt:
-    """While it is entered, the first Ctrl-C only asks to stop; the second stops."""
+    """While it is entered, the first Ctrl-C only asks to stop; the second, and a termination, stop when next looked at.
 
-    asked = False
+    They do not raise where they strike: that may be while the main thread has taken a lock of a future, which then nobody gives back, so
+    that the thread with the outcome waits for it, and the command for that thread, for ever. Who cannot wait for the next look strikes
+    once more, and what runs in this very thread (`at_once`) can only be stopped where it is.
+    """
+
+    def __init__(self, *, at_once: bool) -> None:
+        self._at_once = at_once
+        self._finishes = self._stops = False
+
+    def asks(self) -> bool:
+        """Whether to finish the running cases only.
+
+        Raises
+        ------
+        KeyboardInterrupt : not even these.
+        """
+        if self._stops:
+            raise KeyboardInterrupt
+        return self._finishes
 
     def __enter__(self) -> None:
-        self._before = signal.signal(signal.SIGINT, self._take)
+        self._before = [(number, signal.signal(number, self._take)) for number in (signal.SIGINT, signal.SIGTERM)]
 
     def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before:
+            signal.signal(number, handler)
 
-    def _take(self, *_: object) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
-        warn("stopping after the running cases; Ctrl-C again stops now")
+    def _take(self, number: int, _: object) -> None:
+        if self._finishes or number == signal.SIGTERM:
+            if self._stops or self._at_once:
+                raise KeyboardInterrupt
+            self._finishes = self._stops = True
+        else:
+            self._finishes = True
+            warn("stopping after the running cases; Ctrl-C again stops now")

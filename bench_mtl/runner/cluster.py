@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import os
 import signal
 import threading
 import time
@@ -23,6 +25,8 @@ from bench_mtl.types import Status
 
 #: How long to look for a scheduler, and to wait for an answer from one.
 _CONNECT_SECONDS = 10.0
+#: How long each request to a cluster may take once all is to stop now.
+_PARTING_SECONDS = 2.0
 #: How often to count the threads of a cluster that may grow and shrink.
 _COUNT_SECONDS = 2.0
 #: A case whose Dask worker dies is run again once on a cluster of our own; elsewhere the scheduler's own setting holds.
@@ -39,6 +43,7 @@ class ClusterExecutor:
         self._layout = layout
         self._running: dict[Future[Outcome], Any] = {}
         self._counted: tuple[float, int] | None = None
+        self._is_stopped = False
 
     @classmethod
     def local(cls, setting: Setting, slots: int) -> Self:
@@ -115,17 +120,32 @@ class ClusterExecutor:
         return outcome
 
     def stop(self) -> None:
-        self._try(lambda: self._client.cancel(list(self._running.values()), force=True))
-        self._try(lambda: self._client.run(_end_slots, on_error="ignore"))
+        self._is_stopped = True
+        if self._client.status == "running":
+            self._try(lambda: self._client.cancel(list(self._running.values()), force=True))
+            self._try(lambda: self._client.run(_end_slots, on_error="ignore"))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._try(lambda: self._client.run(_end_slots, on_error="ignore"))
-        self._client.close(timeout=_CONNECT_SECONDS)
+        if not self._is_stopped and self._client.status == "running":
+            self._try(lambda: self._client.run(_end_slots, on_error="ignore"))
+        self._try(lambda: self._client.close(timeout=self._patience))
         if self._cluster is not None:
-            self._cluster.close()
+            self._close_cluster()
+
+    def _close_cluster(self) -> None:
+        """Close our own cluster, or kill its workers where they do not end; what they have started dies with them."""
+        closing = _asked(self._cluster.close)
+        with contextlib.suppress(Exception):
+            closing.result(self._patience)
+            return
+        for nanny in list(self._cluster.workers.values()):
+            with contextlib.suppress(ProcessLookupError, TypeError):  # there is none any more
+                os.kill(nanny.pid, signal.SIGKILL)
+        with contextlib.suppress(Exception):
+            closing.result(_PARTING_SECONDS)
 
     def _settle(self, outcome: Future[Outcome], task: Any) -> None:
         """Give the outcome of a task that Dask is done with, one way or another."""
@@ -142,20 +162,33 @@ class ClusterExecutor:
 
     def _try(self, request: Callable[[], Any]) -> None:
         """Best effort: where the cluster is gone, so is what ran on it."""
-        if self._client.status == "running":
-            try:
-                _answer(request)
-            except Exception as error:
-                logging.getLogger(__name__).debug("the cluster does not answer: %s", error)
+        try:
+            _answer(request, self._patience)
+        except Exception as error:
+            logging.getLogger(__name__).debug("the cluster does not answer: %s", error)
+
+    @property
+    def _patience(self) -> float:
+        """How long to wait for what is only tried, seconds."""
+        return min(_PARTING_SECONDS, _CONNECT_SECONDS) if self._is_stopped else _CONNECT_SECONDS
 
 
-def _answer(request: Callable[[], Any]) -> Any:
+def _answer(request: Callable[[], Any], seconds: float | None = None) -> Any:
     """What the cluster answers within a few seconds; a scheduler that hangs would not let Dask's own calls return.
 
     Raises
     ------
     TimeoutError : it does not.
     """
+    seconds = _CONNECT_SECONDS if seconds is None else seconds
+    try:
+        return _asked(request).result(seconds)
+    except TimeoutError:
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+
+def _asked(request: Callable[[], Any]) -> Future[Any]:
+    """A request made in a thread that nobody needs to wait for, not even the end of this process."""
     answer: Future[Any] = Future()
 
     def ask() -> None:
@@ -165,10 +198,7 @@ def _answer(request: Callable[[], Any]) -> Any:
             answer.set_exception(error)
 
     threading.Thread(target=ask, daemon=True).start()
-    try:
-        return answer.result(_CONNECT_SECONDS)
-    except TimeoutError:
-        raise TimeoutError(f"no answer within {_CONNECT_SECONDS:g} s") from None
+    return answer
 
 
 def _lost(error: BaseException) -> IncompleteError:

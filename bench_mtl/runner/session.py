@@ -36,7 +36,9 @@ def run_cases(
     ----------
     executor : where, entered already; by default one worker process on this machine, with `plugins` and `data_dir`
     on_start, on_outcome : called when a case begins, and when its row is stored
-    should_stop : once it says yes, the running cases are finished and no other is begun
+    should_stop : asked every half a second; once it says yes, the running cases are finished and no other is begun, and what it raises
+        ends the running cases. A signal's handler should not raise itself: out of the middle of a lock that a thread waits for then,
+        this would never return.
 
     Raises
     ------
@@ -51,11 +53,13 @@ def run_cases(
     running: dict[Future[Outcome], Case] = {}
     try:
         while True:
-            while waiting and len(running) < executor.capacity and not should_stop():
+            stopping = should_stop()
+            while waiting and not stopping and len(running) < executor.capacity:
                 case = waiting.popleft()
                 on_start(case)
                 running[executor.submit(case)] = case
-            if not running and (not waiting or should_stop()):
+                stopping = should_stop()
+            if not running and (stopping or not waiting):
                 return
             for future in wait(running, _LOOK_SECONDS, FIRST_COMPLETED).done:
                 case = running.pop(future)

@@ -24,6 +24,7 @@ class Result:
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
     """Runs a command in this process: a new one takes longer to start than these commands to end."""
     monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("bench_mtl.cli._end_soon", lambda code: None)
 
     def run(*arguments: str | Path) -> Result:
         monkeypatch.setattr("sys.argv", ["bench-mtl", *map(str, arguments)])

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 
+import psutil
 import pytest
 from runs import (
     PLUGINS,
@@ -159,6 +160,26 @@ def test_interrupts_of_all_processes_of_a_terminal_stop_a_local_cluster_in_order
     assert ("waits_1: inaccurate" in stdout) == (times == 1)
     assert runs_in(command.out)["solver_label"].tolist() == ["silent", "waits_1"][: 3 - times]
     assert command.leaves_nothing()
+
+
+def test_a_dask_worker_that_hangs_does_not_keep_a_command_that_is_stopped(tmp_path: Path) -> None:
+    text = suite_text('name = "silent"', solver("waits", "number", 1), limits="seconds = 60.0")
+    command = command_for(tmp_path, text)
+    with command.start("--cluster", "local") as process:
+        await_line(process, "[1/2]")
+        (worker,) = [child for child in psutil.Process(process.pid).children() if any("spawn_main" in word for word in child.cmdline())]
+        worker.suspend()
+        began = time.monotonic()
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        stdout, stderr = process.communicate(timeout=30)
+    assert time.monotonic() - began < 15.0  # each request is given up after 2 s
+    assert process.returncode == 130, stderr
+    assert len(stderr.splitlines()) == 2, stderr
+    assert "waits_1" not in stdout
+    assert command.leaves_nothing()
+    assert list(runs_in(command.out)["solver_label"]) == ["silent"]
 
 
 def test_a_scheduler_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

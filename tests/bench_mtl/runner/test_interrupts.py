@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,7 @@ from runs import (
     with_variable,
 )
 
+from bench_mtl.cli.run import _Interrupt
 from bench_mtl.runner import InlineExecutor, Setting, run_cases
 from bench_mtl.store import Store
 from bench_mtl.suite_file import read_suite
@@ -84,6 +86,81 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
     assert "waits" not in stdout
     assert command.leaves_nothing()
     assert still_to_run(command) == ["waits_1", "waits_2", "waits_3"]
+
+
+INTERRUPTED_IN_A_LOCK = """
+import os, signal, sys
+from bench_mtl.cli import main
+from bench_mtl.runner import session
+
+looks = 0
+really_wait = session.wait
+
+def wait(running, *arguments):
+    global looks
+    looks += 1
+    if looks == 3:
+        for future in running:
+            future._condition.acquire()  # as it does for a moment, and gives it back unless it is left by an exception
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        for future in running:
+            future._condition.release()
+    return really_wait(running, *arguments)
+
+session.wait = wait
+main()
+"""
+
+
+def test_interrupts_while_the_lock_of_a_future_is_taken_stop_too(tmp_path: Path) -> None:
+    command = command_for(tmp_path, suite_text(solver("waits", "number", 1), limits="seconds = 60.0"))
+    arguments = ["run", command.suite, "--out", command.out, "--plugins", PLUGINS]
+    whole = [sys.executable, "-c", INTERRUPTED_IN_A_LOCK, *arguments]
+    result = subprocess.run(whole, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
+    assert result.returncode == 130
+    assert result.stderr.splitlines() == ["bench-mtl: stopping after the running cases; Ctrl-C again stops now", GOES_ON]
+    assert still_to_run(command) == ["waits_1"]
+
+
+def test_who_cannot_wait_for_the_next_look_interrupts_once_more() -> None:
+    interrupt = _Interrupt(at_once=False)
+    with interrupt:
+        assert not interrupt.asks()
+        signal.raise_signal(signal.SIGINT)
+        assert interrupt.asks()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.asks()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_runs_in_this_thread_is_interrupted_where_it_is(number: signal.Signals) -> None:
+    with _Interrupt(at_once=True):
+        if number == signal.SIGINT:
+            signal.raise_signal(number)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+
+
+def test_threads_that_do_not_end_do_not_keep_a_command_that_was_stopped() -> None:
+    code = """
+import threading, time
+import click
+from bench_mtl import cli
+
+def stopped():
+    threading.Thread(target=time.sleep, args=[60]).start()
+    print("said")
+    raise KeyboardInterrupt
+
+cli.cli, cli._ENDING_SECONDS = click.command()(stopped), 0.2
+cli.main()
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=False)
+    assert (result.returncode, result.stdout, result.stderr.strip()) == (130, "said\n", "bench-mtl: interrupted")
 
 
 def test_a_full_disk_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> None:
