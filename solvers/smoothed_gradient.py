@@ -18,6 +18,9 @@ STEP_RULES = ("local", "lipschitz")
 #: Margins are of the order of 1, and so is what smoothing is measured in; below this it is lost in rounding.
 _SMALLEST_SMOOTHING = 1e-13
 
+#: Between two checks the smoothed problem has moved by no more than this share of what smoothing hides.
+_SETTLED = 1e-9
+
 
 @dataclass(frozen=True)
 class SmoothedGradient(IterativeSolver):
@@ -29,8 +32,8 @@ class SmoothedGradient(IterativeSolver):
 
     Every `check_every` steps the objective F = f + r and the best lower bound D so far are computed, and mu falls as soon as
     F - D <= fraction * (F - f_mu - r): what is left to prove is no more than what the smoothing hides. (At the minimum of
-    the smoothed problem f_mu + r <= D, so that happens after finitely many steps for a fraction of 1 or more.) A good start
-    finds its mu by the same rule.
+    the smoothed problem f_mu + r <= D, so that happens after finitely many steps for a fraction of 1 or more.) It also falls
+    when f_mu + r hardly moves any more, for problems whose bounds prove nothing. A good start finds its mu by the same rule.
 
     The dual point handed over is the best of all that were tried: those that give the gradients, and their average since the last
     restart with the weights t_i. A check costs 1.5 passes, a step one.
@@ -96,6 +99,7 @@ class _Run:
         self._curvature = self._largest_curvature
         self.point = self._best_point = start
         self._lowest, self._highest = np.inf, -np.inf
+        self._smoothed_before = np.inf
         self.dual = self._dual = np.zeros(problem.dual_shape)
         self._known: tuple[Array, Array] | None = None  # the last search point and its gradient
         self._search_point, self._t = start, 1.0
@@ -165,9 +169,13 @@ class _Run:
 
     def _lower_smoothing(self, objective: float, smoothed_objective: float) -> bool:
         hidden = objective - smoothed_objective
-        if self.smoothing <= _SMALLEST_SMOOTHING or objective - self._highest > self.options.fraction * hidden:
+        proven = objective - self._highest <= self.options.fraction * hidden
+        decrease, self._smoothed_before = self._smoothed_before - smoothed_objective, smoothed_objective
+        settled = abs(decrease) <= _SETTLED * hidden
+        if self.smoothing <= _SMALLEST_SMOOTHING or not (proven or settled):
             return False
         self.smoothing *= self.options.reduction
+        self._smoothed_before = np.inf
         return True
 
     def _try_dual(self, dual: Array) -> None:
