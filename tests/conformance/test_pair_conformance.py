@@ -19,6 +19,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
         ({"backend": "CLARABEL", "form": "nuclear_norm"}, 1e-7),
         ({"backend": "SCS", "form": "sdp"}, 1e-7),
     ],
+    "interior_point": [({}, 1e-8)],
     "projected_gradient": [({}, 1e-4), ({"step_rule": "line_search", "initial_lipschitz": 0.01}, 1e-4)],
     "accelerated_gradient": [
         ({}, 1e-5),

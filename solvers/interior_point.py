@@ -1,0 +1,138 @@
+"""A primal-dual interior-point method for hinges under an l1,inf norm, in which no sparse algebra is left."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.checks import real_number
+from bench_mtl.forms import HingeForm
+from bench_mtl.linops import PerTaskDesign
+from bench_mtl.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.types import Array, Iterate
+from solvers.interior_point_equations import Equations, State
+from solvers.interior_point_start import starting_point
+from solvers.interior_point_step import advance
+from solvers.interior_point_system import bytes_needed
+
+#: Ends where the gap is this share of the objective at zero, which is all that float64 can tell.
+_SMALLEST_GAP = 1e-17
+#: Ends after so many iterations in which the gap has not halved.
+_PATIENCE = 12
+#: Solutions are refined once residuals could falsify the gap by this share.
+_DISTURBING = 1e-3
+#: A penalty below this share of the one from which W = 0 is optimal is raised to it: with none the dual has no interior.
+_SMALLEST_PENALTY = 1e-12
+
+
+@dataclass(frozen=True)
+class InteriorPoint(IterativeSolver):
+    """Mehrotra's predictor-corrector on the linear programme with every slack an iterate of its own.
+
+    ::
+
+        min_{W, mu, xi}  sum s xi (+ penalty sum_j mu_j)   subject to  y X w + xi - 1 = r >= 0,  xi >= 0,
+                         mu_j - W_jk = u >= 0,  mu_j + W_jk = v >= 0  (, radius - sum_j mu_j = c >= 0)
+
+    Eliminating all slacks and duals from the Newton system leaves one positive definite block a task, of size d or n_k,
+    whichever is cheaper, and one d x d system in mu (`NewtonSystem`). Points stay strictly feasible on both sides, so that the
+    dual a proves the gap that the complementarity says.
+
+    Ends by itself where rounding lets the gap fall no further.
+
+    Work of an iteration: the floating-point operations of its factorisations over those of one X and one X^T product, plus the
+    products it takes.
+
+    Parameters
+    ----------
+    memory_gib : refuse problems whose factors would need more
+
+    References
+    ----------
+    Mehrotra, SIAM J. Optim. 2(4), 1992; Gondzio, Comput. Optim. Appl. 6(2), 1996; Colombo, Gondzio, Comput. Optim. Appl. 41(3), 2008.
+    """
+
+    memory_gib: float = 4.0
+
+    name: ClassVar[str] = "interior_point"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.HINGE})
+
+    def __post_init__(self) -> None:
+        real_number("memory_gib", self.memory_gib, strict=True)
+
+    def misfit(self, problem: Problem) -> str | None:
+        reason = super().misfit(problem)
+        if reason is not None:
+            return reason
+        needed = bytes_needed(problem.hinge_form().design) / 2**30
+        if needed <= self.memory_gib:
+            return None
+        return f"{self.label} would need {needed:.3g} GiB for its factors, above its memory_gib of {self.memory_gib:g}"
+
+    def warm_up(self) -> None:
+        _warm_up()
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        W = problem.repair(problem.zero() if start is None else start)
+        yield Iterate(W, None, 0, 0.0)
+        form = problem.hinge_form()
+        if form.radius == 0.0:
+            return
+        equations = Equations(form, _positive_penalty(form))
+        yield from _iterate(equations, W)
+
+
+def _iterate(equations: Equations, W: Array) -> Iterator[Iterate]:
+    x = starting_point(equations, W.T)
+    best, waited, step = np.inf, 0, 0
+    while x is not None and waited < _PATIENCE and x.gap > _SMALLEST_GAP * equations.weights.sum():
+        x = _next(equations, x)
+        if x is None:
+            return
+        step += 1
+        yield _handed_over(equations, x, step)
+        best, waited = (x.gap, 0) if x.gap < 0.5 * best else (best, waited + 1)
+
+
+@np.errstate(all="ignore")
+def _next(equations: Equations, x: State) -> State | None:
+    """The next iterate; None where rounding has taken over."""
+    residuals = equations.residuals(x)
+    extent = equations.radius if equations.radius is not None else float(x.mu.sum())
+    refinements = int(residuals.cost(x, extent) > _DISTURBING * x.gap)
+    try:
+        new = advance(equations, x, residuals, refinements)
+    except FloatingPointError:
+        return None
+    inside = min(float(new.slack.min()), float(new.dual.min())) > 0.0 and max(float(new.slack.max()), float(new.dual.max())) < np.inf
+    return new if inside and bool(np.isfinite(new.W).all()) else None
+
+
+def _handed_over(equations: Equations, x: State, step: int) -> Iterate:
+    a = np.minimum(x.dual[equations.layout.r], equations.weights)
+    return Iterate(np.ascontiguousarray(x.W.T), equations.system.design.unstack(a), step, equations.system.work)
+
+
+def _positive_penalty(form: HingeForm) -> float | None:
+    if form.penalty is None:
+        return None
+    largest = float(np.abs(form.design.adjoint(form.labels * form.weights)).sum(axis=1).max())
+    return max(form.penalty, _SMALLEST_PENALTY * largest)
+
+
+@functools.cache
+def _warm_up() -> None:
+    """Three iterations on a wide, a tall and a sparse task."""
+    wide, tall = np.eye(2, 8), np.eye(16, 8)
+    for blocks in ([wide, tall], [sp.csr_array(tall)]):
+        design = PerTaskDesign(blocks)
+        signs = np.where(np.arange(design.n_examples) % 3 > 0, 1.0, -1.0)
+        form = HingeForm(design, signs, np.ones(design.n_examples), 1.0, None)
+        for _ in islice(_iterate(Equations(form, None), np.zeros((8, len(blocks)))), 3):
+            pass

@@ -1,0 +1,254 @@
+"""The interior-point method: its Newton step against a dense twin, its two forms of a task, and hard instances."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.conformance import check_deterministic, check_resumes
+from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.linops import Design, SharedDesign
+from bench_mtl.types import Limits, Status, Tolerance
+from problems.l1inf_hinge import L1InfHinge
+from problems.sparse_low_rank import SparseLowRank
+from solvers.interior_point import InteriorPoint
+from solvers.interior_point_equations import Equations, Residuals, State
+from solvers.interior_point_system import NewtonSystem, _prefers_examples
+
+TIGHT = Tolerance(1e-9)
+LIMITS = Limits(seconds=30.0, iterations=200)
+
+
+def draw(rng: np.random.Generator, sizes: tuple[int, ...], d: int, kind: str, *, scale: float = 1.0) -> TaskData:
+    """Random data: "dense", "sparse" (tasks of their own), "shared" or "shared sparse" (of sizes[0] examples)."""
+    labels = [np.where(rng.random(n) < 0.5, 1.0, -1.0) for n in sizes]
+    Xs = [scale * rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7) for n in sizes]
+    wrap: Any = sp.csr_array if "sparse" in kind else np.asarray
+    if "shared" in kind:
+        Y = np.where(rng.random((sizes[0], len(sizes))) < 0.5, 1.0, -1.0)
+        return TaskData.shared(wrap(Xs[0]), Y)
+    return TaskData.per_task([wrap(X) for X in Xs], labels)
+
+
+def dense_newton(eq: Equations, x: State, rho: Residuals, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(dslack, ddual) from one dense solve with all variables and all equations written out."""
+    at, design = eq.layout, eq.system.design
+    m, d = at.shape
+    n, size = design.n_examples, m * d
+    names = {"W": size, "mu": d, "slack": at.size, "dual": at.size}
+    starts = dict(zip(names, np.cumsum([0, *names.values()]), strict=False))
+    A, right = np.zeros((sum(names.values()),) * 2), []
+    Z = design.stacked().toarray() * eq.labels[:, None]
+    rows = np.tile(np.eye(d), (m, 1))
+    W, mu, s, y = (starts[name] for name in names)
+    row = 0
+
+    def add(values: dict[int, np.ndarray], rhs: np.ndarray) -> None:
+        nonlocal row
+        for column, block in values.items():
+            A[row : row + len(rhs), column : column + block.shape[1]] += block
+        right.append(rhs)
+        row += len(rhs)
+
+    identity, large = np.eye(n), np.eye(size)
+    u, v = s + 2 * n, s + 2 * n + size
+    p, q = y + 2 * n, y + 2 * n + size
+    add({W: Z, s + n: identity, s: -identity}, -rho.r)
+    add({y: identity, y + n: identity}, rho.s)
+    add({mu: rows, W: -large, u: -large}, -rho.u.ravel())
+    add({mu: rows, W: large, v: -large}, -rho.v.ravel())
+    add({y: Z.T, p: -large, q: large}, -rho.W.ravel())
+    sums = {p: rows.T, q: rows.T}
+    if at.c is not None:
+        add({mu: np.ones((1, d)), s + at.c: np.ones((1, 1))}, np.array([rho.c]))
+        sums[y + at.c] = -np.ones((d, 1))
+    add(sums, rho.mu)
+    add({s: np.diag(x.dual), y: np.diag(x.slack)}, target)
+    solution = np.linalg.solve(A, np.concatenate(right))
+    return solution[s : s + at.size], solution[y : y + at.size]
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "shared", "shared sparse"])
+@pytest.mark.parametrize("sizes", [(2, 1, 3), (9, 14, 7), (2, 12, 5)])
+@pytest.mark.parametrize("penalised", [False, True])
+def test_the_structured_direction_is_newtons(kind: str, sizes: tuple[int, ...], penalised: bool) -> None:
+    """Far from the central path, with residuals in every equation."""
+    rng = np.random.default_rng(len(kind) + sum(sizes))
+    problem = L1InfHinge(draw(rng, sizes, 5, kind), **({"penalty": 0.3} if penalised else {"radius": 2.0}))
+    eq = Equations(problem.hinge_form(), 0.3 if penalised else None)
+    at = eq.layout
+    x = State(
+        rng.standard_normal(at.shape), rng.random(at.shape[1]), rng.standard_normal(problem.design.n_examples),
+        np.exp(rng.standard_normal(at.size)), np.exp(rng.standard_normal(at.size)),
+    )  # fmt: skip
+    residuals, target = eq.residuals(x), rng.standard_normal(at.size)
+    slack, dual = dense_newton(eq, x, residuals, target)
+    eq.factor(x)
+    for refinements in (0, 1):
+        direction = eq.direction(x, residuals, target, refinements)
+        assert np.allclose(direction.slack, slack, rtol=1e-8, atol=1e-9)
+        assert np.allclose(direction.dual, dual, rtol=1e-8, atol=1e-9)
+
+
+def solved(design: Design, scalings: tuple[Any, ...], right: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, by_examples: bool) -> Any:
+    monkeypatch.setattr("solvers.interior_point_system._prefers_examples", lambda n, d: by_examples)
+    system = NewtonSystem(design)
+    system.factor(*scalings)
+    solution = system.solve(*right)
+    assert all(np.abs(part).max() <= 1e-9 for part in system.residual(*right, solution))
+    return solution
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n", [1, 4, 12])
+def test_both_forms_of_a_task_agree(n: int, sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, 6)) * (rng.random((n, 6)) < 0.6)
+    design = SharedDesign(sp.csr_array(X) if sparse else X, 2)
+    scalings = (np.exp(rng.standard_normal(2 * n)), np.exp(rng.standard_normal((2, 6))), np.exp(rng.standard_normal((2, 6))), 0.5)
+    right = (rng.standard_normal((2, 6)), rng.standard_normal(2 * n), rng.standard_normal(6))
+    one = solved(design, scalings, right, monkeypatch, True)
+    other = solved(design, scalings, right, monkeypatch, False)
+    for a, b in zip(one, other, strict=True):
+        assert np.allclose(a, b, rtol=1e-9, atol=1e-10)
+
+
+def test_many_free_coordinates_do_not_spoil_the_small_form() -> None:
+    """P + Q tends to 0 on more coordinates than a task has examples: what is left is rounding of the terms of each equation."""
+    rng = np.random.default_rng(0)
+    assert _prefers_examples(3, 12)
+    X = rng.standard_normal((3, 12))
+    system = NewtonSystem(SharedDesign(X, 2))
+    P, Q, E, t = np.full((2, 12), 1e-13), np.full((2, 12), 3e-13), np.array([1e9, 1e9, 1e-9] * 2), 1.0
+    P[:, :4] = 1.0
+    system.factor(E, P, Q, t)
+    right = (1e-12 * rng.standard_normal((2, 12)), rng.standard_normal(6), 1e-12 * rng.standard_normal(12))
+    x = system.solve(*right)
+    W, mu, a, _ = (np.abs(part) for part in x)
+    terms = (
+        a.reshape(2, 3) @ np.abs(X) + (P + Q) * (W + mu),
+        a / E + (W @ np.abs(X.T)).ravel(),
+        ((P + Q) * (W + mu)).sum(axis=0) + t * mu.sum(),
+    )
+    for rest, size in zip(system.residual(*right, x), terms, strict=True):
+        assert (np.abs(rest) <= 1e-13 * size).all(), (rest, size)
+
+
+def proves(problem: L1InfHinge, tolerance: Tolerance = TIGHT) -> float:
+    record = run(problem, InteriorPoint(), tolerance=tolerance, limits=LIMITS)
+    assert record.status is Status.VERIFIED, record.reason
+    assert record.best is not None
+    return record.best.primal
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "shared", "shared sparse"])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("parameters", [{"radius": 0.5}, {"penalty": 0.05}], ids=str)
+def test_the_units_of_the_data_do_not_matter(kind: str, scale: float, parameters: dict[str, float]) -> None:
+    rng = np.random.default_rng(3)
+    data = draw(rng, (12, 30, 25), 8, kind, scale=scale)
+    in_units = {"radius": 0.5 / scale} if "radius" in parameters else {"penalty": 0.05 * scale}
+    reference = L1InfHinge(draw(np.random.default_rng(3), (12, 30, 25), 8, kind), **parameters)
+    assert proves(L1InfHinge(data, **in_units)) == pytest.approx(proves(reference), rel=1e-8)
+
+
+@pytest.mark.parametrize("sizes", [(1,), (1, 1, 1), (40,), (3, 90, 20)], ids=str)
+@pytest.mark.parametrize("d", [1, 15])
+def test_single_tasks_examples_and_features(sizes: tuple[int, ...], d: int) -> None:
+    data = draw(np.random.default_rng(d), sizes, d, "dense")
+    for parameters in ({"radius": 0.3}, {"penalty": 0.03}, {"radius": 0.3, "loss": "sum"}):
+        proves(L1InfHinge(data, **parameters))
+
+
+def test_degenerate_designs() -> None:
+    rng = np.random.default_rng(5)
+    Y = np.where(rng.random((40, 3)) < 0.5, 1.0, -1.0)
+    X = rng.standard_normal((40, 6))
+    X[:, 2] = 0.0
+    X[20:] = X[:20]
+    same_features = rng.standard_normal((40, 1)) * np.ones((1, 6))
+    few = np.repeat(rng.standard_normal((2, 6)), 20, axis=0)
+    scaled = rng.standard_normal((40, 6)) * 10.0 ** np.arange(-6, 6, 2)
+    for design in (X, sp.csr_array(X), same_features, few, scaled):
+        for parameters in ({"radius": 1.0}, {"penalty": 0.1}, {"radius": 1e4}):
+            proves(L1InfHinge(TaskData.shared(design, Y), **parameters))
+    for parameters in ({"radius": 1.0}, {"penalty": 0.1}):
+        assert proves(L1InfHinge(TaskData.shared(np.zeros((40, 6)), Y), **parameters)) == pytest.approx(3.0)
+
+
+def test_a_radius_from_none_to_one_that_does_not_bind() -> None:
+    data = draw(np.random.default_rng(6), (50, 90, 70), 6, "dense")
+    optima = [proves(L1InfHinge(data, radius=radius)) for radius in (0.0, 1e-9, 1e-3, 1.0, 10.0, 1e3, 1e6)]
+    assert optima[0] == pytest.approx(3.0)
+    assert all(after <= before * (1 + 1e-9) for before, after in pairwise(optima))
+    assert optima[-1] == pytest.approx(optima[-2], rel=1e-8)
+
+
+def test_a_penalty_from_none_to_one_that_leaves_nothing() -> None:
+    data = draw(np.random.default_rng(7), (50, 90, 70), 6, "dense")
+    free = proves(L1InfHinge(data, radius=1e4))
+    for penalty in (1e-6, 1e-3, 0.1, 10.0, 1e6):
+        optimum = proves(L1InfHinge(data, penalty=penalty))
+        assert free * (1 - 1e-9) <= optimum <= min(3.0, free + penalty * 1e4) * (1 + 1e-9)
+    assert optimum == pytest.approx(3.0)
+    # Without a penalty the bound of the problem proves nothing but the optimum can be found.
+    record = run(L1InfHinge(data, penalty=0.0), InteriorPoint(), tolerance=TIGHT, limits=LIMITS)
+    assert record.status is Status.INACCURATE
+    assert record.best is not None
+    assert record.best.primal == pytest.approx(free, rel=1e-6)
+
+
+def test_separable_data_have_optimum_zero() -> None:
+    data = draw(np.random.default_rng(8), (3, 4, 2), 10, "dense")
+    for parameters in ({"radius": 100.0}, {"radius": 1e4}, {"penalty": 0.0}):
+        assert proves(L1InfHinge(data, **parameters)) == 0.0
+    assert proves(L1InfHinge(data, penalty=1e-6)) < 1e-4
+
+
+def test_ends_by_itself_where_rounding_ends_the_progress() -> None:
+    problem = L1InfHinge(draw(np.random.default_rng(9), (12, 30, 25), 8, "dense"), radius=0.5)
+    iterates = list(islice(InteriorPoint().steps(problem), 300))
+    assert 5 < len(iterates) < 100
+    assert all(np.isfinite(iterate.primal).all() for iterate in iterates)
+    best = [problem.certify(iterate) for iterate in iterates]
+    assert min(c.primal for c in best) - max(c.dual for c in best) <= 1e-12 * best[-1].primal
+    assert all(iterate.dual is not None and (iterate.dual <= problem.weights).all() for iterate in iterates[1:])
+
+
+@pytest.mark.parametrize("parameters", [{"radius": 0.5}, {"penalty": 0.05}], ids=str)
+def test_starts_near_a_given_point(parameters: dict[str, float]) -> None:
+    problem = L1InfHinge(draw(np.random.default_rng(10), (12, 30, 25), 8, "dense"), **parameters)
+    check_resumes(problem, InteriorPoint())
+    check_deterministic(problem, InteriorPoint())
+    good = run(problem, InteriorPoint(), tolerance=Tolerance(1e-3), limits=LIMITS).solution
+    for start in (good, 1e6 * np.ones(problem.point_shape)):
+        record = run(problem, InteriorPoint(), tolerance=TIGHT, limits=LIMITS, start=start)
+        assert record.status is Status.VERIFIED, record.reason
+
+
+def test_agrees_with_a_generic_solver() -> None:
+    data = synthetic_l1inf(tasks=5, features=20, examples=15)
+    for parameters in ({"radius": "truth"}, {"penalty": 0.01}, {"penalty": 0.3, "loss": "sum"}):
+        problem = L1InfHinge(data, **parameters)
+        value = float(problem.to_cvxpy("lp").problem.solve(solver="CLARABEL"))
+        assert proves(problem) == pytest.approx(value, rel=1e-6)
+
+
+def test_says_what_memory_it_would_take() -> None:
+    problem = L1InfHinge(TaskData.shared(sp.eye_array(5000, 40000, format="csr"), np.ones((5000, 3))), radius=1.0)
+    reason = InteriorPoint().misfit(problem)
+    assert reason is not None
+    assert reason.startswith("interior_point would need ")
+    assert "GiB for its factors, above its memory_gib of 4" in reason
+    assert InteriorPoint(memory_gib=100.0).misfit(problem) is None
+    low_rank = SparseLowRank(TaskData.shared(np.eye(3), np.ones((3, 2))), gamma=1.0, tau=1.0)
+    assert "needs hinge" in (InteriorPoint().misfit(low_rank) or "")
+    for bad in (0.0, -1.0, np.nan, "much"):
+        with pytest.raises(InputError, match="memory_gib"):
+            InteriorPoint(memory_gib=bad)  # type: ignore[arg-type]
