@@ -13,7 +13,7 @@ demo: $(STAMP)
 	$(BIN)/bench-mtl run quick --out results/demo
 
 test: $(STAMP) lint
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 soak: $(STAMP)
 	$(BIN)/pytest -m slow

@@ -1,17 +1,18 @@
-"""The command line as a user meets it: a subprocess, its output and its exit code."""
+"""The command line as a user meets it: its output and its exit code, in a process of its own where that matters."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bench_mtl import __version__
-from bench_mtl.cli import cli
+from bench_mtl.cli import cli, main
 from bench_mtl.store import FILE_NAME
 
 TINY = """
@@ -39,6 +40,32 @@ def bench_mtl(*arguments: str | Path, cwd: Path | None = None, **environment: st
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=clean | environment, timeout=300, check=False)
 
 
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """`bench_mtl` in this process: a new one takes longer to start than most commands to end."""
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("bench_mtl.cli._end_soon", lambda code: None)
+    monkeypatch.delenv("BENCH_MTL_DATA", raising=False)
+
+    def run(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        with monkeypatch.context() as changed:
+            for name, value in environment.items():
+                changed.setenv(name, value)
+            if cwd is not None:
+                changed.chdir(cwd)
+            changed.setattr("sys.argv", ["bench-mtl", *map(str, arguments)])
+            with pytest.raises(SystemExit) as end:
+                main()
+        assert isinstance(end.value.code, int)
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, end.value.code, said.out, said.err)
+
+    return run
+
+
 def refused(result: subprocess.CompletedProcess[str]) -> str:
     """The one line of an error; asserts exit code 2 and no traceback."""
     assert result.returncode == 2, result.stdout + result.stderr
@@ -55,12 +82,19 @@ def suite(tmp_path: Path) -> Path:
     return path
 
 
-def test_version_and_help() -> None:
+def test_version_and_help(here: Command) -> None:
     assert bench_mtl("--version").stdout.strip() == f"bench-mtl, version {__version__}"
     text = bench_mtl("--help").stdout
     for name in cli.commands:
         assert name in text
-        assert "Example" in bench_mtl(name, "--help").stdout
+        assert "Example" in here(name, "--help").stdout
+
+
+def test_bad_usage_and_input_are_one_line_in_a_process_of_its_own(tmp_path: Path) -> None:
+    assert "No such command 'rum'" in refused(bench_mtl("rum", cwd=tmp_path))
+    solve = ["solve", "l1inf_hinge", "conic", "--data", "digits"]
+    assert "exactly one of radius" in refused(bench_mtl(*solve, cwd=tmp_path))
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_command_is_documented_in_the_readme() -> None:
@@ -69,7 +103,7 @@ def test_every_command_is_documented_in_the_readme() -> None:
         assert f"bench-mtl {name}" in readme
 
 
-def test_run_report_and_resume(suite: Path, tmp_path: Path) -> None:
+def test_run_report_resume_and_no_other_suite(here: Command, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = bench_mtl("run", suite, "--out", out)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -83,8 +117,13 @@ def test_run_report_and_resume(suite: Path, tmp_path: Path) -> None:
     assert again.returncode == 0
     assert "2 of 2 cases are done already" in again.stdout
     (out / "report.md").unlink()
-    assert bench_mtl("report", out).returncode == 0
+    assert here("report", out).returncode == 0
     assert (out / "report.md").read_text() == report
+    # Another suite's folder is refused and left alone.
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    suite.write_text(TINY.replace('"tiny"', '"other"'))
+    assert "already holds the results of suite 'tiny'" in refused(here("run", suite, "--out", out))
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 def test_failed_runs_show_in_the_exit_code(tmp_path: Path, suite: Path, plugins: Path) -> None:
@@ -93,15 +132,6 @@ def test_failed_runs_show_in_the_exit_code(tmp_path: Path, suite: Path, plugins:
     assert result.returncode == 1
     assert "liar: wrong (claims optimal" in result.stdout
     assert "1 of 3 runs failed" in result.stderr
-
-
-def test_another_suites_folder_is_refused_and_left_alone(suite: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert bench_mtl("run", suite, "--out", out).returncode == 0
-    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    suite.write_text(TINY.replace('"tiny"', '"other"'))
-    assert "already holds the results of suite 'tiny'" in refused(bench_mtl("run", suite, "--out", out))
-    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize(
@@ -116,9 +146,9 @@ def test_another_suites_folder_is_refused_and_left_alone(suite: Path, tmp_path: 
         (("[[solvers]]", "[[solvers"), "cannot be read"),
     ],
 )
-def test_bad_suites_are_one_line_and_write_nothing(suite: Path, tmp_path: Path, change: tuple[str, str], words: str) -> None:
+def test_bad_suites_are_one_line_and_write_nothing(here: Command, suite: Path, tmp_path: Path, change: tuple[str, str], words: str) -> None:
     suite.write_text(TINY.replace(*change))
-    assert words in refused(bench_mtl("run", suite, "--out", tmp_path / "out"))
+    assert words in refused(here("run", suite, "--out", tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
@@ -154,14 +184,14 @@ def test_bad_suites_are_one_line_and_write_nothing(suite: Path, tmp_path: Path, 
         (["validate", "--cases", "0"], "--cases must be a whole number of at least 1"),
     ],
 )
-def test_bad_usage_is_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
-    assert words in refused(bench_mtl(*arguments, cwd=tmp_path))
+def test_bad_usage_is_one_line(here: Command, arguments: list[str], words: str, tmp_path: Path) -> None:
+    assert words in refused(here(*arguments, cwd=tmp_path))
     assert not list(tmp_path.iterdir())
 
 
-def test_solve_shows_samples_and_saves_a_certified_solution(tmp_path: Path) -> None:
+def test_solve_shows_samples_and_saves_a_certified_solution(here: Command, tmp_path: Path) -> None:
     save = tmp_path / "W.npz"
-    result = bench_mtl(
+    result = here(
         "solve", "l1inf_hinge", "conic", "--data", "synthetic_l1inf", "--data-option", "tasks=3", "--data-option", "features=8",
         "--data-option", "examples=9", "--param", "radius=truth", "--option", "backend=ECOS", "--save", save,
     )  # fmt: skip
@@ -173,11 +203,11 @@ def test_solve_shows_samples_and_saves_a_certified_solution(tmp_path: Path) -> N
     assert saved["relative_gap"] <= 1e-6
 
 
-def test_a_solution_that_is_not_there_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+def test_a_solution_that_is_not_there_leaves_the_file_as_it_was(here: Command, tmp_path: Path) -> None:
     save = tmp_path / "W.npz"
     save.write_text("mine")
     arguments = ["solve", "l1inf_hinge", "projected_gradient", "--data", "digits", "--param", "radius=1", "--save", save]
-    assert "no solution to save" in refused(bench_mtl(*arguments))
+    assert "no solution to save" in refused(here(*arguments))
     assert [path.name for path in tmp_path.iterdir()] == ["W.npz"]
     assert save.read_text() == "mine"
 
@@ -201,23 +231,23 @@ def test_a_reader_that_goes_away_does_not_end_the_run(suite: Path, tmp_path: Pat
     assert (tmp_path / "out" / "report.md").is_file()
 
 
-def test_solve_says_when_a_pair_does_not_fit() -> None:
-    result = bench_mtl("solve", "l1inf_hinge", "projected_gradient", "--data", "digits", "--param", "radius=1")
+def test_solve_says_when_a_pair_does_not_fit(here: Command) -> None:
+    result = here("solve", "l1inf_hinge", "projected_gradient", "--data", "digits", "--param", "radius=1")
     assert result.returncode == 0
     assert "skipped: projected_gradient needs smooth" in result.stdout
 
 
-def test_lists() -> None:
-    assert "projected_subgradient" in bench_mtl("list", "solvers").stdout
-    assert "parameters: radius=None, penalty=None, loss='mean'" in bench_mtl("list", "problems").stdout
-    assert "quick" in bench_mtl("list", "suites").stdout
+def test_lists(here: Command) -> None:
+    assert "projected_subgradient" in here("list", "solvers").stdout
+    assert "parameters: radius=None, penalty=None, loss='mean'" in here("list", "problems").stdout
+    assert "quick" in here("list", "suites").stdout
     text = bench_mtl("list", "data").stdout
     assert "digits" in text
     assert "BENCH_MTL_DATA" in text
 
 
-def test_lists_real_data(data_dir: Path) -> None:
-    assert "2407 x 294" in bench_mtl("list", "data", BENCH_MTL_DATA=str(data_dir)).stdout
+def test_lists_real_data(here: Command, data_dir: Path) -> None:
+    assert "2407 x 294" in here("list", "data", BENCH_MTL_DATA=str(data_dir)).stdout
 
 
 def test_validate_passes() -> None:
