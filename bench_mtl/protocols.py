@@ -221,7 +221,7 @@ class Problem(ABC):
     # CONIC
 
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {}
-    """Forms that `to_cvxpy` writes, each with the cones it needs: subset of {"linear", "quadratic", "psd"}."""
+    """Forms that `to_cvxpy` writes, each with the cones it needs: subset of {"linear", "quadratic", "psd", "exponential"}."""
 
     def to_cvxpy(self, form: str) -> ConicModel:
         """The problem in one of its `conic_forms`."""

@@ -1,10 +1,11 @@
-"""Generic conic solvers through CVXPY: ECOS, SCS, Clarabel and HiGHS."""
+"""Generic conic solvers through CVXPY: ECOS, SCS, Clarabel, HiGHS and OR-tools' PDLP."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
 import os
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,25 +20,41 @@ from bench_mtl.types import Iterate
 #: A stand-in for "no iteration limit"; time is the limit that binds.
 _MANY_ITERATIONS = 10_000_000
 
+#: Ladders. What is asked is not what is reached: an interior-point method overshoots by about two decades and a rung costs it a few
+#: iterations, a first-order method ends about where it was asked to, and a factor of three there is a third of its time.
+_INTERIOR = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
+_FIRST_ORDER = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+_SIMPLEX = (1e-4, 1e-7, 1e-10)
+
 
 @dataclass(frozen=True)
 class Conic(OneShotSolver):
     """The problem's conic form, canonicalised once by CVXPY and solved to each tolerance of a ladder.
 
-    Iterations are the backend's own count; work in passes over the data is unknown and stays 0.
+    The solve time is what the backend itself reports. All else that happens in a call is set-up: CVXPY's hand-over (for HiGHS it builds
+    a model anew each time), and the set-up that ECOS and SCS report apart (ordering, scaling, SCS's first factorisation). Clarabel,
+    HiGHS and PDLP report none, and have theirs in their solve time. Iterations are the backend's own count; work in passes over the
+    data is unknown and stays 0.
 
     Parameters
     ----------
-    backend : "ECOS", "SCS", "CLARABEL" or "HIGHS"
+    backend : "ECOS", "SCS", "CLARABEL", "HIGHS" or "PDLP"
+    method : one of the backend's ways to solve: "simplex", "ipm" (without crossover) or "pdlp" of HIGHS, which chooses by itself by
+        default; "tuned" of SCS, settings that suit the problems of this package better than its defaults
     form : one of the problem's conic forms; its first one by default
-    tolerances : asked of feasibility and gap alike, absolute and relative, loose to tight
-    threads : for backends that have such an option (CLARABEL, HIGHS); by default those that the process is pinned to
+    ladder : tolerances, asked of feasibility and gap alike, absolute and relative; by default down to what the backend can do
+    threads : for backends that have such an option (CLARABEL, HIGHS, PDLP); by default those that the process is pinned to
     options : passed on to the backend under its own option names, above everything set here
+
+    Raises
+    ------
+    InputError : an unknown backend, a method that the backend does not have, a tolerance not above 0.
     """
 
     backend: str = "CLARABEL"
+    method: str | None = None
     form: str | None = None
-    tolerances: tuple[float, ...] = (1e-3, 1e-5, 1e-7, 1e-9)
+    ladder: tuple[float, ...] | None = None
     threads: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -46,24 +63,33 @@ class Conic(OneShotSolver):
 
     def __post_init__(self) -> None:
         one_of("backend", self.backend, tuple(_BACKENDS))
+        if self.method is not None:
+            methods = tuple(_BACKENDS[self.backend].methods)
+            if not methods:
+                raise InputError(f"method must be left out for {self.backend}, which has one only, not {self.method!r}")
+            one_of("method", self.method, methods)
         if self.threads is not None:
             whole_number("threads", self.threads, minimum=1)
         if self.form is not None and not isinstance(self.form, str):
             raise InputError(f"form must be a string, not {self.form!r}")
-        if not isinstance(self.tolerances, (tuple, list)) or not self.tolerances:
-            raise InputError(f"tolerances must be a non-empty list of numbers, not {self.tolerances!r}")
-        ladder = tuple(real_number("tolerances", tolerance, strict=True) for tolerance in self.tolerances)
-        object.__setattr__(self, "tolerances", tuple(sorted(ladder, reverse=True)))
+        if self.ladder is not None and (not isinstance(self.ladder, (tuple, list)) or not self.ladder):
+            raise InputError(f"ladder must be a non-empty list of tolerances, not {self.ladder!r}")
+        for tolerance in self.ladder or ():
+            real_number("ladder", tolerance, strict=True)
         if not isinstance(self.options, Mapping):
             raise InputError(f"options must be a table of the backend's own options, not {self.options!r}")
 
     @classmethod
     def variants(cls) -> list[Solver]:
-        return [cls(backend=backend) for backend in _BACKENDS]
+        return [cls(backend=name, method=method) for name, backend in _BACKENDS.items() for method in (None, *backend.methods)]
 
     @property
     def label(self) -> str:
-        return self.backend.lower() if self.form is None else f"{self.backend.lower()}_{self.form}"
+        return "_".join(part for part in (self.backend.lower(), self.method, self.form) if part)
+
+    @property
+    def tolerances(self) -> tuple[float, ...]:
+        return tuple(sorted(map(float, self.ladder or self._way.tolerances), reverse=True))
 
     @property
     def version(self) -> str:
@@ -83,7 +109,7 @@ class Conic(OneShotSolver):
         missing = sorted(problem.conic_forms[form] - _BACKENDS[self.backend].cones)
         if missing:
             return f"{self.backend} does not support the {', '.join(missing)} cones that form '{form}' of {problem.name} needs"
-        return None
+        return _clash() if self.backend == "PDLP" else None
 
     def warm_up(self) -> None:
         _warm_up(self.backend)
@@ -92,37 +118,39 @@ class Conic(OneShotSolver):
         return problem.to_cvxpy(self._form(problem))
 
     def compile(self, model: ConicModel) -> _Program:
-        # The empty table matters: with None, CVXPY 1.9 cannot read Clarabel's answer back.
-        data, chain, inverse = model.problem.get_problem_data(self.backend, solver_opts={})
+        solver = _pdlp_interface() if self.backend == "PDLP" else self.backend
+        # A table, even an empty one: with None, CVXPY 1.9 cannot read Clarabel's answer back.
+        data, chain, inverse = model.problem.get_problem_data(solver, solver_opts=dict(_BACKENDS[self.backend].reading))
         return _Program(model, data, chain, inverse)
 
     def solve(self, program: _Program, tolerance: float, seconds: float | None) -> Answer:
         from cvxpy.error import SolverError
 
-        problem = program.model.problem
-        options = {**_BACKENDS[self.backend].options(tolerance, seconds, self.threads or pinned_thread_count()), **self.options}
+        began = time.perf_counter()
+        problem, backend = program.model.problem, _BACKENDS[self.backend]
+        defaults = backend.options(tolerance, seconds, self.threads or pinned_thread_count())
+        semidefinite = self._way.semidefinite_options if getattr(program.data.get("dims"), "psd", ()) else {}
+        options = {**defaults, **self._way.options, **semidefinite, **self.options}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "solution may be inaccurate": the certificate will say so
             raw = program.chain.solve_via_data(problem, program.data, warm_start=False, verbose=False, solver_opts=options)
+            out_of_time = seconds is not None and backend.met_time_limit(raw)
             try:
-                problem.unpack_results(raw, program.chain, program.inverse)
+                problem.unpack_results(_with_point(raw), program.chain, program.inverse)
             except (SolverError, ValueError) as error:  # how CVXPY says that there is no solution to unpack
-                return Answer(None, False, _first_line(error))
+                return Answer(None, False, _first_line(error), out_of_time)
         status, stats = str(problem.status), problem.solver_stats
-        iterations = int(stats.num_iters or 0)
         info = {"backend_status": status, "backend_solve_seconds": stats.solve_time}
-        out_of_time = status == "user_limit" and seconds is not None
         if any(variable.value is None for variable in problem.variables()):
             return Answer(None, False, f"status {status}, no point", out_of_time, info=info)
-        primal, dual = program.model.recover()
-        return Answer(
-            Iterate(primal, dual, iterations),
-            claims_optimal=status == "optimal",
-            message=f"status {status}",
-            out_of_time=out_of_time,
-            setup_seconds=float(stats.setup_time or 0.0),
-            info=info,
-        )
+        iterate = Iterate(*program.model.recover(), int(stats.num_iters or 0))
+        besides = time.perf_counter() - began - float(stats.solve_time or 0.0)
+        return Answer(iterate, status == "optimal", f"status {status}", out_of_time, besides, info)
+
+    @property
+    def _way(self) -> _Way:
+        backend = _BACKENDS[self.backend]
+        return backend.default if self.method is None else backend.methods[self.method]
 
     @property
     def _is_installed(self) -> bool:
@@ -143,11 +171,27 @@ class _Program:
 
 
 @dataclass(frozen=True)
+class _Way:
+    """A way to run a backend: its ladder, and options above those that follow from the tolerance."""
+
+    tolerances: tuple[float, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    semidefinite_options: Mapping[str, Any] = field(default_factory=dict)
+    """Above those where there is a semidefinite cone."""
+
+
+@dataclass(frozen=True)
 class _Backend:
     package: str
     cones: frozenset[str]
     options: Callable[[float, float | None, int], dict[str, Any]]
     """(tolerance, seconds, threads) -> the backend's own options."""
+    met_time_limit: Callable[[Any], bool]
+    """Whether the raw answer says that the time limit ended it; CVXPY's status does not tell it from other ends."""
+    default: _Way
+    methods: Mapping[str, _Way] = field(default_factory=dict)
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    """Options that CVXPY wants to know when it reads answers."""
 
 
 def _ecos(tolerance: float, seconds: float | None, threads: int) -> dict[str, Any]:
@@ -166,23 +210,106 @@ def _clarabel(tolerance: float, seconds: float | None, threads: int) -> dict[str
 
 
 def _highs(tolerance: float, seconds: float | None, threads: int) -> dict[str, Any]:
-    bounded = max(tolerance, 1e-10)  # the smallest that HiGHS accepts
     limit = {} if seconds is None else {"time_limit": seconds}
+    # One tolerance for all that HiGHS checks: it calls an answer that meets only some of its tolerances "unknown". At least 1e-10.
+    return {"kkt_tolerance": max(tolerance, 1e-10), "output_flag": False, "threads": threads, **limit}
+
+
+def _pdlp(tolerance: float, seconds: float | None, threads: int) -> dict[str, Any]:
+    limit = {} if seconds is None else {"time_sec_limit": seconds}
+    criteria = {"eps_optimal_absolute": tolerance, "eps_optimal_relative": tolerance}
     return {
-        "primal_feasibility_tolerance": bounded,
-        "dual_feasibility_tolerance": bounded,
-        "ipm_optimality_tolerance": max(tolerance, 1e-12),
-        "threads": threads,
-        **limit,
+        "termination_criteria": {"simple_optimality_criteria": criteria, **limit},
+        "num_threads": threads,
+        "presolve_options": {"use_glop": True},  # CVXPY's default: it finds the bounds among the rows
     }
 
 
 _BACKENDS = {
-    "ECOS": _Backend("ecos", frozenset({"linear", "quadratic"}), _ecos),
-    "SCS": _Backend("scs", frozenset({"linear", "quadratic", "psd"}), _scs),
-    "CLARABEL": _Backend("clarabel", frozenset({"linear", "quadratic", "psd"}), _clarabel),
-    "HIGHS": _Backend("highspy", frozenset({"linear"}), _highs),
+    "ECOS": _Backend("ecos", frozenset({"linear", "quadratic", "exponential"}), _ecos, lambda raw: False, _Way(_INTERIOR)),
+    "SCS": _Backend(
+        "scs",
+        frozenset({"linear", "quadratic", "psd", "exponential"}),
+        _scs,
+        lambda raw: "time_limit_secs" in raw["info"]["status"],
+        _Way(_FIRST_ORDER),
+        # Of the settings that were tried (scale, acceleration, relaxation, normalisation, rho_x) the one that helps: half the iterations.
+        {"tuned": _Way(_FIRST_ORDER, {"scale": 0.01}, {"scale": 1.0})},
+    ),
+    "CLARABEL": _Backend(
+        "clarabel",
+        frozenset({"linear", "quadratic", "psd", "exponential"}),
+        _clarabel,
+        lambda raw: str(raw.status) == "MaxTime",
+        _Way(_INTERIOR),
+        reading={"accept_unknown": True},  # the point where it cannot go on is often good
+    ),
+    "HIGHS": _Backend(
+        "highspy",
+        frozenset({"linear"}),
+        _highs,
+        lambda raw: raw["model_status"] == "kTimeLimit",
+        _Way(_SIMPLEX),
+        {
+            "simplex": _Way(_SIMPLEX, {"solver": "simplex"}),
+            "ipm": _Way(_INTERIOR, {"solver": "ipm", "run_crossover": "off"}),
+            "pdlp": _Way(_FIRST_ORDER, {"solver": "pdlp"}),
+        },
+    ),
+    "PDLP": _Backend("ortools", frozenset({"linear"}), _pdlp, lambda raw: raw["out_of_time"], _Way(_FIRST_ORDER)),
 }
+
+
+def _with_point(raw: Any) -> Any:
+    """HiGHS's answers of unknown status, read as those of a limit: they have points, which CVXPY would throw away."""
+    if isinstance(raw, dict) and raw.get("model_status") == "kUnknown":
+        return {**raw, "model_status": "kIterationLimit"}
+    return raw
+
+
+@functools.cache
+def _pdlp_interface() -> Any:
+    """CVXPY's interface to PDLP without bounds on variables, which CVXPY 1.9 fails on, and with what PDLP tells of its run."""
+    from cvxpy.reductions.solution import Solution
+    from cvxpy.reductions.solvers.conic_solvers.pdlp_conif import PDLP
+
+    class UnboundedPDLP(PDLP):  # type: ignore[misc]
+        BOUNDED_VARIABLES = False
+
+        def name(self) -> str:
+            return "UNBOUNDED_PDLP"
+
+        def solve_via_data(self, data: Any, warm_start: bool, verbose: bool, solver_opts: Any, solver_cache: Any = None) -> dict[str, Any]:
+            from google.protobuf.json_format import ParseDict
+            from ortools.pdlp import solve_log_pb2, solvers_pb2
+            from ortools.pdlp.python import pdlp
+
+            parameters = ParseDict(solver_opts, solvers_pb2.PrimalDualHybridGradientParams())
+            result = pdlp.primal_dual_hybrid_gradient(data[self.PDLP_MODEL], parameters)
+            log = result.solve_log
+            found = self._get_convergence_info(log.solution_stats, log.solution_type)
+            return {
+                "primal": result.primal_solution,
+                "dual": result.dual_solution,
+                "status": self._status_map(log),
+                "value": float("-inf") if found is None else found.primal_objective,
+                "attr": {"solve_time": log.solve_time_sec, "num_iters": log.iteration_count},
+                "out_of_time": log.termination_reason == solve_log_pb2.TERMINATION_REASON_TIME_LIMIT,
+            }
+
+        def invert(self, solution: dict[str, Any], inverse_data: Any) -> Any:
+            inverted = super().invert(solution, inverse_data)
+            return Solution(inverted.status, inverted.opt_val, inverted.primal_vars, inverted.dual_vars, solution["attr"])
+
+    return UnboundedPDLP()
+
+
+def _clash() -> str | None:
+    """Why PDLP cannot be loaded here: later wheels of OR-tools bring a HiGHS of their own under the file name that highspy's has."""
+    version = metadata.version("ortools")
+    if tuple(int(part) for part in version.split(".")[:2]) < (9, 12) or importlib.util.find_spec("highspy") is None:
+        return None
+    return f"ortools {version} cannot be loaded beside highspy, whose library it replaces: install ortools<9.12"
 
 
 def pinned_thread_count() -> int:
@@ -197,9 +324,9 @@ def _warm_up(backend: str) -> None:
     import cvxpy as cp
 
     x = cp.Variable()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cp.Problem(cp.Minimize(x), [x >= 1]).solve(solver=backend)
+    problem = cp.Problem(cp.Minimize(x), [x >= 1])
+    solver = Conic(backend=backend)
+    solver.solve(solver.compile(ConicModel(problem, lambda: (x.value, None))), 1e-2, None)
 
 
 def _first_line(error: Exception) -> str:

@@ -50,7 +50,7 @@ LIMITATIONS = """\
 - Iterative solvers are certified at steps that grow by 5 %, so their times to a gap can be late by as much. A generic solver's time
   to a gap depends on its ladder: a tolerance between two rungs might have been cheaper.
 - A generic solver's time leaves out building, compiling and set-up, which favours it; a specialised solver's time holds everything
-  it does after the just-in-time compilation of its kernels. Backends that report no set-up of their own (Clarabel, HiGHS) have it in
+  it does after the just-in-time compilation of its kernels. Backends that report no set-up of their own (Clarabel, HiGHS, PDLP) have it in
   their solve time; the time limit counts set-up for all.
 - Bounds are proven up to rounding in double precision, not in interval arithmetic.
 - Solvers run with the options of the suite below and their defaults otherwise. Nothing is claimed for other options, sizes or data.

@@ -15,7 +15,9 @@ REGISTRY = load_registry()
 #: Options to try besides the defaults, and the gap that a solver must prove where it can do better than the papers'.
 VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "conic": [
-        *(({"backend": backend}, 1e-7) for backend in ("ECOS", "SCS", "CLARABEL", "HIGHS")),
+        *(({"backend": backend}, 1e-7) for backend in ("ECOS", "SCS", "CLARABEL", "HIGHS", "PDLP")),
+        *(({"backend": "HIGHS", "method": method}, 1e-7) for method in ("simplex", "ipm", "pdlp")),
+        ({"backend": "SCS", "method": "tuned"}, 1e-7),
         ({"backend": "CLARABEL", "form": "nuclear_norm"}, 1e-7),
         ({"backend": "SCS", "form": "sdp"}, 1e-7),
     ],

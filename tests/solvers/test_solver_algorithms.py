@@ -13,7 +13,6 @@ from bench_mtl.types import Iterate
 from problems.l1inf_hinge import L1InfHinge
 from problems.sparse_low_rank import SparseLowRank
 from solvers.accelerated_gradient import AcceleratedGradient
-from solvers.conic import Conic
 from solvers.projected_gradient import ProjectedGradient
 from solvers.projected_subgradient import ProjectedSubgradient
 
@@ -111,29 +110,3 @@ def test_the_papers_stopping_rule(low_rank: SparseLowRank, solver: ProjectedGrad
     objectives = [low_rank.objective(iterate.primal) for iterate in iterates]
     assert len(iterates) < 100_000
     assert abs(objectives[-1] - objectives[-2]) < 1e-4
-
-
-def test_conic_says_why_it_does_not_fit(hinge: L1InfHinge, low_rank: SparseLowRank) -> None:
-    assert Conic(backend="ECOS").misfit(hinge) is None
-    assert Conic(backend="ECOS").misfit(low_rank) == "ECOS does not support the psd cones that form 'sdp' of sparse_low_rank needs"
-    assert Conic(form="nope").misfit(hinge) == "l1inf_hinge has no conic form 'nope': it has lp"
-    assert Conic(form="nuclear_norm").misfit(low_rank) is None
-
-
-def test_conic_passes_options_on_and_reports_versions(hinge: L1InfHinge) -> None:
-    solver = Conic(backend="SCS", tolerances=(1e-2, 1e-4, 1e-3), options={"max_iters": 1})
-    assert solver.tolerances == (1e-2, 1e-3, 1e-4)
-    answer = solver.solve(solver.compile(solver.build(hinge)), 1e-9, 10.0)
-    assert answer.iterate is not None
-    assert answer.iterate.step <= 1
-    assert not answer.claims_optimal
-    assert "cvxpy" in solver.version
-    assert [Conic(backend=backend).label for backend in ("ECOS", "SCS", "CLARABEL", "HIGHS")] == ["ecos", "scs", "clarabel", "highs"]
-
-
-def test_a_backend_that_is_not_installed_is_skipped_by_name(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
-    import importlib.util
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert Conic(backend="ECOS").misfit(hinge) == "ECOS is not installed (package ecos)"
-    assert Conic(backend="ECOS").version == "not installed"

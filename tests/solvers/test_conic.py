@@ -1,0 +1,169 @@
+"""Generic solvers: what they are asked, what is made of their answers, and what they cannot take."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench_mtl.data import synthetic_l1inf, synthetic_sparse_low_rank
+from bench_mtl.protocols import Answer
+from problems.l1inf_hinge import L1InfHinge
+from problems.sparse_low_rank import SparseLowRank
+from solvers.conic import Conic
+
+LINEAR = [("ECOS", None), ("SCS", None), ("SCS", "tuned"), ("CLARABEL", None), ("PDLP", None)]
+LINEAR += [("HIGHS", method) for method in (None, "simplex", "ipm", "pdlp")]
+
+
+@pytest.fixture(scope="module")
+def hinge() -> L1InfHinge:
+    return L1InfHinge(synthetic_l1inf(tasks=3, features=8, examples=10), radius=2.0)
+
+
+@pytest.fixture(scope="module")
+def larger() -> L1InfHinge:
+    return L1InfHinge(synthetic_l1inf(tasks=10, features=40, examples=30), radius="truth")
+
+
+@pytest.fixture(scope="module")
+def low_rank() -> SparseLowRank:
+    data = synthetic_sparse_low_rank(tasks=5, features=8, examples=10, rank=2, zero_features=2, zero_tasks=1, shared=True)
+    return SparseLowRank(data, gamma=2.0, tau=3.0)
+
+
+def fitting(problem: L1InfHinge, backend: str, method: str | None, **options: Any) -> Conic:
+    solver = Conic(backend=backend, method=method, **options)
+    reason = solver.misfit(problem)
+    if reason is not None:
+        pytest.skip(reason)
+    return solver
+
+
+def answered(solver: Conic, problem: Any, tolerance: float, seconds: float | None = 30.0) -> Answer:
+    return solver.solve(solver.compile(solver.build(problem)), tolerance, seconds)
+
+
+def test_conic_says_why_it_does_not_fit(hinge: L1InfHinge, low_rank: SparseLowRank) -> None:
+    assert Conic(backend="ECOS").misfit(hinge) is None
+    assert Conic(backend="ECOS").misfit(low_rank) == "ECOS does not support the psd cones that form 'sdp' of sparse_low_rank needs"
+    assert Conic(form="nope").misfit(hinge) == "l1inf_hinge has no conic form 'nope': it has lp"
+    assert Conic(form="nuclear_norm").misfit(low_rank) is None
+
+
+def test_conic_passes_options_on_and_reports_versions(hinge: L1InfHinge) -> None:
+    solver = Conic(backend="SCS", ladder=(1e-2, 1e-4, 1e-3), options={"max_iters": 1})
+    assert solver.tolerances == (1e-2, 1e-3, 1e-4)
+    answer = answered(solver, hinge, 1e-9)
+    assert answer.iterate is not None
+    assert answer.iterate.step <= 1
+    assert not answer.claims_optimal
+    assert not answer.out_of_time
+    assert "cvxpy" in solver.version
+
+
+def test_labels_tell_backends_and_their_methods_apart() -> None:
+    labels = [solver.label for solver in Conic.variants()]
+    expected = ["ecos", "scs", "scs_tuned", "clarabel", "highs", "highs_simplex", "highs_ipm", "highs_pdlp", "pdlp"]
+    assert labels == expected
+    assert Conic(backend="SCS", method="tuned", form="sdp").label == "scs_tuned_sdp"
+
+
+def test_a_backend_that_is_not_installed_is_skipped_by_name(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for backend, package in (("ECOS", "ecos"), ("PDLP", "ortools")):
+        assert Conic(backend=backend).misfit(hinge) == f"{backend} is not installed (package {package})"
+        assert Conic(backend=backend).version == "not installed"
+
+
+def test_wheels_that_cannot_be_loaded_together_are_told_before_they_crash(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Conic(backend="PDLP").version.startswith("9."):
+        pytest.skip("ortools is not installed")
+    monkeypatch.setattr("solvers.conic.metadata.version", lambda package: "9.15.6755")
+    assert "cannot be loaded beside highspy" in str(Conic(backend="PDLP").misfit(hinge))
+
+
+@pytest.mark.parametrize(("backend", "method"), LINEAR)
+def test_the_ladder_starts_loose_and_ends_tight(larger: L1InfHinge, backend: str, method: str | None) -> None:
+    """The first rung is cheaper than the last one, and what it leaves the last one reaches."""
+    solver = fitting(larger, backend, method)
+    program = solver.compile(solver.build(larger))
+    answers = [solver.solve(program, tolerance, 30.0) for tolerance in (solver.tolerances[0], 1e-7)]
+    steps, gaps = [], []
+    for answer in answers:
+        assert answer.iterate is not None
+        assert answer.claims_optimal
+        assert not answer.out_of_time
+        steps.append(answer.iterate.step)
+        gaps.append(larger.certify(answer.iterate).relative_gap)
+    assert 0 < steps[0] <= steps[1]
+    assert gaps[0] < 0.2
+    assert gaps[1] < 1e-4
+    if method not in (None, "simplex"):
+        assert steps[0] < steps[1]
+
+
+@pytest.mark.parametrize(("backend", "method"), LINEAR)
+def test_solve_time_is_the_backends_own(larger: L1InfHinge, backend: str, method: str | None) -> None:
+    answer = answered(fitting(larger, backend, method), larger, 1e-3)
+    assert answer.info["backend_solve_seconds"] > 0.0
+    assert answer.setup_seconds >= 0.0
+
+
+#: ECOS has no limit of time, and HiGHS's PDLP looks at the clock too rarely for so small a problem.
+LIMITED = [entry for entry in LINEAR if entry not in (("ECOS", None), ("HIGHS", "pdlp"))]
+
+
+@pytest.mark.parametrize(("backend", "method"), LIMITED)
+def test_a_time_limit_is_told_from_other_ends(larger: L1InfHinge, backend: str, method: str | None) -> None:
+    solver = fitting(larger, backend, method)
+    program = solver.compile(solver.build(larger))
+    assert solver.solve(program, 1e-9, 1e-4).out_of_time
+    assert not solver.solve(program, 1e-2, 30.0).out_of_time
+
+
+def test_an_iteration_limit_is_no_time_limit(larger: L1InfHinge) -> None:
+    answer = answered(Conic(backend="HIGHS", method="simplex", options={"simplex_iteration_limit": 3}), larger, 1e-6)
+    assert not answer.out_of_time
+    assert not answer.claims_optimal
+
+
+def test_all_backends_agree_on_a_penalised_sum_with_sparse_rows(hinge: L1InfHinge) -> None:
+    penalised = L1InfHinge(synthetic_l1inf(tasks=4, features=6, examples=9), penalty=0.5, loss="sum")
+    objectives = []
+    for backend, method in LINEAR:
+        solver = Conic(backend=backend, method=method)
+        if solver.misfit(penalised) is None:
+            answer = answered(solver, penalised, 1e-8)
+            assert answer.iterate is not None
+            objectives.append(penalised.certify(answer.iterate).primal)
+    assert len(objectives) >= 8
+    assert np.ptp(objectives) <= 1e-6 * objectives[0]
+
+
+def test_exponential_cones_are_known() -> None:
+    class Logistic(L1InfHinge):
+        conic_forms = {"lp": frozenset({"linear", "quadratic", "exponential"})}
+
+    problem = Logistic(synthetic_l1inf(tasks=2, features=3, examples=4), radius=1.0)
+    assert all(Conic(backend=backend).misfit(problem) is None for backend in ("ECOS", "SCS", "CLARABEL"))
+    assert "does not support the exponential" in str(Conic(backend="HIGHS").misfit(problem))
+
+
+def test_tuned_scs_sees_which_kind_of_problem_it_has(larger: L1InfHinge, low_rank: SparseLowRank, monkeypatch: pytest.MonkeyPatch) -> None:
+    import scs
+
+    scales = []
+
+    def recorded(data: Any, cones: Any, **options: Any) -> Any:
+        scales.append(options.get("scale"))
+        return solve(data, cones, **options)
+
+    solve = scs.solve
+    monkeypatch.setattr(scs, "solve", recorded)
+    for problem in (larger, low_rank):
+        answered(Conic(backend="SCS"), problem, 1e-2)
+        answered(Conic(backend="SCS", method="tuned"), problem, 1e-2)
+    assert scales == [None, 0.01, None, 1.0]
