@@ -211,6 +211,7 @@ def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET)
     """The solver proves `target` on the problem, inside the reference optimum's enclosure, and leaves the problem as it was."""
     probe = np.random.default_rng(0).standard_normal(problem.point_shape)
     before = problem.certify(Iterate(probe))
+    solver.warm_up()
     record = run(problem, solver, tolerance=Tolerance(target), limits=PAIR_LIMITS)
     assert problem.certify(Iterate(probe)) == before, "the solver changed the problem"
     assert record.status is Status.VERIFIED, f"{record.status}: {record.reason}"
@@ -252,6 +253,7 @@ def check_counts(problem: Problem, solver: IterativeSolver, *, steps: int = 50) 
 
 def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
     """Started at a good point, the first sample is as good, and the start is left alone."""
+    solver.warm_up()
     good = run(problem, solver, tolerance=Tolerance(PAIR_TARGET), limits=PAIR_LIMITS)
     assert good.best is not None
     assert good.solution is not None

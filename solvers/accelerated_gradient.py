@@ -9,7 +9,7 @@ from typing import ClassVar
 from bench_mtl.checks import one_of
 from bench_mtl.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.types import Array, Iterate
-from solvers.projected_gradient import check_gradient_options, prox_step, small_change
+from solvers.projected_gradient import GramRule, check_gradient_options, gram_misfit, gram_steps, prox_step, small_change, uses_gram
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class AcceleratedGradient(IterativeSolver):
 
     Parameters
     ----------
-    step_rule, initial_lipschitz, objective_change : as in `ProjectedGradient` ("lipschitz" is algorithm 4 of the paper,
+    step_rule, initial_lipschitz, objective_change, gram : as in `ProjectedGradient` ("lipschitz" is algorithm 4 of the paper,
         "line_search" algorithm 2); with `objective_change` every step costs half a pass more
     restart : "none" is the paper's method; "gradient" drops the momentum whenever it points uphill, that is when
         <S_i - T_{i+1}, T_{i+1} - T_i> > 0 (O'Donoghue, Candes, Foundations of Computational Mathematics 15, 2015)
@@ -32,22 +32,36 @@ class AcceleratedGradient(IterativeSolver):
     initial_lipschitz: float = 1.0
     objective_change: float | None = None
     restart: str = "none"
+    gram: str = "auto"
 
     name: ClassVar[str] = "accelerated_gradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
 
     def __post_init__(self) -> None:
-        check_gradient_options(self.step_rule, self.initial_lipschitz, self.objective_change)
+        check_gradient_options(self.step_rule, self.initial_lipschitz, self.objective_change, self.gram)
         one_of("restart", self.restart, ("none", "gradient"))
 
     @property
     def label(self) -> str:
         return self.name if self.restart == "none" else f"{self.name}_restart"
 
+    def misfit(self, problem: Problem) -> str | None:
+        return super().misfit(problem) or gram_misfit(self, self.gram, problem)
+
+    def warm_up(self) -> None:
+        from bench_mtl.kernels.split import warm_up
+
+        warm_up()
+
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        if uses_gram(self.gram, problem):
+            restarted, searched = self.restart == "gradient", self.step_rule == "line_search"
+            yield from gram_steps(problem, start, GramRule(True, restarted, searched, self.initial_lipschitz, self.objective_change))
+            return
         point = previous = problem.repair(problem.zero() if start is None else start)
         L = problem.lipschitz() if self.step_rule == "lipschitz" else self.initial_lipschitz
-        step, work, objective = 0, 0.0, None
+        step, work = 0, 0.0
+        objective = None if self.objective_change is None else problem.objective(point)
         t_before, t = 0.0, 1.0  # t_{-1} and t_0 of the paper: the first step has no momentum
         yield Iterate(point, None, step, work)
         while True:

@@ -17,6 +17,12 @@ Y = np.array([[1.0, -1.0], [0.5, 1.0], [1.0, 3.0]])
 DATA = TaskData.shared(X, Y)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _compiled() -> None:
+    """Compiling is off every clock."""
+    AcceleratedGradient().warm_up()
+
+
 def test_objective_by_hand() -> None:
     P, Q = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [0.0, 1.0]])
     # predictions: [[1, 0], [0, 2], [1, 1]]; residuals: [[0, -1], [0.5, -1], [0, 2]]

@@ -1,0 +1,138 @@
+"""The alternating direction method of multipliers (ADMM) for a sparse plus a low-rank matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bench_mtl.checks import real_number
+from bench_mtl.errors import InputError
+from bench_mtl.normal_equations import factorisable, mean_curvature, normal_blocks, resolvent_blocks
+from bench_mtl.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.types import Array, Iterate
+
+#: Iterations between two iterates handed over, or a tenth of all so far: each costs half a pass over the data for its dual point.
+_FEWEST = 5
+
+#: The first balancing of the penalties; the later ones at twice the steps of the one before.
+_FIRST_BALANCE = 10
+
+#: Penalties stay as they are within this factor of what their residuals ask for: a change costs a factorisation.
+_WORTH_CHANGING = 1.5
+_LARGEST_CHANGE = 10.0
+
+#: The penalty of P to begin with, of the mean eigenvalue of X_k^T X_k, and that of Q to that of P.
+_FIRST_PENALTY, _Q_TO_P = 0.15, 3.0
+
+
+@dataclass(frozen=True)
+class ADMM(IterativeSolver):
+    """Splits the loss, in copies (P', Q') of the matrices, from the l1 norm of P and the trace-norm ball of Q.
+
+    ::
+
+        (P', Q') <- argmin f(P' + Q') + rho_p/2 ||P' - P + U||^2 + rho_q/2 ||Q' - Q + V||^2
+        P <- soft threshold of P^ + U at gamma / rho_p,    U <- U + P^ - P,    P^ = relaxation P' + (1 - relaxation) P
+        Q <- projection of Q^ + V onto the ball,           V <- V + Q^ - Q,    Q^ = relaxation Q' + (1 - relaxation) Q
+
+    With S = P' + Q' and rho = rho_p rho_q / (rho_p + rho_q) the first step is (X_k^T X_k + rho I) s_k = X_k^T y_k + rho (P - U + Q - V)_k:
+    one product with a matrix made once, by Woodbury's identity where a task has fewer examples than features. An iteration costs nothing
+    in the number of examples. The dual point is the residual of S. Residual balancing adapts rho_p and rho_q, each on its own.
+
+    Parameters
+    ----------
+    relaxation : above 0 and below 2
+    penalty : rho_p to begin with, above 0; by default a share of the mean eigenvalue of X_k^T X_k. rho_q begins at 3 rho_p
+    balance : whether penalties adapt
+
+    References
+    ----------
+    Boyd, Parikh, Chu, Peleato, Eckstein, Foundations and Trends in Machine Learning 3(1), 2011, section 3.4; Wohlberg 2017,
+    arXiv 1704.06209, for the relative residuals.
+    """
+
+    relaxation: float = 1.8
+    penalty: float | None = None
+    balance: bool = True
+
+    name: ClassVar[str] = "admm"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SPLIT})
+
+    def __post_init__(self) -> None:
+        if real_number("relaxation", self.relaxation, strict=True) >= 2.0:
+            raise InputError(f"relaxation must be below 2, not {self.relaxation:g}")
+        if self.penalty is not None:
+            real_number("penalty", self.penalty, strict=True)
+        if not isinstance(self.balance, bool):
+            raise InputError(f"balance must be true or false, not {self.balance!r}")
+
+    def misfit(self, problem: Problem) -> str | None:
+        reason = super().misfit(problem)
+        if reason is not None:
+            return reason
+        form = problem.split_form()
+        if form.loss != "squared":
+            return f"{self.label} solves its smooth step by factorisation, which the {form.loss} loss of {problem.name} does not allow"
+        if not factorisable(form.design):
+            return f"{self.label} factorises dense matrices of every task, which are too large for this design"
+        return None
+
+    def warm_up(self) -> None:
+        from bench_mtl.kernels.split import warm_up
+
+        warm_up()
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        from bench_mtl.kernels.split import admm_steps
+
+        form = problem.split_form()
+        first = problem.repair(problem.zero() if start is None else start)
+        yield Iterate(first, None, 0, 0.0)
+        normal = normal_blocks(form.design)
+        target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
+        scratch, residuals = np.empty((4, *target.shape)), np.empty((2, 2))
+        penalties = self._first_penalties(mean_curvature(form.design))
+        blocks = resolvent_blocks(normal, _joint(penalties))
+        state = np.zeros((5, *target.shape))
+        state[:2] = first.transpose(0, 2, 1)
+        if start is not None:
+            # At the optimum the multipliers rho_p U = rho_q V are X^T of the residuals.
+            slope = form.design.adjoint(form.targets - form.design.forward(first[0] + first[1])).T
+            state[2], state[3] = np.clip(slope, -form.gamma, form.gamma) / penalties[0], slope / penalties[1]
+        step, work, next_balance = 0, 1.0 if start is None else 2.0, _FIRST_BALANCE
+        while True:
+            count = max(_FEWEST, step // 10)
+            if self.balance and step < next_balance:
+                count = min(count, next_balance - step)
+            arguments = (form.gamma, form.tau, *penalties, self.relaxation, state, scratch, residuals, count)
+            admm_steps(blocks.rows, blocks.offsets, blocks.thin, target, *arguments)
+            step += count
+            work += count + 0.5
+            dual = form.targets - form.design.forward(np.ascontiguousarray(state[4].T))
+            yield Iterate(np.ascontiguousarray(state[:2].transpose(0, 2, 1)), dual, step, work)
+            if self.balance and step == next_balance:
+                next_balance *= 2
+                factors = _balancing_factors(residuals)
+                if max(factors.max(), 1.0 / factors.min()) > _WORTH_CHANGING:
+                    penalties = (penalties[0] * float(factors[0]), penalties[1] * float(factors[1]))
+                    state[2:4] /= factors[:, None, None]
+                    blocks = resolvent_blocks(normal, _joint(penalties))
+
+    def _first_penalties(self, curvature: float) -> tuple[float, float]:
+        penalty = self.penalty or _FIRST_PENALTY * curvature or 1.0
+        return penalty, _Q_TO_P * penalty
+
+
+def _joint(penalties: tuple[float, float]) -> float:
+    return penalties[0] * penalties[1] / (penalties[0] + penalties[1])
+
+
+def _balancing_factors(residuals: Array) -> Array:
+    """For rho_p and rho_q: the fourth root of the ratio of their squared relative residuals, damped because a large step overshoots."""
+    primal, dual = residuals[:, 0], residuals[:, 1]
+    known = (primal > 0.0) & (dual > 0.0)
+    ratio = np.divide(primal, dual, out=np.ones(2), where=known)
+    return np.clip(ratio**0.25, 1.0 / _LARGEST_CHANGE, _LARGEST_CHANGE)
