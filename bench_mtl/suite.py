@@ -21,14 +21,17 @@ from bench_mtl.types import Limits
 
 @dataclass(frozen=True)
 class ProblemSpec:
-    """A [[problems]] table: a problem on data, for every combination of the lists in `grid`."""
+    """A [[problems]] table: a problem on data, for every combination of the lists in `data_grid` and in `grid`."""
 
     name: str
     label: str
     data: Mapping[str, Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, list[Any]] = field(default_factory=dict)
+    """Of parameters."""
     seeds: tuple[int, ...] | None = None
+    data_grid: Mapping[str, list[Any]] = field(default_factory=dict)
+    """Of keys of `data`, its name aside."""
 
 
 @dataclass(frozen=True)
@@ -192,11 +195,22 @@ def _refuse_twins(cases: list[Case]) -> None:
 
 def _instances(spec: ProblemSpec, suite: Suite, registry: Registry) -> Iterator[Instance]:
     code = source_digest(registry.problem(spec.name))
-    seeds: tuple[int | None, ...] = (spec.seeds or suite.seeds) if takes_seed(spec.data) else (None,)
-    for combination in _combinations(spec.grid):
-        suffix = "".join(f" {key}={value}" for key, value in combination.items())
-        for seed in seeds:
-            yield Instance(spec.name, spec.label + suffix, spec.data, {**spec.parameters, **combination}, seed, code)
+    for sweep in _combinations(spec.data_grid):
+        data = {**spec.data, **sweep}
+        seeds: tuple[int | None, ...] = (spec.seeds or suite.seeds) if takes_seed(data) else (None,)
+        for combination in _combinations(spec.grid):
+            label = spec.label + _suffix(sweep) + _suffix(combination)
+            for seed in seeds:
+                yield Instance(spec.name, label, data, {**spec.parameters, **combination}, seed, code)
+
+
+def _suffix(combination: Mapping[str, Any]) -> str:
+    """What a combination adds to a label: `` n=40 preprocess=tfidf+unit_rows``."""
+    return "".join(f" {key}={_short(value)}" for key, value in combination.items())
+
+
+def _short(value: Any) -> str:
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @dataclass(frozen=True)
@@ -218,8 +232,7 @@ def _solvers(spec: SolverSpec, registry: Registry) -> Iterator[_Chosen]:
     names = [solver_names(solver) for solver in solvers]
     labels = [spec.label or label for label, _ in names]
     for label, chosen, solver, (_, version), combination in zip(labels, options, solvers, names, combinations, strict=True):
-        suffix = "".join(f" {key}={value}" for key, value in combination.items())
-        unique = label + (suffix if labels.count(label) > 1 else "")
+        unique = label + (_suffix(combination) if labels.count(label) > 1 else "")
         yield _Chosen(spec.name, unique, chosen, version, source_digest(type(solver)))
 
 

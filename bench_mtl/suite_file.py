@@ -165,11 +165,11 @@ def _entries(top: _Table, key: str) -> list[_Table]:
     return [_Table(entry, f"[[{key}]] entry {i + 1}") for i, entry in enumerate(entries)]
 
 
-def _grid(table: _Table) -> dict[str, list[Any]]:
-    grid = table.take("grid", dict, {})
+def _grid(table: _Table, name: str = "grid") -> dict[str, list[Any]]:
+    grid = table.take(name, dict, {})
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
-            raise InputError(f"grid key '{key}' in {table.where} must be a non-empty list, not {values!r}")
+            raise InputError(f"{name} key '{key}' in {table.where} must be a non-empty list, not {values!r}")
     return grid
 
 
@@ -177,6 +177,11 @@ def _problem_spec(table: _Table) -> ProblemSpec:
     name = table.take("name", str)
     data = table.take("data", dict)
     seeds = table.take_optional("seeds", list)
+    data_grid = _grid(table, "data_grid")
+    for key in data_grid:
+        if key in data or key in ("name", "file"):
+            reason = "is in 'data' as well" if key in data else "cannot be swept: give each data set its own entry"
+            raise InputError(f"data_grid key '{key}' in {table.where} {reason}")
     spec = ProblemSpec(
         name=name,
         label=table.take("label", str, f"{name} {data.get('name', data.get('file', ''))}".strip()),
@@ -184,6 +189,7 @@ def _problem_spec(table: _Table) -> ProblemSpec:
         parameters=table.take("parameters", dict, {}),
         grid=_grid(table),
         seeds=None if seeds is None else tuple(whole_number("seeds", seed) for seed in seeds),
+        data_grid=data_grid,
     )
     table.finish()
     return spec

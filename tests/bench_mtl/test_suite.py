@@ -56,6 +56,32 @@ def test_grids_seeds_and_repetitions_multiply() -> None:
     assert {case.instance.label for case in cases} == {f"l1inf_hinge synthetic_l1inf radius={radius}" for radius in (1.0, 2.0)}
 
 
+def test_data_can_be_swept() -> None:
+    text = SMALL.replace("examples = 5 }", "preprocess = 'none' }\ndata_grid = { examples = [5, 10, 20] }")
+    cases = expand(parsed(text), REGISTRY)
+    assert [case.instance.data["examples"] for case in cases] == [5, 10, 20]
+    assert [case.instance.label for case in cases] == [f"l1inf_hinge synthetic_l1inf examples={n}" for n in (5, 10, 20)]
+    assert len({case.instance.key for case in cases}) == 3
+    assert cases[1].instance.build(REGISTRY, None).dimensions["n"] == 20
+    alone = expand(parsed(SMALL.replace("examples = 5", "examples = 10, preprocess = 'none'")), REGISTRY)
+    assert alone[0].key == cases[1].key  # a sweep makes the cases that its entries alone would make
+
+
+def test_steps_of_preprocessing_can_be_swept_along_with_parameters() -> None:
+    swept = "}\ndata_grid = { preprocess = ['none', ['tfidf', 'unit_rows']] }"
+    text = SMALL.replace("examples = 5 }", "examples = 5 " + swept).replace(
+        "parameters = { radius = 1.0 }", "grid = { radius = [1.0, 2.0] }"
+    )
+    labels = [case.instance.label.removeprefix("l1inf_hinge synthetic_l1inf ") for case in expand(parsed(text), REGISTRY)]
+    assert labels[1:3] == ["preprocess=none radius=2.0", "preprocess=tfidf+unit_rows radius=1.0"]
+
+
+def test_a_misspelt_key_of_a_sweep_is_refused_when_the_data_are_made() -> None:
+    (case,) = expand(parsed(SMALL.replace("[[solvers]]", "data_grid = { exmaples = [5] }\n[[solvers]]")), REGISTRY)
+    with pytest.raises(InputError, match="unknown key for data 'synthetic_l1inf' 'exmaples': did you mean 'examples'"):
+        case.instance.build(REGISTRY, None)
+
+
 def test_seeds_do_not_multiply_what_has_no_randomness() -> None:
     text = "seeds = [1, 2, 3]\n" + SMALL.replace(
         '{ name = "synthetic_l1inf", tasks = 2, features = 4, examples = 5 }', '{ name = "digits" }'
@@ -109,6 +135,9 @@ def test_a_solver_can_be_kept_to_some_problems() -> None:
         ("seeds = [-1]\n" + SMALL, "seeds must be a whole number"),
         ("limits = { seconds = -1 }\n" + SMALL, "seconds in .* above 0"),
         ("limits = { iterations = 0 }\n" + SMALL, "iterations in .* at least 1"),
+        (SMALL.replace("[[solvers]]", "data_grid = { split = 'all' }\n[[solvers]]"), "data_grid key 'split' .* non-empty list, not 'all'"),
+        (SMALL.replace("[[solvers]]", "data_grid = { tasks = [3] }\n[[solvers]]"), "data_grid key 'tasks' .* is in 'data' as well"),
+        (SMALL.replace("[[solvers]]", "data_grid = { file = ['a'] }\n[[solvers]]"), "data_grid key 'file' .* cannot be swept"),
         (SMALL + "grid = { backend = [] }\n", "grid key 'backend' .* non-empty list"),
         (SMALL + SMALL.split("[[solvers]]")[0], "two problems are labelled"),
         (SMALL + "problems = [1]\n", r"'problems' in \[\[solvers\]\] entry 1 must be a list of problem labels, not with 1"),
