@@ -25,7 +25,7 @@ from solvers.interior_point_system import bytes_needed
 _SMALLEST_GAP = 1e-17
 #: Ends after so many iterations in which the gap has not halved.
 _PATIENCE = 12
-#: Solutions are refined once residuals could falsify the gap by this share.
+#: Systems are solved with care from where residuals could falsify the gap by this share.
 _DISTURBING = 1e-3
 #: A penalty below this share of the one from which W = 0 is optimal is raised to it: with none the dual has no interior.
 _SMALLEST_PENALTY = 1e-12
@@ -89,10 +89,10 @@ class InteriorPoint(IterativeSolver):
 
 
 def _iterate(equations: Equations, W: Array) -> Iterator[Iterate]:
-    x = starting_point(equations, W.T)
+    x, careful = starting_point(equations, W.T), False
     best, waited, step = np.inf, 0, 0
     while x is not None and waited < _PATIENCE and x.gap > _SMALLEST_GAP * equations.weights.sum():
-        x = _next(equations, x)
+        x, careful = _next(equations, x, careful)
         if x is None:
             return
         step += 1
@@ -101,17 +101,18 @@ def _iterate(equations: Equations, W: Array) -> Iterator[Iterate]:
 
 
 @np.errstate(all="ignore")
-def _next(equations: Equations, x: State) -> State | None:
-    """The next iterate; None where rounding has taken over."""
+def _next(equations: Equations, x: State, careful: bool) -> tuple[State | None, bool]:
+    """The next iterate, None where rounding has taken over, and whether it took care."""
     residuals = equations.residuals(x)
     extent = equations.radius if equations.radius is not None else float(x.mu.sum())
-    refinements = int(residuals.cost(x, extent) > _DISTURBING * x.gap)
+    careful = careful or residuals.cost(x, extent) > _DISTURBING * x.gap
     try:
-        new = advance(equations, x, residuals, refinements)
+        new = advance(equations, x, residuals, careful=careful)
     except FloatingPointError:
-        return None
-    inside = min(float(new.slack.min()), float(new.dual.min())) > 0.0 and max(float(new.slack.max()), float(new.dual.max())) < np.inf
-    return new if inside and bool(np.isfinite(new.W).all()) else None
+        return None, careful
+    ends = [(float(part.min()), float(part.max())) for part in (new.slack, new.dual)]
+    inside = all(low > 0.0 and high < np.inf for low, high in ends) and bool(np.isfinite(new.W).all())
+    return new if inside else None, careful
 
 
 def _handed_over(equations: Equations, x: State, step: int) -> Iterate:

@@ -34,8 +34,6 @@ class State:
 
     W: Array
     mu: Array
-    forward: Array
-    """X_k w_k, stacked."""
     slack: Array
     """r, xi, u, v, c by `Layout`, above 0: iterates of their own, because recomputing them from W cancels near the optimum."""
     dual: Array
@@ -50,7 +48,6 @@ class State:
         return State(
             self.W + primal_step * direction.W,
             self.mu + primal_step * direction.mu,
-            self.forward + primal_step * direction.forward,
             self.slack + primal_step * direction.slack,
             self.dual + dual_step * direction.dual,
         )
@@ -62,7 +59,6 @@ class Direction:
 
     W: Array
     mu: Array
-    forward: Array
     slack: Array
     dual: Array
 
@@ -70,7 +66,6 @@ class Direction:
         return Direction(
             self.W + weight * other.W,
             self.mu + weight * other.mu,
-            self.forward + weight * other.forward,
             self.slack + weight * other.slack,
             self.dual + weight * other.dual,
         )
@@ -127,7 +122,7 @@ class Equations:
         u, v = at.bounds(slack)
         p, q = at.bounds(dual)
         return Residuals(
-            r=self.labels * x.forward + slack[at.xi] - 1.0 - slack[at.r],
+            r=self.labels * self.system.forward(x.W) + slack[at.xi] - 1.0 - slack[at.r],
             s=self.weights - dual[at.r] - dual[at.xi],
             u=x.mu - x.W - u,
             v=x.mu + x.W - v,
@@ -136,16 +131,16 @@ class Equations:
             mu=self.theta(x) - (p + q).sum(axis=0),
         )
 
-    def factor(self, x: State) -> None:
-        """Prepare `direction` at x."""
+    def factor(self, x: State, *, careful: bool = False) -> None:
+        """Prepare `direction` at x; `careful` as in `NewtonSystem.factor`."""
         at = self.layout
         spread = x.slack[at.examples] / x.dual[at.examples]
         stiffness = x.dual[at.features.start :] / x.slack[at.features.start :]
         P, Q = stiffness[: 2 * at.shape[0] * at.shape[1]].reshape(2, *at.shape)
         t = 0.0 if at.c is None else float(stiffness[-1])
-        self.system.factor(1.0 / (spread[at.r] + spread[at.xi]), P, Q, t)
+        self.system.factor(1.0 / (spread[at.r] + spread[at.xi]), P, Q, t, careful=careful)
 
-    def direction(self, x: State, residuals: Residuals | None, target: Array, refinements: int = 0) -> Direction:
+    def direction(self, x: State, residuals: Residuals | None, target: Array) -> Direction:
         """The direction with slack * ddual + dual * dslack = target that removes the residuals (None: there are none)."""
         at, slack, dual, rho, system = self.layout, x.slack, x.dual, residuals, self.system
         by_dual = target[at.examples] / dual[at.examples]
@@ -161,7 +156,7 @@ class Equations:
         if rho is not None:
             f += rho.W
             h += system.t * rho.c - rho.mu
-        solution = system.solve(f, self.labels * g, h, refinements)
+        solution = system.solve(f, self.labels * g, h)
         da = self.labels * solution.a
         dslack, ddual = np.empty(at.size), np.empty(at.size)
         ddual[at.r] = da
@@ -177,4 +172,4 @@ class Equations:
             dslack[at.c] = (0.0 if rho is None else rho.c) - solution.mu.sum()
         rest = slice(at.features.start, None)
         ddual[rest] = by_slack - dual[rest] / slack[rest] * dslack[rest]
-        return Direction(solution.W, solution.mu, solution.forward, dslack, ddual)
+        return Direction(solution.W, solution.mu, dslack, ddual)

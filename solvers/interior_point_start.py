@@ -27,9 +27,8 @@ def starting_point(equations: Equations, W: Array) -> State | None:
     given = bool(W.any())
     retreat = _RETREAT if given else 1.0
     W = (1.0 - retreat) * W
-    forward = system.forward(W)
     mu = np.abs(W).max(axis=0) + retreat * (1.0 - _SPARE) * _extent(equations, full) / W.shape[1]
-    short = 1.0 - labels * forward
+    short = 1.0 - labels * system.forward(W)
     # xi r = width^2 and xi - r = 1 - margin; a / b = xi / r then gives r a = xi b.
     width = retreat if given else 1.0
     root = np.hypot(short, 2.0 * width)
@@ -51,7 +50,7 @@ def starting_point(equations: Equations, W: Array) -> State | None:
     if equations.radius is not None:
         slack.append(np.array([equations.radius - mu.sum()]))
         dual.append(np.array([theta]))
-    return State(W, mu, forward, np.concatenate(slack), np.concatenate(dual))
+    return State(W, mu, np.concatenate(slack), np.concatenate(dual))
 
 
 def _extent(equations: Equations, full: Array) -> float:

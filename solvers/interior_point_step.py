@@ -17,7 +17,7 @@ _WORTHWHILE, _LONG_ENOUGH = 0.03, 0.95
 _SHARE = 0.9
 
 
-def advance(equations: Equations, x: State, residuals: Residuals, refinements: int) -> State:
+def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bool) -> State:
     """The next iterate.
 
     Mehrotra's predictor-corrector with separate primal and dual steps, then centrality correctors (Gondzio 1996), each with the best
@@ -25,17 +25,17 @@ def advance(equations: Equations, x: State, residuals: Residuals, refinements: i
     """
     products = x.slack * x.dual
     average = float(products.mean())
-    equations.factor(x)
-    predictor = equations.direction(x, residuals, -products, refinements)
+    equations.factor(x, careful=careful)
+    predictor = equations.direction(x, residuals, -products)
     primal, dual = _steps(x, predictor)
     predicted = float((x.slack + primal * predictor.slack) @ (x.dual + dual * predictor.dual)) / products.size
     goal = average * min(1.0, max(0.0, predicted / average)) ** 3
-    direction = equations.direction(x, residuals, goal - products - predictor.slack * predictor.dual, refinements)
+    direction = equations.direction(x, residuals, goal - products - predictor.slack * predictor.dual)
     steps = _steps(x, direction)
     for _ in range(_CORRECTORS):
         if min(steps) > _LONG_ENOUGH:
             break
-        corrector = equations.direction(x, None, _recentred(x, direction, steps, goal), refinements)
+        corrector = equations.direction(x, None, _recentred(x, direction, steps, goal))
         trials = [(_steps(x, direction, corrector, weight), weight) for weight in _WEIGHTS]
         best, weight = max(trials, key=lambda trial: sum(trial[0]))
         gain = sum(best) - sum(steps)

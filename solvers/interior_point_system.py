@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -57,18 +57,21 @@ class NewtonSystem:
     def __init__(self, design: Design) -> None:
         self.design = design
         self.d = design.n_features
-        self._blocks = _blocks(design)
-        self._by_examples = [block for block in self._blocks if isinstance(block, _ExampleBlock)]
-        self._by_features = [block for block in self._blocks if isinstance(block, _FeatureBlock)]
+        self._by_examples, self._by_features = _blocks(design)
         self._schur = np.empty((self.d, self.d))
-        self._lines = np.empty((sum(block.n for block in self._by_examples), self.d))
+        self._lines = np.empty((self._by_examples[-1].place.stop if self._by_examples else 0, self.d))
+        self._z = np.empty(len(self._lines))
+        self._in_square = np.zeros(design.n_examples, dtype=bool)
+        for block in self._by_features:
+            self._in_square[block.span] = True
         self._factor_work = _factor_flops(design) / (4.0 * design.n_examples * self.d)
         self.work = 0.0
         """So far, in passes over the data: products with the design, and factorisations by their operations."""
 
-    def factor(self, E: Array, P: Array, Q: Array, t: float) -> None:
-        """Prepare `solve` for these scalings."""
+    def factor(self, E: Array, P: Array, Q: Array, t: float, *, careful: bool = False) -> None:
+        """Prepare `solve` for these scalings; when `careful` for slower solves that lose fewer digits where blocks are near singular."""
         self.work += self._factor_work
+        self._careful = careful
         self._E, self.P, self.Q, self.t = E, P, Q, t
         self._T, self._D = P + Q, Q - P
         roots, columns = np.sqrt(E), 1.0 / np.sqrt(self._T)
@@ -77,26 +80,24 @@ class NewtonSystem:
         S[:] = t
         S[np.diag_indices(self.d)] += (4.0 * P * (Q / self._T)).sum(axis=0)
         for square in self._by_features:
-            square.factor(roots[square.span], columns[square.k], sides[square.k], S)
-        first = 0
-        for block in self._by_examples:
-            lines = self._lines[first : first + block.n]
-            block.factor(roots[block.span], columns[block.k], sides[block.k], lines)
-            first += block.n
+            square.factor(roots[square.span], columns[square.k], sides[square.k], S, careful)
+        for small in self._by_examples:
+            small.factor(roots[small.span], columns[small.k], sides[small.k], self._lines[small.place])
         for first in range(0, len(self._lines), 512):
             blas.dsyrk(1.0, self._lines[first : first + 512].T, 1.0, S.T, 0, 1, 1)
         self._scale = 1.0 / np.sqrt(S.diagonal())
         S *= self._scale
         S *= self._scale[:, None]
-        _factor(S)
+        kept = S.copy()
+        _factor(S, lambda: np.copyto(S, kept))
 
-    def solve(self, f: Array, g: Array, h: Array, refinements: int = 0) -> Solution:
-        """The solution for right-hand sides f (m x d), g (stacked) and h (d); residuals are solved for again so many times."""
+    def solve(self, f: Array, g: Array, h: Array) -> Solution:
+        """The solution for right-hand sides f (m x d), g (stacked) and h (d)."""
         solution = self._solve(f, g, h)
-        for _ in range(refinements):
-            change = self._solve(*self.residual(f, g, h, solution))
-            solution = Solution(*(old + new for old, new in zip(solution, change, strict=True)))
-        return solution
+        if not self._careful:
+            return solution
+        change = self._solve(*self.residual(f, g, h, solution))
+        return Solution(*(old + new for old, new in zip(solution, change, strict=True)))
 
     def residual(self, f: Array, g: Array, h: Array, x: Solution) -> tuple[Array, Array, Array]:
         """What is left of (f, g, h) after a solution."""
@@ -114,151 +115,140 @@ class NewtonSystem:
         return np.ascontiguousarray(self.design.adjoint(self.design.unstack(r)).T)
 
     def _solve(self, f: Array, g: Array, h: Array) -> Solution:
-        pulled = self._pulled(g)
-        first, _ = self._task_solve(f, g, pulled)
-        right = h - (self._D * first).sum(axis=0)
-        dmu = self._scale * lapack.dpotrs(self._schur.T, self._scale * right, lower=1)[0]
-        dW, da = self._task_solve(f - self._D * dmu, g, pulled)
-        forward = self.forward(dW)
-        for block in self._by_features:
-            da[block.span] = self._E[block.span] * (g[block.span] - forward[block.span])
-        return Solution(dW, dmu, da, forward)
+        """First dmu, then by tasks in n_k x n_k form da_k and from it dw_k, by the others dw_k and from it da_k.
 
-    def _pulled(self, g: Array) -> Array | None:
-        """X_k^T E_k g_k for the tasks in d x d form."""
-        if not self._by_features:
-            return None
-        weighted = self._E * g
-        for block in self._by_examples:
-            weighted[block.span] = 0.0
-        return self.adjoint(weighted)
-
-    def _task_solve(self, f: Array, g: Array, pulled: Array | None) -> tuple[Array, Array]:
-        """(K_k (f_k + X_k^T E_k g_k), da_k), the second only for the tasks in n_k x n_k form."""
-        solution = f.copy() if pulled is None else f + pulled
-        da = np.zeros_like(g)
+        With B the rows that the former leave in `_lines`, L L^T = I + F F^T and z = L^-1 E^1/2 (g - X T^-1 f), such a task's part
+        of the right-hand side for dmu is D T^-1 f + B^T z, and da = E^1/2 L^-T (z + B dmu).
+        """
+        first = f / self._T
         if self._by_examples:
-            lead = g - self.forward(f / self._T)
-            for block in self._by_examples:
-                da[block.span] = block.solve(lead[block.span])
-            solution += self.adjoint(da)
+            lead = g - self.forward(first)
+            for small in self._by_examples:
+                self._z[small.place] = small.forth(lead[small.span])
+        if self._by_features:
+            f = f + self.adjoint(np.where(self._in_square, self._E * g, 0.0))
+            for square in self._by_features:
+                first[square.k] = square.solve(f[square.k])
+        right = h - (self._D * first).sum(axis=0) - self._z @ self._lines
+        dmu = self._scale * lapack.dpotrs(self._schur.T, self._scale * right, lower=1)[0]
+        rest, da = f - self._D * dmu, np.zeros_like(g)
+        if self._by_examples:
+            z = self._z + self._lines @ dmu
+            for small in self._by_examples:
+                da[small.span] = small.back(z[small.place])
+            dW = (rest + self.adjoint(da)) / self._T
+        else:
+            dW = rest
         for square in self._by_features:
-            solution[square.k] = square.solve(solution[square.k])
-        for block in self._by_examples:
-            solution[block.k] /= self._T[block.k]
-        return solution, da
+            dW[square.k] = square.solve(rest[square.k])
+        if not self._by_features:
+            return Solution(dW, dmu, da, g - da / self._E)
+        forward = self.forward(dW)
+        return Solution(dW, dmu, np.where(self._in_square, self._E * (g - forward), da), forward)
 
 
-class _Block(ABC):
-    """The system of one task."""
+class _Scratch(NamedTuple):
+    """What the `_FeatureBlock`s use one after the other."""
 
-    def __init__(self, k: int, X: Matrix, span: slice) -> None:
-        self.k, self.X, self.span = k, X, span
-        self.n, self.d = (int(size) for size in X.shape)
-
-    @abstractmethod
-    def solve(self, right: Array) -> Array: ...
+    rows: Array
+    square: Array
 
 
-class _FeatureBlock(_Block):
-    """K = T^-1/2 (I + F^T F)^-1 T^-1/2 from the d x d factor of I + F^T F."""
+class _FeatureBlock:
+    """K = T^-1/2 (I + F^T F)^-1 T^-1/2 by d x d matrices.
+
+    The Schur complement needs the inverse in the middle. To solve with it takes half as long as with the factor, and loses more.
+    """
 
     def __init__(self, k: int, X: Matrix, span: slice, scratch: _Scratch) -> None:
-        super().__init__(k, X, span)
-        self._factor = np.empty((self.d, self.d))
-        self._inverse = scratch.square(self.d)
-        self._scaled = None if is_sparse(X) else scratch.lines(self.n, self.d)
+        self.k, self.X, self.span = k, X, span
+        self._scratch = scratch
+        self._middle = np.empty((X.shape[1], X.shape[1]))
 
-    def factor(self, roots: Array, columns: Array, sides: Array, S: Array) -> None:
+    def factor(self, roots: Array, columns: Array, sides: Array, S: Array, careful: bool) -> None:
+        """Adds (D T^-1/2) [I - (I + F^T F)^-1] (T^-1/2 D) to S."""
         from bench_mtl.kernels.newton import add_complement
 
-        self._columns = columns
-        shift = 0.0
-        while True:
-            self._gram(roots, columns)
-            self._factor[np.diag_indices(self.d)] += 1.0
-            if _try_factor(self._factor, shift):
-                break
-            shift = _next_shift(shift)
-        self._inverse[:] = self._factor
-        lapack.dpotri(self._inverse.T, lower=1, overwrite_c=1)
-        add_complement(self._inverse, sides, S)
+        self._columns, self._careful = columns, careful
+        _factor(self._middle, lambda: self._gram(roots, columns))
+        inverse = self._middle
+        if careful:
+            inverse = self._scratch.square
+            inverse[:] = self._middle
+        lapack.dpotri(inverse.T, lower=1, overwrite_c=1)
+        add_complement(inverse, sides, S)
 
     def solve(self, right: Array) -> Array:
-        return self._columns * lapack.dpotrs(self._factor.T, self._columns * right, lower=1)[0]
+        """K right."""
+        right = self._columns * right
+        if self._careful:
+            return self._columns * lapack.dpotrs(self._middle.T, right, lower=1, overwrite_b=1)[0]
+        return self._columns * blas.dsymv(1.0, self._middle.T, right, lower=1)
 
     def _gram(self, roots: Array, columns: Array) -> None:
         from bench_mtl.kernels.newton import scale_both, sparse_gram
 
-        if self._scaled is None:
-            sparse_gram(self.X.data, self.X.indices, self.X.indptr, roots, columns, self._factor)
+        if is_sparse(self.X):
+            sparse_gram(self.X.data, self.X.indices, self.X.indptr, roots, columns, self._middle)
         else:
-            scale_both(self.X, roots, columns, self._scaled)
-            blas.dsyrk(1.0, self._scaled.T, 0.0, self._factor.T, 0, 1, 1)
+            rows = self._scratch.rows[: self.X.shape[0]]
+            scale_both(self.X, roots, columns, rows)
+            blas.dsyrk(1.0, rows.T, 0.0, self._middle.T, 0, 1, 1)
+        self._middle[np.diag_indices(len(self._middle))] += 1.0
 
 
-class _ExampleBlock(_Block):
-    """(E^-1 + X T^-1 X^T)^-1 = E^1/2 (I + F F^T)^-1 E^1/2 from the n_k x n_k factor of I + F F^T."""
+class _ExampleBlock:
+    """(E^-1 + X T^-1 X^T)^-1 = E^1/2 L^-T L^-1 E^1/2 by the n_k x n_k factor L L^T = I + F F^T."""
 
-    def __init__(self, k: int, X: Array, span: slice) -> None:
-        super().__init__(k, X, span)
-        self._factor = np.empty((self.n, self.n))
+    def __init__(self, k: int, X: Array, span: slice, place: slice) -> None:
+        self.k, self.X, self.span = k, X, span
+        self.place = place
+        """Of its rows among those of all tasks in this form."""
+        self._factor = np.empty((X.shape[0], X.shape[0]))
 
     def factor(self, roots: Array, columns: Array, sides: Array, lines: Array) -> None:
-        """Leaves in `lines` the B with B^T B = (D T^-1/2) F^T (I + F F^T)^-1 F (T^-1/2 D)."""
+        """Leaves in `lines` B = L^-1 F (T^-1/2 D), so that B^T B = (D T^-1/2) F^T (I + F F^T)^-1 F (T^-1/2 D)."""
         from bench_mtl.kernels.newton import scale_both, scale_columns
 
         self._roots = roots
         scale_both(self.X, roots, columns, lines)
-        shift = 0.0
-        while True:
-            blas.dsyrk(1.0, lines.T, 0.0, self._factor.T, 1, 1, 1)
-            self._factor[np.diag_indices(self.n)] += 1.0
-            if _try_factor(self._factor, shift):
-                break
-            shift = _next_shift(shift)
+        _factor(self._factor, lambda: self._gram(lines))
         blas.dtrsm(1.0, self._factor.T, lines.T, side=1, lower=1, trans_a=1, overwrite_b=1)
         scale_columns(lines, sides)
 
-    def solve(self, right: Array) -> Array:
-        return self._roots * lapack.dpotrs(self._factor.T, self._roots * right, lower=1)[0]
+    def forth(self, right: Array) -> Array:
+        """L^-1 E^1/2 right."""
+        return blas.dtrsv(self._factor.T, self._roots * right, lower=1, overwrite_x=1)
+
+    def back(self, right: Array) -> Array:
+        """E^1/2 L^-T right."""
+        return self._roots * blas.dtrsv(self._factor.T, right, lower=1, trans=1)
+
+    def _gram(self, lines: Array) -> None:
+        blas.dsyrk(1.0, lines.T, 0.0, self._factor.T, 1, 1, 1)
+        self._factor[np.diag_indices(len(self._factor))] += 1.0
 
 
-class _Scratch:
-    """Buffers that the blocks use one after the other."""
-
-    def __init__(self) -> None:
-        self._square = np.empty((0, 0))
-        self._lines = np.empty((0, 0))
-
-    def reserve(self, n: int, d: int) -> None:
-        self._square = np.empty((d, d))
-        self._lines = np.empty((n, d))
-
-    def square(self, d: int) -> Array:
-        return self._square
-
-    def lines(self, n: int, d: int) -> Array:
-        return self._lines[:n]
-
-
-def _blocks(design: Design) -> list[_ExampleBlock | _FeatureBlock]:
-    """The tasks' blocks; a sparse design is made dense where that is cheaper, a shared one only once."""
+def _blocks(design: Design) -> tuple[list[_ExampleBlock], list[_FeatureBlock]]:
+    """The tasks' blocks by their form; a sparse design is made dense where that is cheaper, a shared one only once."""
     d = design.n_features
-    scratch = _Scratch()
-    wide = [_prefers_examples(n, d) for n in design.sizes]
-    tall = [n for n, by_examples in zip(design.sizes, wide, strict=True) if not by_examples]
-    if tall:
-        scratch.reserve(max(tall), d)
-    blocks: list[_ExampleBlock | _FeatureBlock] = []
-    first, X = 0, None
+    by_examples: list[_ExampleBlock] = []
+    by_features: list[_FeatureBlock] = []
+    tallest = max((n for n in design.sizes if not _prefers_examples(n, d)), default=0)
+    scratch = _Scratch(np.empty((tallest, d)), np.empty((d, d)))
+    start, place, X = 0, 0, None
     for k, n in enumerate(design.sizes):
+        small = _prefers_examples(n, d)
         if X is None or not design.is_shared:
-            X = _as_needed(design.block(k), wide[k])
-        span = slice(first, first + n)
-        blocks.append(_ExampleBlock(k, X, span) if wide[k] else _FeatureBlock(k, X, span, scratch))
-        first += n
-    return blocks
+            X = _as_needed(design.block(k), small)
+        span = slice(start, start + n)
+        start += n
+        if small:
+            by_examples.append(_ExampleBlock(k, X, span, slice(place, place + n)))
+            place += n
+        else:
+            by_features.append(_FeatureBlock(k, X, span, scratch))
+    return by_examples, by_features
 
 
 def _as_needed(X: Matrix, by_examples: bool) -> Matrix:
@@ -271,7 +261,8 @@ def _as_needed(X: Matrix, by_examples: bool) -> Matrix:
 
 
 def _prefers_examples(n: int, d: int) -> bool:
-    return _example_flops(n, d) < _feature_flops(n, d)
+    """Operations of about one to two, because those of the d x d form are quicker in the solves that follow."""
+    return 2.0 * _example_flops(n, d) < _feature_flops(n, d)
 
 
 def _example_flops(n: int, d: int) -> float:
@@ -297,23 +288,15 @@ def bytes_needed(design: Design) -> float:
     return 8.0 * numbers
 
 
-def _try_factor(A: Array, shift: float) -> bool:
-    """Replace the positive definite A by its Cholesky factor, its diagonal raised by the share `shift`."""
-    if shift > 0.0:
-        A[np.diag_indices(len(A))] *= 1.0 + shift
-    return bool(lapack.dpotrf(A.T, lower=1, clean=0, overwrite_a=1)[1] == 0)
-
-
-def _next_shift(shift: float) -> float:
-    if shift >= _LAST_SHIFT:
-        raise FloatingPointError("the Newton system is not positive definite")
-    return max(_FIRST_SHIFT, 100.0 * shift)
-
-
-def _factor(A: Array) -> None:
-    """Cholesky factor of A in place, with a shift if it needs one."""
-    kept = A.copy()
+def _factor(A: Array, make: Callable[[], None]) -> None:
+    """Have `make` write a positive definite matrix to A, and replace it by its Cholesky factor; with a raised diagonal if need be."""
     shift = 0.0
-    while not _try_factor(A, shift):
-        shift = _next_shift(shift)
-        A[:] = kept
+    while True:
+        make()
+        if shift > 0.0:
+            A[np.diag_indices(len(A))] *= 1.0 + shift
+        if lapack.dpotrf(A.T, lower=1, clean=0, overwrite_a=1)[1] == 0:
+            return
+        if shift >= _LAST_SHIFT:
+            raise FloatingPointError("the Newton system is not positive definite")
+        shift = max(_FIRST_SHIFT, 100.0 * shift)

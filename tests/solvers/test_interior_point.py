@@ -84,14 +84,14 @@ def test_the_structured_direction_is_newtons(kind: str, sizes: tuple[int, ...], 
     eq = Equations(problem.hinge_form(), 0.3 if penalised else None)
     at = eq.layout
     x = State(
-        rng.standard_normal(at.shape), rng.random(at.shape[1]), rng.standard_normal(problem.design.n_examples),
+        rng.standard_normal(at.shape), rng.random(at.shape[1]),
         np.exp(rng.standard_normal(at.size)), np.exp(rng.standard_normal(at.size)),
     )  # fmt: skip
     residuals, target = eq.residuals(x), rng.standard_normal(at.size)
     slack, dual = dense_newton(eq, x, residuals, target)
-    eq.factor(x)
-    for refinements in (0, 1):
-        direction = eq.direction(x, residuals, target, refinements)
+    for careful in (False, True):
+        eq.factor(x, careful=careful)
+        direction = eq.direction(x, residuals, target)
         assert np.allclose(direction.slack, slack, rtol=1e-8, atol=1e-9)
         assert np.allclose(direction.dual, dual, rtol=1e-8, atol=1e-9)
 
