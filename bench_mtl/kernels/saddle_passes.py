@@ -1,0 +1,259 @@
+"""Passes over the data of a bilinear coupling <b, X W>: predictions, a step of the dual point in between, and the adjoint.
+
+With one example's (or one task's) predictions its dual entries are known, and with these what it adds to X^T b; so both products
+are made while its data are in cache. The data of a pass are five arguments of four kinds, told apart when compiled by what is None:
+
+    (blocks, None, None, None, offsets)       tasks of their own, dense: X_1^T, X_2^T, ... (d x n_k), one after the other
+    (any, X, None, None, offsets)             one dense n x d matrix for all tasks
+    (values, None, indices, indptr, offsets)  tasks of their own, CSR: the rows of X_1, X_2, ... one after the other
+    (values, X, indices, indptr, offsets)     one CSR matrix for all tasks; X is only a mark
+
+W and G are d x m in C order. Dual arrays are flat: task after task, or example by example with m entries each where the data are shared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.kernels.jit import exact, reordered, selecting
+
+#: Rows of the array of dual vectors: the point, what it goes back to, the point after a plain step, the predictions at the primal
+#: point, at its anchor, and at the extrapolated point; targets (labels) and the box.
+POINT, ANCHOR, STEPPED, PREDICTED, PREDICTED_ANCHOR, EXTRAPOLATED, TARGET, LOWER, UPPER = range(9)
+DUAL_ROWS = 9
+
+
+@exact
+def forward(values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, W: Any, out: Any) -> None:
+    """Predictions X_k w_k, as a flat dual array."""
+    if indptr is None:
+        if X is None:
+            for k in range(offsets.size - 1):
+                _block_forward(_block(values, offsets, W.shape[0], k), W, k, out[offsets[k] : offsets[k + 1]])
+        else:
+            np.dot(X, W, out.reshape((X.shape[0], W.shape[1])))
+    elif X is None:
+        for k in range(offsets.size - 1):
+            column = np.ascontiguousarray(W[:, k])
+            for i in range(offsets[k], offsets[k + 1]):
+                out[i] = _sparse_dot(values, indices, indptr[i], indptr[i + 1], column)
+    else:
+        m = W.shape[1]
+        for i in range(indptr.size - 1):
+            _sparse_row_forward(values, indices, indptr[i], indptr[i + 1], W, out[i * m : (i + 1) * m])
+
+
+@exact
+def adjoint(values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, b: Any, G: Any) -> None:
+    """The d x m matrix with columns X_k^T b_k."""
+    if indptr is None:
+        if X is None:
+            for k in range(offsets.size - 1):
+                _block_adjoint(_block(values, offsets, G.shape[0], k), b[offsets[k] : offsets[k + 1]], k, G)
+        else:
+            np.dot(X.T, b.reshape((X.shape[0], G.shape[1])), G)
+    elif X is None:
+        column = np.empty(G.shape[0])
+        for k in range(offsets.size - 1):
+            column[:] = 0.0
+            for i in range(offsets[k], offsets[k + 1]):
+                _sparse_add(values, indices, indptr[i], indptr[i + 1], b[i], column)
+            G[:, k] = column
+    else:
+        m = G.shape[1]
+        G[:] = 0.0
+        for i in range(indptr.size - 1):
+            _sparse_row_adjoint(values, indices, indptr[i], indptr[i + 1], b[i * m : (i + 1) * m], G)
+
+
+@exact
+def coupled_step(
+    values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, E: Any, dual: Any, step_sizes: Any, mix: Any, G: Any
+) -> tuple[float, float]:
+    """A step of the dual point at the extrapolated point E, and G = X^T (the new dual point), in one pass.
+
+    With u = X E and the step size sigma of the task, b+ = clip(b + sigma (target - u), lower, upper), and then
+    b <- mix[0] b+ + mix[1] b + mix[2] anchor, and the predictions at the primal point likewise (see `_mix_dual`).
+
+    Returns sum (b+ - b)^2 / sigma and <b+ - b, u - X W>, with b and W from before the step.
+    """
+    squares = 0.0
+    product = 0.0
+    m = G.shape[1]
+    if indptr is None:
+        if X is None:
+            for k in range(m):
+                part = dual[:, offsets[k] : offsets[k + 1]]
+                block = _block(values, offsets, G.shape[0], k)
+                _block_forward(block, E, k, part[EXTRAPOLATED])
+                s, p = _dual_step(part, step_sizes[k], mix)
+                _block_adjoint(block, part[POINT], k, G)
+                squares += s
+                product += p
+            return squares, product
+        else:
+            forward(values, X, indices, indptr, offsets, E, dual[EXTRAPOLATED])
+            squares, product = _dual_step(dual, step_sizes[0], mix)
+            adjoint(values, X, indices, indptr, offsets, dual[POINT], G)
+            return squares, product
+    elif X is None:
+        total = np.empty(G.shape[0])
+        for k in range(m):
+            column = np.ascontiguousarray(E[:, k])
+            part = dual[:, offsets[k] : offsets[k + 1]]
+            for i in range(offsets[k], offsets[k + 1]):
+                dual[EXTRAPOLATED, i] = _sparse_dot(values, indices, indptr[i], indptr[i + 1], column)
+            s, p = _dual_step(part, step_sizes[k], mix)
+            total[:] = 0.0
+            for i in range(offsets[k], offsets[k + 1]):
+                _sparse_add(values, indices, indptr[i], indptr[i + 1], dual[POINT, i], total)
+            G[:, k] = total
+            squares += s
+            product += p
+        return squares, product
+    else:
+        G[:] = 0.0
+        for i in range(indptr.size - 1):
+            part = dual[:, i * m : (i + 1) * m]
+            _sparse_row_forward(values, indices, indptr[i], indptr[i + 1], E, part[EXTRAPOLATED])
+            s, p = _dual_step(part, step_sizes[0], mix)
+            _sparse_row_adjoint(values, indices, indptr[i], indptr[i + 1], part[POINT], G)
+            squares += s
+            product += p
+        return squares, product
+
+
+@exact
+def _dual_step(dual: Any, sigma: float, mix: Any) -> tuple[float, float]:
+    _ascend(dual[POINT], sigma, dual[TARGET], dual[EXTRAPOLATED], dual[LOWER], dual[UPPER], dual[STEPPED])
+    squares, product = _dual_moves(dual[POINT], dual[STEPPED], dual[PREDICTED], dual[EXTRAPOLATED])
+    half = 0.5 * mix[0]  # X W+ = (X E + X W) / 2, since E = 2 W+ - W
+    combine(dual[STEPPED], mix[0], dual[POINT], mix[1], dual[ANCHOR], mix[2], dual[POINT])
+    combine(dual[EXTRAPOLATED], half, dual[PREDICTED], mix[1] + half, dual[PREDICTED_ANCHOR], mix[2], dual[PREDICTED])
+    return squares / sigma, product
+
+
+# Few arrays in a loop, and one that is written: with more, the compiler does not check whether they overlap, and takes no vectors.
+
+
+@selecting
+def _ascend(b: Any, sigma: float, target: Any, u: Any, lower: Any, upper: Any, out: Any) -> None:
+    for i in range(out.size):
+        moved = b[i] + sigma * (target[i] - u[i])
+        moved = moved if moved > lower[i] else lower[i]
+        out[i] = moved if moved < upper[i] else upper[i]
+
+
+@reordered
+def _dual_moves(b: Any, stepped: Any, predicted: Any, u: Any) -> tuple[float, float]:
+    squares = 0.0
+    product = 0.0
+    for i in range(b.size):
+        move = stepped[i] - b[i]
+        squares += move * move
+        product += move * (u[i] - predicted[i])
+    return squares, product
+
+
+@reordered
+def combine(x: Any, p: float, y: Any, q: float, z: Any, r: float, out: Any) -> None:
+    """out = p x + q y + r z, which may be one of them."""
+    for i in range(out.size):
+        out[i] = p * x[i] + q * y[i] + r * z[i]
+
+
+@exact
+def _block(blocks: Any, offsets: Any, d: int, k: int) -> Any:
+    return blocks[d * offsets[k] : d * offsets[k + 1]].reshape((d, offsets[k + 1] - offsets[k]))
+
+
+@exact
+def _block_forward(block: Any, W: Any, k: int, out: Any) -> None:
+    """out = sum_j W_jk x_j over the features with a coefficient, four at a time."""
+    out[:] = 0.0
+    chosen = np.empty(4, dtype=np.int64)
+    waiting = 0
+    for j in range(W.shape[0]):
+        if W[j, k] != 0.0:
+            chosen[waiting] = j
+            waiting += 1
+            if waiting == 4:
+                a, b, c, e = chosen[0], chosen[1], chosen[2], chosen[3]
+                _add_four(block[a], W[a, k], block[b], W[b, k], block[c], W[c, k], block[e], W[e, k], out)
+                waiting = 0
+    for i in range(waiting):
+        _add_one(block[chosen[i]], W[chosen[i], k], out)
+
+
+@exact
+def _block_adjoint(block: Any, b: Any, k: int, G: Any) -> None:
+    """G_jk = x_j . b for all features, four at a time."""
+    d = G.shape[0]
+    for j in range(0, d - 3, 4):
+        G[j, k], G[j + 1, k], G[j + 2, k], G[j + 3, k] = _four_dots(block[j], block[j + 1], block[j + 2], block[j + 3], b)
+    for j in range(d - d % 4, d):
+        G[j, k] = _dot(block[j], b)
+
+
+@reordered
+def _add_four(x: Any, p: float, y: Any, q: float, z: Any, r: float, v: Any, s: float, out: Any) -> None:
+    for i in range(out.size):
+        out[i] += p * x[i] + q * y[i] + r * z[i] + s * v[i]
+
+
+@reordered
+def _add_one(x: Any, p: float, out: Any) -> None:
+    for i in range(out.size):
+        out[i] += p * x[i]
+
+
+@reordered
+def _four_dots(x: Any, y: Any, z: Any, v: Any, b: Any) -> tuple[float, float, float, float]:
+    p = 0.0
+    q = 0.0
+    r = 0.0
+    s = 0.0
+    for i in range(b.size):
+        p += x[i] * b[i]
+        q += y[i] * b[i]
+        r += z[i] * b[i]
+        s += v[i] * b[i]
+    return p, q, r, s
+
+
+@reordered
+def _dot(x: Any, b: Any) -> float:
+    total = 0.0
+    for i in range(b.size):
+        total += x[i] * b[i]
+    return total
+
+
+@reordered
+def _sparse_dot(values: Any, indices: Any, begin: int, end: int, w: Any) -> float:
+    total = 0.0
+    for p in range(begin, end):
+        total += values[p] * w[indices[p]]
+    return total
+
+
+@exact
+def _sparse_add(values: Any, indices: Any, begin: int, end: int, b: float, out: Any) -> None:
+    if b != 0.0:
+        for p in range(begin, end):
+            out[indices[p]] += values[p] * b
+
+
+@exact
+def _sparse_row_forward(values: Any, indices: Any, begin: int, end: int, W: Any, out: Any) -> None:
+    out[:] = 0.0
+    for p in range(begin, end):
+        _add_one(W[indices[p]], values[p], out)
+
+
+@exact
+def _sparse_row_adjoint(values: Any, indices: Any, begin: int, end: int, b: Any, G: Any) -> None:
+    for p in range(begin, end):
+        _add_one(b, values[p], G[indices[p]])

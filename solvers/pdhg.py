@@ -1,0 +1,84 @@
+"""The primal-dual hybrid gradient method for hinges under an l1,inf norm, with restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bench_mtl.checks import one_of, real_number
+from bench_mtl.protocols import Capability, IterativeSolver, Problem, Solver
+from bench_mtl.types import Array, Iterate
+from solvers.pdhg_run import Restarts, Run
+
+
+@dataclass(frozen=True)
+class PDHG(IterativeSolver):
+    """One step T of (W, a), where G_jk = sum_i a_ki y_ki x_ki,j::
+
+        W+ = proj(W + tau G)      a+ = clip(a + sigma_k (1 - y X (2 W+ - W)), 0, s)
+
+    for min_{||W||_{1,inf} <= C} max_{0 <= a <= s} sum a - <G, W>, with tau sigma_k sigma_max(X_k)^2 = 1; or the proximal operator of
+    lambda ||.||_{1,inf} instead of the projection.
+
+    Parameters
+    ----------
+    variant : "halpern" is the reflected Halpern iteration z <- (k + 1)/(k + 2) (2 T(z) - z) + 1/(k + 2) z0, started anew from T(z) when the
+        fixed-point residual ||z - T(z)|| has fallen far enough, falls no longer, or after a share of all steps; "average" takes plain steps
+        and restarts from their average, or from the last one, whichever has the smaller gap, when that gap has fallen
+    step_rule : "preconditioned" has a dual step size of its own for every task; "norm" has one for all, by the largest norm
+    primal_weight : omega, with tau = 1 / (omega L), sigma = omega / L: the first one; None for a guess from the data. It is adapted at
+        every restart, so that primal and dual points move equally far.
+
+    Notes
+    -----
+    What is yielded is T(z), which is feasible, so `step` counts steps T and `work` the passes over the data they took.
+
+    References
+    ----------
+    Chambolle, Pock, JMIV 40, 2011, algorithm 1. Applegate et al., NeurIPS 2021 (restarts, primal weight). Lu, Yang, arXiv:2407.16144,
+    algorithm 2, and Lu, Peng, Yang, arXiv:2507.14051 (restarted reflected Halpern).
+    """
+
+    variant: str = "halpern"
+    step_rule: str = "preconditioned"
+    primal_weight: float | None = None
+
+    name: ClassVar[str] = "pdhg"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.HINGE})
+
+    def __post_init__(self) -> None:
+        one_of("variant", self.variant, ("halpern", "average"))
+        one_of("step_rule", self.step_rule, ("preconditioned", "norm"))
+        if self.primal_weight is not None:
+            real_number("primal_weight", self.primal_weight, strict=True)
+
+    @property
+    def label(self) -> str:
+        return self.name if self.variant == "halpern" else f"{self.name}_{self.variant}"
+
+    @classmethod
+    def variants(cls) -> list[Solver]:
+        return [cls(), cls(variant="average")]
+
+    def warm_up(self) -> None:
+        from solvers.pdhg_run import compile_kernels
+
+        compile_kernels()
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self.resume(problem, Iterate(problem.zero() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        """`steps` from the primal point of `start`, and from its dual point where it has one."""
+        W = np.array(problem.repair(start.primal))
+        run = Run(problem.hinge_form(), W, start.dual, self.step_rule == "preconditioned", self.primal_weight)
+        yield run.iterate()
+        while True:
+            if self.variant == "halpern":
+                run.halpern(Restarts())
+            else:
+                run.average(Restarts())
+            yield run.iterate()

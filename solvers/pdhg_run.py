@@ -1,0 +1,294 @@
+"""The state of a run of `PDHG`: points, step sizes and restarts around the compiled steps of `bench_mtl.kernels.saddle`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.errors import InputError
+from bench_mtl.forms import HingeForm
+from bench_mtl.linops import Design, PerTaskDesign, SharedDesign
+from bench_mtl.types import Array, Iterate
+
+#: Beyond so many entries the norms of the data are not computed but estimated from below, by so many power iterations, and enlarged by
+#: this factor; a run that finds them too small all the same enlarges them again.
+_EXACT_NORM_ENTRIES, _POWER_ITERATIONS, _NORM_MARGIN = 20_000, 15, 1.03
+
+#: Steps between two iterates: at least so many, and about this share of the steps so far.
+_FEWEST_STEPS, _SHARE_OF_STEPS = 10, 0.05
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """When to start anew: at these shares of the first residual (or gap), or at this share of all steps (arXiv:2407.16144, section 4)."""
+
+    sufficient: float = 0.2
+    necessary: float = 0.8
+    artificial: float = 0.36
+
+
+def kernel_data(design: Design) -> tuple[Any, Any, Any, Any, Any]:
+    """The design as `bench_mtl.kernels.saddle_passes` takes it; in memory of its own."""
+    offsets = np.concatenate([[0], np.cumsum(design.sizes)]).astype(np.int64)
+    blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
+    if design.is_sparse:
+        X = sp.csr_array(sp.vstack(blocks, format="csr"))
+        mark = np.zeros((1, 1)) if design.is_shared else None
+        return np.array(X.data), mark, X.indices.astype(np.int32), X.indptr.astype(np.int64), offsets
+    if design.is_shared:
+        return np.empty(0), np.array(blocks[0]), None, None, offsets
+    return np.concatenate([block.T.ravel() for block in blocks]), None, None, None, offsets
+
+
+@cache
+def kernels() -> tuple[Any, Any]:
+    """The compiled primal and dual halves of a step, loaded at the first use."""
+    import bench_mtl.kernels.saddle as saddle
+    import bench_mtl.kernels.saddle_passes as passes
+
+    return saddle, passes
+
+
+class Run:
+    """What steps change, and what they need."""
+
+    def __init__(self, form: HingeForm, W: Array, dual: Array | None, per_task: bool, primal_weight: float | None) -> None:
+        design = form.design
+        d, m = design.n_features, design.n_tasks
+        self.saddle, self.passes = kernels()
+        self.form, self.data = form, kernel_data(design)
+        self.labels = form.labels.ravel()
+        signed_weights = form.weights.ravel() * self.labels
+        self.primal = np.zeros((self.saddle.PRIMAL_PLANES, d, m))
+        self.dual = np.zeros((self.passes.DUAL_ROWS, len(self.labels)))
+        self.dual[self.passes.TARGET] = self.labels
+        self.dual[self.passes.LOWER] = np.minimum(signed_weights, 0.0)
+        self.dual[self.passes.UPPER] = np.maximum(signed_weights, 0.0)
+        self.workspace = self.saddle.workspace(d, m)
+        self.sums, self.dual_sums = np.zeros((d, m)), np.zeros(len(self.labels))
+        self.mix, self.theta, self.residual, self.first_residual = np.empty(3), 0.0, math.inf, math.inf
+        self.steps, self.work, self.length = 0, 0.0, 0  # length: steps since the last restart
+        self.per_task = per_task
+        self.norms = self._norms()
+        self._start(W, dual)
+        self.weight = self._first_weight() if primal_weight is None else primal_weight
+        self.error_sum = 0.0
+        self.answer = self.primal[self.saddle.STEPPED], self.dual[self.passes.STEPPED]
+        self.first_gap = self.last_gap = math.inf
+
+    def iterate(self) -> Iterate:
+        """The answer so far, in memory of its own."""
+        W, b = self.answer
+        b = np.clip(b, self.dual[self.passes.LOWER], self.dual[self.passes.UPPER])  # an average can be outside by rounding
+        return Iterate(W.copy(), (b * self.labels).reshape(self.form.labels.shape), self.steps, self.work)
+
+    # step sizes: tau = 1 / (omega L), sigma_k = omega L / L_k^2
+
+    @property
+    def scale(self) -> float:
+        return float(self.norms.max())
+
+    @property
+    def tau(self) -> float:
+        return 1.0 / (self.weight * self.scale)
+
+    @property
+    def step_sizes(self) -> Array:
+        """sigma_k."""
+        return self.weight * self.dual_metric
+
+    @property
+    def dual_metric(self) -> Array:
+        """sigma_k / omega of every task."""
+        return self.scale / self.norms**2
+
+    def _norms(self) -> Array:
+        """sigma_max(X_k) of every task, the largest of all where they are to share a step size."""
+        design = self.form.design
+        exact = design.n_examples * design.n_features <= _EXACT_NORM_ENTRIES
+        norms = design.norms() if exact else _NORM_MARGIN * self._estimated_norms()
+        largest = float(norms.max())
+        if largest == 0.0:
+            return np.ones(len(norms))
+        if design.is_shared or not self.per_task:
+            norms[:] = largest
+        return np.maximum(norms, 1e-3 * largest)
+
+    def _estimated_norms(self) -> Array:
+        """Lower bounds of sigma_max(X_k), by power iterations."""
+        d, m = self.primal.shape[1:]
+        V, predictions = np.random.default_rng(0).standard_normal((d, m)), np.empty(self.dual.shape[1])
+        norms = np.zeros(m)
+        for _ in range(_POWER_ITERATIONS):
+            V /= np.maximum(np.linalg.norm(V, axis=0), np.finfo(float).tiny)
+            self.passes.forward(*self.data, V, predictions)
+            self.passes.adjoint(*self.data, predictions, V)
+            norms = np.sqrt(np.linalg.norm(V, axis=0))
+        self.work += _POWER_ITERATIONS
+        return norms
+
+    def _start(self, W: Array, dual: Array | None) -> None:
+        """Both points, and for a missing dual point the one that W answers to."""
+        dual_vectors, primal = self.dual, self.primal
+        primal[self.saddle.STEPPED] = W
+        self.passes.forward(*self.data, primal[self.saddle.STEPPED], dual_vectors[self.passes.PREDICTED])
+        lower, upper = dual_vectors[self.passes.LOWER], dual_vectors[self.passes.UPPER]
+        if dual is None:
+            violated = self.labels * dual_vectors[self.passes.PREDICTED] < 1.0
+            dual_vectors[self.passes.STEPPED] = np.where(violated, lower + upper, 0.0)
+        else:
+            dual_vectors[self.passes.STEPPED] = np.clip(np.ravel(dual) * self.labels, lower, upper)
+        self.anchor()
+
+    def anchor(self) -> None:
+        """Start anew from T(z): a new anchor, and X W and X^T b computed afresh."""
+        primal, dual = self.primal, self.dual
+        primal[self.saddle.POINT] = primal[self.saddle.ANCHOR] = primal[self.saddle.STEPPED]
+        dual[self.passes.POINT] = dual[self.passes.ANCHOR] = dual[self.passes.STEPPED]
+        self.passes.forward(*self.data, primal[self.saddle.POINT], dual[self.passes.PREDICTED])
+        self.passes.adjoint(*self.data, dual[self.passes.POINT], primal[self.saddle.GRADIENT])
+        dual[self.passes.PREDICTED_ANCHOR] = dual[self.passes.PREDICTED]
+        self.length = 0
+        self.work += 1.0
+
+    def _first_weight(self) -> float:
+        """omega = ||b|| / ||W|| for points of the size to expect: b on its bounds, and W a long way along X^T b."""
+        dual = self.dual
+        b = dual[self.passes.LOWER] + dual[self.passes.UPPER]
+        G = self.workspace[2]
+        self.passes.adjoint(*self.data, b, G)
+        radius = self.form.radius
+        if radius is None:  # at the optimum the penalty is at most the loss at zero
+            radius = float(np.abs(b).sum()) / self.form.penalty if self.form.penalty else math.inf
+        largest = float(np.abs(G).max(axis=1).sum())
+        if largest == 0.0 or radius == 0.0:
+            return 1.0
+        W = G * (min(radius, largest / self.scale**2) / largest)
+        return self._dual_length(b) / (float(np.linalg.norm(W)) * math.sqrt(self.scale))
+
+    def _dual_length(self, b: Array) -> float:
+        """||b|| in the metric 1 / dual_metric."""
+        squares = np.square(b).reshape(self.form.labels.shape)
+        per_example = self.form.design.per_example(1.0 / self.dual_metric)
+        return math.sqrt(float((squares * per_example).sum()))
+
+    def _adapt_weight(self) -> None:
+        """Move omega to where the primal and the dual way since the last restart are equally long (arXiv:2507.14051, section 3.3)."""
+        primal_way = float(np.linalg.norm(self.primal[self.saddle.STEPPED] - self.primal[self.saddle.ANCHOR])) * math.sqrt(self.scale)
+        dual_way = self._dual_length(self.dual[self.passes.STEPPED] - self.dual[self.passes.ANCHOR])
+        if min(primal_way, dual_way) > 0.0:
+            error = math.log(self.weight * primal_way / dual_way)
+            self.error_sum += error
+            self.weight *= math.exp(-(0.99 * error + 0.01 * self.error_sum))
+        elif dual_way < primal_way:  # it stays on its bounds, and W has far to go
+            self.weight *= 0.1
+
+    def _count(self) -> int:
+        return max(_FEWEST_STEPS, int(_SHARE_OF_STEPS * self.steps))
+
+    def _step(self, p: float, q: float, r: float) -> float:
+        """z <- p T(z) + q z + r z0; the fixed-point residual ||z - T(z)|| in the metric of the method, NaN where that is none.
+
+        Its square is ||dW||^2 / tau + ||db||^2 / sigma + 2 <db, X dW>.
+        """
+        form, mix, tau = self.form, self.mix, self.tau
+        mix[0], mix[1], mix[2] = p, q, r
+        penalised = form.penalty is not None
+        theta = tau * (form.penalty or 0.0) if penalised else self.theta
+        self.theta, moved = self.saddle.primal_step(self.primal, tau, form.radius or 0.0, penalised, theta, mix, *self.workspace)
+        if self.theta < 0.0:
+            raise InputError("pdhg cannot project points of this size: rescale the features or the radius")
+        primal = self.primal
+        squares, product = self.passes.coupled_step(
+            *self.data, primal[self.saddle.EXTRAPOLATED], self.dual, self.step_sizes, mix, primal[self.saddle.GRADIENT]
+        )
+        self.length += 1
+        self.steps += 1
+        self.work += 1.0
+        lengths = moved / tau + squares
+        metric = lengths + product
+        return math.sqrt(max(metric, 0.0)) if metric >= -1e-9 * lengths else math.nan
+
+    def _shorten_steps(self) -> None:
+        """The norms were underestimated."""
+        self.norms *= _NORM_MARGIN**5
+        self.anchor()
+
+    def halpern(self, restarts: Restarts) -> None:
+        """Some reflected Halpern steps, up to a restart at most."""
+        for _ in range(self._count()):
+            k = self.length
+            before, self.residual = self.residual, self._step(2.0 * (k + 1) / (k + 2), -(k + 1) / (k + 2), 1.0 / (k + 2))
+            residual = self.residual
+            if math.isnan(residual):
+                self._shorten_steps()
+                break
+            if k == 0:
+                self.first_residual = residual
+                continue
+            falls_no_longer = residual <= restarts.necessary * self.first_residual and residual > before
+            if residual <= restarts.sufficient * self.first_residual or falls_no_longer or k >= restarts.artificial * self.steps:
+                self._adapt_weight()
+                self.anchor()
+                break
+        self.answer = self.primal[self.saddle.STEPPED], self.dual[self.passes.STEPPED]
+
+    def average(self, restarts: Restarts) -> None:
+        """Some plain steps; then go on from them, or start anew from their average or from the last one."""
+        for _ in range(self._count()):
+            if math.isnan(self._step(1.0, 0.0, 0.0)):
+                self._shorten_steps()
+                self._forget_average()
+                break
+            self.sums += self.primal[self.saddle.STEPPED]
+            self.dual_sums += self.dual[self.passes.STEPPED]
+        if self.length == 0:
+            self.answer = self.primal[self.saddle.STEPPED], self.dual[self.passes.STEPPED]
+            return
+        last = self.primal[self.saddle.STEPPED], self.dual[self.passes.STEPPED]
+        W, b = average = self.sums / self.length, self.dual_sums / self.length
+        predicted, G = np.empty_like(b), np.empty_like(W)
+        self.passes.forward(*self.data, W, predicted)
+        self.passes.adjoint(*self.data, b, G)
+        self.work += 1.0
+        gap = self.gap(W, predicted, b, G)
+        last_gap = self.gap(last[0], self.dual[self.passes.PREDICTED], last[1], self.primal[self.saddle.GRADIENT])
+        self.answer, gap = (last, last_gap) if last_gap < gap else (average, gap)
+        rises, self.last_gap = gap > self.last_gap, gap
+        enough = gap <= restarts.sufficient * self.first_gap or (gap <= restarts.necessary * self.first_gap and rises)
+        if enough or self.length >= restarts.artificial * self.steps:
+            self.primal[self.saddle.STEPPED], self.dual[self.passes.STEPPED] = self.answer
+            self._adapt_weight()
+            self.anchor()
+            self._forget_average()
+            self.first_gap = gap
+
+    def _forget_average(self) -> None:
+        self.sums[:] = 0.0
+        self.dual_sums[:] = 0.0
+
+    def gap(self, W: Array, predicted: Array, b: Array, G: Array) -> float:
+        """What separates the objective at W from the bound that b gives, with X W and X^T b at hand."""
+        form = self.form
+        bound, norm = float(self.labels @ b), float(np.abs(G).sum(axis=1).max())
+        objective = float(form.weights.ravel() @ np.maximum(0.0, 1.0 - self.labels * predicted))
+        if form.radius is not None:
+            return objective - (bound - form.radius * norm)
+        assert form.penalty is not None
+        objective += form.penalty * float(np.abs(W).max(axis=1).sum())
+        return objective - (bound * min(1.0, form.penalty / norm) if norm > 0.0 else bound)
+
+
+def compile_kernels() -> None:
+    """Every signature of the kernels, by a few steps on the smallest designs."""
+    X = np.ones((2, 2))
+    sparse = sp.csr_array(X)
+    designs = (PerTaskDesign([X]), PerTaskDesign([sparse]), SharedDesign(X, 1), SharedDesign(sparse, 1))
+    for design in designs:
+        labels = np.ones(design.output_shape)
+        Run(HingeForm(design, labels, labels, 1.0, None), np.zeros((2, 1)), None, True, None).average(Restarts())

@@ -1,0 +1,88 @@
+"""The compiled halves of a primal-dual step against slow twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.kernels import saddle, saddle_passes
+from bench_mtl.kernels.l1inf_passes import STATE_ROWS
+from bench_mtl.kernels.levels import COEFFICIENTS
+from bench_mtl.linops import Design, PerTaskDesign, SharedDesign
+from bench_mtl.projections import project_l1inf_ball, prox_l1inf
+from solvers.pdhg_run import kernel_data
+
+KINDS = ("per task", "per task, unequal", "per task CSR", "shared", "shared CSR")
+
+
+def design(kind: str, d: int, m: int, n: int = 9) -> Design:
+    rng = np.random.default_rng(d * m)
+    sizes = [n + k % 3 if kind == "per task, unequal" else n for k in range(m)]
+    blocks = [rng.standard_normal((size, d)) * (rng.random((size, d)) < 0.6) for size in sizes]
+    if kind == "shared":
+        return SharedDesign(blocks[0], m)
+    if kind == "shared CSR":
+        return SharedDesign(sp.csr_array(blocks[0]), m)
+    return PerTaskDesign([sp.csr_array(block) for block in blocks] if kind == "per task CSR" else blocks)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("d", "m"), [(1, 1), (7, 3), (6, 40)])
+def test_passes_are_the_products_of_the_design(kind: str, d: int, m: int) -> None:
+    X, rng = design(kind, d, m), np.random.default_rng(1)
+    data = kernel_data(X)
+    W = rng.standard_normal((d, m)) * (rng.random((d, m)) < 0.7)
+    out, G = np.empty(X.n_examples), np.empty((d, m))
+    saddle_passes.forward(*data, W, out)
+    assert np.allclose(out, X.forward(W).ravel(), rtol=1e-13, atol=1e-13)
+    b = rng.standard_normal(X.n_examples)
+    saddle_passes.adjoint(*data, b, G)
+    assert np.allclose(G, X.adjoint(b.reshape(X.output_shape)), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_coupled_step_is_its_formula(kind: str) -> None:
+    d, m = 7, 4
+    X, rng = design(kind, d, m), np.random.default_rng(2)
+    E, G = rng.standard_normal((d, m)), np.empty((d, m))
+    dual = rng.standard_normal((saddle_passes.DUAL_ROWS, X.n_examples))
+    dual[saddle_passes.LOWER], dual[saddle_passes.UPPER] = -0.3, 0.6
+    sigma = np.full(m, 0.7) if X.is_shared else rng.uniform(0.1, 1.0, m)
+    p, q, r = mix = np.array([1.2, -0.6, 0.4])
+    before = dual.copy()
+    squares, product = saddle_passes.coupled_step(*kernel_data(X), E, dual, sigma, mix, G)
+
+    b, b0, predicted, predicted0 = before[[0, 1, 3, 4]]
+    u = X.forward(E).ravel()
+    steps = np.broadcast_to(X.per_example(sigma), X.output_shape).ravel()
+    stepped = np.clip(b + steps * (before[saddle_passes.TARGET] - u), -0.3, 0.6)
+    point = p * stepped + q * b + r * b0
+    assert np.allclose(dual[saddle_passes.STEPPED], stepped)
+    assert np.allclose(dual[saddle_passes.POINT], point)
+    assert np.allclose(dual[saddle_passes.PREDICTED], p * (u + predicted) / 2 + q * predicted + r * predicted0)
+    assert np.allclose(G, X.adjoint(point.reshape(X.output_shape)))
+    assert squares == pytest.approx(((stepped - b) ** 2 / steps).sum())
+    assert product == pytest.approx(((stepped - b) * (u - predicted)).sum())
+    for unchanged in (saddle_passes.ANCHOR, saddle_passes.PREDICTED_ANCHOR, saddle_passes.TARGET):
+        assert np.array_equal(dual[unchanged], before[unchanged])
+
+
+@pytest.mark.parametrize("m", [1, 5, 33])
+@pytest.mark.parametrize("theta", [0.0, 0.5, 100.0])
+def test_a_primal_step_projects_from_any_theta(m: int, theta: float) -> None:
+    d, tau, rng = 11, 0.3, np.random.default_rng(m)
+    primal = rng.standard_normal((saddle.PRIMAL_PLANES, d, m))
+    point, anchor, _, _, G = primal.copy()
+    memory = np.empty((STATE_ROWS, d)), np.empty(COEFFICIENTS), np.empty((d, m))
+    p, q, r = mix = np.array([1.2, -0.6, 0.4])
+    for radius, penalised in ((0.0, False), (2.0, False), (1e3, False), (0.0, True)):
+        primal[saddle.POINT] = point
+        after, moved = saddle.primal_step(primal, tau, radius, penalised, theta, mix, *memory)
+        W = prox_l1inf(point + tau * G, theta) if penalised else project_l1inf_ball(point + tau * G, radius)
+        assert after >= 0.0
+        assert np.allclose(primal[saddle.STEPPED], W, rtol=1e-12, atol=1e-13)
+        assert penalised or np.abs(primal[saddle.STEPPED]).max(axis=1).sum() <= radius * (1 + 1e-15)
+        assert np.allclose(primal[saddle.EXTRAPOLATED], 2 * W - point)
+        assert np.allclose(primal[saddle.POINT], p * W + q * point + r * anchor)
+        assert moved == pytest.approx(((W - point) ** 2).sum())

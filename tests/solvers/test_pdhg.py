@@ -1,0 +1,154 @@
+"""The primal-dual hybrid gradient method: against its formulas, from starting points, and on data at the edge."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.projections import project_l1inf_ball
+from bench_mtl.types import Iterate, Limits, Status, Tolerance
+from problems.l1inf_hinge import L1InfHinge
+from solvers.pdhg import PDHG
+from solvers.pdhg_run import Restarts, Run
+
+VARIANTS = (PDHG(), PDHG(variant="average"))
+
+
+@pytest.fixture(scope="module")
+def hinge() -> L1InfHinge:
+    return L1InfHinge(synthetic_l1inf(tasks=4, features=8, examples=12), radius=2.0)
+
+
+def proven(problem: L1InfHinge, solver: PDHG, target: float, start: Any = None) -> Any:
+    record = run(problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=60.0, iterations=50_000), start=start)
+    assert record.status is Status.VERIFIED, record.reason
+    return record
+
+
+@pytest.mark.parametrize("step_rule", ["preconditioned", "norm"])
+@pytest.mark.parametrize("variant", ["halpern", "average"])
+def test_steps_between_restarts_are_their_formula(hinge: L1InfHinge, variant: str, step_rule: str) -> None:
+    never = Restarts(sufficient=0.0, necessary=0.0, artificial=np.inf)
+    state = Run(hinge.hinge_form(), hinge.zero(), None, step_rule == "preconditioned", 1.5)
+    sigma = hinge.design.per_example(state.step_sizes)
+    W, a = hinge.zero(), hinge.weights  # all margins are 0, so all examples pull
+    W0, a0, points, duals = W, a, [], []
+    for k in range(10):
+        stepped = project_l1inf_ball(W + state.tau * hinge.couple_adjoint(a), hinge.radius)
+        dual = np.clip(a + sigma * (1.0 - hinge.couple(2 * stepped - W)), 0.0, hinge.weights)
+        points.append(stepped)
+        duals.append(dual)
+        if variant == "halpern":
+            W, a = ((k + 1) * (2 * new - old) / (k + 2) + first / (k + 2) for new, old, first in ((stepped, W, W0), (dual, a, a0)))
+        else:
+            W, a = stepped, dual
+    if variant == "halpern":
+        state.halpern(never)
+        assert np.allclose(state.iterate().primal, points[-1])
+        assert np.allclose(state.iterate().dual, duals[-1])
+    else:
+        state.average(never)
+        answers = [(points[-1], duals[-1]), (np.mean(points, axis=0), np.mean(duals, axis=0))]
+        gaps = [hinge.objective(W) - hinge.dual_bound(W, a) for W, a in answers]
+        best = answers[int(np.argmin(gaps))]
+        assert np.allclose(state.iterate().primal, best[0])
+        assert np.allclose(state.iterate().dual, best[1])
+
+
+def test_step_sizes_are_within_the_norm_of_the_coupling(hinge: L1InfHinge) -> None:
+    for per_task in (True, False):
+        state = Run(hinge.hinge_form(), hinge.zero(), None, per_task, None)
+        products = state.tau * state.step_sizes * hinge.design.norms() ** 2
+        assert products.max() <= 1.0 + 1e-12
+        assert per_task or len(set(state.step_sizes)) == 1
+    assert products.max() > 0.5
+
+
+@pytest.mark.parametrize("solver", VARIANTS, ids=lambda solver: solver.label)
+def test_what_is_yielded_is_feasible_and_its_dual_in_the_box(hinge: L1InfHinge, solver: PDHG) -> None:
+    for iterate in islice(solver.steps(hinge), 50):
+        assert hinge.infeasibility(iterate.primal) <= 1e-14
+        assert iterate.dual is not None
+        assert np.all((iterate.dual >= 0.0) & (iterate.dual <= hinge.weights))
+
+
+@pytest.mark.parametrize("solver", VARIANTS, ids=lambda solver: solver.label)
+def test_goes_on_from_both_points_of_an_iterate(hinge: L1InfHinge, solver: PDHG) -> None:
+    *_, good = islice(solver.steps(hinge), 120)
+    before = Iterate(good.primal.copy(), None if good.dual is None else good.dual.copy())
+    first, *_, later = islice(solver.resume(hinge, before), 20)
+    assert np.allclose(first.primal, good.primal)
+    assert first.dual == pytest.approx(good.dual)
+    assert hinge.certify(later).gap <= 2.0 * hinge.certify(good).gap + 1e-12
+    assert np.array_equal(before.primal, good.primal)
+
+
+@pytest.mark.parametrize("options", [{"variant": "x"}, {"step_rule": "x"}, {"primal_weight": 0.0}, {"primal_weight": "1"}])
+def test_bad_options_are_refused_by_name(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        PDHG(**options)
+
+
+def tasks(d: int = 5, m: int = 3, n: int = 8, scale: float = 1.0, kind: str = "dense", seed: int = 0) -> TaskData:
+    rng = np.random.default_rng(seed)
+    Xs = [scale * rng.standard_normal((n, d)) for _ in range(m)]
+    ys = [np.where(X[:, 0] + scale * rng.standard_normal(n) > 0, 1.0, -1.0) for X in Xs]
+    if kind == "shared":
+        return TaskData.shared(Xs[0], np.stack(ys, axis=1))
+    if kind == "duplicates":
+        Xs, ys = [np.repeat(X, 3, axis=0) for X in Xs], [np.repeat(y, 3) for y in ys]
+    if kind == "zeros":
+        for X in Xs:
+            X[:, 2:] = 0.0
+        Xs[0][:] = 0.0
+    if kind in ("CSR", "shared CSR"):
+        Xs = [sp.csr_array(X * (rng.random(X.shape) < 0.5)) for X in Xs]
+    if kind == "shared CSR":
+        return TaskData.shared(Xs[0], np.stack(ys, axis=1))
+    return TaskData.per_task(Xs, ys)
+
+
+EDGES = {
+    "one task": (tasks(m=1), {"radius": 1.0}),
+    "one feature": (tasks(d=1), {"radius": 0.3}),
+    "one of all": (tasks(d=1, m=1, n=1), {"radius": 0.3}),
+    "many features": (tasks(d=30, n=4), {"radius": 0.5}),
+    "many tasks": (tasks(m=40), {"radius": 1.0}),
+    "radius 0": (tasks(), {"radius": 0.0}),
+    "radius not binding": (tasks(n=30), {"radius": 1e4}),
+    "tiny radius": (tasks(), {"radius": 1e-9}),
+    "no penalty": (tasks(d=30, n=4), {"penalty": 0.0}),  # so that the loss can be 0, for otherwise there is no bound
+    "huge penalty": (tasks(), {"penalty": 1e6}),
+    "penalty": (tasks(), {"penalty": 0.2}),
+    "sum": (tasks(), {"radius": 1.0, "loss": "sum"}),
+    "small data": (tasks(scale=1e-8), {"radius": 1e8}),
+    "large data": (tasks(scale=1e8), {"radius": 1e-8}),
+    "shared": (tasks(kind="shared"), {"radius": 0.8}),
+    "CSR": (tasks(kind="CSR"), {"penalty": 0.1}),
+    "shared CSR": (tasks(kind="shared CSR"), {"radius": 0.8}),
+    "duplicate rows": (tasks(kind="duplicates"), {"radius": 0.8}),
+    "features that are zero": (tasks(kind="zeros"), {"radius": 0.8}),
+}
+
+
+@pytest.mark.parametrize("solver", VARIANTS, ids=lambda solver: solver.label)
+@pytest.mark.parametrize("case", EDGES)
+def test_proves_its_answers_at_the_edge(case: str, solver: PDHG) -> None:
+    data, parameters = EDGES[case]
+    proven(L1InfHinge(data, **parameters), solver, 1e-6)
+
+
+def test_a_far_primal_weight_is_adapted(hinge: L1InfHinge) -> None:
+    for weight in (1e-5, 1e5):
+        proven(hinge, PDHG(primal_weight=weight), 1e-6)
+
+
+def test_labels_tell_the_variants_apart() -> None:
+    assert [solver.label for solver in PDHG.variants()] == ["pdhg", "pdhg_average"]
