@@ -11,8 +11,9 @@ from bench_mtl.report import figures, text
 from bench_mtl.report.enclosures import contradictions, enclosures, objectives
 from bench_mtl.report.render import BLANK, display, escaped, to_csv, to_latex, to_markdown
 from bench_mtl.report.results import Results
+from bench_mtl.report.scaling import scaling_figure, scaling_fits, scaling_points
 from bench_mtl.report.tables import all_skipped, not_verified, summary, times, tolerances
-from bench_mtl.report.winners import findings, headlines, winners
+from bench_mtl.report.winners import findings, headlines, speed_ups, winners
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,8 @@ MOST_ROWS = 500
 _CITED = {
     "summary": "Verified accuracy and time to each target",
     "winners": "The fastest solver to each target, and the fastest of the other kind",
+    "speed_ups": "Geometric means of the ratios of like problems",
+    "scaling": "Exponents of the time to the last target in the size of the data",
     "times": "Seconds by what they were spent on",
     "tolerances": "What each tolerance asked of a generic solver gave",
     "objectives": "Proven enclosure of the optimum by every run",
@@ -49,9 +52,12 @@ def report_tables(results: Results) -> dict[str, pd.DataFrame]:
     """The tables of a report, by the names of their files."""
     runs, samples, targets = results.runs, results.samples, results.targets
     objective_table = objectives(runs, samples)
+    winner_table = winners(runs, samples, targets)
     return {
         "summary": summary(runs, samples, targets),
-        "winners": winners(runs, samples, targets),
+        "winners": winner_table,
+        "speed_ups": speed_ups(winner_table, runs),
+        "scaling": scaling_fits(scaling_points(runs, samples, targets[-1])),
         "times": times(runs),
         "tolerances": tolerances(runs, samples),
         "objectives": objective_table,
@@ -63,6 +69,7 @@ def report_tables(results: Results) -> dict[str, pd.DataFrame]:
 def report_files(results: Results, tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
     """All files of a report by their path inside its folder; the same results give the same bytes."""
     drawn, files = _figures(results)
+    files |= _scaling_files(results, tables["scaling"])
     for name, table in tables.items():
         files[f"tables/{name}.csv"] = to_csv(table)
         files[f"tables/{name}.tex"] = _latex(name, table).encode()
@@ -102,6 +109,34 @@ def _figures(results: Results) -> tuple[dict[str, _Figure], dict[str, bytes]]:
     return drawn, files
 
 
+def _scaling_files(results: Results, fits: pd.DataFrame) -> dict[str, bytes]:
+    """The scaling figure of every sweep, with its data."""
+    files: dict[str, bytes] = {}
+    if fits.empty:
+        return files
+    points = scaling_points(results.runs, results.samples, results.targets[-1])
+    styles = figures.line_styles(results.runs["solver_label"])
+    for sweep, stem in _scaling_stems(fits).items():
+        of_sweep = points[points["sweep"] == sweep]
+        figure = scaling_figure(of_sweep, fits[fits["sweep"] == sweep], styles)
+        files[f"figures/{stem}.svg"], files[f"figures/{stem}.png"] = figures.files(figure)
+        files[f"figures/{stem}.csv"] = to_csv(of_sweep)
+    return files
+
+
+def _scaling_stems(fits: pd.DataFrame) -> dict[str, str]:
+    return _file_stems(dict.fromkeys(f"scaling {sweep}" for sweep in fits["sweep"]), "scaling ")
+
+
+def _scaling(fits: pd.DataFrame) -> list[str]:
+    parts = []
+    for sweep, stem in _scaling_stems(fits).items():
+        path = f"figures/{stem}"
+        links = f"[SVG]({path}.svg), [PNG]({path}.png), [data]({path}.csv)"
+        parts += [f"![Scaling of {escaped(sweep)}]({path}.svg)", f"*{escaped(sweep)}* ({links})"]
+    return ["## Scaling", text.SCALING, *parts, _table(fits)] if len(fits) else []
+
+
 def _markdown(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Mapping[str, _Figure]) -> str:
     parts = [
         text.opening(results.name, results.description, results.text, results.runs["data"].unique()),
@@ -110,6 +145,7 @@ def _markdown(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Mappi
     ]
     for problem in results.runs["problem_label"].unique():
         parts += _problem(str(problem), results, tables, drawn.get(str(problem)))
+    parts += _scaling(tables["scaling"])
     parts += ["## Times", _table(tables["times"]), text.TIMES]
     if len(tables["tolerances"]):
         parts += ["## Tolerances asked", text.TOLERANCES, _table(tables["tolerances"])]
@@ -131,8 +167,9 @@ def _findings(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
         doubt = " (contradicted, see above)" if problem in doubtful else ""
         bullets.append(f"- **{escaped(problem)}**{doubt}: {escaped(finding)}")
     agreement = ["No run's bounds contradict another's."] if len(bounds) and not doubtful else []
+    groups = [text.SPEED_UPS, _table(tables["speed_ups"])] if len(tables["speed_ups"]) else []
     counts = " ".join([text.run_counts(results.runs), *agreement, *headlines(tables["winners"])])
-    return "\n\n".join([*_warnings(tables), counts, "\n".join(bullets), _table(tables["winners"])])
+    return "\n\n".join([*_warnings(tables), counts, "\n".join(bullets), _table(tables["winners"]), *groups])
 
 
 def _warnings(tables: Mapping[str, pd.DataFrame]) -> list[str]:
@@ -176,8 +213,8 @@ def _latex(name: str, table: pd.DataFrame) -> str:
     return f"% {_CITED[name]}.{part} Needs \\usepackage{{booktabs}}.\n{body}\n"
 
 
-def _file_stems(labels: Iterable[str]) -> dict[str, str]:
-    """A distinct file name for every label."""
+def _file_stems(labels: Iterable[str], dropped: str = "") -> dict[str, str]:
+    """A distinct file name for every label, which is known without the prefix `dropped`."""
     stems: dict[str, str] = {}
     for label in labels:
         stem = base = re.sub(r"[^a-z0-9.]+", "-", label.lower()).strip("-.")[:80] or "problem"
@@ -186,4 +223,4 @@ def _file_stems(labels: Iterable[str]) -> dict[str, str]:
             number += 1
             stem = f"{base}-{number}"
         stems[label] = stem
-    return stems
+    return {label.removeprefix(dropped): stem for label, stem in stems.items()}

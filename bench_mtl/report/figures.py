@@ -41,7 +41,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _MARKERS = ("o", "s", "^", "D", "v", "P", "<", "*", ">", "h")
 _TARGET_GREY = "0.65"
 
-_STYLE = {
+STYLE = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
     "axes.spines.top": False,
@@ -112,7 +112,7 @@ def convergence(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[floa
     from matplotlib.figure import Figure
 
     targets = tuple(targets)
-    with matplotlib.style.context(["default", _STYLE]):
+    with matplotlib.style.context(["default", STYLE]):
         counted = points[_counts_passes(points)]
         panels = 2 if len(counted) else 1
         handles = _legend(points, runs, styles)
@@ -179,7 +179,7 @@ def files(figure: Figure) -> tuple[bytes, bytes]:
     """The figure as SVG and as PNG: the same bytes for the same data."""
     import matplotlib.style
 
-    with matplotlib.style.context(["default", _STYLE]):
+    with matplotlib.style.context(["default", STYLE]):
         cut: dict[str, Any] = {"dpi": DPI, "bbox_inches": figure.get_tightbbox().padded(0.08)}
         svg, png = io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None}, **cut)
@@ -363,6 +363,16 @@ def _answers(curves: Sequence[Curve]) -> tuple[Array, Array]:
 
 def _draw_cross(axis: Axes, where: float, best: float, colour: str) -> None:
     axis.plot([where], [best], color=colour, marker="x", markersize=8.0, markeredgewidth=1.8, linestyle="none", zorder=4)
+
+
+def plain_seconds(axis: Axes, places: Sequence[float]) -> None:
+    """A logarithmic axis of sizes with ticks at `places` alone, against one of seconds, both in plain numbers."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axis.xaxis.set_major_locator(FixedLocator(list(places)))
+    axis.xaxis.set_minor_locator(NullLocator())
+    for side in (axis.xaxis, axis.yaxis):
+        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _plain_ticks(axis: Axes) -> None:

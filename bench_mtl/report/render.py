@@ -21,7 +21,7 @@ def display(frame: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    columns = [column for column in frame.columns if column != "proven" and not column.startswith(_REACHED)]
+    columns = [column for column in frame.columns if column not in _WITH_OTHERS and not column.startswith(_REACHED)]
     cells = {place: _cells(column, frame) for place, column in enumerate(columns)}
     return pd.DataFrame(cells, dtype="str").set_axis([_title(column) for column in columns], axis=1)
 
@@ -95,7 +95,9 @@ def format_count(value: float) -> str:
 
 
 def format_ratio(value: float) -> str:
-    """Two digits and a times sign: ``1.3x``, ``12x``, ``480x``."""
+    """Two digits and a times sign: ``0.051x``, ``1.3x``, ``12x``, ``480x``."""
+    if value < 0.1:
+        return f"{value:.2g}x"
     return f"{value:.1f}x" if value < 9.95 else f"{float(f'{value:.2g}'):.0f}x"
 
 
@@ -135,10 +137,20 @@ _FORMATS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "other": ("Best of the other kind", str),
     "other_seconds": ("Its seconds", format_seconds),
     "ratio": ("Ratio", format_ratio),
+    "lowest_ratio": ("Lowest ratio", format_ratio),
+    "instances": ("Instances", format_count),
+    "without": ("Without a ratio", format_count),
+    "generic_wins": ("Generic wins", format_count),
+    "size": ("Size", format_count),
+    "exponent": ("Exponent", lambda value: f"{value:.2f}"),
+    "points": ("Points", format_count),
     "seed": ("Seed", format_count),
     "repetition": ("Repetition", format_count),
     "runs": ("Runs", format_count),
 }
+
+#: Columns that are printed as part of another one.
+_WITH_OTHERS = ("proven", "at_least")
 
 _LEFT = {"primal_solver", "dual_solver", "disagreeing", "other", "agrees"}
 _RIGHT_TITLES = {title for column, (title, _) in _FORMATS.items() if column not in _LEFT}
@@ -158,6 +170,9 @@ def _cells(column: str, frame: pd.DataFrame) -> list[str]:
     if column == "relative_gap" and "proven" in frame:
         return [_counted(value, format_gap, *counted) for value, *counted in zip(values, frame["proven"], frame["runs"], strict=True)]
     form = _FORMATS[column][1] if column in _FORMATS else str
+    if column == "ratio" and "at_least" in frame:
+        bounds = frame["at_least"].tolist()
+        return [BLANK if value is None else (">= " if bound else "") + form(value) for value, bound in zip(values, bounds, strict=True)]
     return [BLANK if value is None or value == "" else form(value) for value in values]
 
 

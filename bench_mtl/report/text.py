@@ -33,6 +33,16 @@ READING = f"""\
   gradients, projections and proximal operators.
 """
 
+SPEED_UPS = """\
+Like problems together: how many times faster the fastest specialised solver is than the fastest generic one, as a geometric mean, below 1
+where the generic one is faster. A kind of solver that does not get there counts at its time limit; `>=` marks a ratio that is a
+lower bound for that reason."""
+
+SCALING = """\
+Time to the last target as one size of the data grows and the others stay, by the median where all runs reached it. Exponents are least
+squares on logarithms over the sizes that were reached; a cross on the dashed limit is a size that was not. The size in the table is
+the largest that was reached."""
+
 TIMES = """\
 Medians, in seconds, and the largest peak memory. Only *solve* counts for time to a gap. A generic solver's model is built and compiled
 once; its set-up and solve are those of the last tolerance asked of it."""

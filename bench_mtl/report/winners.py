@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +22,21 @@ _OTHER = {SPECIALISED: GENERIC, GENERIC: SPECIALISED}
 def winners(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
     """One row per problem and target: the fastest solver, and the fastest of the other kind.
 
-    Only a solver that reached the target in every one of its runs on the problem can win; its time is their median.
+    Only a solver that reached the target in every one of its runs on the problem can win; its time is their median. Where none
+    of the other kind did although some were stopped by their time limit, that limit stands for their time, and the ratio is a lower bound.
 
     Returns
     -------
     DataFrame
         problem, target, winner, kind, seconds, other (the fastest of the other kind), other_seconds, ratio
-        (other_seconds / seconds), finding (the row as a sentence). Missing where nobody reached the target.
+        (other_seconds / seconds), at_least (whether the ratio is only a lower bound), finding (the row as a sentence). Missing
+        where nobody reached the target.
     """
     import pandas as pd
 
     targets = tuple(targets)
     entries = _entries(runs, samples, targets)
-    limits = {str(problem): _limit(of_problem) for problem, of_problem in runs.groupby("problem_label", sort=False)}
+    limits = {str(problem): _seconds_limit(of_problem) for problem, of_problem in runs.groupby("problem_label", sort=False)}
     return pd.DataFrame(
         [
             {"problem": problem, "target": target, **_row(entries[problem, target], format_target(target), limit)}
@@ -87,17 +90,73 @@ def _entries(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]
     return entries
 
 
-def _row(entries: list[dict[str, Any]], target: str, limit: str) -> dict[str, Any]:
+def speed_ups(winners: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Per group of like problems and target how many times faster the specialised solvers are than the generic ones.
+
+    A group is two or more labels of one problem family on one data set, whatever the parameters and the preprocessing. A kind
+    of solver that does not get there counts at its limit.
+
+    Returns
+    -------
+    DataFrame
+        group, target, instances (labels with a ratio), without (labels without one), ratio (the geometric mean; below 1 where
+        the generic ones are faster), at_least (whether it is a lower bound), lowest_ratio, generic_wins (labels).
+    """
+    import numpy as np
+    import pandas as pd
+
+    names = _groups(runs)
+    generic, ratios = winners["kind"] == GENERIC, numbers(winners, "ratio")
+    table = winners.assign(group=winners["problem"].map(names), speed_up=ratios.where(~generic, 1.0 / ratios), generic=generic)
+    table = table[table.groupby(["group", "target"])["problem"].transform("size") > 1]
+    rows = []
+    for (group, target), of_group in table.groupby(["group", "target"], sort=False):
+        known = of_group[of_group["speed_up"].notna()]
+        bounded = known["at_least"].astype(bool)
+        logs = np.log(known["speed_up"].to_numpy(dtype=np.float64))
+        rows.append(
+            {
+                "group": group,
+                "target": target,
+                "instances": len(known),
+                "without": len(of_group) - len(known),
+                "ratio": float(np.exp(logs.mean())) if len(known) else float("nan"),
+                "at_least": bool(bounded.any() and not (bounded & known["generic"]).any()),
+                "lowest_ratio": float(np.exp(logs.min())) if len(known) else float("nan"),
+                "generic_wins": int(of_group["generic"].sum()),
+            }
+        )
+    return pd.DataFrame(rows, columns=["group", "target", "instances", "without", "ratio", "at_least", "lowest_ratio", "generic_wins"])
+
+
+def _groups(runs: pd.DataFrame) -> dict[str, str]:
+    """By label the problem family and its data set, by name and options."""
+    names = {}
+    for label, problem, text in zip(runs["problem_label"], runs["problem"], runs["data"], strict=True):
+        data = {key: value for key, value in json.loads(text).items() if key != "preprocess"}
+        what = data.pop("name", None) or data.pop("file", "data")
+        options = ", ".join(f"{key} = {value}" for key, value in data.items())
+        names[str(label)] = f"{problem} on {what}" + (f" ({options})" if options else "")
+    return names
+
+
+def _row(entries: list[dict[str, Any]], target: str, seconds_limit: float | None) -> dict[str, Any]:
     """What `winners` says of one problem and target."""
+    limit = "" if seconds_limit is None else f" within the {seconds_limit:g} s limit"
     complete = sorted((entry for entry in entries if entry["seconds"] is not None), key=lambda entry: entry["seconds"])
     if not complete:
-        row = {"winner": None, "kind": None, "seconds": None, "other": None, "other_seconds": None, "ratio": None}
+        row = {"winner": None, "kind": None, "seconds": None, "other": None, "other_seconds": None, "ratio": None, "at_least": False}
         return {**row, "finding": f"no solver gets there{limit} ({_outcomes(_tried(entries) or entries)})."}
     best = complete[0]
     other_kind = _OTHER[best["kind"]]
     rivals = [entry for entry in complete if entry["kind"] == other_kind]
     rival = rivals[0] if rivals else None
     ratio = rival["seconds"] / best["seconds"] if rival and best["seconds"] > 0 else None
+    losers = _tried(entries, (other_kind, UNKNOWN))
+    bounded = rival is None and seconds_limit is not None and best["seconds"] > 0
+    at_least = bounded and any(entry["kind"] == other_kind and str(Status.TIMEOUT) in entry["status"] for entry in losers)
+    if at_least and seconds_limit is not None:
+        ratio = seconds_limit / best["seconds"]
     return {
         "winner": best["label"],
         "kind": best["kind"],
@@ -105,7 +164,8 @@ def _row(entries: list[dict[str, Any]], target: str, limit: str) -> dict[str, An
         "other": rival and rival["label"],
         "other_seconds": rival and rival["seconds"],
         "ratio": ratio,
-        "finding": _finding(best, rival, ratio, _tried(entries, (other_kind, UNKNOWN)), limit),
+        "at_least": at_least,
+        "finding": _finding(best, rival, ratio, losers, limit),
     }
 
 
@@ -120,8 +180,9 @@ def _finding(best: dict[str, Any], rival: dict[str, Any] | None, ratio: float | 
     if rival is None:
         if not losers:
             return f"{winner} is fastest with {format_seconds(best['seconds'])} s; no {other_kind} solver was run on this problem."
+        lead = "" if ratio is None else f", at least {format_ratio(ratio)} faster"
         failed = f"no {other_kind} solver gets there{limit} ({_outcomes(losers)})"
-        return f"{winner} is fastest with {format_seconds(best['seconds'])} s; {failed}."
+        return f"{winner} is fastest with {format_seconds(best['seconds'])} s{lead}; {failed}."
     against = f"{rival['label']}, the fastest {other_kind} solver"
     both = f"({format_seconds(best['seconds'])} s against {format_seconds(rival['seconds'])} s)"
     if ratio is None:
@@ -140,9 +201,10 @@ def _outcomes(entries: list[dict[str, Any]]) -> str:
     )
 
 
-def _limit(runs: pd.DataFrame) -> str:
+def _seconds_limit(runs: pd.DataFrame) -> float | None:
+    """What all runs of a problem were limited to."""
     limits = numbers(runs, "limit_seconds").unique()
-    return f" within the {limits[0]:g} s limit" if len(limits) == 1 and limits[0] == limits[0] else ""
+    return float(limits[0]) if len(limits) == 1 and limits[0] == limits[0] else None
 
 
 def _enumerated(parts: list[str]) -> str:

@@ -31,7 +31,7 @@ def _record(run: dict[str, Any]) -> Record:
 
 def _case(run: dict[str, Any], number: int) -> Case:
     label = run.get("problem", "lasso")
-    instance = Instance("family", label, {"name": "synthetic"}, {"radius": 1.0}, run.get("seed"))
+    instance = Instance("family", label, run.get("data", {"name": "synthetic"}), {"radius": 1.0}, run.get("seed"))
     options = {"number": number}  # no two cases may be the same
     limits = Limits(seconds=run.get("limit", 60.0))
     kind = run.get("family", run["solver"])

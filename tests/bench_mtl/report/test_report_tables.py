@@ -190,7 +190,9 @@ def test_winners_say_why_the_other_kind_is_not_there(make_store, frames):
     slow = {**SCS, "status": "timeout", "samples": SCS["samples"][:1]}
     table = winners(*frames(make_store(PG, slow, {"solver": "ecos", "family": "conic", "status": "skipped"})), TARGETS)
     failed = "no generic solver gets there within the 60 s limit (scs: timeout)."
-    assert row_of(table, target=1e-6)["finding"] == f"the specialised solver pg is fastest with 0.400 s; {failed}"
+    assert row_of(table, target=1e-6)["finding"] == f"the specialised solver pg is fastest with 0.400 s, at least 150x faster; {failed}"
+    assert (row_of(table, target=1e-6)["ratio"], row_of(table, target=1e-6)["at_least"]) == (pytest.approx(150.0), True)
+    assert not row_of(table, target=1e-2)["at_least"]
     assert row_of(table, target=1e-2)["other"] == "scs"
     assert len(findings(table)) == 1
     assert findings(table)[0][1].count("To 1e-") == 2  # one for 1e-2, one for 1e-4 and 1e-6 together

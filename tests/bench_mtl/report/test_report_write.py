@@ -64,7 +64,7 @@ def full(make_store):
 def test_the_files_of_a_report(full):
     assert write_report(full) == full / "report.md"
     names = {path.as_posix() for path in contents(full)} - {FILE_NAME}
-    tables = ("enclosures", "not_verified", "objectives", "summary", "times", "tolerances", "winners")
+    tables = ("enclosures", "not_verified", "objectives", "scaling", "speed_ups", "summary", "times", "tolerances", "winners")
     expected = {"report.md", "runs.csv", "samples.csv"}
     expected |= {f"tables/{name}.{form}" for name in tables for form in ("csv", "tex")}
     expected |= {f"figures/{name}.{form}" for name in ("lasso", "other-one") for form in ("svg", "png", "csv")}

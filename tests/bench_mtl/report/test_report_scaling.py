@@ -1,0 +1,93 @@
+"""Scaling in the size of the data, and ratios of like problems, against values worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from bench_mtl.report import figures, write_report
+from bench_mtl.report.scaling import scaling_figure, scaling_fits, scaling_points
+from bench_mtl.report.winners import speed_ups, winners
+
+TARGETS = (1e-2, 1e-6)
+
+
+def run(solver, size, seconds, *, key="examples", **more):
+    """A run that proves everything after so many seconds, or is stopped if that is None."""
+    data = {"name": "made_up", "tasks": 2, key: size}
+    common = {"solver": solver, "problem": f"made up {key}={size}", "data": data, "limit": 60.0, **more}
+    if seconds is None:
+        return {**common, "status": "timeout", "samples": [(60.0, 9, 9.0, 1.0, 0.5, more.get("asked"))]}
+    return {**common, "samples": [(seconds, 9, 9.0, 1.0, 1.0, more.get("asked"))]}
+
+
+def sweep(make_store):
+    quick = [run("pg", n, 0.001 * n**1.5) for n in (10, 100, 1000)]
+    slow = [run("scs", n, t, asked=1e-3, times={"build": 0.1, "solve": 1.0}) for n, t in ((10, 1.0), (100, 40.0), (1000, None))]
+    return make_store(*quick, *slow)
+
+
+def test_exponents_are_fitted_where_enough_sizes_were_reached(make_store, frames):
+    points = scaling_points(*frames(sweep(make_store)), 1e-6)
+    assert set(points["key"]) == {"examples"}
+    fits = scaling_fits(points).set_index("solver")
+    assert fits.loc["pg", "exponent"] == pytest.approx(1.5)
+    assert (fits.loc["scs", "points"], fits.loc["scs", "size"]) == (2, 100)
+    assert math.isnan(fits.loc["scs", "exponent"])
+
+
+def test_two_sizes_are_no_sweep_and_neither_are_two_options_at_once(make_store, frames):
+    assert scaling_points(*frames(make_store(run("pg", 10, 1.0), run("pg", 20, 2.0))), 1e-6).empty
+    mixed = [run("pg", 10, 1.0), run("pg", 20, 2.0), run("pg", 30, 2.0, key="features")]
+    assert scaling_points(*frames(make_store(*mixed, folder="mixed")), 1e-6).empty
+
+
+def test_a_size_counts_only_where_all_runs_reached_it(make_store, frames):
+    runs = [run("pg", n, 1.0, seed=0) for n in (10, 20, 40)] + [run("pg", n, None if n == 40 else 3.0, seed=1) for n in (10, 20, 40)]
+    points = scaling_points(*frames(make_store(*runs)), 1e-6).set_index("size")
+    assert list(points["reached"]) == [2, 2, 1]
+    assert points.loc[10, "seconds"] == 2.0
+    assert math.isnan(points.loc[40, "seconds"])
+
+
+def test_the_figure_shows_the_limit_and_who_met_it(make_store, frames):
+    runs, samples = frames(sweep(make_store))
+    points = scaling_points(runs, samples, 1e-6)
+    figure = scaling_figure(points, scaling_fits(points), figures.line_styles(runs["solver_label"]))
+    (axis,) = figure.axes
+    assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
+    (cross,) = [line for line in axis.lines if line.get_marker() == "x"]
+    assert list(cross.get_ydata()) == [60.0]
+    assert cross.get_xdata()[0] == pytest.approx(1000, rel=0.05)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["pg  (exponent 1.50)", "scs", "limit 60 s (x: not reached)"]
+
+
+def test_the_report_shows_the_sweep(make_store):
+    folder = sweep(make_store)
+    report = write_report(folder).read_text()
+    assert "## Scaling" in report
+    (link,) = [line for line in report.splitlines() if line.startswith("![Scaling of family on made")]
+    path = link.split("](")[1].removesuffix(")")
+    assert (folder / path).is_file()
+    assert (folder / path).with_suffix(".csv").read_text().startswith("sweep,key,target,solver,size")
+
+
+def test_like_problems_have_a_geometric_mean_which_says_when_it_is_a_bound(make_store, frames):
+    made = []
+    for step, generic in (("a", 4.0), ("b", 9.0), ("c", None), ("d", 0.5)):
+        data = {"name": "made_up", "preprocess": step}
+        made += [
+            run("pg", 1, 1.0) | {"problem": step, "data": data},
+            run("scs", 1, generic, asked=1e-3, times={"build": 0.1, "solve": 1.0}) | {"problem": step, "data": data},
+        ]
+    runs, samples = frames(make_store(*made, run("pg", 7, 1.0)))
+    table = winners(runs, samples, TARGETS)
+    row = speed_ups(table, runs).set_index("target").loc[1e-6]
+    assert row["group"] == "family on made_up"
+    assert row["ratio"] == pytest.approx((4.0 * 9.0 * 60.0 * 0.5) ** 0.25)
+    assert row["at_least"]
+    assert row["lowest_ratio"] == pytest.approx(0.5)
+    assert (row["instances"], row["generic_wins"]) == (4, 1)
+    assert len(speed_ups(table, runs)) == 2  # a problem alone is no group
