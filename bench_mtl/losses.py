@@ -24,3 +24,20 @@ def half_squared(residuals: Array) -> float:
     """1/2 sum of squares."""
     flat = residuals.ravel()
     return 0.5 * float(flat @ flat)
+
+
+def logistic(margins: Array) -> float:
+    """sum log(1 + exp(-margin)), without overflow."""
+    return float(np.logaddexp(0.0, -margins).sum())
+
+
+def logistic_dual(margins: Array) -> Array:
+    """1 / (1 + exp(margin)): minus the slope of the logistic loss, the a in [0, 1] with log(1 + exp(-t)) = max_a H(a) - a t."""
+    return np.exp(-np.logaddexp(0.0, margins))
+
+
+def binary_entropy(a: Array) -> float:
+    """sum H(a) with H(a) = -a log a - (1 - a) log(1 - a), for a in [0, 1]."""
+    from scipy.special import entr
+
+    return float((entr(a) + entr(1.0 - a)).sum())

@@ -1,49 +1,63 @@
-"""Multi-task least squares with a sparse and a low-rank part."""
+"""Multi-task regression or classification with a sparse and a low-rank part."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import brentq
 
 from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData
+from bench_mtl.data.task_data import TaskData, signs
 from bench_mtl.errors import InputError
 from bench_mtl.forms import SplitForm
-from bench_mtl.linops import Design, SharedDesign, spectral_norm_bound
-from bench_mtl.losses import half_squared
+from bench_mtl.linops import Design, SharedDesign, frozen, spectral_norm_bound
+from bench_mtl.losses import binary_entropy, half_squared, logistic, logistic_dual
 from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
 from bench_mtl.protocols import Capability, ConicModel, Problem
 from bench_mtl.types import Array
 
+LOSSES = ("squared", "logistic")
+
+_LOGISTIC_FORMS = {
+    "sdp": frozenset({"linear", "psd", "exponential"}),
+    "nuclear_norm": frozenset({"linear", "psd", "exponential"}),
+}
+
 
 class SparseLowRank(Problem):
-    """Least squares for m tasks whose coefficients are a sparse plus a low-rank matrix.
+    """Least squares or logistic regression for m tasks whose coefficients are a sparse plus a low-rank matrix.
 
     ::
 
-        min_{P,Q}  1/2 sum_k ||y_k - X_k (p_k + q_k)||^2 + gamma sum_jk |P_jk|   subject to  ||Q||_* <= tau
+        min_{P,Q}  sum_k sum_i loss(x_ki.(p_k + q_k), y_ki) + gamma sum_jk |P_jk|   subject to  ||Q||_* <= tau
 
-    A point is the stack (P, Q), 2 x d x m. A dual point is any r, shaped like the targets (at the optimum the
-    residuals). With G = (X_k^T r_k)_k the bound is, for the best c in [0, gamma / max |G|],
+        squared:   loss(t, y) = 1/2 (y - t)^2
+        logistic:  loss(t, y) = log(1 + exp(-y t))
 
-        D(c) = c (<r, y> - tau ||G||_2) - c^2/2 ||r||^2
+    A point is the stack (P, Q), 2 x d x m. A dual point is any r, shaped like the targets: at the optimum minus the derivative of the
+    loss, which is the residual y - t, or y / (1 + exp(y t)). With G = (X_k^T r_k)_k the bounds are, for the best c in [0, gamma / max |G|],
+
+        squared:   D(c) = c (<r, y> - tau ||G||_2) - c^2/2 ||r||^2
+        logistic:  D(c) = sum_ki H(c a_ki) - c tau ||G||_2,  a = r y clipped to [0, 1], c <= 1 / max a, H(p) = -p log p - (1-p) log(1-p)
 
     Parameters
     ----------
-    data : TaskData with real targets
+    data : TaskData with real targets; for the logistic loss with labels -1/+1, where labels 0/1 are converted, with a warning
     gamma : weight of the l1 norm, above 0 (with gamma = 0 the bound is void)
     tau : trace-norm radius, at least 0; "truth" takes the trace norm of the generator's own Q
+    loss : "squared" or "logistic"
 
     Raises
     ------
-    InputError : gamma not positive, tau negative.
+    InputError : gamma not positive, tau negative, an unknown loss, labels other than -1/+1 or 0/1 for the logistic one.
 
     References
     ----------
-    Chen, Liu, Ye, ACM TKDD 5(4), 2012, equation 45.
+    Chen, Liu, Ye, ACM TKDD 5(4), 2012, equation 45; equation 6 for any smooth convex loss.
     """
 
     name: ClassVar[str] = "sparse_low_rank"
@@ -53,12 +67,20 @@ class SparseLowRank(Problem):
         "nuclear_norm": frozenset({"linear", "quadratic", "psd"}),
     }
 
-    def __init__(self, data: TaskData, *, gamma: float, tau: float | str) -> None:
+    def __init__(self, data: TaskData, *, gamma: float, tau: float | str, loss: str = "squared") -> None:
         self.gamma = real_number("gamma", gamma, strict=True)
         self.tau = _tau(tau, data)
         self.design: Design = data.design
-        self.targets = data.targets
-        self.notes = data.notes
+        self.loss = one_of("loss", loss, LOSSES)
+        self.targets, self.notes = data.targets, data.notes
+        if self.loss == "logistic":
+            labels, converted = signs(data.targets)
+            self.targets = frozen(labels)
+            self.conic_forms = _LOGISTIC_FORMS  # type: ignore[misc] # those of the class are of the squared loss
+            if converted:
+                note = "labels 0/1 were converted to -1/+1"
+                warnings.warn(note, UserWarning, stacklevel=2)
+                self.notes += (note,)
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
@@ -78,6 +100,9 @@ class SparseLowRank(Problem):
         yield cls(TaskData.per_task(Xs, ys, name="tiny per task"), gamma=0.5, tau=1.0)
         yield cls(TaskData.shared(sparse, Y, name="tiny shared CSR"), gamma=2.0, tau=0.5)
         yield cls(TaskData.per_task([sp.csr_array(Xk) for Xk in Xs], ys, name="tiny per task CSR"), gamma=1.0, tau=1.5)
+        labels, signs_of_tasks = np.where(Y > 0.0, 1.0, -1.0), [np.where(yk > 0.0, 1.0, -1.0) for yk in ys]
+        yield cls(TaskData.shared(X, labels, name="tiny labels"), gamma=1.0, tau=1.0, loss="logistic")
+        yield cls(TaskData.per_task(Xs, signs_of_tasks, name="tiny labels per task"), gamma=0.5, tau=0.7, loss="logistic")
 
     @property
     def point_shape(self) -> tuple[int, ...]:
@@ -101,29 +126,33 @@ class SparseLowRank(Problem):
         return max(0.0, norm_trace(point[1]) - self.tau) / (self.tau or 1.0)
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        r = self._residuals(point) if dual is None else dual
+        r = self._slopes(point) if dual is None else dual
+        if self.loss == "logistic":
+            r = self.targets * np.clip(r * self.targets, 0.0, 1.0)
         size = float(np.abs(r).max())
         if size == 0.0:
             return 0.0
         r = r / size  # only its direction matters, and squares of tiny or huge entries would not
         G = self.design.adjoint(r)
-        largest, squares = float(np.abs(G).max()), float(np.vdot(r, r))
-        slope = float(np.vdot(r, self.targets)) - self.tau * spectral_norm_bound(G)
+        largest, height = float(np.abs(G).max()), self.tau * spectral_norm_bound(G)
         limit = self.gamma / largest if largest > 0.0 else np.inf
+        if self.loss == "logistic":
+            return _entropy_bound(np.abs(r), height, min(limit, 1.0))
+        slope, squares = float(np.vdot(r, self.targets)) - height, float(np.vdot(r, r))
         c = min(max(slope / squares, 0.0), limit)
         return c * slope - 0.5 * c * c * squares
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        residuals = self._residuals(point)
-        block = -self.design.adjoint(residuals)
-        return half_squared(residuals), np.broadcast_to(block, self.point_shape)
+        predictions = self.design.forward(point[0] + point[1])
+        block = -self.design.adjoint(self._slopes_at(predictions))
+        return self._loss_at(predictions), np.broadcast_to(block, self.point_shape)
 
     def smooth_value(self, point: Array) -> float:
-        return half_squared(self._residuals(point))
+        return self._loss_at(self.design.forward(point[0] + point[1]))
 
     def lipschitz(self) -> float:
-        """2 sigma_max(X)^2: P and Q share one gradient block (lemma 6.1 of the paper)."""
-        return 2.0 * self.design.norm() ** 2
+        """2 sigma_max(X)^2, a quarter of it for the logistic loss: P and Q share one gradient block (lemma 6.1 of the paper)."""
+        return (2.0 if self.loss == "squared" else 0.5) * self.design.norm() ** 2
 
     def prox(self, point: Array, step_size: float) -> Array:
         """Soft threshold of P at step_size * gamma, projection of Q onto the trace-norm ball."""
@@ -133,7 +162,7 @@ class SparseLowRank(Problem):
         return self.gamma * float(np.abs(point[0]).sum())
 
     def split_form(self) -> SplitForm:
-        return SplitForm(self.design, self.targets, "squared", self.gamma, self.tau)
+        return SplitForm(self.design, self.targets, self.loss, self.gamma, self.tau)
 
     def to_cvxpy(self, form: str = "sdp") -> ConicModel:
         """The problem with the residuals as variables, so that their constraint's multiplier is a dual point.
@@ -146,23 +175,37 @@ class SparseLowRank(Problem):
 
         one_of("form", form, tuple(self.conic_forms))
         _, d, m = self.point_shape
-        X, y, outside, residuals = self._least_squares()
-        P, r = cp.Variable((d, m)), cp.Variable(len(y))
+        P = cp.Variable((d, m))
         if form == "sdp":
             lifted = cp.Variable((d + m, d + m), PSD=True)
             Q, ball = lifted[:d, d:], cp.trace(lifted) <= 2.0 * self.tau
         else:
             Q = cp.Variable((d, m))
             ball = cp.normNuc(Q) <= self.tau
-        fit = r == y - X @ cp.vec(P + Q, order="F")
-        objective = half_squared(outside) + 0.5 * cp.sum_squares(r) + self.gamma * cp.sum(cp.abs(P))
+        loss, fit, slopes = (self._squared_model if self.loss == "squared" else self._logistic_model)(cp.vec(P + Q, order="F"))
 
         def recover() -> tuple[Array, Array | None]:
-            # Stationarity in r of the Lagrangian with multiplier nu of `fit` gives r = -nu.
-            dual = None if fit.dual_value is None else residuals(-np.asarray(fit.dual_value))
+            dual = None if fit.dual_value is None else slopes(np.asarray(fit.dual_value))
             return np.stack([P.value, Q.value]), dual
 
-        return ConicModel(cp.Problem(cp.Minimize(objective), [fit, ball]), recover)
+        return ConicModel(cp.Problem(cp.Minimize(loss + self.gamma * cp.sum(cp.abs(P))), [fit, ball]), recover)
+
+    def _squared_model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+        """The loss and its constraint in CVXPY, and what makes a dual point of the multiplier nu: stationarity in r gives r = -nu."""
+        import cvxpy as cp
+
+        X, y, outside, residuals = self._least_squares()
+        r = cp.Variable(len(y))
+        return half_squared(outside) + 0.5 * cp.sum_squares(r), r == y - X @ coefficients, lambda nu: residuals(-nu)
+
+    def _logistic_model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+        """As `_squared_model`, for margins t: stationarity gives nu = 1 / (1 + exp(t))."""
+        import cvxpy as cp
+
+        y = self.design.stack(self.targets)
+        margins = cp.Variable(len(y))
+        fit = margins == cp.multiply(y, self.design.stacked() @ coefficients)
+        return cp.sum(cp.logistic(-margins)), fit, lambda nu: self.design.unstack(nu * y)
 
     def _least_squares(self) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:
         """A stacked design and targets, the part of the targets that no W reaches, and what makes residuals of the whole."""
@@ -175,8 +218,35 @@ class SparseLowRank(Problem):
         stacked = sp.csr_array(sp.kron(sp.eye_array(design.n_tasks), sp.csr_array(triangle), format="csr"))
         return stacked, reduced.T.ravel(), outside, lambda r: basis @ r.reshape(design.n_tasks, -1).T + outside
 
-    def _residuals(self, point: Array) -> Array:
-        return self.targets - self.design.forward(point[0] + point[1])
+    def _slopes(self, point: Array) -> Array:
+        return self._slopes_at(self.design.forward(point[0] + point[1]))
+
+    def _slopes_at(self, predictions: Array) -> Array:
+        """Minus the derivative of the loss."""
+        if self.loss == "squared":
+            return self.targets - predictions
+        return self.targets * logistic_dual(self.targets * predictions)
+
+    def _loss_at(self, predictions: Array) -> float:
+        return half_squared(self.targets - predictions) if self.loss == "squared" else logistic(self.targets * predictions)
+
+
+def _entropy_bound(a: Array, height: float, limit: float) -> float:
+    """max sum H(c a) - c height over c in [0, limit], for a in [0, 1] and limit <= 1; any c gives a bound, the root is only the best."""
+    smallest = np.finfo(np.float64).tiny
+
+    def slope(c: float) -> float:
+        p = c * a
+        return float((a * (np.log(np.maximum(1.0 - p, smallest)) - np.log(np.maximum(p, smallest)))).sum()) - height
+
+    low = limit * 1e-12
+    if slope(limit) >= 0.0:
+        c = limit
+    elif slope(low) <= 0.0:
+        return 0.0
+    else:
+        c = float(brentq(slope, low, limit, xtol=1e-14 * limit, rtol=1e-13))
+    return max(0.0, binary_entropy(c * a) - c * height)
 
 
 def _tau(tau: float | str, data: TaskData) -> float:

@@ -64,6 +64,8 @@ def test_data_of_any_size_are_solved(scale: float) -> None:
         ({"gamma": 1.0, "tau": -1.0}, "tau must be finite and at least 0"),
         ({"gamma": 1.0, "tau": "truth"}, "needs data that know their true Q"),
         ({"gamma": "1", "tau": 1.0}, "gamma must be a number"),
+        ({"gamma": 1.0, "tau": 1.0, "loss": "hinge"}, "loss must be one of"),
+        ({"gamma": 1.0, "tau": 1.0, "loss": "logistic"}, "labels must be -1/\\+1"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(arguments: dict[str, object], words: str) -> None:
@@ -84,3 +86,39 @@ def test_wrong_points_and_dual_points_are_refused() -> None:
         problem.certify(Iterate(problem.zero(), np.zeros(6)))
     with pytest.raises(InputError, match="dual point has NaN"):
         problem.certify(Iterate(problem.zero(), np.full((3, 2), np.nan)))
+
+
+LABELS = np.where(Y > 0.6, 1.0, -1.0)
+
+
+def test_logistic_objective_and_bound_by_hand() -> None:
+    """At zero every term is log 2; with no room for P or Q the optimum is there, and the bound says so."""
+    problem = SparseLowRank(TaskData.shared(X, LABELS), gamma=100.0, tau=0.0, loss="logistic")
+    certificate = problem.certify(Iterate(problem.zero()))
+    assert certificate.primal == pytest.approx(6.0 * np.log(2.0))
+    assert certificate.gap == pytest.approx(0.0, abs=1e-9)
+
+
+def test_labels_of_the_logistic_loss_are_converted_and_the_reader_told() -> None:
+    with pytest.warns(UserWarning, match="converted"):
+        problem = SparseLowRank(TaskData.shared(X, (LABELS + 1.0) / 2.0), gamma=1.0, tau=1.0, loss="logistic")
+    assert np.array_equal(problem.targets, LABELS)
+    assert any("converted" in note for note in problem.notes)
+
+
+def test_logistic_bound_is_tight_at_the_optimum() -> None:
+    problem = SparseLowRank(TaskData.shared(X, LABELS), gamma=0.2, tau=0.3, loss="logistic")
+    record = run(problem, AcceleratedGradient(restart="gradient"), tolerance=Tolerance(1e-9), limits=Limits(seconds=20.0))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+def test_the_best_scale_of_a_logistic_dual_point_is_found() -> None:
+    from problems.sparse_low_rank import _entropy_bound
+
+    a = np.random.default_rng(0).random(50)
+    for height, limit in ((5.0, 1.0), (30.0, 1.0), (0.0, 0.3), (1e5, 1.0), (40.0, 0.1)):
+        grid = limit * np.linspace(0.0, 1.0, 2001)[1:-1]
+        values = [float(-(c * a * np.log(c * a) + (1 - c * a) * np.log1p(-c * a)).sum()) - c * height for c in grid]
+        bound = _entropy_bound(a, height, limit)
+        assert bound >= max(0.0, *values) - 1e-9
+        assert bound <= max(0.0, *values) + 0.1
