@@ -101,7 +101,7 @@ class SparseLowRank(Problem):
         yield cls(TaskData.shared(sparse, Y, name="tiny shared CSR"), gamma=2.0, tau=0.5)
         yield cls(TaskData.per_task([sp.csr_array(Xk) for Xk in Xs], ys, name="tiny per task CSR"), gamma=1.0, tau=1.5)
         labels, signs_of_tasks = np.where(Y > 0.0, 1.0, -1.0), [np.where(yk > 0.0, 1.0, -1.0) for yk in ys]
-        yield cls(TaskData.shared(X, labels, name="tiny labels"), gamma=1.0, tau=1.0, loss="logistic")
+        yield cls(TaskData.shared(X, labels, name="tiny labels"), gamma=0.5, tau=2.0, loss="logistic")
         yield cls(TaskData.per_task(Xs, signs_of_tasks, name="tiny labels per task"), gamma=0.5, tau=0.7, loss="logistic")
 
     @property
