@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +10,10 @@ from scipy.linalg import blas, lapack
 from bench_mtl.checks import is_sparse
 from bench_mtl.linops import Design, frozen, frozen_matrix
 from bench_mtl.types import Array, Matrix
+from solvers.interior_point_dense import factor, invert
 
 #: A weighted Gram matrix of a sparse design costs so many times more an entry than a dense one.
 _SPARSE_COST = 16
-#: Added to a diagonal, relative to it, where a factorisation fails; every further try adds a hundred times more.
-_FIRST_SHIFT, _LAST_SHIFT = 1e-15, 1e-3
 
 
 class Solution(NamedTuple):
@@ -89,7 +87,7 @@ class NewtonSystem:
         S *= self._scale
         S *= self._scale[:, None]
         kept = S.copy()
-        _factor(S, lambda: np.copyto(S, kept))
+        factor(S, lambda: np.copyto(S, kept))
 
     def solve(self, f: Array, g: Array, h: Array) -> Solution:
         """The solution for right-hand sides f (m x d), g (stacked) and h (d)."""
@@ -170,12 +168,12 @@ class _FeatureBlock:
         from bench_mtl.kernels.newton import add_complement
 
         self._columns, self._careful = columns, careful
-        _factor(self._middle, lambda: self._gram(roots, columns))
+        factor(self._middle, lambda: self._gram(roots, columns))
         inverse = self._middle
         if careful:
             inverse = self._scratch.square
             inverse[:] = self._middle
-        lapack.dpotri(inverse.T, lower=1, overwrite_c=1)
+        invert(inverse)
         add_complement(inverse, sides, S)
 
     def solve(self, right: Array) -> Array:
@@ -212,7 +210,7 @@ class _ExampleBlock:
 
         self._roots = roots
         scale_both(self.X, roots, columns, lines)
-        _factor(self._factor, lambda: self._gram(lines))
+        factor(self._factor, lambda: self._gram(lines))
         blas.dtrsm(1.0, self._factor.T, lines.T, side=1, lower=1, trans_a=1, overwrite_b=1)
         scale_columns(lines, sides)
 
@@ -261,21 +259,23 @@ def _as_needed(X: Matrix, by_examples: bool) -> Matrix:
 
 
 def _prefers_examples(n: int, d: int) -> bool:
-    """Operations of about one to two, because those of the d x d form are quicker in the solves that follow."""
-    return 2.0 * _example_flops(n, d) < _feature_flops(n, d)
+    # An operation of a triangular inverse takes about twice as long as one of a product or a solve.
+    return _example_flops(n, d) < _feature_flops(n, d) + float(d) ** 3
 
 
 def _example_flops(n: int, d: int) -> float:
+    """Of the product F F^T, its factor, B, and B^T B; a symmetric result counts half."""
     return 2.0 * n * n * d + n**3 / 3.0 + float(n) * d * d
 
 
 def _feature_flops(n: int, d: int) -> float:
-    return float(n) * d * d + 2.0 * float(d) ** 3
+    """Of the product F^T F, its factor and the inverse."""
+    return float(n) * d * d + float(d) ** 3
 
 
 def _factor_flops(design: Design) -> float:
     d = design.n_features
-    return sum(min(_example_flops(n, d), _feature_flops(n, d)) for n in design.sizes) + d**3 / 3.0
+    return sum(_example_flops(n, d) if _prefers_examples(n, d) else _feature_flops(n, d) for n in design.sizes) + d**3 / 3.0
 
 
 def bytes_needed(design: Design) -> float:
@@ -286,17 +286,3 @@ def bytes_needed(design: Design) -> float:
     if design.is_sparse:
         numbers += float(d) * (max(design.sizes) if design.is_shared else sum(design.sizes))
     return 8.0 * numbers
-
-
-def _factor(A: Array, make: Callable[[], None]) -> None:
-    """Have `make` write a positive definite matrix to A, and replace it by its Cholesky factor; with a raised diagonal if need be."""
-    shift = 0.0
-    while True:
-        make()
-        if shift > 0.0:
-            A[np.diag_indices(len(A))] *= 1.0 + shift
-        if lapack.dpotrf(A.T, lower=1, clean=0, overwrite_a=1)[1] == 0:
-            return
-        if shift >= _LAST_SHIFT:
-            raise FloatingPointError("the Newton system is not positive definite")
-        shift = max(_FIRST_SHIFT, 100.0 * shift)

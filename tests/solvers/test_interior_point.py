@@ -18,6 +18,7 @@ from bench_mtl.types import Limits, Status, Tolerance
 from problems.l1inf_hinge import L1InfHinge
 from problems.sparse_low_rank import SparseLowRank
 from solvers.interior_point import InteriorPoint
+from solvers.interior_point_dense import factor, invert
 from solvers.interior_point_equations import Equations, Residuals, State
 from solvers.interior_point_system import NewtonSystem, _prefers_examples
 
@@ -138,6 +139,19 @@ def test_many_free_coordinates_do_not_spoil_the_small_form() -> None:
     )
     for rest, size in zip(system.residual(*right, x), terms, strict=True):
         assert (np.abs(rest) <= 1e-13 * size).all(), (rest, size)
+
+
+@pytest.mark.parametrize("d", [1, 2, 64, 65, 200])
+def test_inverses_by_halves(d: int) -> None:
+    rng = np.random.default_rng(d)
+    F = rng.standard_normal((d + 3, d))
+    A, wanted = np.empty((d, d)), F.T @ F + np.eye(d)
+    factor(A, lambda: np.copyto(A, wanted))
+    assert np.allclose(np.tril(A.T), np.linalg.cholesky(wanted))
+    invert(A)
+    assert np.allclose(np.triu(A), np.triu(np.linalg.inv(wanted)), rtol=1e-9, atol=1e-12)
+    with pytest.raises(FloatingPointError, match="not positive definite"):
+        factor(A, lambda: np.copyto(A, -wanted))
 
 
 def proves(problem: L1InfHinge, tolerance: Tolerance = TIGHT) -> float:
