@@ -48,10 +48,10 @@ class TaskBlocks:
         return len(self.offsets) - 1
 
 
-def factorisable(design: Design) -> bool:
-    """Whether the blocks of a design, and a factor of them, are of a size to be made."""
+def factorisable(design: Design, *, square: bool = False) -> bool:
+    """Whether the blocks of a design (square ones, if asked for), and a factor of them, are of a size to be made."""
     sizes, d = _distinct_sizes(design), design.n_features
-    entries = sum(sizes) * d if _is_thin(design) else len(sizes) * d * d
+    entries = sum(sizes) * d if _is_thin(design) and not square else len(sizes) * d * d
     return entries <= LARGEST_BLOCKS and min(max(sizes), d) <= LARGEST_FACTOR
 
 
@@ -67,10 +67,10 @@ def cheaper_than_data(design: Design) -> bool:
     return entries <= _SPARSE_COST * stored
 
 
-def normal_blocks(design: Design) -> TaskBlocks:
-    """X_k^T X_k as square blocks where tasks have at least d examples on average, else X_k itself as thin ones."""
+def normal_blocks(design: Design, *, square: bool = False) -> TaskBlocks:
+    """X_k^T X_k as square blocks where asked for or tasks have at least d examples on average, else X_k itself as thin ones."""
     blocks = [design.block(k) for k in range(len(_distinct_sizes(design)))]
-    thin = _is_thin(design)
+    thin = _is_thin(design) and not square
     dense = [_dense(block) if thin else _gram(block) for block in blocks]
     offsets = np.concatenate([[0], np.cumsum([len(block) for block in dense])]).astype(np.int64)
     return TaskBlocks(np.ascontiguousarray(np.concatenate(dense)), offsets, thin)
