@@ -14,6 +14,8 @@ from solvers.interior_point_dense import factor, invert
 
 #: A weighted Gram matrix of a sparse design costs so many times more an entry than a dense one.
 _SPARSE_COST = 16
+#: Rows that wait until they are multiplied: enough for a fast product, few enough for the cache.
+_LINES = 512
 
 
 class Solution(NamedTuple):
@@ -55,10 +57,8 @@ class NewtonSystem:
     def __init__(self, design: Design) -> None:
         self.design = design
         self.d = design.n_features
-        self._by_examples, self._by_features = _blocks(design)
+        self._small, self._by_features = _blocks(design)
         self._schur = np.empty((self.d, self.d))
-        self._lines = np.empty((self._by_examples[-1].place.stop if self._by_examples else 0, self.d))
-        self._z = np.empty(len(self._lines))
         self._in_square = np.zeros(design.n_examples, dtype=bool)
         for block in self._by_features:
             self._in_square[block.span] = True
@@ -79,10 +79,7 @@ class NewtonSystem:
         S[np.diag_indices(self.d)] += (4.0 * P * (Q / self._T)).sum(axis=0)
         for square in self._by_features:
             square.factor(roots[square.span], columns[square.k], sides[square.k], S, careful)
-        for small in self._by_examples:
-            small.factor(roots[small.span], columns[small.k], sides[small.k], self._lines[small.place])
-        for first in range(0, len(self._lines), 512):
-            blas.dsyrk(1.0, self._lines[first : first + 512].T, 1.0, S.T, 0, 1, 1)
+        self._small.factor(roots, columns, sides, S)
         self._scale = 1.0 / np.sqrt(S.diagonal())
         S *= self._scale
         S *= self._scale[:, None]
@@ -113,36 +110,32 @@ class NewtonSystem:
         return np.ascontiguousarray(self.design.adjoint(self.design.unstack(r)).T)
 
     def _solve(self, f: Array, g: Array, h: Array) -> Solution:
-        """First dmu, then by tasks in n_k x n_k form da_k and from it dw_k, by the others dw_k and from it da_k.
-
-        With B the rows that the former leave in `_lines`, L L^T = I + F F^T and z = L^-1 E^1/2 (g - X T^-1 f), such a task's part
-        of the right-hand side for dmu is D T^-1 f + B^T z, and da = E^1/2 L^-T (z + B dmu).
-        """
-        first = f / self._T
-        if self._by_examples:
-            lead = g - self.forward(first)
-            for small in self._by_examples:
-                self._z[small.place] = small.forth(lead[small.span])
-        if self._by_features:
-            f = f + self.adjoint(np.where(self._in_square, self._E * g, 0.0))
-            for square in self._by_features:
-                first[square.k] = square.solve(f[square.k])
-        right = h - (self._D * first).sum(axis=0) - self._z @ self._lines
-        dmu = self._scale * lapack.dpotrs(self._schur.T, self._scale * right, lower=1)[0]
-        rest, da = f - self._D * dmu, np.zeros_like(g)
-        if self._by_examples:
-            z = self._z + self._lines @ dmu
-            for small in self._by_examples:
-                da[small.span] = small.back(z[small.place])
-            dW = (rest + self.adjoint(da)) / self._T
-        else:
-            dW = rest
-        for square in self._by_features:
-            dW[square.k] = square.solve(rest[square.k])
+        """First dmu, for which all tasks are solved as if it were 0, and then the tasks again."""
+        right = f + self.adjoint(np.where(self._in_square, self._E * g, 0.0)) if self._by_features else f
+        first, _ = self._solve_tasks(f, right, g)
+        rest = h - (self._D * first).sum(axis=0)
+        dmu = self._scale * lapack.dpotrs(self._schur.T, self._scale * rest, lower=1)[0]
+        coupling = self._D * dmu
+        dW, da = self._solve_tasks(f - coupling, right - coupling, g)
         if not self._by_features:
             return Solution(dW, dmu, da, g - da / self._E)
         forward = self.forward(dW)
         return Solution(dW, dmu, np.where(self._in_square, self._E * (g - forward), da), forward)
+
+    def _solve_tasks(self, f: Array, right: Array, g: Array) -> tuple[Array, Array]:
+        """K_k (f_k + X_k^T E_k g_k) for all tasks, and da of those in n_k x n_k form.
+
+        These find da_k = E_k^1/2 (I + F F^T)^-1 E_k^1/2 (g_k - X_k T_k^-1 f_k) first; for the others the sum is in `right`.
+        """
+        dW, da = np.empty_like(f), np.zeros_like(g)
+        if len(self._small):
+            self.work += self._small.share
+            self._small.solve(f / self._T, g, da, dW)
+            dW += f
+            dW /= self._T
+        for square in self._by_features:
+            dW[square.k] = square.solve(right[square.k])
+        return dW, da
 
 
 class _Scratch(NamedTuple):
@@ -192,68 +185,106 @@ class _FeatureBlock:
             rows = self._scratch.rows[: self.X.shape[0]]
             scale_both(self.X, roots, columns, rows)
             blas.dsyrk(1.0, rows.T, 0.0, self._middle.T, 0, 1, 1)
-        self._middle[np.diag_indices(len(self._middle))] += 1.0
+        self._middle.ravel()[:: len(self._middle) + 1] += 1.0
 
 
-class _ExampleBlock:
-    """(E^-1 + X T^-1 X^T)^-1 = E^1/2 L^-T L^-1 E^1/2 by the n_k x n_k factor L L^T = I + F F^T."""
+class _ExampleBlock(NamedTuple):
+    """The n_k x n_k factor of a task, L L^T = I + F F^T."""
 
-    def __init__(self, k: int, X: Array, span: slice, place: slice) -> None:
-        self.k, self.X, self.span = k, X, span
-        self.place = place
-        """Of its rows among those of all tasks in this form."""
-        self._factor = np.empty((X.shape[0], X.shape[0]))
+    k: int
+    X: Array
+    span: slice
+    matrix: Array
 
     def factor(self, roots: Array, columns: Array, sides: Array, lines: Array) -> None:
         """Leaves in `lines` B = L^-1 F (T^-1/2 D), so that B^T B = (D T^-1/2) F^T (I + F F^T)^-1 F (T^-1/2 D)."""
         from bench_mtl.kernels.newton import scale_both, scale_columns
 
-        self._roots = roots
         scale_both(self.X, roots, columns, lines)
-        factor(self._factor, lambda: self._gram(lines))
-        blas.dtrsm(1.0, self._factor.T, lines.T, side=1, lower=1, trans_a=1, overwrite_b=1)
+        factor(self.matrix, lambda: self._gram(lines))
+        blas.dtrsm(1.0, self.matrix.T, lines.T, side=1, lower=1, trans_a=1, overwrite_b=1)
         scale_columns(lines, sides)
 
-    def forth(self, right: Array) -> Array:
-        """L^-1 E^1/2 right."""
-        return blas.dtrsv(self._factor.T, self._roots * right, lower=1, overwrite_x=1)
-
-    def back(self, right: Array) -> Array:
-        """E^1/2 L^-T right."""
-        return self._roots * blas.dtrsv(self._factor.T, right, lower=1, trans=1)
-
     def _gram(self, lines: Array) -> None:
-        blas.dsyrk(1.0, lines.T, 0.0, self._factor.T, 1, 1, 1)
-        self._factor[np.diag_indices(len(self._factor))] += 1.0
+        blas.dsyrk(1.0, lines.T, 0.0, self.matrix.T, 1, 1, 1)
+        self.matrix.ravel()[:: len(self.matrix) + 1] += 1.0
 
 
-def _blocks(design: Design) -> tuple[list[_ExampleBlock], list[_FeatureBlock]]:
+class _ExampleBlocks:
+    """All tasks in n_k x n_k form: their designs and their factors one after the other."""
+
+    def __init__(self, design: Design, members: list[tuple[int, slice]]) -> None:
+        sizes = [design.sizes[k] for k, _ in members]
+        kept = members[:1] if design.is_shared else members
+        designs = [_dense(design.block(k)) for k, _ in kept]
+        self._rows = np.concatenate(designs) if designs else np.empty((0, design.n_features))
+        self._factors = np.empty(sum(n * n for n in sizes))
+        self._places = np.empty((len(members), 5), dtype=np.intp)
+        self._blocks: list[_ExampleBlock] = []
+        self.share = sum(sizes) / design.n_examples
+        row, at = 0, 0
+        for index, ((k, span), n) in enumerate(zip(members, sizes, strict=True)):
+            self._places[index] = k, n, span.start, row, at
+            matrix = self._factors[at : at + n * n].reshape(n, n)
+            self._blocks.append(_ExampleBlock(k, self._rows[row : row + n], span, matrix))
+            row, at = row if design.is_shared else row + n, at + n * n
+        self._lines = np.empty((max([_LINES, *sizes]) if sizes else 0, design.n_features))
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def factor(self, roots: Array, columns: Array, sides: Array, S: Array) -> None:
+        """Adds (D T^-1/2) F^T (I + F F^T)^-1 F (T^-1/2 D) of all tasks to S."""
+        self._roots, filled = roots, 0
+        for block in self._blocks:
+            n = len(block.matrix)
+            if filled + n > len(self._lines):
+                self._add(filled, S)
+                filled = 0
+            block.factor(roots[block.span], columns[block.k], sides[block.k], self._lines[filled : filled + n])
+            filled += n
+        self._add(filled, S)
+
+    def _add(self, filled: int, S: Array) -> None:
+        if filled:
+            blas.dsyrk(1.0, self._lines[:filled].T, 1.0, S.T, 0, 1, 1)
+
+    def solve(self, W: Array, g: Array, a: Array, images: Array) -> None:
+        """Writes a_k = E^1/2 (I + F F^T)^-1 E^1/2 (g_k - X_k w_k) and images_k = X_k^T a_k, where k is one of these tasks."""
+        from bench_mtl.kernels.newton import solve_examples
+
+        solve_examples(self._places, self._rows, self._factors, self._roots, W, g, a, images)
+
+
+def _blocks(design: Design) -> tuple[_ExampleBlocks, list[_FeatureBlock]]:
     """The tasks' blocks by their form; a sparse design is made dense where that is cheaper, a shared one only once."""
     d = design.n_features
-    by_examples: list[_ExampleBlock] = []
+    small: list[tuple[int, slice]] = []
     by_features: list[_FeatureBlock] = []
     tallest = max((n for n in design.sizes if not _prefers_examples(n, d)), default=0)
     scratch = _Scratch(np.empty((tallest, d)), np.empty((d, d)))
-    start, place, X = 0, 0, None
+    start, X = 0, None
     for k, n in enumerate(design.sizes):
-        small = _prefers_examples(n, d)
-        if X is None or not design.is_shared:
-            X = _as_needed(design.block(k), small)
         span = slice(start, start + n)
         start += n
-        if small:
-            by_examples.append(_ExampleBlock(k, X, span, slice(place, place + n)))
-            place += n
-        else:
-            by_features.append(_FeatureBlock(k, X, span, scratch))
-    return by_examples, by_features
+        if _prefers_examples(n, d):
+            small.append((k, span))
+            continue
+        if X is None or not design.is_shared:
+            X = _as_needed(design.block(k))
+        by_features.append(_FeatureBlock(k, X, span, scratch))
+    return _ExampleBlocks(design, small), by_features
 
 
-def _as_needed(X: Matrix, by_examples: bool) -> Matrix:
+def _dense(X: Matrix) -> Array:
+    return X.toarray() if is_sparse(X) else X
+
+
+def _as_needed(X: Matrix) -> Matrix:
     if not is_sparse(X):
         return X
     lengths = np.diff(X.indptr).astype(np.float64)
-    if by_examples or _SPARSE_COST * float((lengths**2).sum()) > float(X.shape[0]) * X.shape[1] ** 2:
+    if _SPARSE_COST * float((lengths**2).sum()) > float(X.shape[0]) * X.shape[1] ** 2:
         return frozen(X.toarray())
     return frozen_matrix(X)
 

@@ -64,6 +64,50 @@ def add_complement(inverse: Any, sides: Any, out: Any) -> None:
 
 
 @reordered
+def _dot(a: Any, b: Any) -> float:
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@reordered
+def _add_multiple(factor: float, x: Any, out: Any) -> None:
+    for i in range(x.size):
+        out[i] += factor * x[i]
+
+
+@reordered
+def _solve(U: Any, x: Any) -> None:
+    """x <- (U^T U)^-1 x, U upper triangular."""
+    for i in range(x.size):
+        x[i] /= U[i, i]
+        _add_multiple(-x[i], U[i, i + 1 :], x[i + 1 :])
+    for i in range(x.size - 1, -1, -1):
+        x[i] = (x[i] - _dot(U[i, i + 1 :], x[i + 1 :])) / U[i, i]
+
+
+@reordered
+def solve_examples(places: Any, rows: Any, factors: Any, roots: Any, W: Any, g: Any, a: Any, images: Any) -> None:
+    """a_k = R U^-1 U^-T R (g_k - X_k w_k) with R = diag(roots_k), and images_k = X_k^T a_k, for some tasks k.
+
+    A line of `places` is a task's number, its examples' number and start in stacked vectors, and where its X starts in `rows` and
+    its U (n_k x n_k) in `factors`. One pass over the tasks does it all, so that an X is read from memory once.
+    """
+    for index in range(places.shape[0]):
+        k, n, start, first, at = places[index]
+        X, U = rows[first : first + n], factors[at : at + n * n].reshape((n, n))
+        root, x, image = roots[start : start + n], a[start : start + n], images[k]
+        for i in range(n):
+            x[i] = root[i] * (g[start + i] - _dot(X[i], W[k]))
+        _solve(U, x)
+        image[:] = 0.0
+        for i in range(n):
+            x[i] *= root[i]
+            _add_multiple(x[i], X[i], image)
+
+
+@reordered
 def _ratios(x: Any, change: Any, other: Any, weight: float, out: Any) -> None:
     for i in range(x.size):
         out[i] = (change[i] + weight * other[i]) / x[i]
