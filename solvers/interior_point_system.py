@@ -62,7 +62,7 @@ class NewtonSystem:
         self._in_square = np.zeros(design.n_examples, dtype=bool)
         for block in self._by_features:
             self._in_square[block.span] = True
-        self._factor_work = _factor_flops(design) / (4.0 * design.n_examples * self.d)
+        self._factor_work = factor_passes(design)
         self.work = 0.0
         """So far, in passes over the data: products with the design, and factorisations by their operations."""
 
@@ -304,9 +304,11 @@ def _feature_flops(n: int, d: int) -> float:
     return float(n) * d * d + float(d) ** 3
 
 
-def _factor_flops(design: Design) -> float:
+def factor_passes(design: Design) -> float:
+    """Operations of the factorisations of one iteration, in passes over the data (as if they were dense)."""
     d = design.n_features
-    return sum(_example_flops(n, d) if _prefers_examples(n, d) else _feature_flops(n, d) for n in design.sizes) + d**3 / 3.0
+    flops = sum(_example_flops(n, d) if _prefers_examples(n, d) else _feature_flops(n, d) for n in design.sizes) + d**3 / 3.0
+    return flops / (4.0 * design.n_examples * d)
 
 
 def bytes_needed(design: Design) -> float:

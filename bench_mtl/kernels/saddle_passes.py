@@ -50,8 +50,9 @@ def adjoint(values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, b: Any
     """The d x m matrix with columns X_k^T b_k."""
     if indptr is None:
         if X is None:
+            rows = np.arange(G.shape[0])
             for k in range(offsets.size - 1):
-                _block_adjoint(_block(values, offsets, G.shape[0], k), b[offsets[k] : offsets[k + 1]], k, G)
+                _block_adjoint(_block(values, offsets, G.shape[0], k), b[offsets[k] : offsets[k + 1]], k, G, rows)
         else:
             np.dot(X.T, b.reshape((X.shape[0], G.shape[1])), G)
     elif X is None:
@@ -70,9 +71,11 @@ def adjoint(values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, b: Any
 
 @exact
 def coupled_step(
-    values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, E: Any, dual: Any, step_sizes: Any, mix: Any, G: Any
+    values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, E: Any, dual: Any, step_sizes: Any, mix: Any, G: Any, rows: Any
 ) -> tuple[float, float]:
     """A step of the dual point at the extrapolated point E, and G = X^T (the new dual point), in one pass.
+
+    Of G only `rows` need to be new; tasks of their own, dense, leave the others as they were.
 
     With u = X E and the step size sigma of the task, b+ = clip(b + sigma (target - u), lower, upper), and then
     b <- mix[0] b+ + mix[1] b + mix[2] anchor, and the predictions at the primal point likewise (see `_mix_dual`).
@@ -85,29 +88,29 @@ def coupled_step(
     if indptr is None:
         if X is None:
             for k in range(m):
-                part = dual[:, offsets[k] : offsets[k + 1]]
+                begin, end = offsets[k], offsets[k + 1]
                 block = _block(values, offsets, G.shape[0], k)
-                _block_forward(block, E, k, part[EXTRAPOLATED])
-                s, p = _dual_step(part, step_sizes[k], mix)
-                _block_adjoint(block, part[POINT], k, G)
+                _block_forward(block, E, k, dual[EXTRAPOLATED][begin:end])
+                s, p = _dual_step(dual, begin, end, step_sizes[k], mix)
+                _block_adjoint(block, dual[POINT][begin:end], k, G, rows)
                 squares += s
                 product += p
             return squares, product
         else:
             forward(values, X, indices, indptr, offsets, E, dual[EXTRAPOLATED])
-            squares, product = _dual_step(dual, step_sizes[0], mix)
+            squares, product = _dual_step(dual, 0, dual.shape[1], step_sizes[0], mix)
             adjoint(values, X, indices, indptr, offsets, dual[POINT], G)
             return squares, product
     elif X is None:
         total = np.empty(G.shape[0])
         for k in range(m):
             column = np.ascontiguousarray(E[:, k])
-            part = dual[:, offsets[k] : offsets[k + 1]]
-            for i in range(offsets[k], offsets[k + 1]):
+            begin, end = offsets[k], offsets[k + 1]
+            for i in range(begin, end):
                 dual[EXTRAPOLATED, i] = _sparse_dot(values, indices, indptr[i], indptr[i + 1], column)
-            s, p = _dual_step(part, step_sizes[k], mix)
+            s, p = _dual_step(dual, begin, end, step_sizes[k], mix)
             total[:] = 0.0
-            for i in range(offsets[k], offsets[k + 1]):
+            for i in range(begin, end):
                 _sparse_add(values, indices, indptr[i], indptr[i + 1], dual[POINT, i], total)
             G[:, k] = total
             squares += s
@@ -116,22 +119,25 @@ def coupled_step(
     else:
         G[:] = 0.0
         for i in range(indptr.size - 1):
-            part = dual[:, i * m : (i + 1) * m]
-            _sparse_row_forward(values, indices, indptr[i], indptr[i + 1], E, part[EXTRAPOLATED])
-            s, p = _dual_step(part, step_sizes[0], mix)
-            _sparse_row_adjoint(values, indices, indptr[i], indptr[i + 1], part[POINT], G)
+            begin, end = i * m, (i + 1) * m
+            _sparse_row_forward(values, indices, indptr[i], indptr[i + 1], E, dual[EXTRAPOLATED][begin:end])
+            s, p = _dual_step(dual, begin, end, step_sizes[0], mix)
+            _sparse_row_adjoint(values, indices, indptr[i], indptr[i + 1], dual[POINT][begin:end], G)
             squares += s
             product += p
         return squares, product
 
 
 @exact
-def _dual_step(dual: Any, sigma: float, mix: Any) -> tuple[float, float]:
-    _ascend(dual[POINT], sigma, dual[TARGET], dual[EXTRAPOLATED], dual[LOWER], dual[UPPER], dual[STEPPED])
-    squares, product = _dual_moves(dual[POINT], dual[STEPPED], dual[PREDICTED], dual[EXTRAPOLATED])
+def _dual_step(dual: Any, begin: int, end: int, sigma: float, mix: Any) -> tuple[float, float]:
+    # Slices of rows, not rows of a slice: those would not be contiguous to the compiler, and take no vector instructions.
+    b, anchor, stepped = dual[POINT][begin:end], dual[ANCHOR][begin:end], dual[STEPPED][begin:end]
+    u, predicted, predicted_anchor = dual[EXTRAPOLATED][begin:end], dual[PREDICTED][begin:end], dual[PREDICTED_ANCHOR][begin:end]
+    _ascend(b, sigma, dual[TARGET][begin:end], u, dual[LOWER][begin:end], dual[UPPER][begin:end], stepped)
+    squares, product = _dual_moves(b, stepped, predicted, u)
     half = 0.5 * mix[0]  # X W+ = (X E + X W) / 2, since E = 2 W+ - W
-    combine(dual[STEPPED], mix[0], dual[POINT], mix[1], dual[ANCHOR], mix[2], dual[POINT])
-    combine(dual[EXTRAPOLATED], half, dual[PREDICTED], mix[1] + half, dual[PREDICTED_ANCHOR], mix[2], dual[PREDICTED])
+    combine(stepped, mix[0], b, mix[1], anchor, mix[2], b)
+    combine(u, half, predicted, mix[1] + half, predicted_anchor, mix[2], predicted)
     return squares / sigma, product
 
 
@@ -188,13 +194,14 @@ def _block_forward(block: Any, W: Any, k: int, out: Any) -> None:
 
 
 @exact
-def _block_adjoint(block: Any, b: Any, k: int, G: Any) -> None:
-    """G_jk = x_j . b for all features, four at a time."""
-    d = G.shape[0]
-    for j in range(0, d - 3, 4):
-        G[j, k], G[j + 1, k], G[j + 2, k], G[j + 3, k] = _four_dots(block[j], block[j + 1], block[j + 2], block[j + 3], b)
-    for j in range(d - d % 4, d):
-        G[j, k] = _dot(block[j], b)
+def _block_adjoint(block: Any, b: Any, k: int, G: Any, rows: Any) -> None:
+    """G_jk = x_j . b for the features `rows`, four at a time."""
+    whole = rows.size - rows.size % 4
+    for i in range(0, whole, 4):
+        x, y, z, v = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
+        G[x, k], G[y, k], G[z, k], G[v, k] = _four_dots(block[x], block[y], block[z], block[v], b)
+    for i in range(whole, rows.size):
+        G[rows[i], k] = _dot(block[rows[i]], b)
 
 
 @reordered
