@@ -13,8 +13,8 @@ _CORRECTORS, _LONGER, _WEIGHTS = 3, 0.5, (1.0, 0.7, 0.4)
 _NEIGHBOURHOOD = 10.0
 #: A corrector that gains less in the sum of both steps is the last one, and none is tried where both steps are this long.
 _WORTHWHILE, _LONG_ENOUGH = 0.03, 0.95
-#: The share of the way to the boundary that is gone.
-_SHARE = 0.9
+#: The shares of the way to the boundary that are gone at least and at most.
+_LEAST_SHARE, _LARGEST_SHARE = 0.9, 0.999
 
 
 def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bool) -> State:
@@ -44,7 +44,9 @@ def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bo
         direction, steps = direction.plus(corrector, weight), best
         if gain < _WORTHWHILE:
             break
-    return x.moved(direction, *_steps(x, direction, share=_SHARE))
+    # Where the goal is far below the average the method converges faster than linearly, unless steps stop at a fixed share.
+    share = min(max(_LEAST_SHARE, 1.0 - goal / average), _LARGEST_SHARE)
+    return x.moved(direction, *_steps(x, direction, share=share))
 
 
 def _recentred(x: State, direction: Direction, steps: tuple[float, float], goal: float) -> Array:
