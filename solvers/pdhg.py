@@ -9,8 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.checks import one_of, real_number
+from bench_mtl.errors import InputError
 from bench_mtl.protocols import Capability, IterativeSolver, Problem, Solver
 from bench_mtl.types import Array, Iterate
+from solvers import pdhg_polish
 from solvers.pdhg_run import Restarts, Run
 
 
@@ -31,6 +33,8 @@ class PDHG(IterativeSolver):
     step_rule : "preconditioned" has a dual step size of its own for every task; "norm" has one for all, by the largest norm
     primal_weight : omega, with tau = 1 / (omega L), sigma = omega / L: the first one; None for a guess from the data. It is adapted at
         every restart, so that primal and dual points move equally far.
+    polish : now and then solve for the vertex next to the point (`solvers.pdhg_polish`), on a fifth of all work at most; what is better is
+        yielded between the steps, as one step more, and the steps go on from where they were
 
     Notes
     -----
@@ -45,6 +49,7 @@ class PDHG(IterativeSolver):
     variant: str = "halpern"
     step_rule: str = "preconditioned"
     primal_weight: float | None = None
+    polish: bool = True
 
     name: ClassVar[str] = "pdhg"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.HINGE})
@@ -52,6 +57,8 @@ class PDHG(IterativeSolver):
     def __post_init__(self) -> None:
         one_of("variant", self.variant, ("halpern", "average"))
         one_of("step_rule", self.step_rule, ("preconditioned", "norm"))
+        if not isinstance(self.polish, bool):
+            raise InputError(f"polish must be true or false, got {self.polish!r}")
         if self.primal_weight is not None:
             real_number("primal_weight", self.primal_weight, strict=True)
 
@@ -67,6 +74,7 @@ class PDHG(IterativeSolver):
         from solvers.pdhg_run import compile_kernels
 
         compile_kernels()
+        pdhg_polish.compile_kernels()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         return self.resume(problem, Iterate(problem.zero() if start is None else start))
@@ -75,10 +83,19 @@ class PDHG(IterativeSolver):
         """`steps` from the primal point of `start`, and from its dual point where it has one."""
         W = np.array(problem.repair(start.primal))
         run = Run(problem.hinge_form(), W, start.dual, self.step_rule == "preconditioned", self.primal_weight)
+        schedule = pdhg_polish.Schedule(run.form)
         yield run.iterate()
         while True:
             if self.variant == "halpern":
                 run.halpern(Restarts())
             else:
                 run.average(Restarts())
-            yield run.iterate()
+            iterate = run.iterate()
+            yield iterate
+            if self.polish:
+                before = schedule.spent
+                polished = schedule.attempt(iterate.primal, iterate.dual, run.work)
+                run.work += schedule.spent - before
+                if polished is not None:
+                    run.steps += 1
+                    yield Iterate(polished.primal, polished.dual, run.steps, run.work)

@@ -1,0 +1,473 @@
+"""From a point near the optimum of hinges under an l1,inf norm to the optimum itself: guess the active set, then correct it by exchanges.
+
+With mu_j = max_k |W_jk| the problem is a linear programme, and at a vertex the active set leaves two small linear systems with one
+matrix A. Its rows are the examples on their margin (and the radius where it binds), its columns the entries strictly inside
+-mu_j < W_jk < mu_j and the bounds mu_j of the rows that are not zero:
+
+    A (W_inside, mu) = b       margins are 1, and mu adds up to the radius
+    A^T (a, -theta) = c        G_jk = 0 inside, and sum_k |G_jk| = theta in the rows that are not zero
+
+Where the guess is wrong, what least squares leave of the one system is a way on which the other improves without leaving its face: the
+first constraint met there joins the active set. Where nothing is left, the largest violation of the primal, then of the dual, leaves it.
+These are the exchanges of a simplex method, but from any guess, with any number of equations and unknowns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg as sl
+from numpy.typing import NDArray
+
+from bench_mtl.checks import is_sparse
+from bench_mtl.forms import HingeForm
+from bench_mtl.projections import project_l1inf_ball, prox_l1inf
+from bench_mtl.types import Array
+
+#: Systems larger than this are refused: their factors take longer than the steps they save.
+MOST_UNKNOWNS = 2000
+
+#: Singular below this share of the largest pivot; a residual or violation below this share of the data's size counts as none.
+_RANK, _NONE = 1e-11, 1e-10
+
+#: A walk whose gap has grown by this much has lost its way.
+_LOST = 30.0
+
+#: Attempts begin at relative gaps between these two, each at this share of the gap of the one before; the gap is looked at when the work
+#: has grown by this much; all of it together may take this share of all work.
+_SMALLEST, _LARGEST, _FALL, _CHECK, _SHARE = 1e-14, 1e-4, 0.3, 1.1, 0.2
+
+
+@dataclass(frozen=True)
+class Polished:
+    """A point, its gap, and what it took, in passes over the data; gap infinite where nothing was tried."""
+
+    primal: Array
+    dual: Array
+    gap: float
+    work: float
+
+
+def polish(form: HingeForm, W: Array, dual: Array) -> tuple[Array, Array] | None:
+    """The optimum next to (W, dual), or at least a point with a smaller gap; None where there is none to be had.
+
+    Parameters
+    ----------
+    form : the data
+    W, dual : a point of PDHG: feasible, and a dual point in its box
+
+    Notes
+    -----
+    Nothing rests on the guess: the answer is feasible, and its gap is computed from the data.
+    """
+    objective, bound = enclosure(form, W, dual)
+    result = exchange(form, W, dual, objective - bound)
+    return (result.primal, result.dual) if result.gap < objective - bound else None
+
+
+def enclosure(form: HingeForm, W: Array, dual: Array) -> tuple[float, float]:
+    """Objective and bound at feasible points; a pass over the data."""
+    G = form.design.adjoint(dual * form.labels)
+    bound, norm = float(dual.sum()), float(np.abs(G).sum(axis=1).max())
+    objective = float((form.weights * np.maximum(0.0, 1.0 - form.labels * form.design.forward(W))).sum())
+    if form.radius is not None:
+        return objective, max(0.0, bound - form.radius * norm)
+    assert form.penalty is not None
+    objective += form.penalty * float(np.abs(W).max(axis=1).sum())
+    return objective, bound * min(1.0, form.penalty / norm) if norm > 0.0 else bound
+
+
+def exchange(form: HingeForm, W: Array, dual: Array, gap: float, budget: float = math.inf, most_rounds: int = 100) -> Polished:
+    """The point of the smallest gap on the way, which ends at the optimum, after `budget` passes, or far above the first `gap`."""
+    state = ActiveSet(form, W, dual)
+    best = Polished(state.W, state.a, math.inf, 0.0)
+    for _ in range(most_rounds):
+        if not state.solve(budget - state.work):
+            break
+        point = state.candidate()
+        objective, bound = enclosure(form, *point)
+        state.work += 1.0
+        if objective - bound < best.gap:
+            best = Polished(*point, objective - bound, 0.0)
+        if objective - bound > _LOST * gap or not state.improve():
+            break
+    return replace(best, work=state.work)
+
+
+@dataclass
+class Schedule:
+    """When to try: at gaps that have fallen by `_FALL` since the last attempt, on no more than `_SHARE` of all work."""
+
+    form: HingeForm
+    next_gap: float = math.inf
+    next_check: float = 0.0
+    spent: float = 0.0
+
+    def attempt(self, W: Array, dual: Array | None, work: float) -> Polished | None:
+        """A better point than (W, dual), reached after so much work, if there is one; `spent` counts what this took."""
+        if dual is None or work < self.next_check:
+            return None
+        self.next_check = _CHECK * work
+        objective, bound = enclosure(self.form, W, dual)
+        self.spent += 1.0
+        gap = objective - bound
+        if not _SMALLEST * objective < gap <= min(_LARGEST * objective, self.next_gap):
+            return None
+        result = exchange(self.form, W, dual, gap, _SHARE * work - self.spent)
+        self.spent += result.work
+        if math.isinf(result.gap):  # nothing could be tried
+            return None
+        self.next_gap = _FALL * min(gap, result.gap) if result.gap <= _SMALLEST * objective else _FALL * gap
+        return result if result.gap < gap else None
+
+
+def compile_kernels() -> None:
+    """The projections, at the smallest size."""
+    point = np.ones((2, 1))
+    project_l1inf_ball(point, 1.0)
+    prox_l1inf(point, 0.5)
+
+
+class Factor:
+    """A complete orthogonal factorisation A = Q T Z^T with T triangular, for least squares with A and with A^T."""
+
+    def __init__(self, A: Array) -> None:
+        Q, R, order = sl.qr(A, mode="economic", pivoting=True, check_finite=False)
+        pivots = np.abs(np.diag(R))
+        rank = int((pivots > _RANK * pivots[0]).sum())
+        self.rank, self.Q = rank, Q[:, :rank]
+        Z = np.zeros((A.shape[1], rank))
+        self.full = rank == A.shape[1]
+        if self.full:
+            Z[order] = np.eye(rank)
+            self.T = R
+        else:
+            Z[order], upper = sl.qr(R[:rank].T, mode="economic", check_finite=False)
+            self.T = upper.T
+        self.Z = Z
+
+    def solve(self, b: Array) -> Array:
+        """The shortest z with the smallest ||A z - b||."""
+        if self.rank == 0:
+            return np.zeros(len(self.Z))
+        return self.Z @ sl.solve_triangular(self.T, self.Q.T @ b, lower=not self.full, check_finite=False)
+
+    def solve_transposed(self, c: Array) -> Array:
+        """The shortest x with the smallest ||A^T x - c||."""
+        if self.rank == 0:
+            return np.zeros(len(self.Q))
+        return self.Q @ sl.solve_triangular(self.T, self.Z.T @ c, lower=not self.full, trans="T", check_finite=False)
+
+
+class ActiveSet:
+    """Which constraints hold with equality, and the points that they give."""
+
+    def __init__(self, form: HingeForm, W: Array, dual: Array) -> None:
+        self.form, self.work = form, 0.0
+        design = form.design
+        self.a, self.W = np.array(dual, dtype=float), np.array(W, dtype=float)
+        self.mu = np.abs(self.W).max(axis=1)
+        self.G = design.adjoint(self.a * form.labels)
+        norms = np.abs(self.G).sum(axis=1)
+        self.theta = float(form.penalty) if form.penalty is not None else float(norms.max())
+        self.radius_binds = form.radius is not None and bool(self.mu.sum() >= (1.0 - 1e-6) * form.radius)
+        if form.radius is not None and not self.radius_binds:
+            self.theta = 0.0
+        self.margins = form.labels * design.forward(self.W)
+        self.largest = float(form.weights.max(initial=0.0))
+        self.slope = max(self.theta, float(np.abs(self.G).max(initial=0.0)))
+        self.unit = form.radius or 1.0
+        self._guess()
+        blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
+        self.entries = max(1, sum(X.nnz if is_sparse(X) else X.size for X in blocks) * (design.n_tasks if design.is_shared else 1))
+        self.work += 1.0
+
+    def _guess(self) -> None:
+        """The active set of one primal-dual step, of a size at which primal and dual points move equally far in units of their own."""
+        size, slope = float(np.abs(self.W).max(initial=0.0)), float(np.abs(self.G).max(initial=0.0))
+        tau = size / slope if slope > 0.0 else 0.0
+        V = self.W + tau * self.G
+        P = prox_l1inf(V, tau * self.theta) if tau * self.theta > 0.0 else V
+        self.mu = np.abs(P).max(axis=1)
+        self.active = self.mu > 0.0
+        self.inside = (np.abs(V) < self.mu[:, None]) & self.active[:, None]
+        self.sign = np.where(self.active[:, None] & ~self.inside, np.sign(V), 0.0)
+        target = self.a + self.largest * (1.0 - self.margins)
+        self.upper = target >= self.form.weights
+        self.on = (target > 0.0) & ~self.upper
+
+    # the two systems
+
+    def solve(self, budget: float) -> bool:
+        """Move both points to where the active set has them, by least squares; false where that takes too much.
+
+        A factorisation counts its operations, 8/3 of the cube of the size if square, at a quarter of those of a pass, 4 an entry of the
+        data: dense algebra is about so much faster. Besides it there are two passes.
+        """
+        self.rows, self.columns = np.flatnonzero(self.active), self._columns()
+        self.n_inside, n_on = int(self.inside.sum()), int(self.on.sum())
+        shape = (n_on + int(self.radius_binds), self.n_inside + len(self.rows))
+        cost = 2.0 + max(shape) * min(shape) ** 2 / (6.0 * self.entries)
+        if max(shape) > MOST_UNKNOWNS or cost > budget:
+            return False
+        self.work += cost
+        A = self._matrix(shape)
+        self.factor = Factor(A) if min(shape) else None
+        self._solve_primal(A)
+        self._solve_dual(A)
+        return True
+
+    def _columns(self) -> Array:
+        return np.cumsum(self.inside.T.ravel()).reshape(self.inside.T.shape).T - 1
+
+    def _matrix(self, shape: tuple[int, int]) -> Array:
+        A, first, design = np.zeros(shape), 0, self.form.design
+        on_margin = self.on.astype(float)
+        for k in range(design.n_tasks):
+            on = np.flatnonzero(design.task_outputs(on_margin, k))
+            if len(on) == 0:
+                continue
+            X = design.block(k)[on]
+            X = (X.toarray() if is_sparse(X) else X) * design.task_outputs(self.form.labels, k)[on][:, None]
+            inside = np.flatnonzero(self.inside[:, k])
+            A[first : first + len(on), self.columns[inside, k]] = X[:, inside]
+            A[first : first + len(on), self.n_inside :] = X[:, self.rows] * self.sign[self.rows, k]
+            first += len(on)
+        if self.radius_binds:
+            A[-1, self.n_inside :] = 1.0 / self.unit
+        return A
+
+    def _stacked_on(self) -> NDArray[np.bool_]:
+        """Which examples are on their margin, task after task."""
+        return self.form.design.stack(self.on.astype(float)) > 0.0
+
+    def _stacked(self, R: Array) -> Array:
+        """R, shaped like the labels, task after task: values of the examples on their margin."""
+        return np.asarray(self.form.design.stack(R)[self._stacked_on()])
+
+    def _spread(self, values: Array) -> Array:
+        """The inverse of `_stacked`, with zeros elsewhere."""
+        mask = self._stacked_on()
+        out = np.zeros(len(mask))
+        out[mask] = values
+        return self.form.design.unstack(out)
+
+    def _point(self, z: Array) -> tuple[Array, Array]:
+        mu = np.zeros(len(self.mu))
+        mu[self.rows] = z[self.n_inside :]
+        W = self.sign * mu[:, None]
+        W.T[self.inside.T] = z[: self.n_inside]
+        return W, mu
+
+    def _unknowns(self, W: Array, mu: Array) -> Array:
+        return np.concatenate([W.T[self.inside.T], mu[self.rows]])
+
+    def _solve_primal(self, A: Array) -> None:
+        z = self._unknowns(self.W, self.mu)
+        b = np.ones(A.shape[0])
+        if self.radius_binds:
+            b[-1] = (self.form.radius or 0.0) / self.unit
+        if self.factor is not None:
+            z = z + self.factor.solve(b - A @ z)
+        self.primal_rest = b - A @ z
+        self.W, self.mu = self._point(z)
+        self.margins = self.form.labels * self.form.design.forward(self.W)
+
+    def _solve_dual(self, A: Array) -> None:
+        form = self.form
+        a = np.where(self.upper, form.weights, 0.0)
+        G = form.design.adjoint(a * form.labels)
+        at_bounds = (self.sign * G).sum(axis=1)[self.rows]
+        c = np.concatenate([-G.T[self.inside.T], (0.0 if self.radius_binds else self.theta) - at_bounds])
+        x = self._stacked(self.a)
+        if self.radius_binds:
+            x = np.append(x, -self.theta * self.unit)
+        if self.factor is not None:
+            x = x + self.factor.solve_transposed(c - A.T @ x)
+        self.dual_rest = c - A.T @ x
+        if self.radius_binds:
+            self.theta = -float(x[-1]) / self.unit
+            x = x[:-1]
+        self.a = a + self._spread(x)
+        self.G = form.design.adjoint(self.a * form.labels)
+
+    def candidate(self) -> tuple[Array, Array]:
+        """Both points as they are, brought to where they are admissible."""
+        W = self.W if self.form.radius is None else project_l1inf_ball(self.W, self.form.radius)
+        return np.array(W), np.clip(self.a, 0.0, self.form.weights)
+
+    # exchanges
+
+    def improve(self) -> bool:
+        """Change the active set by what is wrong with it; false where nothing is."""
+        if np.abs(self.primal_rest).max(initial=0.0) > _NONE:
+            return self._dual_step()
+        if np.abs(self.dual_rest).max(initial=0.0) > _NONE * self.slope:
+            return self._primal_step()
+        return self._drop_primal_violation() or self._drop_dual_violation()
+
+    def _dual_step(self) -> bool:
+        """Along the rest of the primal system, A^T rest = 0, the bound rises: to the first constraint met."""
+        form, rest = self.form, self.primal_rest
+        d_theta = 0.0
+        if self.radius_binds:
+            d_theta, rest = -float(rest[-1]) / self.unit, rest[:-1]
+        da = self._spread(rest)
+        dG = form.design.adjoint(da * form.labels)
+        self.work += 0.5
+        tiny = 1e-13 * float(np.abs(da).max(initial=0.0))
+        room = np.where(da > tiny, form.weights - self.a, np.where(da < -tiny, self.a, math.inf))
+        times = np.maximum(room, 0.0) / np.where(np.abs(da) > tiny, np.abs(da), 1.0)
+        times[~self.on] = math.inf
+        example = int(times.argmin())
+        # entries on their bound, whose multiplier must not change its sign
+        signed, rate = self.sign * self.G, self.sign * dG
+        small = 1e-13 * float(np.abs(dG).max(initial=0.0))
+        entries = np.where(rate < -small, np.maximum(signed, 0.0) / np.where(rate < -small, -rate, 1.0), math.inf)
+        entry = int(entries.argmin())
+        binding = self.theta / -d_theta if self.radius_binds and d_theta < 0.0 else math.inf
+        time = min(float(times.flat[example]), float(entries.flat[entry]), binding)
+        row, time_of_row = self._first_row(dG, d_theta, time)
+        if row is None and math.isinf(time):
+            return False
+        if row is not None:
+            time = time_of_row
+        self.a = self.a + time * da
+        self.G = self.G + time * dG
+        self.theta += time * d_theta
+        if row is not None:
+            self._enter_row(row)
+        elif time == times.flat[example]:
+            self.on.flat[example] = False
+            self.upper.flat[example] = bool(da.flat[example] > 0.0)
+        elif time == entries.flat[entry]:
+            self.inside.flat[entry], self.sign.flat[entry] = True, 0.0
+        else:
+            self.radius_binds, self.theta = False, 0.0
+        return True
+
+    def _enter_row(self, row: int) -> None:
+        self.active[row], self.inside[row], self.sign[row] = True, False, np.sign(self.G[row])
+
+    def _first_row(self, dG: Array, d_theta: float, time: float) -> tuple[int | None, float]:
+        """The zero row whose sum_k |G_jk + t dG_jk| reaches theta + t d_theta first, before `time`; by Newton's method from the right."""
+        zero = np.flatnonzero(~self.active)
+        if len(zero) == 0:
+            return None, time
+        G, D = self.G[zero], dG[zero]
+        if math.isinf(time):  # a time at which some row is beyond theta, if there is any
+            rates = np.abs(D).sum(axis=1) - d_theta
+            if rates.max() <= 1e-13 * max(1.0, abs(d_theta)):
+                return None, time
+            steepest = int(rates.argmax())
+            time = float((np.abs(G[steepest]).sum() + abs(self.theta)) * 2.0 / rates[steepest])
+        chosen: int | None = None
+        for _ in range(60):
+            H = G + time * D
+            excess = np.abs(H).sum(axis=1) - (self.theta + time * d_theta)
+            worst = int(excess.argmax())
+            if excess[worst] <= 1e-14 * max(1e-300, abs(self.theta)):
+                break
+            rate = float((np.sign(H[worst]) * D[worst]).sum()) - d_theta
+            chosen = int(zero[worst])
+            if rate <= 0.0:  # beyond theta before the step: at once
+                return chosen, 0.0
+            time = max(0.0, time - float(excess[worst]) / rate)
+            if time == 0.0:
+                break
+        return chosen, time
+
+    def _primal_step(self) -> bool:
+        """Against the rest of the dual system, A rest = 0, the objective falls: to the first constraint met."""
+        dW, dmu = self._point(-self.dual_rest)
+        dm = self.form.labels * self.form.design.forward(dW)
+        self.work += 0.5
+        small = 1e-13 * float(np.abs(dm).max(initial=0.0))
+        off = ~self.on & (np.where(self.upper, dm, -dm) > small)
+        times = np.where(off, np.maximum(np.where(self.upper, 1.0 - self.margins, self.margins - 1.0), 0.0), math.inf)
+        times /= np.where(off, np.abs(dm), 1.0)
+        example = int(times.argmin())
+        side = np.where(dW > 0.0, 1.0, -1.0)
+        closing = side * dW - dmu[:, None]
+        tiny = 1e-13 * float(np.abs(dW).max(initial=0.0))
+        met = self.inside & (closing > tiny)
+        entries = np.where(met, np.maximum(self.mu[:, None] - side * self.W, 0.0), math.inf) / np.where(met, closing, 1.0)
+        # the other side closes as well where mu falls faster than W moves
+        closing = -side * dW - dmu[:, None]
+        met = self.inside & (closing > tiny)
+        others = np.where(met, np.maximum(self.mu[:, None] + side * self.W, 0.0), math.inf) / np.where(met, closing, 1.0)
+        side = np.where(others < entries, -side, side)
+        entries = np.minimum(entries, others)
+        entry = int(entries.argmin())
+        falls = self.active & (dmu < -tiny)
+        rows = np.where(falls, np.maximum(self.mu, 0.0), math.inf) / np.where(falls, -dmu, 1.0)
+        row = int(rows.argmin())
+        time = min(float(times.flat[example]), float(entries.flat[entry]), float(rows[row]))
+        total = float(dmu.sum())
+        excess = math.inf
+        if self.form.radius is not None and not self.radius_binds and total > 0.0:
+            excess = max(0.0, self.form.radius - float(self.mu.sum())) / total
+        if math.isinf(min(time, excess)):
+            return False
+        time = min(time, excess)
+        self.W, self.mu = self.W + time * dW, self.mu + time * dmu
+        self.margins = self.margins + time * dm
+        if time == excess:
+            self.radius_binds = True
+        elif time == times.flat[example]:
+            self.on.flat[example], self.upper.flat[example] = True, False
+        elif time == entries.flat[entry]:
+            self.inside.flat[entry], self.sign.flat[entry] = False, side.flat[entry]
+        else:
+            self._leave_row(row)
+        return True
+
+    def _leave_row(self, row: int) -> None:
+        self.active[row], self.inside[row], self.sign[row] = False, False, 0.0
+
+    def _drop_primal_violation(self) -> bool:
+        """The largest: an entry beyond mu_j, a negative mu_j, an example on the wrong side of its margin, too large a norm."""
+        size = max(float(np.abs(self.W).max(initial=0.0)), np.finfo(float).tiny)
+        wrong = np.where(self.on, 0.0, np.where(self.upper, self.margins - 1.0, 1.0 - self.margins))
+        beyond = np.where(self.inside, np.abs(self.W) - self.mu[:, None], 0.0) / size
+        negative = np.where(self.active, -self.mu, 0.0) / size
+        excess = 0.0
+        if self.form.radius is not None and not self.radius_binds:
+            excess = (float(self.mu.sum()) - self.form.radius) / max(self.form.radius, np.finfo(float).tiny)
+        example, entry, row = int(wrong.argmax()), int(beyond.argmax()), int(negative.argmax())
+        largest = max(float(wrong.flat[example]), float(beyond.flat[entry]), float(negative[row]), excess)
+        if largest <= _NONE:
+            return False
+        if largest == excess:
+            self.radius_binds = True
+        elif largest == negative[row]:
+            self._leave_row(row)
+        elif largest == wrong.flat[example]:
+            self.on.flat[example], self.upper.flat[example] = True, False
+        else:
+            self.inside.flat[entry], self.sign.flat[entry] = False, np.sign(self.W.flat[entry])
+        return True
+
+    def _drop_dual_violation(self) -> bool:
+        """The largest: a outside its box, a multiplier of the wrong sign, a zero row beyond theta, a negative theta."""
+        slope = max(self.slope, np.finfo(float).tiny)
+        box = np.maximum(-self.a, self.a - self.form.weights) / max(self.largest, np.finfo(float).tiny)
+        signs = -self.sign * self.G / slope
+        rows = np.where(self.active, 0.0, np.abs(self.G).sum(axis=1) - self.theta) / slope
+        example, entry, row = int(box.argmax()), int(signs.argmax()), int(rows.argmax())
+        negative = -self.theta / slope if self.radius_binds else 0.0
+        largest = max(float(box.flat[example]), float(signs.flat[entry]), float(rows[row]), negative)
+        if largest <= _NONE:
+            return False
+        if largest == negative:
+            self.radius_binds, self.theta = False, 0.0
+        elif largest == rows[row]:
+            self._enter_row(row)
+        elif largest == box.flat[example]:
+            self.on.flat[example] = False
+            self.upper.flat[example] = bool(self.a.flat[example] > 0.0)
+        else:
+            self.inside.flat[entry], self.sign.flat[entry] = True, 0.0
+        return True
