@@ -14,6 +14,7 @@ REGISTRY = load_registry()
 
 #: Options to try besides the defaults, and the gap that a solver must prove where it can do better than the papers'.
 VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
+    "auto": [({}, 1e-8), ({"memory_gib": 1e-9}, 1e-6)],
     "conic": [
         *(({"backend": backend}, 1e-7) for backend in ("ECOS", "SCS", "CLARABEL", "HIGHS", "PDLP")),
         *(({"backend": "HIGHS", "method": method}, 1e-7) for method in ("simplex", "ipm", "pdlp")),

@@ -1,0 +1,156 @@
+"""Picks between the first-order and the interior-point method for hinges under an l1,inf norm, and says why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from bench_mtl.checks import real_number
+from bench_mtl.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.types import Array, Iterate
+from solvers.interior_point import InteriorPoint
+from solvers.interior_point_system import factor_passes
+from solvers.pdhg import PDHG
+
+#: What an iteration of the interior-point method takes, in steps of the first-order one: so many for its products and solves, and
+#: this share of the passes that its factorisations would be, which work in cache.
+_PRODUCTS, _FACTOR_SHARE = 15.0, 0.4
+#: Iterations of the interior-point method to a gap of 1, and for every digit more.
+_NEWTON_FIRST, _NEWTON_A_DIGIT = 7.0, 2.0
+#: The gap is looked at after so many steps, and whenever they have grown by this factor.
+_FIRST_LOOK, _LOOK_GROWTH = 20, 1.5
+#: What one look costs, in steps.
+_LOOK = 2.0
+#: Steps that the first-order method typically takes to a gap of 1e-3, and the power of 1 / gap that they grow with. A price below a share
+#: of them is paid without a trial.
+_TYPICAL_STEPS, _TYPICAL_POWER, _CHEAP = 400.0, 0.45, 0.5
+#: The share of the interior-point method's price that goes into finding out whether it is needed.
+_TRIAL_SHARE = 0.1
+#: What a run without a target is aimed at.
+_DEFAULT_TARGET = 1e-6
+#: Gaps are taken to fall at least and at most as this power of the steps.
+_SLOWEST, _FASTEST = 1.0, 3.0
+
+
+@dataclass(frozen=True)
+class Auto(IterativeSolver):
+    """`PDHG` or `InteriorPoint`, whichever is foreseen to be quicker to the target.
+
+    An iteration of the interior-point method costs a known number of operations, and it needs few and foreseeable ones; what it will take
+    is its price, in steps of pdhg. Where that is far below what pdhg typically takes to the target, it is paid at once. Else pdhg
+    begins, its gap is looked at now and then and extrapolated as a power of its steps, and it is left when what it still needs exceeds the
+    price; not before a tenth of the price is spent, so that this is what a wrong beginning costs. Where the interior-point method would
+    not fit into memory, pdhg goes on.
+
+    Parameters
+    ----------
+    target : the relative gap to be quick to; None takes that of the run, or 1e-6 where a run has none
+    memory_gib : of the interior-point method
+
+    Notes
+    -----
+    Steps and work are those of both methods added up. The note of the iterates says which method was picked, when, and why.
+    """
+
+    target: float | None = None
+    memory_gib: float = 4.0
+
+    name: ClassVar[str] = "auto"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.HINGE})
+
+    def __post_init__(self) -> None:
+        if self.target is not None:
+            real_number("target", self.target, strict=True)
+        real_number("memory_gib", self.memory_gib, strict=True)
+
+    def aimed_at(self, relative_gap: float) -> Auto:
+        return self if self.target is not None else replace(self, target=relative_gap)
+
+    def warm_up(self) -> None:
+        PDHG().warm_up()
+        InteriorPoint().warm_up()
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self.resume(problem, Iterate(problem.zero() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        target = self.target or _DEFAULT_TARGET
+        newton = InteriorPoint(memory_gib=self.memory_gib)
+        refusal = newton.misfit(problem)
+        price = _price(problem, target) if refusal is None else math.inf
+        typical = _TYPICAL_STEPS * (1e-3 / target) ** _TYPICAL_POWER
+        if price < _CHEAP * typical:
+            note = f"interior_point: it costs {price:.0f} steps of pdhg, which typically takes {typical:.0f} to {target:g}"
+            for iterate in newton.resume(problem, start):
+                yield iterate._replace(note=note)
+            return
+        trial = _Trial(problem, target)
+        last, left = start, math.inf
+        note = (
+            f"pdhg, for {refusal}"
+            if refusal
+            else f"pdhg: on trial for {_TRIAL_SHARE * price:.0f} steps, a tenth of what interior_point costs"
+        )
+        for last in PDHG().resume(problem, start):
+            yield last._replace(work=last.work + trial.work, note=note)
+            if refusal or not trial.is_due(last):
+                continue
+            trial.look(last)
+            left = trial.steps_left()
+            if left > price and last.step + trial.cost >= _TRIAL_SHARE * price:
+                break
+            note = f"pdhg: about {left:.0f} steps more to {target:g}, and interior_point costs {price:.0f}"
+        note = f"interior_point after {last.step} steps of pdhg: about {left:.0f} more to {target:g}, and interior_point costs {price:.0f}"
+        work = last.work + trial.work
+        for iterate in newton.steps(problem):
+            if iterate.step > 0:
+                yield Iterate(iterate.primal, iterate.dual, last.step + iterate.step, work + iterate.work, note)
+
+
+@dataclass
+class _Trial:
+    """What looking at the gap of the first-order method has shown."""
+
+    problem: Problem
+    target: float
+    gaps: list[tuple[int, float]] = field(default_factory=list)
+    """(step, relative gap)"""
+    bounds: tuple[float, float] = (math.inf, -math.inf)
+    work: float = 0.0
+
+    def is_due(self, iterate: Iterate) -> bool:
+        return iterate.step >= (_LOOK_GROWTH * self.gaps[-1][0] if self.gaps else _FIRST_LOOK)
+
+    @property
+    def cost(self) -> float:
+        """Of all looks so far, in steps."""
+        return _LOOK * len(self.gaps)
+
+    def look(self, iterate: Iterate) -> None:
+        """One pass: the objective takes a product with the data, the dual bound one with their transpose."""
+        upper, lower = self.bounds
+        upper = min(upper, self.problem.objective(iterate.primal))
+        lower = max(lower, self.problem.dual_bound(iterate.primal, iterate.dual))
+        self.bounds = upper, lower
+        self.work += 1.0
+        self.gaps.append((iterate.step, (upper - lower) / upper if upper > 0.0 else 0.0))
+
+    def steps_left(self) -> float:
+        """Until the target, if the gap goes on falling as the power of the steps that it has fallen with since half of them."""
+        step, gap = self.gaps[-1]
+        if gap <= self.target:
+            return 0.0
+        earlier = [(s, g) for s, g in self.gaps if s <= 0.5 * step]
+        if not earlier:
+            return step * ((gap / self.target) ** (1.0 / _FASTEST) - 1.0)
+        s, g = earlier[-1]
+        power = math.log(g / gap) / math.log(step / s) if g > gap else 0.0
+        return step * ((gap / self.target) ** (1.0 / min(max(power, _SLOWEST), _FASTEST)) - 1.0)
+
+
+def _price(problem: Problem, target: float) -> float:
+    """Of the interior-point method to a relative gap, in steps of the first-order one."""
+    iterations = _NEWTON_FIRST + _NEWTON_A_DIGIT * max(0.0, -math.log10(target))
+    return iterations * (_PRODUCTS + _FACTOR_SHARE * factor_passes(problem.hinge_form().design))

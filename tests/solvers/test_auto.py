@@ -1,0 +1,102 @@
+"""`auto`: what it picks, when it changes its mind, and what it says."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.types import Iterate, Limits, Status, Tolerance
+from problems.l1inf_hinge import L1InfHinge
+from solvers.auto import Auto, _Trial
+from solvers.interior_point import InteriorPoint
+from solvers.pdhg import PDHG
+
+
+@pytest.fixture(scope="module")
+def small() -> L1InfHinge:
+    return L1InfHinge(synthetic_l1inf(tasks=3, features=8, examples=30), radius="truth")
+
+
+@pytest.fixture(scope="module")
+def wide() -> L1InfHinge:
+    """Many features and examples in few tasks: an iteration of the interior-point method is dear."""
+    return L1InfHinge(synthetic_l1inf(tasks=4, features=200, examples=190), radius=50.0)
+
+
+def notes(problem: L1InfHinge, solver: Auto, gap: float, **limits: int) -> tuple[Status, str]:
+    record = run(problem, solver, tolerance=Tolerance(gap), limits=Limits(**limits))
+    return record.status, str(dict(record.info)["note"])
+
+
+def test_a_cheap_interior_point_method_is_taken_at_once(small: L1InfHinge) -> None:
+    status, note = notes(small, Auto(), 1e-9)
+    assert status is Status.VERIFIED
+    assert note.startswith("interior_point: it costs")
+    ours, theirs = (list(solver.steps(small)) for solver in (Auto(target=1e-9), InteriorPoint()))
+    assert [iterate._replace(note="").step for iterate in ours] == [iterate.step for iterate in theirs]
+    assert all(np.array_equal(a.primal, b.primal) for a, b in zip(ours, theirs, strict=True))
+
+
+def test_an_easy_target_is_left_to_the_first_order_method(wide: L1InfHinge) -> None:
+    status, note = notes(wide, Auto(), 0.3)
+    assert status is Status.VERIFIED
+    assert note.startswith("pdhg")
+
+
+def test_it_changes_over_where_the_first_order_method_would_take_longer(wide: L1InfHinge) -> None:
+    iterates = list(islice(Auto(target=1e-4).steps(wide), 60))
+    notes = [iterate.note.split(" ")[0].rstrip(":") for iterate in iterates]
+    change = notes.index("interior_point")
+    assert set(notes[:change]) == {"pdhg"}
+    assert set(notes[change:]) == {"interior_point"}
+    steps, work = [iterate.step for iterate in iterates], [iterate.work for iterate in iterates]
+    assert steps[change] == steps[change - 1] + 1
+    assert work[change] > work[change - 1]
+    begun = list(islice(PDHG().steps(wide), change))
+    assert all(np.array_equal(a.primal, b.primal) for a, b in zip(iterates, begun, strict=False))
+    looked = [a.work - b.work for a, b in zip(iterates, begun, strict=False)]
+    assert looked[-1] > 0.0, "a look at the gap is work"
+
+
+def test_without_memory_for_the_factors_the_first_order_method_goes_on(small: L1InfHinge) -> None:
+    status, note = notes(small, Auto(memory_gib=1e-9), 1e-6)
+    assert status is Status.VERIFIED
+    assert note.startswith("pdhg, for interior_point would need")
+
+
+def test_the_target_is_that_of_the_run_unless_it_is_an_option() -> None:
+    assert Auto().aimed_at(1e-3) == Auto(target=1e-3)
+    assert Auto(target=1e-8).aimed_at(1e-3) == Auto(target=1e-8)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0, 3.0])
+def test_a_gap_that_falls_as_a_power_is_foreseen(small: L1InfHinge, power: float) -> None:
+    trial = _Trial(small, 1e-6)
+    trial.gaps = [(step, step**-power) for step in (10, 20, 40, 80)]
+    assert 80 + trial.steps_left() == pytest.approx(1e-6 ** (-1.0 / power))
+    trial.gaps = [(step, 0.1) for step in (10, 20, 40, 80)]
+    assert trial.steps_left() > 1e6, "a gap that does not fall is not expected to fall quickly"
+
+
+def test_looks_keep_the_best_of_both_bounds(small: L1InfHinge) -> None:
+    trial = _Trial(small, 1e-6)
+    good = list(InteriorPoint().steps(small))[-1]
+    trial.look(good)
+    trial.look(Iterate(small.zero(), np.zeros(small.dual_shape), step=good.step + 1))
+    assert trial.gaps[1][1] == trial.gaps[0][1] < 1e-6
+
+
+@pytest.mark.parametrize(("options", "word"), [({"target": 0.0}, "target"), ({"memory_gib": -1.0}, "memory_gib")])
+def test_bad_options_are_refused_by_name(options: dict[str, float], word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        Auto(**options)
+
+
+def test_one_example_and_one_feature() -> None:
+    problem = L1InfHinge(TaskData.per_task([np.ones((1, 1))], [np.ones(1)], name="one"), radius=0.5)
+    assert notes(problem, Auto(), 1e-9)[0] is Status.VERIFIED
