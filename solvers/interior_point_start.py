@@ -10,7 +10,7 @@ from solvers.interior_point_equations import Equations, State
 #: The share of the radius that is left at the start, and that a given point is moved towards zero.
 _SPARE, _RETREAT = 0.1, 0.1
 #: theta at the start, relative to the smallest feasible one; the dual of a penalised form, relative to the largest feasible one.
-_ABOVE, _BELOW = 2.0, 0.5
+_ABOVE, _BELOW = 1.2, 0.5
 #: But no smaller than this share of the duals that suit the margins; below, there is a residual.
 _LEAST_BELOW = 0.1
 
