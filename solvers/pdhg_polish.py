@@ -18,19 +18,22 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from bench_mtl.checks import is_sparse
 from bench_mtl.forms import HingeForm
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from bench_mtl.types import Array
+from solvers.pdhg_polish_system import Block, Factor, System
 
 #: Systems larger than this are refused: their factors take longer than the steps they save.
 MOST_UNKNOWNS = 2000
 
-#: Singular below this share of the largest pivot; a residual or violation below this share of the data's size counts as none.
-_RANK, _NONE = 1e-11, 1e-10
+#: A residual or violation below this share of the data's size counts as none.
+_NONE = 1e-10
+
+#: Operations that the calls for one task are worth.
+_CALLS = 2e5
 
 #: A walk whose gap has grown by this much has lost its way.
 _LOST = 30.0
@@ -130,37 +133,6 @@ def compile_kernels() -> None:
     prox_l1inf(point, 0.5)
 
 
-class Factor:
-    """A complete orthogonal factorisation A = Q T Z^T with T triangular, for least squares with A and with A^T."""
-
-    def __init__(self, A: Array) -> None:
-        Q, R, order = sl.qr(A, mode="economic", pivoting=True, check_finite=False)
-        pivots = np.abs(np.diag(R))
-        rank = int((pivots > _RANK * pivots[0]).sum())
-        self.rank, self.Q = rank, Q[:, :rank]
-        Z = np.zeros((A.shape[1], rank))
-        self.full = rank == A.shape[1]
-        if self.full:
-            Z[order] = np.eye(rank)
-            self.T = R
-        else:
-            Z[order], upper = sl.qr(R[:rank].T, mode="economic", check_finite=False)
-            self.T = upper.T
-        self.Z = Z
-
-    def solve(self, b: Array) -> Array:
-        """The shortest z with the smallest ||A z - b||."""
-        if self.rank == 0:
-            return np.zeros(len(self.Z))
-        return self.Z @ sl.solve_triangular(self.T, self.Q.T @ b, lower=not self.full, check_finite=False)
-
-    def solve_transposed(self, c: Array) -> Array:
-        """The shortest x with the smallest ||A^T x - c||."""
-        if self.rank == 0:
-            return np.zeros(len(self.Q))
-        return self.Q @ sl.solve_triangular(self.T, self.Z.T @ c, lower=not self.full, trans="T", check_finite=False)
-
-
 class ActiveSet:
     """Which constraints hold with equality, and the points that they give."""
 
@@ -179,6 +151,7 @@ class ActiveSet:
         self.largest = float(form.weights.max(initial=0.0))
         self.slope = max(self.theta, float(np.abs(self.G).max(initial=0.0)))
         self.unit = form.radius or 1.0
+        self.factors: dict[int, tuple[bytes, Factor | None]] = {}
         self._guess()
         blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
         self.entries = max(1, sum(X.nnz if is_sparse(X) else X.size for X in blocks) * (design.n_tasks if design.is_shared else 1))
@@ -203,41 +176,43 @@ class ActiveSet:
     def solve(self, budget: float) -> bool:
         """Move both points to where the active set has them, by least squares; false where that takes too much.
 
-        A factorisation counts its operations, 8/3 of the cube of the size if square, at a quarter of those of a pass, 4 an entry of the
-        data: dense algebra is about so much faster. Besides it there are two passes.
+        Factors and what they eliminate count their operations, at a quarter of those of a pass, 4 an entry of the data: dense algebra is
+        about so much faster; and every task counts for the calls it takes. Besides there are two passes.
         """
-        self.rows, self.columns = np.flatnonzero(self.active), self._columns()
-        self.n_inside, n_on = int(self.inside.sum()), int(self.on.sum())
-        shape = (n_on + int(self.radius_binds), self.n_inside + len(self.rows))
-        cost = 2.0 + max(shape) * min(shape) ** 2 / (6.0 * self.entries)
-        if max(shape) > MOST_UNKNOWNS or cost > budget:
+        self.rows = np.flatnonzero(self.active)
+        self.n_inside = int(self.inside.sum())
+        design, n_rows = self.form.design, len(self.rows)
+        marks = self.on.astype(float)
+        on: Array = np.array([np.count_nonzero(design.task_outputs(marks, k)) for k in range(design.n_tasks)]).astype(float)
+        own = self.inside.sum(axis=0).astype(float)
+        left = float(np.maximum(on - own, 0.0).sum()) + 1.0
+        if max(on.max(), own.max(), left, n_rows) > MOST_UNKNOWNS:
+            return False
+        operations = float((3.0 * np.maximum(on, own) * on * own + 2.0 * on * on * n_rows + _CALLS).sum())
+        operations += 3.0 * max(left, n_rows) * min(left, n_rows) ** 2
+        cost = 2.0 + operations / (16.0 * self.entries)
+        if cost > budget:
             return False
         self.work += cost
-        A = self._matrix(shape)
-        self.factor = Factor(A) if min(shape) else None
-        self._solve_primal(A)
-        self._solve_dual(A)
+        self.system = self._assemble()
+        self._solve_primal()
+        self._solve_dual()
         return True
 
-    def _columns(self) -> Array:
-        return np.cumsum(self.inside.T.ravel()).reshape(self.inside.T.shape).T - 1
-
-    def _matrix(self, shape: tuple[int, int]) -> Array:
-        A, first, design = np.zeros(shape), 0, self.form.design
+    def _assemble(self) -> System:
+        design, blocks = self.form.design, []
         on_margin = self.on.astype(float)
         for k in range(design.n_tasks):
-            on = np.flatnonzero(design.task_outputs(on_margin, k))
-            if len(on) == 0:
-                continue
+            on, inside = np.flatnonzero(design.task_outputs(on_margin, k)), np.flatnonzero(self.inside[:, k])
             X = design.block(k)[on]
             X = (X.toarray() if is_sparse(X) else X) * design.task_outputs(self.form.labels, k)[on][:, None]
-            inside = np.flatnonzero(self.inside[:, k])
-            A[first : first + len(on), self.columns[inside, k]] = X[:, inside]
-            A[first : first + len(on), self.n_inside :] = X[:, self.rows] * self.sign[self.rows, k]
-            first += len(on)
-        if self.radius_binds:
-            A[-1, self.n_inside :] = 1.0 / self.unit
-        return A
+            own, border = X[:, inside], X[:, self.rows] * self.sign[self.rows, k]
+            key = on.tobytes() + b"|" + inside.tobytes()
+            if k not in self.factors or self.factors[k][0] != key:  # one task in each exchange
+                self.factors[k] = key, Factor(own, complement=True) if min(own.shape) else None
+            blocks.append(Block(own, border, self.factors[k][1]))
+        last = np.full(len(self.rows), 1.0 / self.unit) if self.radius_binds else None
+        return System(blocks, last, len(self.rows))
 
     def _stacked_on(self) -> NDArray[np.bool_]:
         """Which examples are on their margin, task after task."""
@@ -264,18 +239,17 @@ class ActiveSet:
     def _unknowns(self, W: Array, mu: Array) -> Array:
         return np.concatenate([W.T[self.inside.T], mu[self.rows]])
 
-    def _solve_primal(self, A: Array) -> None:
+    def _solve_primal(self) -> None:
         z = self._unknowns(self.W, self.mu)
-        b = np.ones(A.shape[0])
+        b = np.ones(int(self.on.sum()) + int(self.radius_binds))
         if self.radius_binds:
             b[-1] = (self.form.radius or 0.0) / self.unit
-        if self.factor is not None:
-            z = z + self.factor.solve(b - A @ z)
-        self.primal_rest = b - A @ z
+        z = z + self.system.solve(b - self.system.apply(z))
+        self.primal_rest = b - self.system.apply(z)
         self.W, self.mu = self._point(z)
         self.margins = self.form.labels * self.form.design.forward(self.W)
 
-    def _solve_dual(self, A: Array) -> None:
+    def _solve_dual(self) -> None:
         form = self.form
         a = np.where(self.upper, form.weights, 0.0)
         G = form.design.adjoint(a * form.labels)
@@ -284,9 +258,8 @@ class ActiveSet:
         x = self._stacked(self.a)
         if self.radius_binds:
             x = np.append(x, -self.theta * self.unit)
-        if self.factor is not None:
-            x = x + self.factor.solve_transposed(c - A.T @ x)
-        self.dual_rest = c - A.T @ x
+        x = x + self.system.solve_transposed(c - self.system.apply_transposed(x))
+        self.dual_rest = c - self.system.apply_transposed(x)
         if self.radius_binds:
             self.theta = -float(x[-1]) / self.unit
             x = x[:-1]
@@ -381,7 +354,7 @@ class ActiveSet:
 
     def _primal_step(self) -> bool:
         """Against the rest of the dual system, A rest = 0, the objective falls: to the first constraint met."""
-        dW, dmu = self._point(-self.dual_rest)
+        dW, dmu = self._point(-self.system.null_direction(self.dual_rest))
         dm = self.form.labels * self.form.design.forward(dW)
         self.work += 0.5
         small = 1e-13 * float(np.abs(dm).max(initial=0.0))

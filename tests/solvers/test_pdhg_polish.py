@@ -17,7 +17,8 @@ from bench_mtl.types import Array, Iterate, Limits, Status, Tolerance
 from problems.l1inf_hinge import L1InfHinge
 from solvers import pdhg_polish
 from solvers.pdhg import PDHG
-from solvers.pdhg_polish import ActiveSet, Factor, enclosure, exchange, polish
+from solvers.pdhg_polish import ActiveSet, enclosure, exchange, polish
+from solvers.pdhg_polish_system import Block, Factor, System
 
 
 def tasks(d: int = 8, m: int = 4, n: int = 12, scale: float = 1.0, kind: str = "dense") -> TaskData:
@@ -136,20 +137,31 @@ def test_a_vertex_needs_no_exchange_and_stays_as_it_is() -> None:
     assert np.allclose(state.a, vertex[1], atol=1e-12)
 
 
-def test_a_wrong_active_set_is_corrected() -> None:
-    problem = L1InfHinge(CASES["penalty"][0], penalty=0.2)
+@pytest.mark.parametrize("case", ["penalty", "CSR", "sum"])
+def test_one_exchange_corrects_whatever_single_error(case: str) -> None:
+    data, parameters = CASES[case]
+    problem = L1InfHinge(data, **parameters)
     form, point = problem.hinge_form(), optimum(problem)
-    state = ActiveSet(form, *point)
-    on = np.flatnonzero(state.on)
-    state.on[on[:2]] = False
-    inside = np.argwhere(state.inside)[0]
-    state.inside[tuple(inside)], state.sign[tuple(inside)] = False, 1.0
-    rounds = 0
-    while state.solve(np.inf) and state.improve() and rounds < 50:
-        rounds += 1
-    objective, bound = enclosure(form, *state.candidate())
-    assert 0 < rounds < 50
-    assert objective - bound <= 1e-12
+    right = ActiveSet(form, *point)
+    for i in range(right.on.size):
+        state = ActiveSet(form, *point)
+        state.on.flat[i] = not right.on.flat[i]
+        state.upper.flat[i] = False
+        solved_after(1, state)
+    for j, k in np.argwhere(right.inside):
+        state = ActiveSet(form, *point)
+        state.inside[j, k], state.sign[j, k] = False, np.sign(state.W[j, k])
+        solved_after(1, state)
+
+
+def solved_after(rounds: int, state: ActiveSet) -> None:
+    for _ in range(rounds):
+        assert state.solve(np.inf)
+        assert state.improve()
+    assert state.solve(np.inf)
+    assert not state.improve()
+    objective, bound = enclosure(state.form, *state.candidate())
+    assert objective - bound <= 1e-11
 
 
 @pytest.mark.parametrize("shape", [(5, 5), (7, 4), (4, 7)])
@@ -164,6 +176,30 @@ def test_factor_is_the_pseudoinverse(shape: tuple[int, int], rank: int) -> None:
     nothing = Factor(np.zeros(shape))
     assert not nothing.solve(b).any()
     assert not nothing.solve_transposed(c).any()
+
+
+@pytest.mark.parametrize("with_last", [True, False])
+@pytest.mark.parametrize("shapes", [[(3, 2), (2, 2), (4, 1)], [(1, 3), (0, 2), (4, 0)], [(3, 1), (4, 1)]])
+def test_system_is_least_squares_with_the_whole_matrix(shapes: list[tuple[int, int]], with_last: bool) -> None:
+    rng, n_shared = np.random.default_rng(0), 3
+    blocks = []
+    for shape in shapes:
+        own = rng.standard_normal(shape)
+        blocks.append(Block(own, rng.standard_normal((shape[0], n_shared)), Factor(own, complement=True) if min(shape) else None))
+    last = np.ones(n_shared) if with_last else None
+    system = System(blocks, last, n_shared)
+    A = np.array([system.apply(unit) for unit in np.eye(sum(shape[1] for shape in shapes) + n_shared)]).T
+    b, c = rng.standard_normal(A.shape[0]), rng.standard_normal(A.shape[1])
+    assert np.allclose(system.apply_transposed(b), A.T @ b)
+    rest = b - A @ system.solve(b)
+    assert np.allclose(A.T @ rest, 0.0)
+    rest = c - A.T @ system.solve_transposed(c)
+    direction = system.null_direction(rest)
+    assert np.allclose(A @ direction, 0.0)
+    if np.linalg.matrix_rank(A) == A.shape[1]:
+        assert np.allclose(rest, 0.0)
+    else:
+        assert rest @ direction > 0.0
 
 
 def test_work_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
