@@ -44,6 +44,8 @@ class SolverSpec:
     grid: Mapping[str, list[Any]] = field(default_factory=dict)
     problems: tuple[str, ...] | None = None
     """Labels of the problems it is run on; all by default."""
+    repetitions: int | None = None
+    """Of its own, for one that takes long; those of the suite by default."""
 
 
 @dataclass(frozen=True)
@@ -164,19 +166,22 @@ def expand(suite: Suite, registry: Registry) -> list[Case]:
     solvers = [(spec, solver) for spec in suite.solvers for solver in _solvers(spec, registry)]
     cases: list[Case] = []
     for spec in suite.problems:
-        chosen = [solver for of, solver in solvers if of.problems is None or spec.label in of.problems]
-        labels = [solver.label for solver in chosen]
+        chosen = [
+            (of.repetitions or suite.repetitions, solver) for of, solver in solvers if of.problems is None or spec.label in of.problems
+        ]
+        labels = [solver.label for _, solver in chosen]
         for label in labels:
             if labels.count(label) > 1:
                 raise InputError(f"two solvers are labelled '{label}': give each its own label")
         for instance in _instances(spec, suite, registry):
-            for repetition in range(suite.repetitions):
+            for repetition in range(max((count for count, _ in chosen), default=0)):
                 cases += [
                     Case(
                         instance, solver.name, solver.label, solver.options, suite.targets[-1], suite.limits, suite.threads,
                         repetition, solver.version, solver.code,
                     )
-                    for solver in chosen
+                    for count, solver in chosen
+                    if repetition < count
                 ]  # fmt: skip
     if not cases:
         raise InputError("the suite has no case: no solver is meant for any of its problems")

@@ -196,13 +196,14 @@ def _problem_spec(table: _Table) -> ProblemSpec:
 
 
 def _solver_spec(table: _Table) -> SolverSpec:
-    problems = table.take_optional("problems", list)
+    problems, repetitions = table.take_optional("problems", list), table.take_optional("repetitions", int)
     spec = SolverSpec(
         name=table.take("name", str),
         label=table.take_optional("label", str),
         options=table.take("options", dict, {}),
         grid=_grid(table),
         problems=None if problems is None else tuple(_label(label, table.where) for label in problems),
+        repetitions=None if repetitions is None else _at_most("repetitions", repetitions, _MOST_REPETITIONS),
     )
     table.finish()
     return spec

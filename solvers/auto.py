@@ -42,7 +42,7 @@ class Auto(IterativeSolver):
     is its price, in steps of pdhg. Where that is far below what pdhg typically takes to the target, it is paid at once. Else pdhg
     begins, its gap is looked at now and then and extrapolated as a power of its steps, and it is left when what it still needs exceeds the
     price; not before a tenth of the price is spent, so that this is what a wrong beginning costs. Where the interior-point method would
-    not fit into memory, pdhg goes on.
+    not fit into memory, pdhg goes on. Asked for more than its target, it takes the interior-point method.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Auto(IterativeSolver):
                 yield iterate._replace(note=note)
             return
         trial = _Trial(problem, target)
-        last, left = start, math.inf
+        last = start
         note = (
             f"pdhg, for {refusal}"
             if refusal
@@ -99,10 +99,13 @@ class Auto(IterativeSolver):
                 continue
             trial.look(last)
             left = trial.steps_left()
+            if trial.is_over:
+                note = f"interior_point after {last.step} steps of pdhg, which took it beyond {target:g}"
+                break
             if left > price and last.step + trial.cost >= _TRIAL_SHARE * price:
+                note = f"interior_point after {last.step} steps of pdhg: about {left:.0f} more to {target:g}, and this costs {price:.0f}"
                 break
             note = f"pdhg: about {left:.0f} steps more to {target:g}, and interior_point costs {price:.0f}"
-        note = f"interior_point after {last.step} steps of pdhg: about {left:.0f} more to {target:g}, and interior_point costs {price:.0f}"
         work = last.work + trial.work
         for iterate in newton.steps(problem):
             if iterate.step > 0:
@@ -136,6 +139,11 @@ class _Trial:
         self.bounds = upper, lower
         self.work += 1.0
         self.gaps.append((iterate.step, (upper - lower) / upper if upper > 0.0 else 0.0))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the target was met at the look before the last, and somebody still asks for more."""
+        return len(self.gaps) > 1 and self.gaps[-2][1] <= self.target
 
     def steps_left(self) -> float:
         """Until the target, if the gap goes on falling as the power of the steps that it has fallen with since half of them."""

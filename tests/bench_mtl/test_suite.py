@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -106,6 +107,15 @@ def test_the_key_depends_on_everything_that_may_change_the_outcome() -> None:
     assert expand(parsed('name = "other"\ndescription = "x"\n' + SMALL), REGISTRY)[0].key == base
 
 
+def test_a_solver_can_have_repetitions_of_its_own() -> None:
+    text = "repetitions = 3\n" + SMALL + '\n[[solvers]]\nname = "pdhg"\nrepetitions = 1\n'
+    cases = expand(parsed(text), REGISTRY)
+    counts = Counter(case.solver for case in cases)
+    assert counts.pop("pdhg") == 1
+    assert set(counts.values()) == {3}
+    assert len({case.key for case in cases}) == len(cases)
+
+
 def test_a_solver_can_be_kept_to_some_problems() -> None:
     second = SMALL.split("[[solvers]]")[0].replace("[[problems]]", '[[problems]]\nlabel = "second"')
     text = second + SMALL + 'problems = ["second"]\n'
@@ -126,6 +136,7 @@ def test_a_solver_can_be_kept_to_some_problems() -> None:
         (SMALL.replace('name = "conic"', ""), r"\[\[solvers\]\] entry 1 needs the key 'name'"),
         (SMALL.replace('"conic"', "7"), "'name' in .* must be a string, not 7"),
         ("repetitions = 0\n" + SMALL, "repetitions must be a whole number of at least 1, not 0"),
+        (SMALL + "\nrepetitions = 0\n", "repetitions must be a whole number of at least 1, not 0"),
         ("repetitions = true\n" + SMALL, "'repetitions' in the suite must be a whole number, not True"),
         ("threads = 1.5\n" + SMALL, "'threads' in the suite must be a whole number"),
         ("targets = []\n" + SMALL, "targets must name at least one"),

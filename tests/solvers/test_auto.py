@@ -63,6 +63,13 @@ def test_it_changes_over_where_the_first_order_method_would_take_longer(wide: L1
     assert looked[-1] > 0.0, "a look at the gap is work"
 
 
+def test_asked_for_more_than_its_target_it_takes_the_interior_point_method(wide: L1InfHinge) -> None:
+    status, note = notes(wide, Auto(target=0.3), 1e-9)
+    assert status is Status.VERIFIED
+    assert note.startswith("interior_point after")
+    assert note.endswith("beyond 0.3")
+
+
 def test_without_memory_for_the_factors_the_first_order_method_goes_on(small: L1InfHinge) -> None:
     status, note = notes(small, Auto(memory_gib=1e-9), 1e-6)
     assert status is Status.VERIFIED
