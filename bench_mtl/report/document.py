@@ -185,6 +185,7 @@ def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame],
         text.facts(runs),
         _table(ran, "Problem") if len(ran) else "",
         sentence,
+        text.solver_notes(runs),
         text.enclosure_sentences(bounds),
     ]
     if figure is None:

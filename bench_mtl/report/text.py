@@ -113,6 +113,12 @@ def facts(runs: pd.DataFrame) -> str:
     return "\n".join(f"- {title}: {escaped(text)}" for title, text in lines if text)
 
 
+def solver_notes(runs: pd.DataFrame) -> str:
+    """What solvers said of their runs, each thing once: such as what one picked, and why."""
+    said = [(str(label), json.loads(info).get("note")) for label, info in zip(runs["solver_label"], runs["info"], strict=True)]
+    return "\n".join(f"- {escaped(label)} says: {escaped(note)}" for label, note in dict.fromkeys(said) if note)
+
+
 def enclosure_sentences(enclosures: pd.DataFrame) -> str:
     """The best proven enclosure of each instance of one problem."""
     import pandas as pd

@@ -26,7 +26,8 @@ def _record(run: dict[str, Any]) -> Record:
     )
     times = Times(**run.get("times", {"solve": samples[-1].seconds, "certify": 0.5} if samples else {}))
     reason = run.get("reason", "as it is")
-    return Record(Status(run.get("status", "verified")), reason, samples, times, peak_memory_mib=run.get("memory"))
+    info = tuple(run.get("info", {}).items())
+    return Record(Status(run.get("status", "verified")), reason, samples, times, info=info, peak_memory_mib=run.get("memory"))
 
 
 def _case(run: dict[str, Any], number: int) -> Case:

@@ -228,6 +228,15 @@ def test_different_environments_are_told(make_store):
     assert "Environment 2" in report
 
 
+def test_what_a_solver_says_is_told_once(make_store):
+    runs = [{**PG, "repetition": i, "info": {"note": "picked <this> for that"}} for i in range(2)]
+    folder = make_store(*runs, {**SCS, "info": {"backend_status": "optimal"}})
+    report = write_report(folder).read_text()
+    assert len(re.findall("pg says: picked .*this.* for that", report)) == 1
+    assert "picked <this>" not in report, "no markup of its own"
+    assert "scs says" not in report
+
+
 def test_labels_that_share_a_file_name_get_two_figures(make_store):
     folder = make_store({**PG, "problem": "a b"}, {**PG, "problem": "a-b"}, {**PG, "problem": "../"})
     write_report(folder)
