@@ -310,6 +310,33 @@ def _difference(t: Any, q: Any, u: Any) -> None:
 
 
 @exact
+def admm_split(
+    gamma: float, tau: float, rho_p: float, rho_q: float, relaxation: float, state: Any, work: Any, residuals: Any, measured: bool
+) -> None:
+    """What follows S in an iteration of `admm_steps`; matrices may as well be held feature by feature.
+
+    The first two matrices of `work` are P - U_p and Q - U_q. The residuals are written where `measured`.
+    """
+    v, old, Q = work[2], work[3], state[1]
+    Pf, Qf, upf, uqf, sf = state[0].ravel(), Q.ravel(), state[2].ravel(), state[3].ravel(), state[4].ravel()
+    af, bf, vf, oldf = work[0].ravel(), work[1].ravel(), v.ravel(), old.ravel()
+    rho = rho_p * rho_q / (rho_p + rho_q)
+    _admm_scatter(af, bf, sf, rho / rho_p, rho / rho_q)
+    if measured:
+        oldf[:] = Pf
+    _admm_relax(af, Pf, upf, relaxation, vf)
+    _admm_soft(vf, gamma / rho_p, Pf, upf)
+    if measured:
+        _residuals(af, Pf, oldf, upf, residuals[0])
+        oldf[:] = Qf
+    _admm_relax(bf, Qf, uqf, relaxation, vf)
+    project_trace(v, tau, Q)
+    _difference(vf, Qf, uqf)
+    if measured:
+        _residuals(bf, Qf, oldf, uqf, residuals[1])
+
+
+@exact
 def admm_steps(
     rows: Any,
     offsets: Any,
@@ -332,29 +359,16 @@ def admm_steps(
     ||P - P_old|| / ||U_p||.
     """
     P, Q, up, uq, s = state[0], state[1], state[2], state[3], state[4]
-    a, b, v, old = work[0], work[1], work[2], work[3]
+    a, b, v = work[0], work[1], work[2]
     Pf, Qf, upf, uqf, sf = P.ravel(), Q.ravel(), up.ravel(), uq.ravel(), s.ravel()
-    af, bf, vf, oldf, Bf = a.ravel(), b.ravel(), v.ravel(), old.ravel(), B.ravel()
+    af, bf, vf, Bf = a.ravel(), b.ravel(), v.ravel(), B.ravel()
     rho = rho_p * rho_q / (rho_p + rho_q)
     for step in range(count):
         _admm_gather(Pf, upf, Qf, uqf, Bf, rho, af, bf, vf)
         apply_blocks(rows, offsets, thin, v, s)
         if thin:
             _resolve(vf, 1.0 / rho, sf)
-        _admm_scatter(af, bf, sf, rho / rho_p, rho / rho_q)
-        last = step == count - 1
-        if last:
-            oldf[:] = Pf
-        _admm_relax(af, Pf, upf, relaxation, vf)
-        _admm_soft(vf, gamma / rho_p, Pf, upf)
-        if last:
-            _residuals(af, Pf, oldf, upf, residuals[0])
-            oldf[:] = Qf
-        _admm_relax(bf, Qf, uqf, relaxation, vf)
-        project_trace(v, tau, Q)
-        _difference(vf, Qf, uqf)
-        if last:
-            _residuals(bf, Qf, oldf, uqf, residuals[1])
+        admm_split(gamma, tau, rho_p, rho_q, relaxation, state, work, residuals, step == count - 1)
 
 
 @reordered

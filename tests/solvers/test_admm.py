@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from low_rank_cases import AWKWARD
 
+from bench_mtl.conformance import check_deterministic, check_resumes
 from bench_mtl.data import synthetic_sparse_low_rank
 from bench_mtl.driver import run
 from bench_mtl.errors import InputError
@@ -16,6 +17,7 @@ from bench_mtl.types import Limits, Status, Tolerance
 from problems.l1inf_hinge import L1InfHinge
 from problems.sparse_low_rank import SparseLowRank
 from solvers.admm import ADMM
+from solvers.admm_products import Products, Resolvent
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -73,9 +75,29 @@ def test_says_what_it_cannot_take() -> None:
     assert "admm needs split" in str(ADMM().misfit(hinge))
 
 
-def test_refuses_a_design_too_large_to_factorise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench_mtl.normal_equations.LARGEST_FACTOR", 4)
-    assert "too large" in str(ADMM().misfit(AWKWARD["shared"]))
+@pytest.mark.parametrize("name", AWKWARD)
+def test_designs_too_large_to_factorise_take_products_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solvers.admm.factorisable", lambda design: False)
+    problem = AWKWARD[name]
+    solver = ADMM()
+    solver.warm_up()
+    record = run(problem, solver, tolerance=Tolerance(1e-7), limits=Limits(seconds=20.0, iterations=20_000))
+    assert record.status is Status.VERIFIED, f"{record.reason}"
+    check_deterministic(problem, solver)
+    check_resumes(problem, solver)
+
+
+def test_conjugate_gradients_solve_the_smooth_step() -> None:
+    rng = np.random.default_rng(3)
+    for design in (AWKWARD["shared CSR"].design, AWKWARD["per task CSR"].design, AWKWARD["fewer examples than features"].design):
+        products = Products.of(design)
+        resolvent = Resolvent.of(design, products)
+        right = rng.standard_normal(design.output_shape)
+        r, image = np.zeros_like(right), np.zeros((design.n_features, design.n_tasks))
+        for _ in range(30):
+            resolvent.improve(right - r - design.forward(image) / 0.3, r, image, 0.3)
+        assert np.allclose(image, design.adjoint(r), atol=1e-12)
+        assert np.allclose(r + design.forward(design.adjoint(r)) / 0.3, right, atol=1e-10)
 
 
 @pytest.mark.parametrize(

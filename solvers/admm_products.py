@@ -1,0 +1,98 @@
+"""The smooth step of ADMM by conjugate gradients, for designs too large to factorise: products with X and its transpose alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.checks import is_sparse
+from bench_mtl.linops import Design
+from bench_mtl.types import Array
+
+#: Of the residual that the last iteration's answer leaves, what conjugate gradients may leave: the error falls as iterates settle.
+_LEFT = 0.2
+
+#: Conjugate gradient steps of one solve; beyond it the next iteration goes on from there.
+_MOST_STEPS = 20
+
+#: Leading eigenpairs of X X^T in the preconditioner, and random directions beside them to find these.
+_PAIRS, _BESIDE = 32, 8
+
+
+@dataclass(frozen=True)
+class Products:
+    """W -> X W and R -> X^T R. A shared sparse X is kept by columns too: its own transpose takes twice as long."""
+
+    forward: Callable[[Array], Array]
+    adjoint: Callable[[Array], Array]
+
+    @classmethod
+    def of(cls, design: Design) -> Products:
+        X = design.block(0)
+        if not design.is_shared or not is_sparse(X):
+            return cls(design.forward, design.adjoint)
+        transposed = sp.csr_array(X.T)
+        return cls(design.forward, lambda R: np.asarray(transposed @ R))
+
+
+@dataclass(frozen=True)
+class Resolvent:
+    """Solves (I + X X^T / rho) r = q by preconditioned conjugate gradients, every task of a shared design on its own.
+
+    With leading eigenpairs X X^T ~ V D V^T, the least of which is the scale of the rest, the preconditioner is
+    r -> r - V (1 - (1 + D_min / rho) / (1 + D / rho)) V^T r.
+
+    References
+    ----------
+    Frangella, Tropp, Udell, SIAM Journal on Matrix Analysis and Applications 44(2), 2023, equation 1.3.
+    """
+
+    products: Products
+    vectors: Array
+    values: Array
+
+    @classmethod
+    def of(cls, design: Design, products: Products) -> Resolvent:
+        """By one subspace iteration from random directions; without pairs for tasks with data of their own."""
+        n, d = design.sizes[0], design.n_features
+        if not design.is_shared:
+            return cls(products, np.zeros((1, 0)), np.zeros(0))
+        directions = np.random.default_rng(0).standard_normal((n, min(_PAIRS + _BESIDE, n, d)))
+        basis = np.linalg.qr(products.forward(products.adjoint(np.linalg.qr(directions)[0])))[0]
+        half = products.adjoint(basis)
+        values, vectors = np.linalg.eigh(half.T @ half)
+        kept = max(1, len(values) - _BESIDE)
+        return cls(products, np.ascontiguousarray((basis @ vectors)[:, -kept:]), np.maximum(values[-kept:], 0.0))
+
+    def improve(self, residual: Array, r: Array, image: Array, rho: float) -> int:
+        """Bring r nearer to the solution, with image = X^T r; all three arrays change. How many products it took."""
+        shares = 1.0 - (1.0 + self.values[:1] / rho) / (1.0 + self.values / rho)
+        goal = _LEFT * float(np.linalg.norm(residual))
+        direction, size = np.zeros_like(r), np.ones(r.shape[1:])
+        for step in range(_MOST_STEPS):
+            if float(np.linalg.norm(residual)) <= goal:
+                return step
+            steered = residual
+            if len(shares):
+                steered = residual - self.vectors @ (shares[:, None] * (self.vectors.T @ residual))
+            before, size = size, _products(residual, steered)
+            direction = steered + _ratio(size, before) * direction if step else steered
+            back = self.products.adjoint(direction)
+            curved = direction + self.products.forward(back) / rho
+            length = _ratio(size, _products(direction, curved))
+            r += length * direction
+            image += length * back
+            residual -= length * curved
+        return _MOST_STEPS
+
+
+def _products(a: Array, b: Array) -> Array:
+    """<a, b> of every column, or of all there is."""
+    return np.asarray(np.einsum("i...,i...->...", a, b))
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0.0)
