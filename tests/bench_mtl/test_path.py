@@ -17,6 +17,7 @@ from bench_mtl.types import Array, Iterate, Limits, Status, Tolerance
 from problems.l1inf_hinge import L1InfHinge
 from problems.sparse_low_rank import SparseLowRank
 from solvers.accelerated_gradient import AcceleratedGradient
+from solvers.admm import ADMM
 from solvers.conic import Conic
 from solvers.projected_subgradient import ProjectedSubgradient
 
@@ -33,6 +34,20 @@ FAMILIES: dict[str, Callable[[float], Problem]] = {
 
 def total_steps(points: list[PathPoint]) -> int:
     return sum(point.record.samples[-1].step for point in points)
+
+
+@pytest.mark.parametrize("solver", [ADMM(), AcceleratedGradient(restart="gradient")], ids=lambda solver: solver.name)
+@pytest.mark.parametrize("parameter", FAMILIES)
+def test_warm_and_cold_paths_prove_the_same_optima(parameter: str, solver: IterativeSolver) -> None:
+    values = np.geomspace(1.0, 8.0, 5)
+    warm = regularisation_path(FAMILIES[parameter], values, solver, tolerance=TIGHT)
+    cold = regularisation_path(FAMILIES[parameter], values, solver, tolerance=TIGHT, warm_start=False)
+    for a, b in zip(warm, cold, strict=True):
+        assert a.record.status is b.record.status is Status.VERIFIED
+        assert a.record.best is not None
+        assert b.record.best is not None
+        assert a.record.best.primal == pytest.approx(b.record.best.primal, rel=2e-6)
+        assert a.record.best.dual == pytest.approx(b.record.best.dual, rel=2e-6)
 
 
 @pytest.mark.parametrize("parameter", FAMILIES)

@@ -107,7 +107,7 @@ def test_options_and_parameters_are_read_off_the_classes() -> None:
     registry = load_registry()
     assert solver_options(registry.solvers["projected_gradient"])["step_rule"] == "lipschitz"
     assert list(problem_parameters(registry.problems["l1inf_hinge"])) == ["radius", "penalty", "loss"]
-    assert list(problem_parameters(registry.problems["sparse_low_rank"])) == ["gamma", "tau"]
+    assert list(problem_parameters(registry.problems["sparse_low_rank"])) == ["gamma", "tau", "loss"]
 
 
 @pytest.mark.parametrize(
