@@ -38,9 +38,12 @@ _CALLS = 2e5
 #: A walk whose gap has grown by this much has lost its way.
 _LOST = 30.0
 
-#: Attempts begin at relative gaps between these two, each at this share of the gap of the one before; the gap is looked at when the work
-#: has grown by this much; all of it together may take this share of all work.
-_SMALLEST, _LARGEST, _FALL, _CHECK, _SHARE = 1e-14, 1e-4, 0.3, 1.1, 0.2
+#: Attempts begin at relative gaps between these two, each at this share of the gap, or this multiple of the work, of the one before; the
+#: gap is looked at when the work has grown by this much; all of it together may take this share of all work.
+_SMALLEST, _LARGEST, _FALL, _GROWTH, _CHECK, _SHARE = 1e-14, 1e-4, 0.3, 1.3, 1.1, 0.2
+
+#: A relative gap that needs no other attempt.
+_SOLVED = 1e-12
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,11 @@ def exchange(form: HingeForm, W: Array, dual: Array, gap: float, budget: float =
 
 @dataclass
 class Schedule:
-    """When to try: at gaps that have fallen by `_FALL` since the last attempt, on no more than `_SHARE` of all work."""
+    """When to try: when the gap has fallen by `_FALL`, or the work grown by `_GROWTH`, since the last attempt; on `_SHARE` of all work."""
 
     form: HingeForm
     next_gap: float = math.inf
+    next_work: float = math.inf
     next_check: float = 0.0
     spent: float = 0.0
 
@@ -116,21 +120,24 @@ class Schedule:
         objective, bound = enclosure(self.form, W, dual)
         self.spent += 1.0
         gap = objective - bound
-        if not _SMALLEST * objective < gap <= min(_LARGEST * objective, self.next_gap):
+        due = gap <= self.next_gap or work >= self.next_work
+        if not due or not _SMALLEST * objective < gap <= _LARGEST * objective:
             return None
         result = exchange(self.form, W, dual, gap, _SHARE * work - self.spent)
         self.spent += result.work
         if math.isinf(result.gap):  # nothing could be tried
             return None
-        self.next_gap = _FALL * min(gap, result.gap) if result.gap <= _SMALLEST * objective else _FALL * gap
+        solved = result.gap <= _SOLVED * objective
+        self.next_gap, self.next_work = _FALL * (max(0.0, result.gap) if solved else gap), math.inf if solved else _GROWTH * work
         return result if result.gap < gap else None
 
 
 def compile_kernels() -> None:
-    """The projections, at the smallest size."""
-    point = np.ones((2, 1))
-    project_l1inf_ball(point, 1.0)
-    prox_l1inf(point, 0.5)
+    """The projections, of shapes that take different ways through them."""
+    for shape in ((2, 1), (300, 10), (10, 300)):
+        point = np.random.default_rng(0).standard_normal(shape)
+        project_l1inf_ball(point, 1.0)
+        prox_l1inf(point, 0.5)
 
 
 class ActiveSet:
