@@ -117,10 +117,17 @@ def make_problem(cls: type[Problem], data: Any, parameters: Mapping[str, Any]) -
 
 @functools.cache
 def source_digest(cls: type) -> str:
-    """A short hash of the file that defines `cls`, so that results of another version of it are told apart; empty where none does."""
+    """A short hash of the file that defines `cls`, so that results of another version of it are told apart; empty where none does.
+
+    Where a solver or a problem has a package of its own, as `solvers.pdhg`, it is the hash of all files of that.
+    """
     try:
-        file = inspect.getsourcefile(cls)
-        return "" if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+        name = inspect.getsourcefile(cls)
+        if name is None:
+            return ""
+        has_package = cls.__module__.count(".") > 1
+        files = sorted(Path(name).parent.glob("*.py")) if has_package else [Path(name)]
+        return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
     except (TypeError, OSError):  # defined in a session, or in compiled code
         return ""
 

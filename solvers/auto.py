@@ -11,7 +11,7 @@ from bench_mtl.checks import real_number
 from bench_mtl.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.types import Array, Iterate
 from solvers.interior_point import InteriorPoint
-from solvers.interior_point_system import factor_passes
+from solvers.interior_point.system import factor_passes
 from solvers.pdhg import PDHG
 
 #: What an iteration of the interior-point method takes, in steps of the first-order one: so many for its products and solves, and

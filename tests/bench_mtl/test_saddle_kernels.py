@@ -13,7 +13,7 @@ from bench_mtl.kernels.l1inf_passes import STATE_ROWS
 from bench_mtl.kernels.levels import COEFFICIENTS
 from bench_mtl.linops import Design, PerTaskDesign, SharedDesign
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
-from solvers.pdhg_run import kernel_data
+from solvers.pdhg.run import kernel_data
 
 KINDS = ("per task", "per task, unequal", "per task CSR", "shared", "shared CSR")
 

@@ -17,7 +17,7 @@ from bench_mtl.types import Limits, Status, Tolerance
 from problems.l1inf_hinge import L1InfHinge
 from problems.sparse_low_rank import SparseLowRank
 from solvers.admm import ADMM
-from solvers.admm_products import Products, Resolvent
+from solvers.admm.products import Products, Resolvent
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -77,7 +77,7 @@ def test_says_what_it_cannot_take() -> None:
 
 @pytest.mark.parametrize("name", AWKWARD)
 def test_designs_too_large_to_factorise_take_products_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solvers.admm.factorisable", lambda design: False)
+    monkeypatch.setattr("solvers.admm.solver.factorisable", lambda design: False)
     problem = AWKWARD[name]
     solver = ADMM()
     solver.warm_up()

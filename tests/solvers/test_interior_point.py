@@ -18,9 +18,9 @@ from bench_mtl.types import Limits, Status, Tolerance
 from problems.l1inf_hinge import L1InfHinge
 from problems.sparse_low_rank import SparseLowRank
 from solvers.interior_point import InteriorPoint
-from solvers.interior_point_dense import factor, invert
-from solvers.interior_point_equations import Equations, Residuals, State
-from solvers.interior_point_system import NewtonSystem, _prefers_examples
+from solvers.interior_point.dense import factor, invert
+from solvers.interior_point.equations import Equations, Residuals, State
+from solvers.interior_point.system import NewtonSystem, _prefers_examples
 
 TIGHT = Tolerance(1e-9)
 LIMITS = Limits(seconds=30.0, iterations=200)
@@ -98,7 +98,7 @@ def test_the_structured_direction_is_newtons(kind: str, sizes: tuple[int, ...], 
 
 
 def solved(design: Design, scalings: tuple[Any, ...], right: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, by_examples: bool) -> Any:
-    monkeypatch.setattr("solvers.interior_point_system._prefers_examples", lambda n, d: by_examples)
+    monkeypatch.setattr("solvers.interior_point.system._prefers_examples", lambda n, d: by_examples)
     system = NewtonSystem(design)
     system.factor(*scalings)
     solution = system.solve(*right)

@@ -16,7 +16,7 @@ from bench_mtl.projections import project_l1inf_ball
 from bench_mtl.types import Iterate, Limits, Status, Tolerance
 from problems.l1inf_hinge import L1InfHinge
 from solvers.pdhg import PDHG
-from solvers.pdhg_run import Restarts, Run
+from solvers.pdhg.run import Restarts, Run
 
 VARIANTS = (PDHG(), PDHG(variant="average"))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench_mtl.forms import HingeForm
 from bench_mtl.types import Array
-from solvers.interior_point_system import NewtonSystem
+from solvers.interior_point.system import NewtonSystem
 
 
 class Layout:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench_mtl.types import Array
-from solvers.interior_point_equations import Direction, Equations, Residuals, State
+from solvers.interior_point.equations import Direction, Equations, Residuals, State
 
 #: Centrality correctors at most; how much longer a step each is to allow; the weights tried for it.
 _CORRECTORS, _LONGER, _WEIGHTS = 3, 0.5, (1.0, 0.7, 0.4)

@@ -24,7 +24,7 @@ from bench_mtl.checks import is_sparse
 from bench_mtl.forms import HingeForm
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from bench_mtl.types import Array
-from solvers.pdhg_polish_system import Block, Factor, System
+from solvers.pdhg.polish_system import Block, Factor, System
 
 #: Systems larger than this are refused: their factors take longer than the steps they save.
 MOST_UNKNOWNS = 2000
@@ -32,15 +32,15 @@ MOST_UNKNOWNS = 2000
 #: A residual or violation below this share of the data's size counts as none.
 _NONE = 1e-10
 
-#: Operations that the calls for one task are worth.
-_CALLS = 2e5
+#: Operations that the calls for one task are worth, and those for one step of the method.
+_CALLS, _STEP_CALLS = 5e5, 3e5
 
 #: A walk whose gap has grown by this much has lost its way.
 _LOST = 30.0
 
 #: Attempts begin at relative gaps between these two, each at this share of the gap, or this multiple of the work, of the one before; the
 #: gap is looked at when the work has grown by this much; all of it together may take this share of all work.
-_SMALLEST, _LARGEST, _FALL, _GROWTH, _CHECK, _SHARE = 1e-14, 1e-4, 0.3, 1.3, 1.1, 0.2
+_SMALLEST, _LARGEST, _FALL, _GROWTH, _CHECK, _SHARE = 1e-14, 1e-4, 0.3, 1.3, 1.1, 0.3
 
 #: A relative gap that needs no other attempt.
 _SOLVED = 1e-12
@@ -183,8 +183,8 @@ class ActiveSet:
     def solve(self, budget: float) -> bool:
         """Move both points to where the active set has them, by least squares; false where that takes too much.
 
-        Factors and what they eliminate count their operations, at a quarter of those of a pass, 4 an entry of the data: dense algebra is
-        about so much faster; and every task counts for the calls it takes. Besides there are two passes.
+        Factors and what they eliminate count their operations, and every task the calls it takes, in passes of 4 operations an entry of
+        the data and the calls of a step. Besides there are two passes.
         """
         self.rows = np.flatnonzero(self.active)
         self.n_inside = int(self.inside.sum())
@@ -197,7 +197,7 @@ class ActiveSet:
             return False
         operations = float((3.0 * np.maximum(on, own) * on * own + 2.0 * on * on * n_rows + _CALLS).sum())
         operations += 3.0 * max(left, n_rows) * min(left, n_rows) ** 2
-        cost = 2.0 + operations / (16.0 * self.entries)
+        cost = 2.0 + operations / (4.0 * self.entries + _STEP_CALLS)
         if cost > budget:
             return False
         self.work += cost

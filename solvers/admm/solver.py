@@ -134,7 +134,7 @@ class ADMM(IterativeSolver):
     def _by_products(self, form: SplitForm, first: Array, resumed: bool) -> Iterator[Iterate]:
         """The residuals r of S solve (I + X X^T / rho) r = y - X (P - U + Q - V), and S = P - U + Q - V + X^T r / rho."""
         from bench_mtl.kernels.split import admm_split
-        from solvers.admm_products import Products, Resolvent
+        from solvers.admm.products import Products, Resolvent
 
         products = Products.of(form.design)
         resolvent = Resolvent.of(form.design, products)

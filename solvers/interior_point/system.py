@@ -10,7 +10,7 @@ from scipy.linalg import blas, lapack
 from bench_mtl.checks import is_sparse
 from bench_mtl.linops import Design, frozen, frozen_matrix
 from bench_mtl.types import Array, Matrix
-from solvers.interior_point_dense import factor, invert
+from solvers.interior_point.dense import factor, invert
 
 #: A weighted Gram matrix of a sparse design costs so many times more an entry than a dense one.
 _SPARSE_COST = 16

@@ -16,10 +16,10 @@ from bench_mtl.forms import HingeForm
 from bench_mtl.linops import PerTaskDesign
 from bench_mtl.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.types import Array, Iterate
-from solvers.interior_point_equations import Equations, State
-from solvers.interior_point_start import starting_point
-from solvers.interior_point_step import advance
-from solvers.interior_point_system import bytes_needed
+from solvers.interior_point.equations import Equations, State
+from solvers.interior_point.start import starting_point
+from solvers.interior_point.step import advance
+from solvers.interior_point.system import bytes_needed
 
 #: Ends where the gap is this share of the objective at zero, which is all that float64 can tell.
 _SMALLEST_GAP = 1e-17
