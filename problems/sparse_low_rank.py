@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import brentq
 
 from bench_mtl.checks import one_of, real_number
 from bench_mtl.data.task_data import TaskData, signs
@@ -233,6 +232,8 @@ class SparseLowRank(Problem):
 
 def _entropy_bound(a: Array, height: float, limit: float) -> float:
     """max sum H(c a) - c height over c in [0, limit], for a in [0, 1] and limit <= 1; any c gives a bound, the root is only the best."""
+    from scipy.optimize import brentq
+
     smallest = np.finfo(np.float64).tiny
 
     def slope(c: float) -> float:

@@ -46,7 +46,7 @@ _PARTING_SECONDS = 1.0
 #: How long to wait for killed processes to be gone.
 _DYING_SECONDS = 5.0
 #: Of what a worker prints, its last bytes are kept, for the runs that fail.
-_TAIL_BYTES = 2000
+_TAIL_BYTES = 4000
 
 
 class Worker:
