@@ -40,7 +40,7 @@ _LOST = 30.0
 
 #: Attempts begin at relative gaps between these two, each at this share of the gap, or this multiple of the work, of the one before; the
 #: gap is looked at when the work has grown by this much; all of it together may take this share of all work.
-_SMALLEST, _LARGEST, _FALL, _GROWTH, _CHECK, _SHARE = 1e-14, 1e-4, 0.3, 1.3, 1.1, 0.3
+_SMALLEST, _LARGEST, _FALL, _GROWTH, _CHECK, _SHARE = 1e-14, 8e-5, 0.3, 1.3, 1.1, 0.5
 
 #: A relative gap that needs no other attempt.
 _SOLVED = 1e-12

@@ -34,7 +34,7 @@ class PDHG(IterativeSolver):
     step_rule : "preconditioned" has a dual step size of its own for every task; "norm" has one for all, by the largest norm
     primal_weight : omega, with tau = 1 / (omega L), sigma = omega / L: the first one; None for a guess from the data. It is adapted at
         every restart, so that primal and dual points move equally far.
-    polish : now and then solve for the vertex next to the point (`solvers.pdhg.polish`), on 3/10 of all work at most; what is better is
+    polish : now and then solve for the vertex next to the point (`solvers.pdhg.polish`), on half of all work at most; what is better is
         yielded between the steps, as one step more, and the steps go on from where they were
 
     Notes
