@@ -110,6 +110,8 @@ class Schedule:
     next_gap: float = math.inf
     next_work: float = math.inf
     next_check: float = 0.0
+    needed: float = 0.0
+    """What must be left to spend: twice what an attempt had that was cut short."""
     spent: float = 0.0
 
     def attempt(self, W: Array, dual: Array | None, work: float) -> Polished | None:
@@ -117,14 +119,18 @@ class Schedule:
         if dual is None or work < self.next_check:
             return None
         self.next_check = _CHECK * work
+        budget = _SHARE * work - self.spent - 1.0
+        if budget < self.needed:
+            return None
         objective, bound = enclosure(self.form, W, dual)
         self.spent += 1.0
         gap = objective - bound
         due = gap <= self.next_gap or work >= self.next_work
         if not due or not _SMALLEST * objective < gap <= _LARGEST * objective:
             return None
-        result = exchange(self.form, W, dual, gap, _SHARE * work - self.spent)
+        result = exchange(self.form, W, dual, gap, budget)
         self.spent += result.work
+        self.needed = 2.0 * budget if result.work > 0.8 * budget else 0.0
         if math.isinf(result.gap):  # nothing could be tried
             return None
         solved = result.gap <= _SOLVED * objective
