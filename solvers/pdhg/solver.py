@@ -99,4 +99,4 @@ class PDHG(IterativeSolver):
                 run.work += schedule.spent - before
                 if polished is not None:
                     run.steps += 1
-                    yield Iterate(polished.primal, polished.dual, run.steps, run.work)
+                    yield Iterate(polished.primal, polished.dual, run.steps, run.work, f"polished the point of step {iterate.step}")
