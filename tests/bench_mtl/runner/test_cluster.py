@@ -115,8 +115,7 @@ def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_pat
         served(command, "scheduler", file, "--port", "0") as scheduler,
         served(command, "worker", file, "--nthreads", "1", "--no-nanny"),
     ):
-        assert await_that(file.exists, 20.0)
-        address = json.loads(file.read_text())["address"]
+        address = address_in(file)
         with command.start("--cluster", address) as process:
             await_line(process, "[1/2]")
             scheduler.kill()
@@ -188,8 +187,7 @@ def test_a_scheduler_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.
     command = command_for(tmp_path, suite_text('name = "silent"'))
     file = tmp_path / "address.json"
     with served(command, "scheduler", file, "--port", "0") as scheduler:
-        assert await_that(file.exists, 20.0)
-        with cluster.ClusterExecutor.at(Setting(1, PLUGINS), json.loads(file.read_text())["address"]) as executor:
+        with cluster.ClusterExecutor.at(Setting(1, PLUGINS), address_in(file)) as executor:
             assert executor.capacity == 1
             monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1.0)
             monkeypatch.setattr(cluster, "_COUNT_SECONDS", 0.0)
@@ -202,6 +200,12 @@ def test_a_scheduler_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.
             assert time.monotonic() - began < 2.0
         waking.cancel()
         assert time.monotonic() - began < 8.0
+
+
+def address_in(file: Path) -> str:
+    """The address in a scheduler's file, once that is written in whole: it is there before."""
+    assert await_that(lambda: file.exists() and file.read_text().rstrip().endswith("}"), 20.0)
+    return str(json.loads(file.read_text())["address"])
 
 
 @contextmanager
