@@ -1,10 +1,13 @@
-"""What a problem is made of, for solvers that need more than its operators: the data themselves, small and frozen."""
+"""What a problem is made of, for solvers that need more than its operators: the data themselves, frozen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bench_mtl.linops import Design
+from bench_mtl.losses import hinge
 from bench_mtl.types import Array
 
 
@@ -25,6 +28,21 @@ class HingeForm:
     """At least 0, shaped like the labels; the same for all examples of a task."""
     radius: float | None
     penalty: float | None
+
+    def objective(self, W: Array, predictions: Array) -> float:
+        """At a feasible W with these predictions X_k w_k."""
+        value = float(np.vdot(self.weights, hinge(self.labels * predictions)))
+        return value if self.penalty is None else value + self.penalty * float(np.abs(W).max(axis=1).sum())
+
+    def bound(self, total: float, norm: float) -> float:
+        """What a dual point a proves, by its sum and by the norm max_j sum_k |G_jk| of G_jk = sum_i a_ki labels_ki x_ki,j.
+
+        With a radius total - radius * norm, or 0, which a = 0 proves; with a penalty the sum of a scaled until its norm is at most that.
+        """
+        if self.radius is not None:
+            return max(0.0, total - self.radius * norm)
+        assert self.penalty is not None
+        return total * min(1.0, self.penalty / norm) if norm > 0.0 else total
 
 
 @dataclass(frozen=True)

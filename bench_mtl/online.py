@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.errors import InputError
 from bench_mtl.forms import HingeForm
+from bench_mtl.projections import norm_linf1
 from bench_mtl.types import Array, Iterate
 
 
@@ -84,10 +85,7 @@ def regret_curve(form: HingeForm, run: OnlineRun, fixed: Iterate, *, points: int
 
 
 def _lower_bound(form: HingeForm, a: Array, rounds: int) -> float:
-    """On the best fixed point's losses in all rounds together."""
+    """On the best fixed point's losses in all rounds together, each of which pays the penalty."""
     G = form.design.adjoint(a.reshape(form.labels.shape) * form.labels)
-    total, norm = float(a.sum()), float(np.abs(G).sum(axis=1).max())
-    if form.radius is not None:
-        return max(0.0, total - form.radius * norm)
-    assert form.penalty is not None
-    return total * min(1.0, rounds * form.penalty / norm) if norm > 0.0 else total
+    together = replace(form, penalty=None if form.penalty is None else rounds * form.penalty)
+    return together.bound(float(a.sum()), norm_linf1(G))

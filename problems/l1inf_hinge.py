@@ -131,11 +131,7 @@ class L1InfHinge(Problem):
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
         a = self.weights * hinge_dual(self._margins(point)) if dual is None else np.clip(dual, 0.0, self.weights)
-        total, norm = float(a.sum()), norm_linf1(self.couple_adjoint(a))
-        if self.radius is not None:
-            return max(0.0, total - self.radius * norm)  # a = 0 is dual feasible as well
-        assert self.penalty is not None
-        return total * min(1.0, self.penalty / norm) if norm > 0.0 else total
+        return self.hinge_form().bound(float(a.sum()), norm_linf1(self.couple_adjoint(a)))
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
         margins = self._margins(point)

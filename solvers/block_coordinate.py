@@ -10,12 +10,9 @@ import numpy as np
 
 from bench_mtl.checks import whole_number
 from bench_mtl.forms import SplitForm
-from bench_mtl.normal_equations import TaskBlocks, factorisable, normal_blocks
+from bench_mtl.normal_equations import SHOWN_SHARE, TaskBlocks, factorisable, normal_blocks
 from bench_mtl.protocols import Capability, IterativeSolver, Problem, Solver
 from bench_mtl.types import Array, Iterate
-
-#: One iterate in so many is handed over in the long run: the driver certifies one in twenty.
-_SHOWN_SHARE = 32
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class BlockCoordinate(IterativeSolver):
         curvature = form.design.norm() ** 2
         step = 0
         while True:
-            count = 1 + step // _SHOWN_SHARE
+            count = 1 + step // SHOWN_SHARE
             kind = (form.gamma, form.tau, self.sweeps, self.projections, curvature)
             block_steps(blocks.rows, blocks.offsets, target, *kind, state, count)
             step += count

@@ -9,12 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.checks import whole_number
+from bench_mtl.normal_equations import SHOWN_SHARE
 from bench_mtl.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.types import Array, Iterate
 from solvers.block_coordinate import gram_misfit, square_state
-
-#: One iterate in so many is handed over in the long run: the driver certifies one in twenty.
-_SHOWN_SHARE = 32
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class FrankWolfeTrace(IterativeSolver):
         direction = np.ones(min(target.shape))
         step = 0
         while True:
-            count = 1 + step // _SHOWN_SHARE
+            count = 1 + step // SHOWN_SHARE
             gap = frank_wolfe_steps(blocks.rows, blocks.offsets, target, form.gamma, form.tau, self.sweeps, state, direction, count)
             step += count
             point = np.ascontiguousarray(state[:2].transpose(0, 2, 1))

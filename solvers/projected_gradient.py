@@ -9,13 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.checks import one_of, real_number
-from bench_mtl.normal_equations import cheaper_than_data, factorisable, normal_blocks
+from bench_mtl.normal_equations import SHOWN_SHARE, cheaper_than_data, factorisable, normal_blocks
 from bench_mtl.protocols import Capability, IterativeSolver, Problem, Solver
 from bench_mtl.types import Array, Iterate
 
 STEP_RULES = ("lipschitz", "line_search")
-#: One iterate in so many is handed over in the long run: the driver certifies one in twenty.
-_SHOWN_SHARE = 32
 
 GRAM_RULES = ("auto", "always", "never")
 
@@ -167,7 +165,7 @@ def gram_steps(problem: Problem, start: Array | None, rule: GramRule) -> Iterato
     kind = (rule.accelerated, rule.restarted, rule.searched, rule.objective_change or 0.0)
     step, shown = 0, 0
     while not scalars[STOPPED]:
-        count = 1 + step // _SHOWN_SHARE
+        count = 1 + step // SHOWN_SHARE
         made = gradient_steps(blocks.rows, blocks.offsets, blocks.thin, target, form.gamma, form.tau, *kind, state, scratch, scalars, count)
         step += made
         last = step - 1

@@ -69,7 +69,7 @@ class StochasticSubgradient(IterativeSolver):
             examples = _Examples(X, np.zeros((2, 1), dtype=np.int64), np.ones(1), np.ones(1))
             total, hits = np.zeros(1), np.zeros(1)
             examples.step(np.zeros(1, dtype=np.int64), 1.0, np.zeros((1, 1)), hits)
-            _kernels().add_scaled(total, total.copy(), 1.0)
+            _vectors().add_multiple(1.0, total.copy(), total)
             _kernels().count_hits(total, total.copy(), np.zeros(1, dtype=np.int64), hits, 1.0)
         far = np.full((3, 2), 10.0)
         prox_l1inf(l1inf_projection(far, 1.0, theta0=1.0, threads=1).matrix, 0.1, threads=1)
@@ -87,6 +87,12 @@ class StochasticSubgradient(IterativeSolver):
         run = _Run(problem.hinge_form(), self, problem.repair(problem.zero() if start is None else start))
         played = [run.advance() for _ in range(whole_number("rounds", rounds, minimum=1))]
         return OnlineRun(np.stack([chosen for chosen, _ in played]), np.array([loss for _, loss in played]))
+
+
+def _vectors() -> Any:
+    import bench_mtl.kernels.vectors as vectors
+
+    return vectors
 
 
 def _kernels() -> Any:
@@ -146,7 +152,7 @@ class _Run:
         if options.averaging == "suffix" and self.t & (self.t - 1) == 0:
             self._sums_before, self._sums = self._sums, _Sums.empty(form)
         eta = self._eta0 / self.t**0.5
-        _kernels().add_scaled(self._sums.point.ravel(), self.point.ravel(), 1.0)
+        _vectors().add_multiple(1.0, self.point.ravel(), self._sums.point.ravel())
         price = 0.0 if form.penalty is None else form.penalty * norm_l1inf(self.point)
         chosen = self._rng.integers(form.labels.size, size=options.batch)
         loss = self._examples.step(chosen, eta / options.batch, self.point, self._hits) / options.batch

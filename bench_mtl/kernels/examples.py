@@ -1,4 +1,4 @@
-"""Steps that look at a few examples alone: hinge subgradients of single rows of a dense or CSR design, and running sums."""
+"""Steps that look at a few examples alone: hinge subgradients of single rows of a dense or CSR design, and counts of what they hit."""
 
 from __future__ import annotations
 
@@ -61,13 +61,6 @@ def sparse_hinge_step(
             for p in range(indptr[row], indptr[row + 1]):
                 W[indices[p], k] += factor * data[p]
     return loss
-
-
-@exact
-def add_scaled(total: Any, addend: Any, factor: float) -> None:
-    """total += factor * addend, of contiguous vectors."""
-    for i in range(total.size):
-        total[i] += factor * addend[i]
 
 
 @exact

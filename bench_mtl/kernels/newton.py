@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.kernels.jit import reordered, selecting
+from bench_mtl.kernels.vectors import add_multiple, dot
 
 _CHUNK = 1024  # ratios compared at a time
 
@@ -64,27 +65,13 @@ def add_complement(inverse: Any, sides: Any, out: Any) -> None:
 
 
 @reordered
-def _dot(a: Any, b: Any) -> float:
-    total = 0.0
-    for i in range(a.size):
-        total += a[i] * b[i]
-    return total
-
-
-@reordered
-def _add_multiple(factor: float, x: Any, out: Any) -> None:
-    for i in range(x.size):
-        out[i] += factor * x[i]
-
-
-@reordered
 def _solve(U: Any, x: Any) -> None:
     """x <- (U^T U)^-1 x, U upper triangular."""
     for i in range(x.size):
         x[i] /= U[i, i]
-        _add_multiple(-x[i], U[i, i + 1 :], x[i + 1 :])
+        add_multiple(-x[i], U[i, i + 1 :], x[i + 1 :])
     for i in range(x.size - 1, -1, -1):
-        x[i] = (x[i] - _dot(U[i, i + 1 :], x[i + 1 :])) / U[i, i]
+        x[i] = (x[i] - dot(U[i, i + 1 :], x[i + 1 :])) / U[i, i]
 
 
 @reordered
@@ -99,12 +86,12 @@ def solve_examples(places: Any, rows: Any, factors: Any, roots: Any, W: Any, g: 
         X, U = rows[first : first + n], factors[at : at + n * n].reshape((n, n))
         root, x, image = roots[start : start + n], a[start : start + n], images[k]
         for i in range(n):
-            x[i] = root[i] * (g[start + i] - _dot(X[i], W[k]))
+            x[i] = root[i] * (g[start + i] - dot(X[i], W[k]))
         _solve(U, x)
         image[:] = 0.0
         for i in range(n):
             x[i] *= root[i]
-            _add_multiple(x[i], X[i], image)
+            add_multiple(x[i], X[i], image)
 
 
 @reordered

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.kernels.jit import exact, reordered
+from bench_mtl.kernels.jit import exact
 from bench_mtl.kernels.l1inf import INSIDE, OUT_OF_SCALE, assess, following_theta, settle
 from bench_mtl.kernels.l1inf_passes import LEVEL, STATE_ROWS, clip, first_pass, next_pass
 from bench_mtl.kernels.levels import COEFFICIENTS
 from bench_mtl.kernels.saddle_passes import combine
+from bench_mtl.kernels.vectors import squared_distance
 from bench_mtl.types import Array
 
 #: Planes of the array of primal matrices: the point, its anchor, the point after a plain step, the extrapolated one, and G = X^T b.
@@ -50,7 +51,7 @@ def primal_step(
     combine(point, 1.0, gradient, tau, gradient, 0.0, scratch.reshape(-1))
     theta = project_from(scratch, radius, penalised, theta, state, prediction, primal[STEPPED])
     combine(stepped, 2.0, point, -1.0, point, 0.0, extrapolated)
-    moved = _squared_distance(stepped, point)
+    moved = squared_distance(stepped, point)
     combine(stepped, mix[0], point, mix[1], anchor, mix[2], point)
     return theta, moved
 
@@ -89,12 +90,3 @@ def _project(V: Any, lanes: Any, radius: float, penalised: bool, theta: float, s
         settle(state[LEVEL], radius)
     clip(matrix, lanes, 0, d, state[LEVEL], None, flat)
     return theta
-
-
-@reordered
-def _squared_distance(x: Any, y: Any) -> float:
-    total = 0.0
-    for i in range(x.size):
-        move = x[i] - y[i]
-        total += move * move
-    return total

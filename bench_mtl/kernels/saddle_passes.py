@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.kernels.jit import exact, reordered, selecting
+from bench_mtl.kernels.vectors import add_multiple, dot
 
 #: Rows of the array of dual vectors: the point, what it goes back to, the point after a plain step, the predictions at the primal
 #: point, at its anchor, and at the extrapolated point; targets (labels) and the box.
@@ -190,7 +191,7 @@ def _block_forward(block: Any, W: Any, k: int, out: Any) -> None:
                 _add_four(block[a], W[a, k], block[b], W[b, k], block[c], W[c, k], block[e], W[e, k], out)
                 waiting = 0
     for i in range(waiting):
-        _add_one(block[chosen[i]], W[chosen[i], k], out)
+        add_multiple(W[chosen[i], k], block[chosen[i]], out)
 
 
 @exact
@@ -201,19 +202,13 @@ def _block_adjoint(block: Any, b: Any, k: int, G: Any, rows: Any) -> None:
         x, y, z, v = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
         G[x, k], G[y, k], G[z, k], G[v, k] = _four_dots(block[x], block[y], block[z], block[v], b)
     for i in range(whole, rows.size):
-        G[rows[i], k] = _dot(block[rows[i]], b)
+        G[rows[i], k] = dot(block[rows[i]], b)
 
 
 @reordered
 def _add_four(x: Any, p: float, y: Any, q: float, z: Any, r: float, v: Any, s: float, out: Any) -> None:
     for i in range(out.size):
         out[i] += p * x[i] + q * y[i] + r * z[i] + s * v[i]
-
-
-@reordered
-def _add_one(x: Any, p: float, out: Any) -> None:
-    for i in range(out.size):
-        out[i] += p * x[i]
 
 
 @reordered
@@ -228,14 +223,6 @@ def _four_dots(x: Any, y: Any, z: Any, v: Any, b: Any) -> tuple[float, float, fl
         r += z[i] * b[i]
         s += v[i] * b[i]
     return p, q, r, s
-
-
-@reordered
-def _dot(x: Any, b: Any) -> float:
-    total = 0.0
-    for i in range(b.size):
-        total += x[i] * b[i]
-    return total
 
 
 @reordered
@@ -257,10 +244,10 @@ def _sparse_add(values: Any, indices: Any, begin: int, end: int, b: float, out: 
 def _sparse_row_forward(values: Any, indices: Any, begin: int, end: int, W: Any, out: Any) -> None:
     out[:] = 0.0
     for p in range(begin, end):
-        _add_one(W[indices[p]], values[p], out)
+        add_multiple(values[p], W[indices[p]], out)
 
 
 @exact
 def _sparse_row_adjoint(values: Any, indices: Any, begin: int, end: int, b: Any, G: Any) -> None:
     for p in range(begin, end):
-        _add_one(b, values[p], G[indices[p]])
+        add_multiple(values[p], b, G[indices[p]])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.kernels.jit import exact, reordered
+from bench_mtl.kernels.vectors import dot, squared_distance
 
 #: Of theta to the largest singular value: below it, squaring the matrix has cost more digits than the iterations can spare.
 _SMALLEST_GRAM_THRESHOLD = 1e-4
@@ -101,22 +102,6 @@ def _project_by_svd(A: Any, radius: float, out: Any) -> float:
             scaled[i, j] = U[i, j] * max(values[j] - theta, 0.0)
     np.dot(scaled, np.ascontiguousarray(Vt), out)
     return theta
-
-
-@reordered
-def dot(x: Any, y: Any) -> float:
-    total = 0.0
-    for i in range(x.size):
-        total += x[i] * y[i]
-    return total
-
-
-@reordered
-def squared_distance(x: Any, y: Any) -> float:
-    total = 0.0
-    for i in range(x.size):
-        total += (x[i] - y[i]) * (x[i] - y[i])
-    return total
 
 
 @reordered

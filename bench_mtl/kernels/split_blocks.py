@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.kernels.jit import exact, reordered
-from bench_mtl.kernels.split import apply_blocks, dot, project_trace
+from bench_mtl.kernels.split import apply_blocks, project_trace
+from bench_mtl.kernels.vectors import dot
 
 
 @reordered
