@@ -154,12 +154,6 @@ class _Session:
                 self.best_dual_point = np.array(iterate.dual)
         return certificate
 
-    def hears(self, note: str) -> bool:
-        """Keep a solver's note; whether it is a new one."""
-        known = self.info.get("note", "")
-        self.info |= {"note": str(note)[:_LONGEST_REASON]} if note else {}
-        return self.info.get("note", "") != known
-
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
         self.on_sample(sample)
@@ -194,13 +188,14 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             iterate: Any = next(steps, _END)
         if iterate is not _END and not isinstance(iterate, Iterate):
             raise InputError(f"a solver must yield Iterate, not {type(iterate).__name__}")
-        has_news = iterate is not _END and session.hears(iterate.note)
+        if iterate is not _END and iterate.note:
+            session.info["note"] = str(iterate.note)[:_LONGEST_REASON]
         if iterate is _END:
             reached = unsampled is not None and sample(unsampled)
             return _iterative_record(session, reached, "the solver ended by itself")
         stop = _limit_reached(limits, clock, iterate)
         unsampled = iterate
-        if stop is None and iterate.step < next_step and not has_news:
+        if stop is None and iterate.step < next_step:
             continue
         unsampled = None
         next_step = max(iterate.step + 1, math.ceil(iterate.step * SAMPLE_GROWTH))

@@ -37,8 +37,7 @@ class Iterate(NamedTuple):
     work: float = 0.0
     """Passes over the data so far: one product with X and one with its transpose together are 1."""
     note: str = ""
-    """What the solver wants said of the run, such as which method it picked and why: the last one is kept, and an iterate with a new one
-    is always certified."""
+    """What the solver wants said of the run, such as which method it picked and why; the last one is kept."""
 
 
 class Certificate(NamedTuple):

@@ -76,13 +76,7 @@ def polish(form: HingeForm, W: Array, dual: Array) -> tuple[Array, Array] | None
 def enclosure(form: HingeForm, W: Array, dual: Array) -> tuple[float, float]:
     """Objective and bound at feasible points; a pass over the data."""
     G = form.design.adjoint(dual * form.labels)
-    bound, norm = float(dual.sum()), float(np.abs(G).sum(axis=1).max())
-    objective = float((form.weights * np.maximum(0.0, 1.0 - form.labels * form.design.forward(W))).sum())
-    if form.radius is not None:
-        return objective, max(0.0, bound - form.radius * norm)
-    assert form.penalty is not None
-    objective += form.penalty * float(np.abs(W).max(axis=1).sum())
-    return objective, bound * min(1.0, form.penalty / norm) if norm > 0.0 else bound
+    return form.objective(W, form.design.forward(W)), form.bound(float(dual.sum()), float(np.abs(G).sum(axis=1).max()))
 
 
 def exchange(form: HingeForm, W: Array, dual: Array, gap: float, budget: float = math.inf, most_rounds: int = 100) -> Polished:
@@ -104,7 +98,10 @@ def exchange(form: HingeForm, W: Array, dual: Array, gap: float, budget: float =
 
 @dataclass
 class Schedule:
-    """When to try: when the gap has fallen by `_FALL`, or the work grown by `_GROWTH`, since the last attempt; on `_SHARE` of all work."""
+    """When to try: when the gap has fallen by `_FALL`, or the work grown by `_GROWTH`, since the last attempt; on `_SHARE` of all work.
+
+    And what has come of it.
+    """
 
     form: HingeForm
     next_gap: float = math.inf
@@ -113,29 +110,38 @@ class Schedule:
     needed: float = 0.0
     """What must be left to spend: twice what an attempt had that was cut short."""
     spent: float = 0.0
+    better: Polished | None = None
 
-    def attempt(self, W: Array, dual: Array | None, work: float) -> Polished | None:
-        """A better point than (W, dual), reached after so much work, if there is one; `spent` counts what this took."""
-        if dual is None or work < self.next_check:
-            return None
+    def best(self, W: Array, dual: Array, work: float) -> Polished | None:
+        """The best polished point while it is better than (W, dual), as far as looked at; what this takes is added to `spent`.
+
+        Parameters
+        ----------
+        W, dual : where the method has come to
+        work : all of it so far, in passes over the data
+        """
+        if work < self.next_check:
+            return self.better
         self.next_check = _CHECK * work
-        budget = _SHARE * work - self.spent - 1.0
-        if budget < self.needed:
-            return None
         objective, bound = enclosure(self.form, W, dual)
         self.spent += 1.0
         gap = objective - bound
+        if self.better is not None and gap <= self.better.gap:
+            self.better = None
+        budget = _SHARE * work - self.spent
         due = gap <= self.next_gap or work >= self.next_work
-        if not due or not _SMALLEST * objective < gap <= _LARGEST * objective:
-            return None
+        if not due or budget < self.needed or not _SMALLEST * objective < gap <= _LARGEST * objective:
+            return self.better
         result = exchange(self.form, W, dual, gap, budget)
         self.spent += result.work
         self.needed = 2.0 * budget if result.work > 0.8 * budget else 0.0
         if math.isinf(result.gap):  # nothing could be tried
-            return None
+            return self.better
         solved = result.gap <= _SOLVED * objective
         self.next_gap, self.next_work = _FALL * (max(0.0, result.gap) if solved else gap), math.inf if solved else _GROWTH * work
-        return result if result.gap < gap else None
+        if result.gap < (gap if self.better is None else self.better.gap):
+            self.better = result
+        return self.better
 
 
 def compile_kernels() -> None:

@@ -189,6 +189,7 @@ class Run:
         self.passes.adjoint(*self.data, dual[self.passes.POINT], primal[self.saddle.GRADIENT])
         dual[self.passes.PREDICTED_ANCHOR] = dual[self.passes.PREDICTED]
         self.length = 0
+        self.screening.due = 0  # theta may be in other units from here on
         self.work += 1.0
 
     def _first_weight(self) -> float:
@@ -281,7 +282,10 @@ class Run:
 
     def average(self, restarts: Restarts) -> None:
         """Some plain steps; then go on from them, or start anew from their average or from the last one."""
-        for _ in range(self._count()):
+        count = self._count()
+        for i in range(count):
+            if i == count - 1:
+                self.screening.due = 0  # the gap below needs the gradient in whole
             if math.isnan(self._step(1.0, 0.0, 0.0)):
                 self._shorten_steps()
                 self._forget_average()
@@ -315,14 +319,8 @@ class Run:
 
     def gap(self, W: Array, predicted: Array, b: Array, G: Array) -> float:
         """What separates the objective at W from the bound that b gives, with X W and X^T b at hand."""
-        form = self.form
-        bound, norm = float(self.labels @ b), float(np.abs(G).sum(axis=1).max())
-        objective = float(form.weights.ravel() @ np.maximum(0.0, 1.0 - self.labels * predicted))
-        if form.radius is not None:
-            return objective - (bound - form.radius * norm)
-        assert form.penalty is not None
-        objective += form.penalty * float(np.abs(W).max(axis=1).sum())
-        return objective - (bound * min(1.0, form.penalty / norm) if norm > 0.0 else bound)
+        form, shape = self.form, self.form.labels.shape
+        return form.objective(W, predicted.reshape(shape)) - form.bound(float(self.labels @ b), float(np.abs(G).sum(axis=1).max()))
 
 
 def compile_kernels() -> None:

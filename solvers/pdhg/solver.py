@@ -34,12 +34,12 @@ class PDHG(IterativeSolver):
     step_rule : "preconditioned" has a dual step size of its own for every task; "norm" has one for all, by the largest norm
     primal_weight : omega, with tau = 1 / (omega L), sigma = omega / L: the first one; None for a guess from the data. It is adapted at
         every restart, so that primal and dual points move equally far.
-    polish : now and then solve for the vertex next to the point (`solvers.pdhg.polish`), on half of all work at most; what is better is
-        yielded between the steps, as one step more, and the steps go on from where they were
+    polish : now and then solve for the vertex next to the point (`solvers.pdhg.polish`), on half of all work at most; what
+        is better is yielded in place of the steps' points until these are better, and the steps go on from where they were
 
     Notes
     -----
-    What is yielded is T(z), which is feasible, so `step` counts steps T and `work` the passes over the data they took.
+    What is yielded is T(z), which is feasible, or a polished point. `step` counts steps T and `work` the passes over the data they took.
 
     References
     ----------
@@ -85,6 +85,7 @@ class PDHG(IterativeSolver):
         W = np.array(problem.repair(start.primal))
         run = Run(problem.hinge_form(), W, start.dual, self.step_rule == "preconditioned", self.primal_weight)
         schedule = Schedule(run.form)
+        spent = 0.0
         yield run.iterate()
         while True:
             if self.variant == "halpern":
@@ -92,11 +93,9 @@ class PDHG(IterativeSolver):
             else:
                 run.average(Restarts())
             iterate = run.iterate()
-            yield iterate
-            if self.polish:
-                before = schedule.spent
-                polished = schedule.attempt(iterate.primal, iterate.dual, run.work)
-                run.work += schedule.spent - before
-                if polished is not None:
-                    run.steps += 1
-                    yield Iterate(polished.primal, polished.dual, run.steps, run.work, f"polished the point of step {iterate.step}")
+            assert iterate.dual is not None
+            better = schedule.best(iterate.primal, iterate.dual, run.work) if self.polish else None
+            run.work += schedule.spent - spent
+            spent = schedule.spent
+            shown = iterate if better is None else iterate._replace(primal=better.primal, dual=better.dual)
+            yield shown._replace(work=run.work)

@@ -252,17 +252,3 @@ def test_a_run_is_told_its_target_and_keeps_the_last_note(problem: L1InfHinge) -
 
     record = run(problem, Talking(), tolerance=Tolerance(1e-9), limits=Limits(iterations=10))
     assert dict(record.info)["note"] == "aimed at 1e-09"
-
-
-def test_an_iterate_with_news_is_always_certified(problem: L1InfHinge) -> None:
-    class Telling(ProjectedSubgradient):
-        def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-            for iterate in super().steps(problem, start):
-                yield iterate._replace(note="here" if iterate.step in (151, 152) else "")
-
-    def sampled(solver: IterativeSolver) -> set[int]:
-        return {sample.step for sample in run(problem, solver, tolerance=Tolerance(1e-12), limits=Limits(iterations=200)).samples}
-
-    assert 151 not in sampled(ProjectedSubgradient())
-    assert 151 in sampled(Telling())
-    assert 152 not in sampled(Telling()), "the same note again is no news"
