@@ -109,7 +109,9 @@ def check_lmo(problem: Problem, rng: np.random.Generator) -> None:
     try:
         vertex = problem.lmo(direction)
     except NotOfferedError:
-        return  # a form without a bounded set, which a solver has to live with as well
+        far = 1e6 * np.ones(problem.point_shape)
+        assert problem.infeasibility(far) == 0.0, "a bounded set has an oracle"
+        return
     assert problem.infeasibility(vertex) <= _ROUNDING, f"the oracle's point is infeasible by {problem.infeasibility(vertex):g}"
     lowest = float((direction * vertex).sum())
     others = [rng.standard_normal(problem.point_shape) for _ in range(20)] + [-direction]
