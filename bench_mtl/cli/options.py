@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from bench_mtl.console import warn
 from bench_mtl.errors import InputError
+
+if TYPE_CHECKING:
+    from bench_mtl.types import Limits
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 1, 2, 3, 130
 
@@ -18,6 +24,46 @@ data_dir_option = click.option(
 plugins_option = click.option(
     "--plugins", type=click.Path(path_type=Path), help="Folder with problems/*.py and solvers/*.py to use besides the installed ones."
 )
+
+_problem_options = (
+    click.option("--data", required=True, help="A generator, an embedded or catalogued data set, or a data file."),
+    click.option("--data-option", multiple=True, metavar="KEY=VALUE", help="Option of the data, e.g. tasks=10. Repeatable."),
+    click.option("--preprocess", multiple=True, help="none, unit_rows, standardise, tfidf or svd:K. Repeatable, in order."),
+    click.option("--param", multiple=True, metavar="KEY=VALUE", help="Parameter of the problem, e.g. radius=5. Repeatable."),
+    click.option("--option", multiple=True, metavar="KEY=VALUE", help="Option of the solver, e.g. backend=ECOS. Repeatable."),
+    click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit of a run, checked between steps."),
+    click.option("--iterations", type=int, help="Iteration limit of a run."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of the data generator."),
+    click.option("--threads", type=int, default=1, show_default=True),
+    data_dir_option,
+    plugins_option,
+)
+
+
+def problem_options(command: _Command) -> _Command:
+    """The options of commands that solve a problem in this process: its data and parameters, the solver's options, limits."""
+    for option in reversed(_problem_options):
+        command = option(command)
+    return command
+
+
+def data_spec(data: str, data_option: tuple[str, ...], preprocess: tuple[str, ...], data_dir: Path | None) -> dict[str, Any]:
+    """The table of a suite that these options stand for."""
+    from bench_mtl.data.catalogue import spec_of
+
+    spec = {**spec_of(data, data_dir), **key_values(data_option, "--data-option")}
+    return spec | ({"preprocess": list(preprocess)} if preprocess else {})
+
+
+def limits_of(seconds: float, iterations: int | None) -> Limits:
+    """The limits that these options stand for."""
+    from bench_mtl.checks import real_number, whole_number
+    from bench_mtl.types import Limits
+
+    return Limits(
+        seconds=real_number("--seconds", seconds, strict=True),
+        iterations=None if iterations is None else whole_number("--iterations", iterations, minimum=1),
+    )
 
 
 def fail(message: str, code: int) -> int:

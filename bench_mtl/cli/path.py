@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, key_values, plugins_option
+from bench_mtl.cli.options import EXIT_FAILED, data_spec, key_values, limits_of, problem_options
 from bench_mtl.cli.output import replacing, writing_to
 from bench_mtl.console import say
 from bench_mtl.errors import InputError
@@ -22,21 +22,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("problem")
 @click.argument("solver")
-@click.option("--data", required=True, help="A generator, an embedded or catalogued data set, or a data file.")
 @click.option("--over", required=True, metavar="KEY=V1,V2,...", help="Parameter of the problem and its values, e.g. radius=0.1,1,10.")
-@click.option("--data-option", multiple=True, metavar="KEY=VALUE", help="Option of the data, e.g. tasks=10. Repeatable.")
-@click.option("--param", multiple=True, metavar="KEY=VALUE", help="Another parameter of the problem. Repeatable.")
-@click.option("--option", multiple=True, metavar="KEY=VALUE", help="Option of the solver. Repeatable.")
-@click.option("--preprocess", multiple=True, help="none, unit_rows, standardise, tfidf or svd:K. Repeatable, in order.")
 @click.option("--target", type=float, default=1e-3, show_default=True, help="Relative gap to prove for every value.")
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit of every value, checked between steps.")
-@click.option("--iterations", type=int, help="Iteration limit of every value.")
 @click.option("--cold", is_flag=True, help="Start every value from zero instead of from its neighbour's solution.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the data generator.")
-@click.option("--threads", type=int, default=1, show_default=True)
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the table to this file.")
-@data_dir_option
-@plugins_option
+@problem_options
 def path(
     problem: str, solver: str, data: str, over: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
     preprocess: tuple[str, ...], target: float, seconds: float, iterations: int | None, cold: bool, seed: int, threads: int,
@@ -52,26 +42,21 @@ def path(
     from threadpoolctl import threadpool_limits
 
     from bench_mtl.checks import real_number, whole_number
-    from bench_mtl.data.catalogue import load, spec_of
+    from bench_mtl.data.catalogue import load
     from bench_mtl.environment import pinned_threads
     from bench_mtl.path import regularisation_path
     from bench_mtl.registry import load_registry, make_problem
-    from bench_mtl.types import Limits, Tolerance
+    from bench_mtl.types import Tolerance
 
     tolerance = Tolerance(real_number("--target", target, strict=True))
-    limits = Limits(
-        seconds=real_number("--seconds", seconds, strict=True),
-        iterations=None if iterations is None else whole_number("--iterations", iterations, minimum=1),
-    )
+    limits = limits_of(seconds, iterations)
     whole_number("--threads", threads, minimum=1)
     key, values = _values(over)
     parameters = key_values(param, "--param")
     if key in parameters:
         raise InputError(f"--param {key} is the parameter that --over varies: give it once")
     registry = load_registry(plugins)
-    spec: dict[str, Any] = {**spec_of(data, data_dir), **key_values(data_option, "--data-option")}
-    if preprocess:
-        spec["preprocess"] = list(preprocess)
+    spec = data_spec(data, data_option, preprocess, data_dir)
     chosen = registry.solver(solver, key_values(option, "--option"))
     family = registry.problem(problem)
     tasks = load(spec, data_dir=data_dir, seed=whole_number("--seed", seed))

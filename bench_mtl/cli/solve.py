@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import click
 
-from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, key_values, plugins_option
+from bench_mtl.cli.options import EXIT_FAILED, data_spec, key_values, limits_of, problem_options
 from bench_mtl.cli.output import replacing, writing_to
 from bench_mtl.console import say
 from bench_mtl.errors import InputError
@@ -21,19 +21,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("problem")
 @click.argument("solver")
-@click.option("--data", required=True, help="A generator, an embedded or catalogued data set, or a data file.")
-@click.option("--data-option", multiple=True, metavar="KEY=VALUE", help="Option of the data, e.g. tasks=10. Repeatable.")
-@click.option("--param", multiple=True, metavar="KEY=VALUE", help="Parameter of the problem, e.g. radius=5. Repeatable.")
-@click.option("--option", multiple=True, metavar="KEY=VALUE", help="Option of the solver, e.g. backend=ECOS. Repeatable.")
-@click.option("--preprocess", multiple=True, help="none, unit_rows, standardise, tfidf or svd:K. Repeatable, in order.")
 @click.option("--target", type=float, default=1e-6, show_default=True, help="Relative gap to prove.")
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit, checked between steps.")
-@click.option("--iterations", type=int, help="Iteration limit.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the data generator.")
-@click.option("--threads", type=int, default=1, show_default=True)
 @click.option("--save", type=click.Path(path_type=Path), help="Write the solution and its certificate to this .npz file.")
-@data_dir_option
-@plugins_option
+@problem_options
 def solve(
     problem: str, solver: str, data: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
     preprocess: tuple[str, ...], target: float, seconds: float, iterations: int | None, seed: int, threads: int,
@@ -49,22 +39,16 @@ def solve(
     from threadpoolctl import threadpool_limits
 
     from bench_mtl.checks import real_number, whole_number
-    from bench_mtl.data.catalogue import spec_of
     from bench_mtl.environment import pinned_threads
     from bench_mtl.registry import load_registry
     from bench_mtl.suite import Instance
-    from bench_mtl.types import Limits, Tolerance
+    from bench_mtl.types import Tolerance
 
     tolerance = Tolerance(real_number("--target", target, strict=True))
-    limits = Limits(
-        seconds=real_number("--seconds", seconds, strict=True),
-        iterations=None if iterations is None else whole_number("--iterations", iterations, minimum=1),
-    )
+    limits = limits_of(seconds, iterations)
     whole_number("--threads", threads, minimum=1)
     registry = load_registry(plugins)
-    spec: dict[str, Any] = {**spec_of(data, data_dir), **key_values(data_option, "--data-option")}
-    if preprocess:
-        spec["preprocess"] = list(preprocess)
+    spec = data_spec(data, data_option, preprocess, data_dir)
     chosen = registry.solver(solver, key_values(option, "--option"))
     built = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed)).build(registry, data_dir)
     with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
