@@ -198,7 +198,8 @@ def test_solve_shows_samples_and_saves_a_certified_solution(here: Command, tmp_p
     assert result.returncode == 0, result.stderr
     assert "n = 27, d = 8, m = 3" in result.stdout
     assert "verified: relative gap" in result.stdout
-    saved = np.load(save)
+    with np.load(save) as file:
+        saved = dict(file)
     assert saved["solution"].shape == (8, 3)
     assert saved["relative_gap"] <= 1e-6
 
