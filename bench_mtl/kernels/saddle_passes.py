@@ -3,7 +3,8 @@
 With one example's (or one task's) predictions its dual entries are known, and with these what it adds to X^T b; so both products
 are made while its data are in cache. The data of a pass are five arguments of four kinds, told apart when compiled by what is None:
 
-    (blocks, None, None, None, offsets)       tasks of their own, dense: X_1^T, X_2^T, ... (d x n_k), one after the other
+    (blocks, None, None, None, offsets)       tasks of their own, dense: X_1^T, X_2^T, ... (d x n_k), one after the other; these may be
+                                              float32, all else is float64
     (any, X, None, None, offsets)             one dense n x d matrix for all tasks
     (values, None, indices, indptr, offsets)  tasks of their own, CSR: the rows of X_1, X_2, ... one after the other
     (values, X, indices, indptr, offsets)     one CSR matrix for all tasks; X is only a mark
@@ -68,6 +69,20 @@ def adjoint(values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, b: Any
         G[:] = 0.0
         for i in range(indptr.size - 1):
             _sparse_row_adjoint(values, indices, indptr[i], indptr[i + 1], b[i * m : (i + 1) * m], G)
+
+
+@exact
+def block_norms(blocks: Any, offsets: Any, count: int, V: Any, predictions: Any, norms: Any) -> None:
+    """Lower bounds of sigma_max(X_k) for dense tasks of their own, by `count` power iterations from the columns of V, which change."""
+    rows = np.arange(V.shape[0])
+    for k in range(offsets.size - 1):
+        block, out = _block(blocks, offsets, V.shape[0], k), predictions[offsets[k] : offsets[k + 1]]
+        for _ in range(count):
+            length = max(np.sqrt(np.square(V[:, k]).sum()), np.finfo(np.float64).tiny)
+            V[:, k] /= length
+            _block_forward(block, V, k, out)
+            _block_adjoint(block, out, k, V, rows)
+        norms[k] = np.sqrt(np.sqrt(np.square(V[:, k]).sum()))
 
 
 @exact

@@ -15,6 +15,7 @@ These are the exchanges of a simplex method, but from any guess, with any number
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,8 +40,8 @@ _CALLS, _STEP_CALLS = 5e5, 3e5
 _LOST = 30.0
 
 #: Attempts begin at relative gaps between these two, each at this share of the gap, or this multiple of the work, of the one before; the
-#: gap is looked at when the work has grown by this much; all of it together may take this share of all work.
-_SMALLEST, _LARGEST, _FALL, _GROWTH, _CHECK, _SHARE = 1e-14, 8e-5, 0.3, 1.3, 1.1, 0.5
+#: gap is looked at after so much work, and when that has grown by this much; all of it together may take this share of all work.
+_SMALLEST, _LARGEST, _FALL, _GROWTH, _FIRST_CHECK, _CHECK, _SHARE = 1e-14, 8e-5, 0.3, 1.3, 100.0, 1.2, 0.5
 
 #: A relative gap that needs no other attempt.
 _SOLVED = 1e-12
@@ -106,24 +107,25 @@ class Schedule:
     form: HingeForm
     next_gap: float = math.inf
     next_work: float = math.inf
-    next_check: float = 0.0
+    next_check: float = _FIRST_CHECK
     needed: float = 0.0
     """What must be left to spend: twice what an attempt had that was cut short."""
     spent: float = 0.0
     better: Polished | None = None
 
-    def best(self, W: Array, dual: Array, work: float) -> Polished | None:
+    def best(self, W: Array, dual: Array, work: float, look: Callable[[], tuple[float, float]]) -> Polished | None:
         """The best polished point while it is better than (W, dual), as far as looked at; what this takes is added to `spent`.
 
         Parameters
         ----------
         W, dual : where the method has come to
         work : all of it so far, in passes over the data
+        look : objective and bound there, by a pass over the data
         """
         if work < self.next_check:
             return self.better
         self.next_check = _CHECK * work
-        objective, bound = enclosure(self.form, W, dual)
+        objective, bound = look()
         self.spent += 1.0
         gap = objective - bound
         if self.better is not None and gap <= self.better.gap:

@@ -20,6 +20,13 @@ from bench_mtl.types import Array, Iterate
 #: this factor; a run that finds them too small all the same enlarges them again.
 _EXACT_NORM_ENTRIES, _POWER_ITERATIONS, _NORM_MARGIN = 20_000, 8, 1.05
 
+#: Dense data of at least so many entries are held in single precision until the gap at a restart is this share of the objective: a pass
+#: takes the time that their memory takes. All sums, points and products are in double precision throughout.
+_SINGLE_ENTRIES, _SINGLE_GAP = 100_000, 1e-5
+
+#: The norms of the data between which single precision neither overflows nor loses them.
+_SINGLE_NORMS = 1e-15, 1e15
+
 #: Steps between two iterates: at least so many, and about this share of the steps so far.
 _FEWEST_STEPS, _SHARE_OF_STEPS = 10, 0.05
 
@@ -33,8 +40,8 @@ class Restarts:
     artificial: float = 0.36
 
 
-def kernel_data(design: Design) -> tuple[Any, Any, Any, Any, Any]:
-    """The design as `bench_mtl.kernels.saddle_passes` takes it; in memory of its own."""
+def kernel_data(design: Design, precision: type[np.floating] = np.float64) -> tuple[Any, Any, Any, Any, Any]:
+    """The design as `bench_mtl.kernels.saddle_passes` takes it; in memory of its own. `precision` is that of dense tasks of their own."""
     offsets = np.concatenate([[0], np.cumsum(design.sizes)]).astype(np.int64)
     blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
     if design.is_sparse:
@@ -43,9 +50,10 @@ def kernel_data(design: Design) -> tuple[Any, Any, Any, Any, Any]:
         return np.array(X.data), mark, X.indices.astype(np.int32), X.indptr.astype(np.int64), offsets
     if design.is_shared:
         return np.empty(0), np.array(blocks[0]), None, None, offsets
-    values = np.empty(design.n_examples * design.n_features)
-    for k, block in enumerate(blocks):
-        values[offsets[k] * block.shape[1] : offsets[k + 1] * block.shape[1]].reshape(block.shape[::-1])[:] = block.T
+    values = np.empty(design.n_examples * design.n_features, dtype=precision)
+    with np.errstate(over="ignore"):  # it shows in the norms
+        for k, block in enumerate(blocks):
+            values[offsets[k] * block.shape[1] : offsets[k + 1] * block.shape[1]].reshape(block.shape[::-1])[:] = block.T
     return values, None, None, None, offsets
 
 
@@ -94,7 +102,7 @@ class Run:
         design = form.design
         d, m = design.n_features, design.n_tasks
         self.saddle, self.passes = kernels()
-        self.form, self.data = form, kernel_data(design)
+        self.form = form
         self.labels = form.labels.ravel()
         signed_weights = form.weights.ravel() * self.labels
         self.primal = np.zeros((self.saddle.PRIMAL_PLANES, d, m))
@@ -108,10 +116,13 @@ class Run:
         self.screening, self.all_rows = _Screening(), np.arange(d)
         self.rows = self.all_rows
         self.steps, self.work, self.length = 0, 0.0, 0  # length: steps since the last restart
-        self.per_task = per_task
+        self.per_task, self.weight = per_task, 1.0
+        self.is_single = not (design.is_sparse or design.is_shared) and design.n_examples * d >= _SINGLE_ENTRIES
+        self.data = kernel_data(design, np.float32 if self.is_single else np.float64)
         self.norms = self._norms()
         self._start(W, dual)
         self.weight = self._first_weight() if primal_weight is None else primal_weight
+        self._set_step_sizes()
         self.error_sum = 0.0
         self.answer = self.primal[self.saddle.STEPPED], self.dual[self.passes.STEPPED]
         self.first_gap = self.last_gap = math.inf
@@ -122,31 +133,20 @@ class Run:
         b = np.clip(b, self.dual[self.passes.LOWER], self.dual[self.passes.UPPER])  # an average can be outside by rounding
         return Iterate(W.copy(), (b * self.labels).reshape(self.form.labels.shape), self.steps, self.work)
 
-    # step sizes: tau = 1 / (omega L), sigma_k = omega L / L_k^2
-
-    @property
-    def scale(self) -> float:
-        return float(self.norms.max())
-
-    @property
-    def tau(self) -> float:
-        return 1.0 / (self.weight * self.scale)
-
-    @property
-    def step_sizes(self) -> Array:
-        """sigma_k."""
-        return self.weight * self.dual_metric
-
-    @property
-    def dual_metric(self) -> Array:
-        """sigma_k / omega of every task."""
-        return self.scale / self.norms**2
+    def _set_step_sizes(self) -> None:
+        """tau = 1 / (omega L) and sigma_k = omega L / L_k^2, with dual_metric = sigma_k / omega."""
+        self.scale = float(self.norms.max())
+        self.dual_metric = self.scale / self.norms**2
+        self.tau, self.step_sizes = 1.0 / (self.weight * self.scale), self.weight * self.dual_metric
 
     def _norms(self) -> Array:
         """sigma_max(X_k) of every task, the largest of all where they are to share a step size."""
         design = self.form.design
         exact = design.n_examples * design.n_features <= _EXACT_NORM_ENTRIES
         norms = design.norms() if exact else _NORM_MARGIN * self._estimated_norms()
+        if self.is_single and not _SINGLE_NORMS[0] <= norms.max() <= _SINGLE_NORMS[1]:
+            self._take_double()
+            norms = _NORM_MARGIN * self._estimated_norms()
         largest = float(norms.max())
         if largest == 0.0:
             return np.ones(len(norms))
@@ -159,6 +159,10 @@ class Run:
         d, m = self.primal.shape[1:]
         V, predictions = np.random.default_rng(0).standard_normal((d, m)), np.empty(self.dual.shape[1])
         norms = np.zeros(m)
+        if not (self.form.design.is_sparse or self.form.design.is_shared):  # a task's data stay in cache
+            self.passes.block_norms(self.data[0], self.data[-1], _POWER_ITERATIONS, V, predictions, norms)
+            self.work += 1.0
+            return norms
         for _ in range(_POWER_ITERATIONS):
             V /= np.maximum(np.linalg.norm(V, axis=0), np.finfo(float).tiny)
             self.passes.forward(*self.data, V, predictions)
@@ -185,12 +189,25 @@ class Run:
         primal, dual = self.primal, self.dual
         primal[self.saddle.POINT] = primal[self.saddle.ANCHOR] = primal[self.saddle.STEPPED]
         dual[self.passes.POINT] = dual[self.passes.ANCHOR] = dual[self.passes.STEPPED]
-        self.passes.forward(*self.data, primal[self.saddle.POINT], dual[self.passes.PREDICTED])
-        self.passes.adjoint(*self.data, dual[self.passes.POINT], primal[self.saddle.GRADIENT])
+        self._renew_products()
+        if self.is_single:
+            point = primal[self.saddle.POINT], dual[self.passes.PREDICTED], dual[self.passes.POINT], primal[self.saddle.GRADIENT]
+            enclosure = self._enclosure(*point)
+            if _width(enclosure) <= _SINGLE_GAP * enclosure[0]:
+                self._take_double()
+                self._renew_products()
         dual[self.passes.PREDICTED_ANCHOR] = dual[self.passes.PREDICTED]
         self.length = 0
         self.screening.due = 0  # theta may be in other units from here on
+        self._set_step_sizes()
+
+    def _renew_products(self) -> None:
+        self.passes.forward(*self.data, self.primal[self.saddle.POINT], self.dual[self.passes.PREDICTED])
+        self.passes.adjoint(*self.data, self.dual[self.passes.POINT], self.primal[self.saddle.GRADIENT])
         self.work += 1.0
+
+    def _take_double(self) -> None:
+        self.is_single, self.data = False, kernel_data(self.form.design)
 
     def _first_weight(self) -> float:
         """omega = ||b|| / ||W|| for points of the size to expect: b on its bounds, and W a long way along X^T b."""
@@ -296,13 +313,10 @@ class Run:
             self.answer = self.primal[self.saddle.STEPPED], self.dual[self.passes.STEPPED]
             return
         last = self.primal[self.saddle.STEPPED], self.dual[self.passes.STEPPED]
-        W, b = average = self.sums / self.length, self.dual_sums / self.length
-        predicted, G = np.empty_like(b), np.empty_like(W)
-        self.passes.forward(*self.data, W, predicted)
-        self.passes.adjoint(*self.data, b, G)
+        average = self.sums / self.length, self.dual_sums / self.length
+        gap = _width(self.enclosure(*average))
         self.work += 1.0
-        gap = self.gap(W, predicted, b, G)
-        last_gap = self.gap(last[0], self.dual[self.passes.PREDICTED], last[1], self.primal[self.saddle.GRADIENT])
+        last_gap = _width(self._enclosure(last[0], self.dual[self.passes.PREDICTED], last[1], self.primal[self.saddle.GRADIENT]))
         self.answer, gap = (last, last_gap) if last_gap < gap else (average, gap)
         rises, self.last_gap = gap > self.last_gap, gap
         enough = gap <= restarts.sufficient * self.first_gap or (gap <= restarts.necessary * self.first_gap and rises)
@@ -317,10 +331,23 @@ class Run:
         self.sums[:] = 0.0
         self.dual_sums[:] = 0.0
 
-    def gap(self, W: Array, predicted: Array, b: Array, G: Array) -> float:
-        """What separates the objective at W from the bound that b gives, with X W and X^T b at hand."""
-        form, shape = self.form, self.form.labels.shape
-        return form.objective(W, predicted.reshape(shape)) - form.bound(float(self.labels @ b), float(np.abs(G).sum(axis=1).max()))
+    def enclosure(self, W: Array, b: Array) -> tuple[float, float]:
+        """Objective and bound at a feasible W and a b in the box; a pass over the data, in the precision that these are held in."""
+        predicted, G = np.empty_like(b), np.empty_like(W)
+        self.passes.forward(*self.data, W, predicted)
+        self.passes.adjoint(*self.data, b, G)
+        return self._enclosure(W, predicted, b, G)
+
+    def _enclosure(self, W: Array, predicted: Array, b: Array, G: Array) -> tuple[float, float]:
+        """`enclosure` with X W and X^T b at hand."""
+        form = self.form
+        objective = form.objective(W, predicted.reshape(form.labels.shape))
+        return objective, form.bound(float(self.labels @ b), float(np.abs(G).sum(axis=1).max()))
+
+
+def _width(enclosure: tuple[float, float]) -> float:
+    objective, bound = enclosure
+    return objective - bound
 
 
 def compile_kernels() -> None:
@@ -330,4 +357,11 @@ def compile_kernels() -> None:
     designs = (PerTaskDesign([X]), PerTaskDesign([sparse]), SharedDesign(X, 1), SharedDesign(sparse, 1))
     for design in designs:
         labels = np.ones(design.output_shape)
-        Run(HingeForm(design, labels, labels, 1.0, None), np.zeros((2, 1)), None, True, None).average(Restarts())
+        run = Run(HingeForm(design, labels, labels, 1.0, None), np.zeros((2, 1)), None, True, None)
+        run.average(Restarts())
+        if not (design.is_sparse or design.is_shared):
+            for precision in (np.float64, np.float32):
+                run.data = kernel_data(design, precision)
+                run._estimated_norms()
+                run.anchor()
+                run.average(Restarts())

@@ -94,7 +94,7 @@ class PDHG(IterativeSolver):
                 run.average(Restarts())
             iterate = run.iterate()
             assert iterate.dual is not None
-            better = schedule.best(iterate.primal, iterate.dual, run.work) if self.polish else None
+            better = schedule.best(iterate.primal, iterate.dual, run.work, lambda: run.enclosure(*run.answer)) if self.polish else None
             run.work += schedule.spent - spent
             spent = schedule.spent
             shown = iterate if better is None else iterate._replace(primal=better.primal, dual=better.dual)
