@@ -6,10 +6,11 @@ are made while its data are in cache. The data of a pass are five arguments of f
     (blocks, None, None, None, offsets)       tasks of their own, dense: X_1^T, X_2^T, ... (d x n_k), one after the other; these may be
                                               float32, all else is float64
     (any, X, None, None, offsets)             one dense n x d matrix for all tasks
-    (values, None, indices, indptr, offsets)  tasks of their own, CSR: the rows of X_1, X_2, ... one after the other
-    (values, X, indices, indptr, offsets)     one CSR matrix for all tasks; X is only a mark
+    (values, None, indices, indptr, offsets)  tasks of their own, sparse: the columns of X_1, X_2, ..., d a task; indices count all examples
+    (values, X, indices, indptr, offsets)     the columns of one sparse matrix for all tasks; X is only a mark
 
-W and G are d x m in C order. Dual arrays are flat: task after task, or example by example with m entries each where the data are shared.
+All but the second are stored by features: those without a coefficient, and those that are settled, cost nothing then. W and G are d x m in
+C order. Dual arrays are flat: task after task, or example by example with m entries each where the data are shared.
 """
 
 from __future__ import annotations
@@ -30,45 +31,40 @@ DUAL_ROWS = 9
 @exact
 def forward(values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, W: Any, out: Any) -> None:
     """Predictions X_k w_k, as a flat dual array."""
+    d, m = W.shape
     if indptr is None:
         if X is None:
-            for k in range(offsets.size - 1):
-                _block_forward(_block(values, offsets, W.shape[0], k), W, k, out[offsets[k] : offsets[k + 1]])
+            for k in range(m):
+                _block_forward(_block(values, offsets, d, k), W, k, out[offsets[k] : offsets[k + 1]])
         else:
-            np.dot(X, W, out.reshape((X.shape[0], W.shape[1])))
+            np.dot(X, W, out.reshape((X.shape[0], m)))
     elif X is None:
-        for k in range(offsets.size - 1):
-            column = np.ascontiguousarray(W[:, k])
-            for i in range(offsets[k], offsets[k + 1]):
-                out[i] = _sparse_dot(values, indices, indptr[i], indptr[i + 1], column)
+        out[:] = 0.0
+        for k in range(m):
+            _sparse_block_forward(values, indices, indptr, W, k, out)
     else:
-        m = W.shape[1]
-        for i in range(indptr.size - 1):
-            _sparse_row_forward(values, indices, indptr[i], indptr[i + 1], W, out[i * m : (i + 1) * m])
+        out[:] = 0.0
+        for j in range(d):
+            _sparse_feature_forward(values, indices, indptr[j], indptr[j + 1], W[j], out.reshape((out.size // m, m)))
 
 
 @exact
-def adjoint(values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, b: Any, G: Any) -> None:
-    """The d x m matrix with columns X_k^T b_k."""
+def adjoint(values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, b: Any, G: Any, rows: Any) -> None:
+    """The d x m matrix with columns X_k^T b_k; of one dense matrix all of it, else `rows` only, and the others stay as they were."""
+    d, m = G.shape
     if indptr is None:
         if X is None:
-            rows = np.arange(G.shape[0])
-            for k in range(offsets.size - 1):
-                _block_adjoint(_block(values, offsets, G.shape[0], k), b[offsets[k] : offsets[k + 1]], k, G, rows)
+            for k in range(m):
+                _block_adjoint(_block(values, offsets, d, k), b[offsets[k] : offsets[k + 1]], k, G, rows)
         else:
-            np.dot(X.T, b.reshape((X.shape[0], G.shape[1])), G)
+            np.dot(X.T, b.reshape((X.shape[0], m)), G)
     elif X is None:
-        column = np.empty(G.shape[0])
-        for k in range(offsets.size - 1):
-            column[:] = 0.0
-            for i in range(offsets[k], offsets[k + 1]):
-                _sparse_add(values, indices, indptr[i], indptr[i + 1], b[i], column)
-            G[:, k] = column
+        for k in range(m):
+            _sparse_block_adjoint(values, indices, indptr, b, k, G, rows)
     else:
-        m = G.shape[1]
-        G[:] = 0.0
-        for i in range(indptr.size - 1):
-            _sparse_row_adjoint(values, indices, indptr[i], indptr[i + 1], b[i * m : (i + 1) * m], G)
+        for i in range(rows.size):
+            j = rows[i]
+            _sparse_feature_adjoint(values, indices, indptr[j], indptr[j + 1], b.reshape((b.size // m, m)), G[j])
 
 
 @exact
@@ -91,54 +87,35 @@ def coupled_step(
 ) -> tuple[float, float]:
     """A step of the dual point at the extrapolated point E, and G = X^T (the new dual point), in one pass.
 
-    Of G only `rows` need to be new; tasks of their own, dense, leave the others as they were.
+    Of G only `rows` need to be new (see `adjoint`).
 
     With u = X E and the step size sigma of the task, b+ = clip(b + sigma (target - u), lower, upper), and then
-    b <- mix[0] b+ + mix[1] b + mix[2] anchor, and the predictions at the primal point likewise (see `_mix_dual`).
+    b <- mix[0] b+ + mix[1] b + mix[2] anchor, and the predictions at the primal point likewise (see `_dual_step`).
 
     Returns sum (b+ - b)^2 / sigma and <b+ - b, u - X W>, with b and W from before the step.
     """
-    squares = 0.0
-    product = 0.0
-    m = G.shape[1]
-    if indptr is None:
-        if X is None:
-            for k in range(m):
-                begin, end = offsets[k], offsets[k + 1]
-                block = _block(values, offsets, G.shape[0], k)
-                _block_forward(block, E, k, dual[EXTRAPOLATED][begin:end])
-                s, p = _dual_step(dual, begin, end, step_sizes[k], mix)
-                _block_adjoint(block, dual[POINT][begin:end], k, G, rows)
-                squares += s
-                product += p
-            return squares, product
-        else:
-            forward(values, X, indices, indptr, offsets, E, dual[EXTRAPOLATED])
-            squares, product = _dual_step(dual, 0, dual.shape[1], step_sizes[0], mix)
-            adjoint(values, X, indices, indptr, offsets, dual[POINT], G)
-            return squares, product
-    elif X is None:
-        total = np.empty(G.shape[0])
-        for k in range(m):
-            column = np.ascontiguousarray(E[:, k])
-            begin, end = offsets[k], offsets[k + 1]
-            for i in range(begin, end):
-                dual[EXTRAPOLATED, i] = _sparse_dot(values, indices, indptr[i], indptr[i + 1], column)
-            s, p = _dual_step(dual, begin, end, step_sizes[k], mix)
-            total[:] = 0.0
-            for i in range(begin, end):
-                _sparse_add(values, indices, indptr[i], indptr[i + 1], dual[POINT, i], total)
-            G[:, k] = total
-            squares += s
-            product += p
+    if X is not None:
+        forward(values, X, indices, indptr, offsets, E, dual[EXTRAPOLATED])
+        squares, product = _dual_step(dual, 0, dual.shape[1], step_sizes[0], mix)
+        adjoint(values, X, indices, indptr, offsets, dual[POINT], G, rows)
         return squares, product
     else:
-        G[:] = 0.0
-        for i in range(indptr.size - 1):
-            begin, end = i * m, (i + 1) * m
-            _sparse_row_forward(values, indices, indptr[i], indptr[i + 1], E, dual[EXTRAPOLATED][begin:end])
-            s, p = _dual_step(dual, begin, end, step_sizes[0], mix)
-            _sparse_row_adjoint(values, indices, indptr[i], indptr[i + 1], dual[POINT][begin:end], G)
+        squares = 0.0
+        product = 0.0
+        d, m = G.shape
+        if indptr is not None:
+            dual[EXTRAPOLATED][:] = 0.0
+        for k in range(m):
+            begin, end = offsets[k], offsets[k + 1]
+            if indptr is None:
+                _block_forward(_block(values, offsets, d, k), E, k, dual[EXTRAPOLATED][begin:end])
+            else:
+                _sparse_block_forward(values, indices, indptr, E, k, dual[EXTRAPOLATED])
+            s, p = _dual_step(dual, begin, end, step_sizes[k], mix)
+            if indptr is None:
+                _block_adjoint(_block(values, offsets, d, k), dual[POINT][begin:end], k, G, rows)
+            else:
+                _sparse_block_adjoint(values, indices, indptr, dual[POINT], k, G, rows)
             squares += s
             product += p
         return squares, product
@@ -240,29 +217,45 @@ def _four_dots(x: Any, y: Any, z: Any, v: Any, b: Any) -> tuple[float, float, fl
     return p, q, r, s
 
 
+@exact
+def _sparse_block_forward(values: Any, indices: Any, indptr: Any, W: Any, k: int, out: Any) -> None:
+    """Adds the predictions of task k."""
+    for j in range(W.shape[0]):
+        if W[j, k] != 0.0:
+            _scatter(values, indices, indptr[k * W.shape[0] + j], indptr[k * W.shape[0] + j + 1], W[j, k], out)
+
+
+@exact
+def _sparse_block_adjoint(values: Any, indices: Any, indptr: Any, b: Any, k: int, G: Any, rows: Any) -> None:
+    for i in range(rows.size):
+        column = k * G.shape[0] + rows[i]
+        G[rows[i], k] = _gather(values, indices, indptr[column], indptr[column + 1], b)
+
+
+@exact
+def _scatter(values: Any, indices: Any, begin: int, end: int, w: float, out: Any) -> None:
+    for p in range(begin, end):
+        out[indices[p]] += values[p] * w
+
+
 @reordered
-def _sparse_dot(values: Any, indices: Any, begin: int, end: int, w: Any) -> float:
+def _gather(values: Any, indices: Any, begin: int, end: int, b: Any) -> float:
     total = 0.0
     for p in range(begin, end):
-        total += values[p] * w[indices[p]]
+        total += values[p] * b[indices[p]]
     return total
 
 
 @exact
-def _sparse_add(values: Any, indices: Any, begin: int, end: int, b: float, out: Any) -> None:
-    if b != 0.0:
+def _sparse_feature_forward(values: Any, indices: Any, begin: int, end: int, w: Any, out: Any) -> None:
+    """Adds what a feature, shared by all tasks, adds to the n x m predictions."""
+    if np.any(w != 0.0):
         for p in range(begin, end):
-            out[indices[p]] += values[p] * b
+            add_multiple(values[p], w, out[indices[p]])
 
 
 @exact
-def _sparse_row_forward(values: Any, indices: Any, begin: int, end: int, W: Any, out: Any) -> None:
-    out[:] = 0.0
+def _sparse_feature_adjoint(values: Any, indices: Any, begin: int, end: int, b: Any, g: Any) -> None:
+    g[:] = 0.0
     for p in range(begin, end):
-        add_multiple(values[p], W[indices[p]], out)
-
-
-@exact
-def _sparse_row_adjoint(values: Any, indices: Any, begin: int, end: int, b: Any, G: Any) -> None:
-    for p in range(begin, end):
-        add_multiple(values[p], b, G[indices[p]])
+        add_multiple(values[p], b[indices[p]], g)

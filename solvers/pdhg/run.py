@@ -45,9 +45,11 @@ def kernel_data(design: Design, precision: type[np.floating] = np.float64) -> tu
     offsets = np.concatenate([[0], np.cumsum(design.sizes)]).astype(np.int64)
     blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
     if design.is_sparse:
-        X = sp.csr_array(sp.vstack(blocks, format="csr"))
+        columns = [sp.csc_array(X) for X in blocks]
+        indices = np.concatenate([X.indices + begin for X, begin in zip(columns, offsets, strict=False)]).astype(np.int32)
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(X.indptr) for X in columns]))]).astype(np.int64)
         mark = np.zeros((1, 1)) if design.is_shared else None
-        return np.array(X.data), mark, X.indices.astype(np.int32), X.indptr.astype(np.int64), offsets
+        return np.concatenate([X.data for X in columns]), mark, indices, indptr, offsets
     if design.is_shared:
         return np.empty(0), np.array(blocks[0]), None, None, offsets
     values = np.empty(design.n_examples * design.n_features, dtype=precision)
@@ -72,7 +74,8 @@ class _Screening:
 
     A row is projected to zero, whatever its entries, as long as its l1 norm after the gradient step, V_j = W_j + tau G_j, is at most theta.
     So it needs no new gradient as long as that holds. It is taken to hold for the next few steps where it would hold even if
-    ||V_j||_1 / theta rose twice as far as that of any row has lately moved; computed in whole, the gradient puts right what did not.
+    ||V_j||_1 / theta rose twice as far as it has lately moved, or half as far as that of any row has; computed in whole, the gradient
+    puts right what did not.
     """
 
     every: int = 8
@@ -92,7 +95,8 @@ class _Screening:
         before, self.excess = self.excess, excess
         if before is None:
             return np.arange(len(V))
-        return np.flatnonzero(excess + 2.0 * float(np.abs(excess - before).max()) >= 1.0)
+        moved = np.abs(excess - before)
+        return np.flatnonzero(excess + np.maximum(2.0 * moved, 0.5 * float(moved.max())) >= 1.0)
 
 
 class Run:
@@ -166,7 +170,7 @@ class Run:
         for _ in range(_POWER_ITERATIONS):
             V /= np.maximum(np.linalg.norm(V, axis=0), np.finfo(float).tiny)
             self.passes.forward(*self.data, V, predictions)
-            self.passes.adjoint(*self.data, predictions, V)
+            self.passes.adjoint(*self.data, predictions, V, self.all_rows)
             norms = np.sqrt(np.linalg.norm(V, axis=0))
         self.work += _POWER_ITERATIONS
         return norms
@@ -203,7 +207,7 @@ class Run:
 
     def _renew_products(self) -> None:
         self.passes.forward(*self.data, self.primal[self.saddle.POINT], self.dual[self.passes.PREDICTED])
-        self.passes.adjoint(*self.data, self.dual[self.passes.POINT], self.primal[self.saddle.GRADIENT])
+        self.passes.adjoint(*self.data, self.dual[self.passes.POINT], self.primal[self.saddle.GRADIENT], self.all_rows)
         self.work += 1.0
 
     def _take_double(self) -> None:
@@ -214,7 +218,7 @@ class Run:
         dual = self.dual
         b = dual[self.passes.LOWER] + dual[self.passes.UPPER]
         G = self.workspace[2]
-        self.passes.adjoint(*self.data, b, G)
+        self.passes.adjoint(*self.data, b, G, self.all_rows)
         radius = self.form.radius
         if radius is None:  # at the optimum the penalty is at most the loss at zero
             radius = float(np.abs(b).sum()) / self.form.penalty if self.form.penalty else math.inf
@@ -335,7 +339,7 @@ class Run:
         """Objective and bound at a feasible W and a b in the box; a pass over the data, in the precision that these are held in."""
         predicted, G = np.empty_like(b), np.empty_like(W)
         self.passes.forward(*self.data, W, predicted)
-        self.passes.adjoint(*self.data, b, G)
+        self.passes.adjoint(*self.data, b, G, self.all_rows)
         return self._enclosure(W, predicted, b, G)
 
     def _enclosure(self, W: Array, predicted: Array, b: Array, G: Array) -> tuple[float, float]:
