@@ -83,42 +83,39 @@ def block_norms(blocks: Any, offsets: Any, count: int, V: Any, predictions: Any,
 
 @exact
 def coupled_step(
-    values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, E: Any, dual: Any, step_sizes: Any, mix: Any, G: Any, rows: Any
-) -> tuple[float, float]:
+    values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, E: Any, dual: Any, step_sizes: Any, mix: Any, G: Any, rows: Any,
+    first: int, last: int, moves: Any,
+) -> None:  # fmt: skip
     """A step of the dual point at the extrapolated point E, and G = X^T (the new dual point), in one pass.
-
-    Of G only `rows` need to be new (see `adjoint`).
 
     With u = X E and the step size sigma of the task, b+ = clip(b + sigma (target - u), lower, upper), and then
     b <- mix[0] b+ + mix[1] b + mix[2] anchor, and the predictions at the primal point likewise (see `_dual_step`).
 
-    Returns sum (b+ - b)^2 / sigma and <b+ - b, u - X W>, with b and W from before the step.
+    Parameters
+    ----------
+    rows : of G only these need to be new (see `adjoint`)
+    first, last : of tasks of their own, only first, ..., last - 1 (so that threads can share them)
+    moves : what every task adds to sum (b+ - b)^2 / sigma and to <b+ - b, u - X W>, with b and W from before the step; (2, m). Where
+        the data are shared it is all in the first column.
     """
     if X is not None:
         forward(values, X, indices, indptr, offsets, E, dual[EXTRAPOLATED])
-        squares, product = _dual_step(dual, 0, dual.shape[1], step_sizes[0], mix)
+        moves[:, 0] = _dual_step(dual, 0, dual.shape[1], step_sizes[0], mix)
         adjoint(values, X, indices, indptr, offsets, dual[POINT], G, rows)
-        return squares, product
     else:
-        squares = 0.0
-        product = 0.0
-        d, m = G.shape
-        if indptr is not None:
-            dual[EXTRAPOLATED][:] = 0.0
-        for k in range(m):
+        d = G.shape[0]
+        for k in range(first, last):
             begin, end = offsets[k], offsets[k + 1]
             if indptr is None:
                 _block_forward(_block(values, offsets, d, k), E, k, dual[EXTRAPOLATED][begin:end])
             else:
+                dual[EXTRAPOLATED][begin:end] = 0.0
                 _sparse_block_forward(values, indices, indptr, E, k, dual[EXTRAPOLATED])
-            s, p = _dual_step(dual, begin, end, step_sizes[k], mix)
+            moves[:, k] = _dual_step(dual, begin, end, step_sizes[k], mix)
             if indptr is None:
                 _block_adjoint(_block(values, offsets, d, k), dual[POINT][begin:end], k, G, rows)
             else:
                 _sparse_block_adjoint(values, indices, indptr, dual[POINT], k, G, rows)
-            squares += s
-            product += p
-        return squares, product
 
 
 @exact

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from bench_mtl.errors import InputError
 from bench_mtl.forms import HingeForm
 from bench_mtl.linops import Design, PerTaskDesign, SharedDesign
+from bench_mtl.projections.threads import useful_threads
 from bench_mtl.types import Array, Iterate
 
 #: Beyond so many entries the norms of the data are not computed but estimated from below, by so many power iterations, and enlarged by
@@ -102,7 +105,9 @@ class _Screening:
 class Run:
     """What steps change, and what they need."""
 
-    def __init__(self, form: HingeForm, W: Array, dual: Array | None, per_task: bool, primal_weight: float | None) -> None:
+    def __init__(
+        self, form: HingeForm, W: Array, dual: Array | None, per_task: bool, primal_weight: float | None, threads: int | None = 1
+    ) -> None:
         design = form.design
         d, m = design.n_features, design.n_tasks
         self.saddle, self.passes = kernels()
@@ -116,6 +121,7 @@ class Run:
         self.dual[self.passes.UPPER] = np.maximum(signed_weights, 0.0)
         self.workspace = self.saddle.workspace(d, m)
         self.sums, self.dual_sums = np.zeros((d, m)), np.zeros(len(self.labels))
+        self.moves = np.zeros((2, m))
         self.mix, self.theta, self.residual, self.first_residual = np.empty(3), 0.0, math.inf, math.inf
         self.screening, self.all_rows = _Screening(), np.arange(d)
         self.rows = self.all_rows
@@ -123,6 +129,8 @@ class Run:
         self.per_task, self.weight = per_task, 1.0
         self.is_single = not (design.is_sparse or design.is_shared) and design.n_examples * d >= _SINGLE_ENTRIES
         self.data = kernel_data(design, np.float32 if self.is_single else np.float64)
+        self.threads = 1 if design.is_shared else min(useful_threads(threads, len(self.data[0])), m)
+        self.pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self.norms = self._norms()
         self._start(W, dual)
         self.weight = self._first_weight() if primal_weight is None else primal_weight
@@ -242,8 +250,8 @@ class Run:
             error = math.log(self.weight * primal_way / dual_way)
             self.error_sum += error
             self.weight *= math.exp(-(0.99 * error + 0.01 * self.error_sum))
-        elif dual_way < primal_way:  # it stays on its bounds, and W has far to go
-            self.weight *= 0.1
+        elif primal_way != dual_way:  # the one stays at its vertex, and the other has far to go
+            self.weight *= 0.1 if dual_way < primal_way else 10.0
 
     def _count(self) -> int:
         return max(_FEWEST_STEPS, int(_SHARE_OF_STEPS * self.steps))
@@ -263,9 +271,8 @@ class Run:
         primal = self.primal
         whole = self.screening.due == 0
         rows = self.all_rows if whole else self.rows
-        squares, product = self.passes.coupled_step(
-            *self.data, primal[self.saddle.EXTRAPOLATED], self.dual, self.step_sizes, mix, primal[self.saddle.GRADIENT], rows
-        )
+        self._coupled_step(rows)
+        squares, product = (float(move) for move in self.moves.sum(axis=1))
         if whole:
             self.rows = self.screening.choose(primal[self.saddle.POINT] + tau * primal[self.saddle.GRADIENT], self.theta)
         else:
@@ -276,6 +283,20 @@ class Run:
         lengths = moved / tau + squares
         metric = lengths + product
         return math.sqrt(max(metric, 0.0)) if metric >= -1e-9 * lengths else math.nan
+
+    def _coupled_step(self, rows: NDArray[np.int64]) -> None:
+        """The dual half. Every task's share is summed by itself, so that the number of threads changes no bit."""
+        G = self.primal[self.saddle.GRADIENT]
+        E = self.primal[self.saddle.EXTRAPOLATED]
+        step = partial(self.passes.coupled_step, *self.data, E, self.dual, self.step_sizes, self.mix, G, rows)
+        if self.pool is None:
+            step(0, G.shape[1], self.moves)
+            return
+        ends = np.linspace(0, G.shape[1], self.threads + 1).astype(int).tolist()
+        others = [self.pool.submit(step, first, last, self.moves) for first, last in pairwise(ends[1:])]
+        step(0, ends[1], self.moves)
+        for other in others:
+            other.result()
 
     def _shorten_steps(self) -> None:
         """The norms were underestimated."""

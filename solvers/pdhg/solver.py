@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.checks import one_of, real_number
+from bench_mtl.checks import one_of, real_number, whole_number
 from bench_mtl.errors import InputError
 from bench_mtl.protocols import Capability, IterativeSolver, Problem, Solver
 from bench_mtl.types import Array, Iterate
@@ -37,6 +37,9 @@ class PDHG(IterativeSolver):
     polish : now and then solve for the vertex next to the point (`solvers.pdhg.polish`), on half of all work at most; what
         is better is yielded in place of the steps' points until these are better, and the steps go on from where they were
 
+    threads : at most so many share a pass over tasks with data of their own, where these are many; None for the processors this process
+        may use, or OMP_NUM_THREADS where that is set and smaller. It changes no bit of the answer.
+
     Notes
     -----
     What is yielded is T(z), which is feasible, or a polished point. `step` counts steps T and `work` the passes over the data they took.
@@ -51,6 +54,7 @@ class PDHG(IterativeSolver):
     step_rule: str = "preconditioned"
     primal_weight: float | None = None
     polish: bool = True
+    threads: int | None = None
 
     name: ClassVar[str] = "pdhg"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.HINGE})
@@ -60,6 +64,8 @@ class PDHG(IterativeSolver):
         one_of("step_rule", self.step_rule, ("preconditioned", "norm"))
         if not isinstance(self.polish, bool):
             raise InputError(f"polish must be true or false, got {self.polish!r}")
+        if self.threads is not None:
+            whole_number("threads", self.threads, minimum=1)
         if self.primal_weight is not None:
             real_number("primal_weight", self.primal_weight, strict=True)
 
@@ -83,7 +89,7 @@ class PDHG(IterativeSolver):
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         """`steps` from the primal point of `start`, and from its dual point where it has one."""
         W = np.array(problem.repair(start.primal))
-        run = Run(problem.hinge_form(), W, start.dual, self.step_rule == "preconditioned", self.primal_weight)
+        run = Run(problem.hinge_form(), W, start.dual, self.step_rule == "preconditioned", self.primal_weight, self.threads)
         schedule = Schedule(run.form)
         spent = 0.0
         yield run.iterate()

@@ -55,7 +55,10 @@ def test_a_coupled_step_is_its_formula(kind: str, rows: Sequence[int]) -> None:
     sigma = np.full(m, 0.7) if X.is_shared else rng.uniform(0.1, 1.0, m)
     p, q, r = mix = np.array([1.2, -0.6, 0.4])
     before = dual.copy()
-    squares, product = saddle_passes.coupled_step(*kernel_data(X), E, dual, sigma, mix, G, np.array(rows, dtype=np.int64))
+    moves = np.zeros((2, m))
+    for first, last in ((0, 3), (3, m)) if not X.is_shared else ((0, m),):
+        saddle_passes.coupled_step(*kernel_data(X), E, dual, sigma, mix, G, np.array(rows, dtype=np.int64), first, last, moves)
+    squares, product = moves.sum(axis=1)
 
     b, b0, predicted, predicted0 = before[[0, 1, 3, 4]]
     u = X.forward(E).ravel()

@@ -90,7 +90,7 @@ def test_goes_on_from_both_points_of_an_iterate(hinge: L1InfHinge, solver: PDHG)
     assert np.array_equal(before.primal, good.primal)
 
 
-@pytest.mark.parametrize("options", [{"variant": "x"}, {"step_rule": "x"}, {"primal_weight": 0.0}, {"primal_weight": "1"}])
+@pytest.mark.parametrize("options", [{"variant": "x"}, {"step_rule": "x"}, {"primal_weight": 0.0}, {"primal_weight": "1"}, {"threads": 0}])
 def test_bad_options_are_refused_by_name(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         PDHG(**options)
@@ -148,6 +148,44 @@ def test_proves_its_answers_at_the_edge(case: str, solver: PDHG) -> None:
 def test_a_far_primal_weight_is_adapted(hinge: L1InfHinge) -> None:
     for weight in (1e-5, 1e5):
         proven(hinge, PDHG(primal_weight=weight), 1e-6)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_threads_change_no_bit(is_sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_mtl.projections.threads._processors", lambda: 3)
+    data = synthetic_l1inf(tasks=7, features=120, examples=400)
+    blocks = [data.design.block(k) for k in range(7)]
+    labels = [data.design.task_outputs(data.targets, k) for k in range(7)]
+    problem = L1InfHinge(TaskData.per_task([sp.csr_array(X) for X in blocks] if is_sparse else blocks, labels), radius=5.0)
+    alone, shared = (list(islice(PDHG(threads=threads).steps(problem), 12)) for threads in (1, 3))
+    assert Run(problem.hinge_form(), problem.zero(), None, True, None, 3).threads == 2  # what so many entries are worth
+    for one, other in zip(alone, shared, strict=True):
+        assert np.array_equal(one.primal, other.primal)
+        assert np.array_equal(one.dual, other.dual)
+
+
+def test_single_precision_gives_way_before_it_shows() -> None:
+    problem = L1InfHinge(synthetic_l1inf(tasks=8, features=100, examples=150), radius="truth")
+    run = Run(problem.hinge_form(), problem.zero(), None, True, None)
+    assert run.is_single
+    assert run.data[0].dtype == np.float32
+    proven(problem, PDHG(polish=False), 1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_data_out_of_single_precision_stay_in_double(scale: float) -> None:
+    data = synthetic_l1inf(tasks=8, features=100, examples=150)
+    blocks, labels = zip(*((scale * data.design.block(k), data.design.task_outputs(data.targets, k)) for k in range(8)), strict=True)
+    problem = L1InfHinge(TaskData.per_task(blocks, labels), radius=5.0 / scale)
+    run = Run(problem.hinge_form(), problem.zero(), None, True, None)
+    assert not run.is_single
+    proven(problem, PDHG(), 1e-6)
+
+
+def test_a_dual_point_that_moves_alone_moves_on() -> None:
+    X = np.random.default_rng(0).standard_normal((60, 6))
+    problem = L1InfHinge(TaskData.shared(X, np.where(X[:, :2] > 0.0, 1.0, -1.0)), radius=1e-3)  # W reaches its vertex at once
+    proven(problem, PDHG(polish=False), 1e-9)
 
 
 def test_labels_tell_the_variants_apart() -> None:
