@@ -14,9 +14,10 @@ from solvers.interior_point import InteriorPoint
 from solvers.interior_point.system import factor_passes
 from solvers.pdhg import PDHG
 
-#: What an iteration of the interior-point method takes, in steps of the first-order one: so many for its products and solves, and
-#: this share of the passes that its factorisations would be, which work in cache.
-_PRODUCTS, _FACTOR_SHARE = 15.0, 0.4
+#: What an iteration of the interior-point method takes, in steps of the first-order one: so many for its products and solves, and so many
+#: for a pass over the data's worth of operations in its factorisations. Of shared data a pass is one product of matrices, as quick as a
+#: factorisation where it has many columns: the second number is for many tasks, and m / (m + `_COLUMNS`) of it for m.
+_OWN, _SHARED, _COLUMNS = (5.0, 0.8), (17.0, 2.0), 96.0
 #: Iterations of the interior-point method to a gap of 1, and for every digit more.
 _NEWTON_FIRST, _NEWTON_A_DIGIT = 7.0, 2.0
 #: The gap is looked at after so many steps, and whenever they have grown by this factor.
@@ -25,9 +26,11 @@ _FIRST_LOOK, _LOOK_GROWTH = 20, 1.5
 _LOOK = 2.0
 #: Steps that the first-order method typically takes to a gap of 1e-3, and the power of 1 / gap that they grow with. A price below a share
 #: of them is paid without a trial.
-_TYPICAL_STEPS, _TYPICAL_POWER, _CHEAP = 400.0, 0.45, 0.5
+_TYPICAL_STEPS, _TYPICAL_POWER, _CHEAP = 400.0, 0.45, 0.2
 #: The share of the interior-point method's price that goes into finding out whether it is needed.
 _TRIAL_SHARE = 0.1
+#: The share of the price above which what is foreseen to be left ends a trial: foresight is more often too bright than too dark.
+_DEAR = 0.7
 #: What a run without a target is aimed at.
 _DEFAULT_TARGET = 1e-6
 #: Gaps are taken to fall at least and at most as this power of the steps.
@@ -40,9 +43,9 @@ class Auto(IterativeSolver):
 
     An iteration of the interior-point method costs a known number of operations, and it needs few and foreseeable ones; what it will take
     is its price, in steps of pdhg. Where that is far below what pdhg typically takes to the target, it is paid at once. Else pdhg
-    begins, its gap is looked at now and then and extrapolated as a power of its steps, and it is left when what it still needs exceeds the
-    price; not before a tenth of the price is spent, so that this is what a wrong beginning costs. Where the interior-point method would
-    not fit into memory, pdhg goes on. Asked for more than its target, it takes the interior-point method.
+    begins, its gap is looked at now and then and extrapolated as a power of its steps, and it is left when what it still needs comes near
+    the price; not before a tenth of the price is spent, so that this is what a wrong beginning costs. Where the interior-point method
+    would not fit into memory, pdhg goes on. Asked for more than its target, it takes the interior-point method.
 
     Parameters
     ----------
@@ -102,7 +105,7 @@ class Auto(IterativeSolver):
             if trial.is_over:
                 note = f"interior_point after {last.step} steps of pdhg, which took it beyond {target:g}"
                 break
-            if left > price and last.step + trial.cost >= _TRIAL_SHARE * price:
+            if left > _DEAR * price and last.step + trial.cost >= _TRIAL_SHARE * price:
                 note = f"interior_point after {last.step} steps of pdhg: about {left:.0f} more to {target:g}, and this costs {price:.0f}"
                 break
             note = f"pdhg: about {left:.0f} steps more to {target:g}, and interior_point costs {price:.0f}"
@@ -160,5 +163,9 @@ class _Trial:
 
 def _price(problem: Problem, target: float) -> float:
     """Of the interior-point method to a relative gap, in steps of the first-order one."""
+    design = problem.hinge_form().design
+    products, factors = _OWN
+    if design.is_shared:
+        products, factors = _SHARED[0], _SHARED[1] * design.n_tasks / (design.n_tasks + _COLUMNS)
     iterations = _NEWTON_FIRST + _NEWTON_A_DIGIT * max(0.0, -math.log10(target))
-    return iterations * (_PRODUCTS + _FACTOR_SHARE * factor_passes(problem.hinge_form().design))
+    return iterations * (products + factors * factor_passes(design))
