@@ -8,6 +8,7 @@ import numpy as np
 
 from bench_mtl.linops import Design
 from bench_mtl.losses import hinge
+from bench_mtl.projections import norm_l1inf
 from bench_mtl.types import Array
 
 
@@ -32,7 +33,7 @@ class HingeForm:
     def objective(self, W: Array, predictions: Array) -> float:
         """At a feasible W with these predictions X_k w_k."""
         value = float(np.vdot(self.weights, hinge(self.labels * predictions)))
-        return value if self.penalty is None else value + self.penalty * float(np.abs(W).max(axis=1).sum())
+        return value if self.penalty is None else value + self.penalty * norm_l1inf(W)
 
     def bound(self, total: float, norm: float) -> float:
         """What a dual point a proves, by its sum and by the norm max_j sum_k |G_jk| of G_jk = sum_i a_ki labels_ki x_ki,j.

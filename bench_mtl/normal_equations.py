@@ -18,9 +18,6 @@ LARGEST_BLOCKS = 2**25
 #: The largest side of a matrix to be factorised.
 LARGEST_FACTOR = 4000
 
-#: Compiled loops over the blocks hand over one iterate in so many in the long run: the driver certifies one in twenty.
-SHOWN_SHARE = 32
-
 #: A product with X and one with its transpose cost about so much for each stored number, in units of a number of a dense block.
 _SPARSE_COST = 8
 

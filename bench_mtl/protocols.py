@@ -20,6 +20,9 @@ from bench_mtl.errors import BenchError, InputError
 from bench_mtl.forms import HingeForm, SplitForm
 from bench_mtl.types import Array, Certificate, Iterate
 
+#: Compiled loops over the blocks hand over one iterate in so many in the long run: the driver certifies one in twenty.
+SHOWN_SHARE = 32
+
 
 class Capability(enum.StrEnum):
     """Something a problem can compute and a solver can need."""
@@ -205,7 +208,7 @@ class Problem(ABC):
     # LMO
 
     def lmo(self, direction: Array) -> Array:
-        """argmin_z <direction, z> over the feasible set: an extreme point of it."""
+        """argmin_z <direction, z> over the feasible set: an extreme point of it. A form whose set is unbounded raises NotOfferedError."""
         raise NotOfferedError(self, Capability.LMO)
 
     # HINGE, SPLIT

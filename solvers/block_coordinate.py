@@ -10,8 +10,8 @@ import numpy as np
 
 from bench_mtl.checks import whole_number
 from bench_mtl.forms import SplitForm
-from bench_mtl.normal_equations import SHOWN_SHARE, TaskBlocks, factorisable, normal_blocks
-from bench_mtl.protocols import Capability, IterativeSolver, Problem, Solver
+from bench_mtl.normal_equations import TaskBlocks, factorisable, normal_blocks
+from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 from bench_mtl.types import Array, Iterate
 
 

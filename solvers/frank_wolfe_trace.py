@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.checks import whole_number
-from bench_mtl.normal_equations import SHOWN_SHARE
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
 from bench_mtl.types import Array, Iterate
 from solvers.block_coordinate import gram_misfit, square_state
 

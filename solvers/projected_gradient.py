@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.checks import one_of, real_number
-from bench_mtl.normal_equations import SHOWN_SHARE, cheaper_than_data, factorisable, normal_blocks
-from bench_mtl.protocols import Capability, IterativeSolver, Problem, Solver
+from bench_mtl.normal_equations import cheaper_than_data, factorisable, normal_blocks
+from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 from bench_mtl.types import Array, Iterate
 
 STEP_RULES = ("lipschitz", "line_search")

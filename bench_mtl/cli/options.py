@@ -29,10 +29,12 @@ _problem_options = (
     click.option("--data", required=True, help="A generator, an embedded or catalogued data set, or a data file."),
     click.option("--data-option", multiple=True, metavar="KEY=VALUE", help="Option of the data, e.g. tasks=10. Repeatable."),
     click.option("--preprocess", multiple=True, help="none, unit_rows, standardise, tfidf or svd:K. Repeatable, in order."),
-    click.option("--param", multiple=True, metavar="KEY=VALUE", help="Parameter of the problem, e.g. radius=5. Repeatable."),
+    click.option("--param", multiple=True, metavar="KEY=VALUE", help="Parameter of the problem, e.g. radius=5 or penalty=0.1. Repeatable."),
     click.option("--option", multiple=True, metavar="KEY=VALUE", help="Option of the solver, e.g. backend=ECOS. Repeatable."),
-    click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit of a run, checked between steps."),
-    click.option("--iterations", type=int, help="Iteration limit of a run."),
+    click.option(
+        "--seconds", type=float, default=60.0, show_default=True, help="Time limit of a run, in path of each; checked between steps."
+    ),
+    click.option("--iterations", type=int, help="Iteration limit of a run, in path of each."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of the data generator."),
     click.option("--threads", type=int, default=1, show_default=True),
     data_dir_option,

@@ -58,7 +58,10 @@ def primal_step(
 
 @exact
 def project_from(V: Any, radius: float, penalised: bool, theta: float, state: Any, prediction: Any, out: Any) -> float:
-    """Write the projection of V to `out` (or its proximal point, for the weight theta); returns theta, or -1 where V is out of scale."""
+    """Write the projection of V to `out` (or its proximal point, for the weight theta).
+
+    Returns theta: 0 where V is inside, -1 where it is out of scale.
+    """
     if V.shape[1] <= _SHORT_ROW:
         return _project(V, (V.shape[1], 1), radius, penalised, theta, state, prediction, out)
     return _project(V, None, radius, penalised, theta, state, prediction, out)
@@ -79,7 +82,7 @@ def _project(V: Any, lanes: Any, radius: float, penalised: bool, theta: float, s
             return -1.0
         if status == INSIDE:
             flat[:] = data
-            return theta
+            return 0.0
         fresh = True
         for _ in range(_MAX_PASSES):
             following = following_theta(state, theta, radius, fresh, unsettled)

@@ -1,7 +1,7 @@
 """Passes over the data of a bilinear coupling <b, X W>: predictions, a step of the dual point in between, and the adjoint.
 
-With one example's (or one task's) predictions its dual entries are known, and with these what it adds to X^T b; so both products
-are made while its data are in cache. The data of a pass are five arguments of four kinds, told apart when compiled by what is None:
+With one task's predictions its dual entries are known, and with these its column of X^T b; so where tasks have data of their own both
+products are made while these are in cache. The data of a pass are five arguments of four kinds, told apart when compiled by what is None:
 
     (blocks, None, None, None, offsets)       tasks of their own, dense: X_1^T, X_2^T, ... (d x n_k), one after the other; these may be
                                               float32, all else is float64

@@ -14,7 +14,7 @@ from bench_mtl.projections.in_place import apart
 from bench_mtl.projections.l1inf_levels import Levels
 from bench_mtl.projections.l1inf_passes import Passes, shared_passes
 from bench_mtl.projections.matrix_rows import MatrixRows, checked_matrix, is_plain, require_finite_matrix
-from bench_mtl.projections.threads import useful_threads
+from bench_mtl.threads import useful_threads
 from bench_mtl.types import AnyArray, Array, Matrix
 
 METHODS = ("newton", "merge")

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench_mtl.projections.matrix_rows import MatrixRows
 from bench_mtl.projections.scratch import forget_scratch, own_scratch
-from bench_mtl.projections.threads import start_together
+from bench_mtl.threads import start_together
 from bench_mtl.types import AnyArray, Array
 
 #: Looks at the state of a job before a thread lets others run; some tens of microseconds.

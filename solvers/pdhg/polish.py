@@ -120,12 +120,12 @@ class Schedule:
         ----------
         W, dual : where the method has come to
         work : all of it so far, in passes over the data
-        look : objective and bound there, by a pass over the data
+        look : objective and bound there, by a pass over the data, which may be rounded
         """
         if work < self.next_check:
             return self.better
         self.next_check = _CHECK * work
-        objective, bound = look()
+        objective, bound = look() if self.better is None else enclosure(self.form, W, dual)
         self.spent += 1.0
         gap = objective - bound
         if self.better is not None and gap <= self.better.gap:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from bench_mtl.errors import InputError
 from bench_mtl.forms import HingeForm
 from bench_mtl.linops import Design, PerTaskDesign, SharedDesign
-from bench_mtl.projections.threads import useful_threads
+from bench_mtl.threads import run_together, useful_threads
 from bench_mtl.types import Array, Iterate
 
 #: Beyond so many entries the norms of the data are not computed but estimated from below, by so many power iterations, and enlarged by
@@ -29,6 +28,16 @@ _SINGLE_ENTRIES, _SINGLE_GAP = 100_000, 1e-5
 
 #: The norms of the data between which single precision neither overflows nor loses them.
 _SINGLE_NORMS = 1e-15, 1e15
+
+#: Rounding alone may leave the squared residual this far below zero, relative to its parts; beyond it the norms are enlarged so much.
+_ROUNDING, _ENLARGED = 1e-9, 1.05**5
+
+#: No task's norm counts as less than this share of the largest.
+_SMALLEST_NORM = 1e-3
+
+#: Gains of the proportional and the integral part of the primal weight's control (arXiv:2507.14051, section 3.3). A way below the third
+#: share of the other counts as none, and the weight changes by the fourth number then. It stays within the last factor of the first one.
+_PROPORTIONAL, _INTEGRAL, _NO_WAY, _ONE_SIDED, _WEIGHT_RANGE = 0.99, 0.01, 1e-10, 10.0, 1e10
 
 #: Steps between two iterates: at least so many, and about this share of the steps so far.
 _FEWEST_STEPS, _SHARE_OF_STEPS = 10, 0.05
@@ -85,12 +94,14 @@ class _Screening:
     """Steps from one gradient in whole to the next."""
     due: int = 0
     """Steps to go before the next one."""
+    seen: int = 0
     excess: Array | None = None
-    """||V_j||_1 / theta when last seen."""
+    """||V_j||_1 / theta when last seen, at step `seen`."""
 
-    def choose(self, V: Array, theta: float) -> NDArray[np.int64]:
+    def choose(self, V: Array, theta: float, step: int) -> NDArray[np.int64]:
         """The rows to go on with, by a V that is new in whole."""
-        self.due = self.every
+        self.due = self.every - 1
+        elapsed, self.seen = step - self.seen, step
         if theta <= 0.0:
             self.excess = None
             return np.arange(len(V))
@@ -98,7 +109,7 @@ class _Screening:
         before, self.excess = self.excess, excess
         if before is None:
             return np.arange(len(V))
-        moved = np.abs(excess - before)
+        moved = np.abs(excess - before) * max(1.0, self.every / max(1, elapsed))
         return np.flatnonzero(excess + np.maximum(2.0 * moved, 0.5 * float(moved.max())) >= 1.0)
 
 
@@ -130,10 +141,9 @@ class Run:
         self.is_single = not (design.is_sparse or design.is_shared) and design.n_examples * d >= _SINGLE_ENTRIES
         self.data = kernel_data(design, np.float32 if self.is_single else np.float64)
         self.threads = 1 if design.is_shared else min(useful_threads(threads, len(self.data[0])), m)
-        self.pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self.norms = self._norms()
         self._start(W, dual)
-        self.weight = self._first_weight() if primal_weight is None else primal_weight
+        self.weight = self.first_weight = self._first_weight() if primal_weight is None else primal_weight
         self._set_step_sizes()
         self.error_sum = 0.0
         self.answer = self.primal[self.saddle.STEPPED], self.dual[self.passes.STEPPED]
@@ -164,23 +174,22 @@ class Run:
             return np.ones(len(norms))
         if design.is_shared or not self.per_task:
             norms[:] = largest
-        return np.maximum(norms, 1e-3 * largest)
+        return np.maximum(norms, _SMALLEST_NORM * largest)
 
     def _estimated_norms(self) -> Array:
         """Lower bounds of sigma_max(X_k), by power iterations."""
         d, m = self.primal.shape[1:]
         V, predictions = np.random.default_rng(0).standard_normal((d, m)), np.empty(self.dual.shape[1])
         norms = np.zeros(m)
+        self.work += _POWER_ITERATIONS
         if not (self.form.design.is_sparse or self.form.design.is_shared):  # a task's data stay in cache
             self.passes.block_norms(self.data[0], self.data[-1], _POWER_ITERATIONS, V, predictions, norms)
-            self.work += 1.0
             return norms
         for _ in range(_POWER_ITERATIONS):
             V /= np.maximum(np.linalg.norm(V, axis=0), np.finfo(float).tiny)
             self.passes.forward(*self.data, V, predictions)
             self.passes.adjoint(*self.data, predictions, V, self.all_rows)
             norms = np.sqrt(np.linalg.norm(V, axis=0))
-        self.work += _POWER_ITERATIONS
         return norms
 
     def _start(self, W: Array, dual: Array | None) -> None:
@@ -188,6 +197,7 @@ class Run:
         dual_vectors, primal = self.dual, self.primal
         primal[self.saddle.STEPPED] = W
         self.passes.forward(*self.data, primal[self.saddle.STEPPED], dual_vectors[self.passes.PREDICTED])
+        self.work += 0.5
         lower, upper = dual_vectors[self.passes.LOWER], dual_vectors[self.passes.UPPER]
         if dual is None:
             violated = self.labels * dual_vectors[self.passes.PREDICTED] < 1.0
@@ -227,6 +237,7 @@ class Run:
         b = dual[self.passes.LOWER] + dual[self.passes.UPPER]
         G = self.workspace[2]
         self.passes.adjoint(*self.data, b, G, self.all_rows)
+        self.work += 0.5
         radius = self.form.radius
         if radius is None:  # at the optimum the penalty is at most the loss at zero
             radius = float(np.abs(b).sum()) / self.form.penalty if self.form.penalty else math.inf
@@ -246,12 +257,16 @@ class Run:
         """Move omega to where the primal and the dual way since the last restart are equally long (arXiv:2507.14051, section 3.3)."""
         primal_way = float(np.linalg.norm(self.primal[self.saddle.STEPPED] - self.primal[self.saddle.ANCHOR])) * math.sqrt(self.scale)
         dual_way = self._dual_length(self.dual[self.passes.STEPPED] - self.dual[self.passes.ANCHOR])
-        if min(primal_way, dual_way) > 0.0:
-            error = math.log(self.weight * primal_way / dual_way)
+        primal_way *= self.weight
+        if not (math.isfinite(primal_way + dual_way) and primal_way + dual_way > 0.0):
+            return
+        if min(primal_way, dual_way) > _NO_WAY * max(primal_way, dual_way):
+            error = math.log(primal_way / dual_way)
             self.error_sum += error
-            self.weight *= math.exp(-(0.99 * error + 0.01 * self.error_sum))
-        elif primal_way != dual_way:  # the one stays at its vertex, and the other has far to go
-            self.weight *= 0.1 if dual_way < primal_way else 10.0
+            factor = math.exp(-(_PROPORTIONAL * error + _INTEGRAL * self.error_sum))
+        else:  # the one stays at its vertex, and the other has far to go
+            factor = 1.0 / _ONE_SIDED if dual_way < primal_way else _ONE_SIDED
+        self.weight = min(max(self.weight * factor, self.first_weight / _WEIGHT_RANGE), self.first_weight * _WEIGHT_RANGE)
 
     def _count(self) -> int:
         return max(_FEWEST_STEPS, int(_SHARE_OF_STEPS * self.steps))
@@ -274,7 +289,7 @@ class Run:
         self._coupled_step(rows)
         squares, product = (float(move) for move in self.moves.sum(axis=1))
         if whole:
-            self.rows = self.screening.choose(primal[self.saddle.POINT] + tau * primal[self.saddle.GRADIENT], self.theta)
+            self.rows = self.screening.choose(primal[self.saddle.POINT] + tau * primal[self.saddle.GRADIENT], self.theta, self.steps)
         else:
             self.screening.due -= 1
         self.length += 1
@@ -282,25 +297,22 @@ class Run:
         self.work += 1.0
         lengths = moved / tau + squares
         metric = lengths + product
-        return math.sqrt(max(metric, 0.0)) if metric >= -1e-9 * lengths else math.nan
+        return math.sqrt(max(metric, 0.0)) if metric >= -_ROUNDING * lengths else math.nan
 
     def _coupled_step(self, rows: NDArray[np.int64]) -> None:
         """The dual half. Every task's share is summed by itself, so that the number of threads changes no bit."""
         G = self.primal[self.saddle.GRADIENT]
         E = self.primal[self.saddle.EXTRAPOLATED]
         step = partial(self.passes.coupled_step, *self.data, E, self.dual, self.step_sizes, self.mix, G, rows)
-        if self.pool is None:
+        if self.threads == 1:
             step(0, G.shape[1], self.moves)
             return
         ends = np.linspace(0, G.shape[1], self.threads + 1).astype(int).tolist()
-        others = [self.pool.submit(step, first, last, self.moves) for first, last in pairwise(ends[1:])]
-        step(0, ends[1], self.moves)
-        for other in others:
-            other.result()
+        run_together([partial(step, first, last, self.moves) for first, last in pairwise(ends)])
 
     def _shorten_steps(self) -> None:
         """The norms were underestimated."""
-        self.norms *= _NORM_MARGIN**5
+        self.norms *= _ENLARGED
         self.anchor()
 
     def halpern(self, restarts: Restarts) -> None:
@@ -355,6 +367,10 @@ class Run:
     def _forget_average(self) -> None:
         self.sums[:] = 0.0
         self.dual_sums[:] = 0.0
+
+    def look(self) -> tuple[float, float]:
+        """`enclosure` of the answer so far."""
+        return self.enclosure(*self.answer)
 
     def enclosure(self, W: Array, b: Array) -> tuple[float, float]:
         """Objective and bound at a feasible W and a b in the box; a pass over the data, in the precision that these are held in."""

@@ -36,9 +36,8 @@ class PDHG(IterativeSolver):
         every restart, so that primal and dual points move equally far.
     polish : now and then solve for the vertex next to the point (`solvers.pdhg.polish`), on half of all work at most; what
         is better is yielded in place of the steps' points until these are better, and the steps go on from where they were
-
-    threads : at most so many share a pass over tasks with data of their own, where these are many; None for the processors this process
-        may use, or OMP_NUM_THREADS where that is set and smaller. It changes no bit of the answer.
+    threads : at most so many share a pass over tasks with data of their own, one for every 150,000 entries; None for the processors
+        that this process may use, or OMP_NUM_THREADS where that is set and smaller (a number wins over that). It changes no bit.
 
     Notes
     -----
@@ -100,7 +99,7 @@ class PDHG(IterativeSolver):
                 run.average(Restarts())
             iterate = run.iterate()
             assert iterate.dual is not None
-            better = schedule.best(iterate.primal, iterate.dual, run.work, lambda: run.enclosure(*run.answer)) if self.polish else None
+            better = schedule.best(iterate.primal, iterate.dual, run.work, run.look) if self.polish else None
             run.work += schedule.spent - spent
             spent = schedule.spent
             shown = iterate if better is None else iterate._replace(primal=better.primal, dual=better.dual)

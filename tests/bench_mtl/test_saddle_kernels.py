@@ -15,13 +15,13 @@ from bench_mtl.linops import Design, PerTaskDesign, SharedDesign
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from solvers.pdhg.run import kernel_data
 
-KINDS = ("per task", "per task, unequal", "per task CSR", "shared", "shared CSR")
+KINDS = ("per task", "per task, single", "per task, unequal", "per task CSR", "shared", "shared CSR")
 
 
 def design(kind: str, d: int, m: int, n: int = 9) -> Design:
     rng = np.random.default_rng(d * m)
     sizes = [n + k % 3 if kind == "per task, unequal" else n for k in range(m)]
-    blocks = [rng.standard_normal((size, d)) * (rng.random((size, d)) < 0.6) for size in sizes]
+    blocks = [rng.standard_normal((size, d)).astype(np.float32).astype(float) * (rng.random((size, d)) < 0.6) for size in sizes]
     if kind == "shared":
         return SharedDesign(blocks[0], m)
     if kind == "shared CSR":
@@ -33,7 +33,7 @@ def design(kind: str, d: int, m: int, n: int = 9) -> Design:
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (7, 3), (6, 40)])
 def test_passes_are_the_products_of_the_design(kind: str, d: int, m: int) -> None:
     X, rng = design(kind, d, m), np.random.default_rng(1)
-    data = kernel_data(X)
+    data = kernel_data(X, np.float32 if "single" in kind else np.float64)
     W = rng.standard_normal((d, m)) * (rng.random((d, m)) < 0.7)
     out, G = np.empty(X.n_examples), np.empty((d, m))
     saddle_passes.forward(*data, W, out)
@@ -56,8 +56,9 @@ def test_a_coupled_step_is_its_formula(kind: str, rows: Sequence[int]) -> None:
     p, q, r = mix = np.array([1.2, -0.6, 0.4])
     before = dual.copy()
     moves = np.zeros((2, m))
+    data = kernel_data(X, np.float32 if "single" in kind else np.float64)
     for first, last in ((0, 3), (3, m)) if not X.is_shared else ((0, m),):
-        saddle_passes.coupled_step(*kernel_data(X), E, dual, sigma, mix, G, np.array(rows, dtype=np.int64), first, last, moves)
+        saddle_passes.coupled_step(*data, E, dual, sigma, mix, G, np.array(rows, dtype=np.int64), first, last, moves)
     squares, product = moves.sum(axis=1)
 
     b, b0, predicted, predicted0 = before[[0, 1, 3, 4]]

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.driver import run
 from bench_mtl.errors import InputError
-from bench_mtl.projections import project_l1inf_ball
+from bench_mtl.projections import norm_l1inf, project_l1inf_ball
 from bench_mtl.types import Iterate, Limits, Status, Tolerance
 from problems.l1inf_hinge import L1InfHinge
 from solvers.pdhg import PDHG
@@ -152,7 +152,7 @@ def test_a_far_primal_weight_is_adapted(hinge: L1InfHinge) -> None:
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_threads_change_no_bit(is_sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench_mtl.projections.threads._processors", lambda: 3)
+    monkeypatch.setattr("bench_mtl.threads._processors", lambda: 3)
     data = synthetic_l1inf(tasks=7, features=120, examples=400)
     blocks = [data.design.block(k) for k in range(7)]
     labels = [data.design.task_outputs(data.targets, k) for k in range(7)]
@@ -166,10 +166,19 @@ def test_threads_change_no_bit(is_sparse: bool, monkeypatch: pytest.MonkeyPatch)
 
 def test_single_precision_gives_way_before_it_shows() -> None:
     problem = L1InfHinge(synthetic_l1inf(tasks=8, features=100, examples=150), radius="truth")
-    run = Run(problem.hinge_form(), problem.zero(), None, True, None)
-    assert run.is_single
-    assert run.data[0].dtype == np.float32
     proven(problem, PDHG(polish=False), 1e-9)
+    state = Run(problem.hinge_form(), problem.zero(), None, True, None)
+    assert state.is_single
+    assert state.data[0].dtype == np.float32
+    while state.is_single:
+        assert state.steps < 5000
+        before = state.enclosure(*state.answer)
+        state.halpern(Restarts())
+    assert before[0] - before[1] < 1e-3 * before[0]
+    assert state.data[0].dtype == np.float64
+    W, b = state.primal[state.saddle.POINT], state.dual[state.passes.POINT]
+    assert np.allclose(state.dual[state.passes.PREDICTED], problem.design.forward(W), rtol=1e-12, atol=1e-13)
+    assert np.allclose(state.primal[state.saddle.GRADIENT], problem.design.adjoint(b), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
@@ -177,15 +186,51 @@ def test_data_out_of_single_precision_stay_in_double(scale: float) -> None:
     data = synthetic_l1inf(tasks=8, features=100, examples=150)
     blocks, labels = zip(*((scale * data.design.block(k), data.design.task_outputs(data.targets, k)) for k in range(8)), strict=True)
     problem = L1InfHinge(TaskData.per_task(blocks, labels), radius=5.0 / scale)
-    run = Run(problem.hinge_form(), problem.zero(), None, True, None)
-    assert not run.is_single
+    assert not Run(problem.hinge_form(), problem.zero(), None, True, None).is_single
     proven(problem, PDHG(), 1e-6)
 
 
-def test_a_dual_point_that_moves_alone_moves_on() -> None:
-    X = np.random.default_rng(0).standard_normal((60, 6))
-    problem = L1InfHinge(TaskData.shared(X, np.where(X[:, :2] > 0.0, 1.0, -1.0)), radius=1e-3)  # W reaches its vertex at once
-    proven(problem, PDHG(polish=False), 1e-9)
+@pytest.mark.parametrize(("primal", "dual", "factor"), [(0.0, 1.0, 10.0), (1.0, 0.0, 0.1), (1e-18, 1.0, 10.0), (0.0, 0.0, 1.0)])
+def test_a_point_that_moves_alone_gets_longer_steps(hinge: L1InfHinge, primal: float, dual: float, factor: float) -> None:
+    state = Run(hinge.hinge_form(), hinge.zero(), None, True, None)
+    before = state.weight
+    state.primal[state.saddle.STEPPED] = state.primal[state.saddle.ANCHOR] + primal
+    state.dual[state.passes.STEPPED] = state.dual[state.passes.ANCHOR] + dual
+    state._adapt_weight()
+    assert state.weight == pytest.approx(factor * before)
+    for _ in range(1000):
+        state._adapt_weight()
+    assert 0.0 < 1e-300 < state.weight < 1e300
+
+
+def test_a_primal_point_at_its_vertex_does_not_keep_the_dual_from_its_way() -> None:
+    X = np.random.default_rng(1).standard_normal((200, 12))
+    signs = np.where(X[:, :3] + 0.3 * np.random.default_rng(2).standard_normal((200, 3)) > 0.0, 1.0, -1.0)
+    problem = L1InfHinge(TaskData.shared(X, signs), radius=0.2)
+    proven(problem, PDHG(polish=False), 1e-8)
+
+
+def test_a_ball_that_binds_at_first_and_then_no_more() -> None:
+    data = tasks(d=40, m=3, n=120, scale=0.2)
+    free = proven(L1InfHinge(data, radius=1e4), PDHG(), 1e-9)
+    radius = 1.5 * norm_l1inf(free.solution)
+    proven(L1InfHinge(data, radius=radius), PDHG(polish=False), 1e-7)
+
+
+@pytest.mark.parametrize("kind", ["per task", "per task CSR", "shared", "shared CSR", "single"])
+def test_estimated_norms_are_near_and_within_the_margin(kind: str) -> None:
+    data = synthetic_l1inf(tasks=4, features=60, examples=120 if kind != "single" else 600)
+    blocks, labels = zip(*((data.design.block(k), data.design.task_outputs(data.targets, k)) for k in range(4)), strict=True)
+    if kind.startswith("shared"):
+        data = TaskData.shared(sp.csr_array(blocks[0]) if "CSR" in kind else blocks[0], np.stack(labels, axis=1))
+    elif "CSR" in kind:
+        data = TaskData.per_task([sp.csr_array(X) for X in blocks], labels)
+    problem = L1InfHinge(data, radius=1.0)
+    state = Run(problem.hinge_form(), problem.zero(), None, True, None)
+    assert state.is_single == (kind == "single")
+    exact, estimated = problem.design.norms(), state._estimated_norms()
+    assert np.all(estimated <= exact * (1.0 + 1e-6))
+    assert np.all(estimated >= 0.9 * exact)
 
 
 def test_labels_tell_the_variants_apart() -> None:

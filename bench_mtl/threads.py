@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Any
 
@@ -40,12 +40,33 @@ def useful_threads(threads: Any, entries: int) -> int:
 
 def start_together(work: Callable[[], None], helpers: int) -> None:
     """Run work() in so many other threads, soon, or in fewer where there are no more to be had; nobody waits for it."""
-    global _pool
     with suppress(RuntimeError):  # "can't start new thread", or the interpreter is shutting down
-        if _pool is None:
-            _pool = ThreadPoolExecutor(max(1, _processors() - 1), thread_name_prefix="bench_mtl")
         for _ in range(helpers):
-            _pool.submit(work)
+            _shared_pool().submit(work)
+
+
+def run_together(calls: Sequence[Callable[[], None]]) -> None:
+    """Run all calls, the first of them in this thread; ends when all have ended, also where one fails."""
+    others: list[Future[None]] = []
+    left = list(calls[1:])
+    with suppress(RuntimeError):
+        while left:
+            others.append(_shared_pool().submit(left[0]))
+            left.pop(0)
+    try:
+        for call in (*calls[:1], *left):
+            call()
+    finally:
+        wait(others)
+    for other in others:
+        other.result()
+
+
+def _shared_pool() -> ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(max(1, _processors() - 1), thread_name_prefix="bench_mtl")
+    return _pool
 
 
 def _processors() -> int:

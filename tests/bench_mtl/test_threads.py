@@ -1,0 +1,46 @@
+"""Calls that run together: all of them, whatever one of them does and however few threads there are."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from bench_mtl.threads import run_together
+
+
+def test_all_calls_have_run_at_the_end() -> None:
+    done: list[int] = []
+    run_together([lambda i=i: done.append(i) for i in range(20)])  # type: ignore[misc]
+    assert sorted(done) == list(range(20))
+    run_together([])
+
+
+def test_other_threads_take_part() -> None:
+    met = threading.Barrier(2, timeout=10.0)  # nobody passes it alone
+    run_together([lambda: met.wait() and None, lambda: met.wait() and None])
+
+
+@pytest.mark.parametrize("failing", [0, 3])
+def test_a_failure_is_raised_when_all_have_ended(failing: int) -> None:
+    done: list[int] = []
+
+    def call(i: int) -> None:
+        if i == failing:
+            raise ValueError(f"call {i}")
+        done.append(i)
+
+    with pytest.raises(ValueError, match=f"call {failing}"):
+        run_together([lambda i=i: call(i) for i in range(6)])  # type: ignore[misc]
+    assert sorted(done) == [i for i in range(6) if i != failing]
+
+
+def test_where_no_thread_can_start_this_one_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", refuse)
+    ran_in: list[int] = []
+    run_together([lambda: ran_in.append(threading.get_ident())] * 3)
+    assert ran_in == [threading.get_ident()] * 3
