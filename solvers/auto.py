@@ -17,24 +17,23 @@ from solvers.pdhg import PDHG
 #: What an iteration of the interior-point method takes, in steps of the first-order one: so many for its products and solves, and so many
 #: for a pass over the data's worth of operations in its factorisations. Of shared data a pass is one product of matrices, as quick as a
 #: factorisation where it has many columns: the second number is for many tasks, and m / (m + `_COLUMNS`) of it for m.
-_OWN, _SHARED, _COLUMNS = (5.0, 0.8), (17.0, 2.0), 96.0
+_COST_OWN, _COST_SHARED, _COLUMNS = (20.0, 1.0), (17.0, 2.0), 96.0
 #: Iterations of the interior-point method to a gap of 1, and for every digit more.
 _NEWTON_FIRST, _NEWTON_A_DIGIT = 7.0, 2.0
 #: The gap is looked at after so many steps, and whenever they have grown by this factor.
 _FIRST_LOOK, _LOOK_GROWTH = 20, 1.5
 #: What one look costs, in steps.
 _LOOK = 2.0
-#: Steps that the first-order method typically takes to a gap of 1e-3, and the power of 1 / gap that they grow with. A price below a share
-#: of them is paid without a trial.
-_TYPICAL_STEPS, _TYPICAL_POWER, _CHEAP = 400.0, 0.45, 0.2
 #: The share of the interior-point method's price that goes into finding out whether it is needed.
 _TRIAL_SHARE = 0.1
-#: The share of the price above which what is foreseen to be left ends a trial: foresight is more often too bright than too dark.
-_DEAR = 0.7
+#: What is foreseen to be left ends a trial above the first share of the price, or above the second where the price is spent already.
+_DEAR, _OVERDUE = 0.7, 0.2
+#: For tasks with data of their own the polish of pdhg goes from the first gap to the optimum, for the second multiple of all work so far.
+_POLISHED, _POLISH_COST = 8e-5, 1.5
 #: What a run without a target is aimed at.
 _DEFAULT_TARGET = 1e-6
 #: Gaps are taken to fall at least and at most as this power of the steps.
-_SLOWEST, _FASTEST = 1.0, 3.0
+_SLOWEST, _FASTEST = 1.9, 3.0
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,10 @@ class Auto(IterativeSolver):
     """`PDHG` or `InteriorPoint`, whichever is foreseen to be quicker to the target.
 
     An iteration of the interior-point method costs a known number of operations, and it needs few and foreseeable ones; what it will take
-    is its price, in steps of pdhg. Where that is far below what pdhg typically takes to the target, it is paid at once. Else pdhg
-    begins, its gap is looked at now and then and extrapolated as a power of its steps, and it is left when what it still needs comes near
-    the price; not before a tenth of the price is spent, so that this is what a wrong beginning costs. Where the interior-point method
-    would not fit into memory, pdhg goes on. Asked for more than its target, it takes the interior-point method.
+    is its price, in steps of pdhg. Pdhg begins, its gap is looked at now and then and extrapolated as a power of its steps, and it is left
+    when what it still needs comes near the price; not before a tenth of the price is spent, and with few exceptions not after all of it
+    is, so that a wrong beginning costs at most about as much again. Where the interior-point method would not fit into memory, pdhg
+    goes on. Asked for more than its target, it takes the interior-point method.
 
     Parameters
     ----------
@@ -83,12 +82,6 @@ class Auto(IterativeSolver):
         newton = InteriorPoint(memory_gib=self.memory_gib)
         refusal = newton.misfit(problem)
         price = _price(problem, target) if refusal is None else math.inf
-        typical = _TYPICAL_STEPS * (1e-3 / target) ** _TYPICAL_POWER
-        if price < _CHEAP * typical:
-            note = f"interior_point: it costs {price:.0f} steps of pdhg, which typically takes {typical:.0f} to {target:g}"
-            for iterate in newton.resume(problem, start):
-                yield iterate._replace(note=note)
-            return
         trial = _Trial(problem, target)
         last = start
         note = (
@@ -101,11 +94,11 @@ class Auto(IterativeSolver):
             if refusal or not trial.is_due(last):
                 continue
             trial.look(last)
-            left = trial.steps_left()
+            left, spent = trial.steps_left(), last.step + trial.cost
             if trial.is_over:
                 note = f"interior_point after {last.step} steps of pdhg, which took it beyond {target:g}"
                 break
-            if left > _DEAR * price and last.step + trial.cost >= _TRIAL_SHARE * price:
+            if (left > _DEAR * price and spent >= _TRIAL_SHARE * price) or (left > _OVERDUE * price and spent >= price):
                 note = f"interior_point after {last.step} steps of pdhg: about {left:.0f} more to {target:g}, and this costs {price:.0f}"
                 break
             note = f"pdhg: about {left:.0f} steps more to {target:g}, and interior_point costs {price:.0f}"
@@ -150,22 +143,29 @@ class _Trial:
 
     def steps_left(self) -> float:
         """Until the target, if the gap goes on falling as the power of the steps that it has fallen with since half of them."""
+        design = self.problem.hinge_form().design
+        if design.is_shared or self.target >= _POLISHED:
+            return self._steps_left(self.target)
         step, gap = self.gaps[-1]
-        if gap <= self.target:
+        return 0.0 if gap <= self.target else _POLISH_COST * (step + self._steps_left(_POLISHED)) - step
+
+    def _steps_left(self, target: float) -> float:
+        step, gap = self.gaps[-1]
+        if gap <= target:
             return 0.0
         earlier = [(s, g) for s, g in self.gaps if s <= 0.5 * step]
         if not earlier:
-            return step * ((gap / self.target) ** (1.0 / _FASTEST) - 1.0)
+            return step * ((gap / target) ** (1.0 / _FASTEST) - 1.0)
         s, g = earlier[-1]
         power = math.log(g / gap) / math.log(step / s) if g > gap else 0.0
-        return step * ((gap / self.target) ** (1.0 / min(max(power, _SLOWEST), _FASTEST)) - 1.0)
+        return step * ((gap / target) ** (1.0 / min(max(power, _SLOWEST), _FASTEST)) - 1.0)
 
 
 def _price(problem: Problem, target: float) -> float:
     """Of the interior-point method to a relative gap, in steps of the first-order one."""
     design = problem.hinge_form().design
-    products, factors = _OWN
+    products, factors = _COST_OWN
     if design.is_shared:
-        products, factors = _SHARED[0], _SHARED[1] * design.n_tasks / (design.n_tasks + _COLUMNS)
+        products, factors = _COST_SHARED[0], _COST_SHARED[1] * design.n_tasks / (design.n_tasks + _COLUMNS)
     iterations = _NEWTON_FIRST + _NEWTON_A_DIGIT * max(0.0, -math.log10(target))
     return iterations * (products + factors * factor_passes(design))
