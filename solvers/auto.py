@@ -26,8 +26,9 @@ _FIRST_LOOK, _LOOK_GROWTH = 20, 1.5
 _LOOK = 2.0
 #: The share of the interior-point method's price that goes into finding out whether it is needed.
 _TRIAL_SHARE = 0.1
-#: What is foreseen to be left ends a trial above the first share of the price, or above the second where the price is spent already.
-_DEAR, _OVERDUE = 0.7, 0.2
+#: What is foreseen to be left ends a trial above the first share of the price, or above `_OVERDUE` where the second share is spent already.
+#: Shared data bring plateaus, which no foresight sees.
+_PATIENCE_OWN, _PATIENCE_SHARED, _OVERDUE = (0.7, 1.0), (0.3, 0.3), 0.2
 #: For tasks with data of their own the polish of pdhg goes from the first gap to the optimum, for the second multiple of all work so far.
 _POLISHED, _POLISH_COST = 8e-5, 1.5
 #: What a run without a target is aimed at.
@@ -43,8 +44,8 @@ class Auto(IterativeSolver):
     An iteration of the interior-point method costs a known number of operations, and it needs few and foreseeable ones; what it will take
     is its price, in steps of pdhg. Pdhg begins, its gap is looked at now and then and extrapolated as a power of its steps, and it is left
     when what it still needs comes near the price; not before a tenth of the price is spent, and with few exceptions not after all of it
-    is, so that a wrong beginning costs at most about as much again. Where the interior-point method would not fit into memory, pdhg
-    goes on. Asked for more than its target, it takes the interior-point method.
+    is (for shared data three tenths), so that a wrong beginning costs at most about as much again. Where the interior-point method would
+    not fit into memory, pdhg goes on. Asked for more than its target, it takes the interior-point method.
 
     Parameters
     ----------
@@ -83,6 +84,7 @@ class Auto(IterativeSolver):
         refusal = newton.misfit(problem)
         price = _price(problem, target) if refusal is None else math.inf
         trial = _Trial(problem, target)
+        dear, late = _PATIENCE_SHARED if problem.hinge_form().design.is_shared else _PATIENCE_OWN
         last = start
         note = (
             f"pdhg, for {refusal}"
@@ -98,7 +100,7 @@ class Auto(IterativeSolver):
             if trial.is_over:
                 note = f"interior_point after {last.step} steps of pdhg, which took it beyond {target:g}"
                 break
-            if (left > _DEAR * price and spent >= _TRIAL_SHARE * price) or (left > _OVERDUE * price and spent >= price):
+            if (left > dear * price and spent >= _TRIAL_SHARE * price) or (left > _OVERDUE * price and spent >= late * price):
                 note = f"interior_point after {last.step} steps of pdhg: about {left:.0f} more to {target:g}, and this costs {price:.0f}"
                 break
             note = f"pdhg: about {left:.0f} steps more to {target:g}, and interior_point costs {price:.0f}"
