@@ -30,7 +30,7 @@ _TRIAL_SHARE = 0.1
 #: Shared data bring plateaus, which no foresight sees.
 _PATIENCE_OWN, _PATIENCE_SHARED, _OVERDUE = (0.7, 1.0), (0.3, 0.3), 0.2
 #: For tasks with data of their own the polish of pdhg goes from the first gap to the optimum, for the second multiple of all work so far.
-_POLISHED, _POLISH_COST = 8e-5, 1.5
+_POLISHED, _POLISH_COST = 8e-5, 2.5
 #: What a run without a target is aimed at.
 _DEFAULT_TARGET = 1e-6
 #: Gaps are taken to fall at least and at most as this power of the steps.

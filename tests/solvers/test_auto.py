@@ -96,7 +96,7 @@ def test_a_gap_that_falls_as_a_power_is_foreseen(correlated: L1InfHinge, power: 
 def test_the_polish_is_foreseen_where_tasks_have_data_of_their_own(small: L1InfHinge) -> None:
     trial = _Trial(small, 1e-9)
     trial.gaps = [(step, step**-2.0) for step in (10, 20, 40, 80)]
-    assert 80 + trial.steps_left() == pytest.approx(1.5 * 8e-5**-0.5)
+    assert 80 + trial.steps_left() == pytest.approx(2.5 * 8e-5**-0.5)
     trial.gaps.append((160, 1e-10))
     assert trial.steps_left() == 0.0
 
