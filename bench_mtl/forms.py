@@ -8,7 +8,7 @@ import numpy as np
 
 from bench_mtl.linops import Design
 from bench_mtl.losses import hinge
-from bench_mtl.projections import norm_l1inf
+from bench_mtl.projections import norm_l1inf, norm_linf1
 from bench_mtl.types import Array
 
 
@@ -35,11 +35,12 @@ class HingeForm:
         value = float(np.vdot(self.weights, hinge(self.labels * predictions)))
         return value if self.penalty is None else value + self.penalty * norm_l1inf(W)
 
-    def bound(self, total: float, norm: float) -> float:
-        """What a dual point a proves, by its sum and by the norm max_j sum_k |G_jk| of G_jk = sum_i a_ki labels_ki x_ki,j.
+    def bound(self, total: float, G: Array) -> float:
+        """What a dual point a proves, by its sum and by G_jk = sum_i a_ki labels_ki x_ki,j, with the norm max_j sum_k |G_jk|.
 
         With a radius total - radius * norm, or 0, which a = 0 proves; with a penalty the sum of a scaled until its norm is at most that.
         """
+        norm = norm_linf1(G)
         if self.radius is not None:
             return max(0.0, total - self.radius * norm)
         assert self.penalty is not None

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from bench_mtl.errors import InputError
 from bench_mtl.forms import HingeForm
-from bench_mtl.projections import norm_linf1
 from bench_mtl.types import Array, Iterate
 
 
@@ -88,4 +87,4 @@ def _lower_bound(form: HingeForm, a: Array, rounds: int) -> float:
     """On the best fixed point's losses in all rounds together, each of which pays the penalty."""
     G = form.design.adjoint(a.reshape(form.labels.shape) * form.labels)
     together = replace(form, penalty=None if form.penalty is None else rounds * form.penalty)
-    return together.bound(float(a.sum()), norm_linf1(G))
+    return together.bound(float(a.sum()), G)

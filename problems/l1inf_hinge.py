@@ -15,7 +15,7 @@ from bench_mtl.errors import InputError
 from bench_mtl.forms import HingeForm
 from bench_mtl.linops import Design, frozen
 from bench_mtl.losses import hinge, hinge_dual
-from bench_mtl.projections import norm_l1inf, norm_linf1, project_l1inf_ball, prox_l1inf
+from bench_mtl.projections import norm_l1inf, project_l1inf_ball, prox_l1inf
 from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
 from bench_mtl.types import Array
 
@@ -131,7 +131,7 @@ class L1InfHinge(Problem):
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
         a = self.weights * hinge_dual(self._margins(point)) if dual is None else np.clip(dual, 0.0, self.weights)
-        return self.hinge_form().bound(float(a.sum()), norm_linf1(self.couple_adjoint(a)))
+        return self.hinge_form().bound(float(a.sum()), self.couple_adjoint(a))
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
         margins = self._margins(point)

@@ -43,9 +43,10 @@ class Auto(IterativeSolver):
 
     An iteration of the interior-point method costs a known number of operations, and it needs few and foreseeable ones; what it will take
     is its price, in steps of pdhg. Pdhg begins, its gap is looked at now and then and extrapolated as a power of its steps, and it is left
-    when what it still needs comes near the price; not before a tenth of the price is spent, and with few exceptions not after all of it
-    is (for shared data three tenths), so that a wrong beginning costs at most about as much again. Where the interior-point method would
-    not fit into memory, pdhg goes on. Asked for more than its target, it takes the interior-point method.
+    when what it still needs comes near the price; not before a tenth of the price is spent, and with few exceptions not after all of it is
+    (for shared data three tenths), so that a wrong beginning mostly costs about as much again; more where the foresight stays bright and
+    wrong. Where the interior-point method would not fit into memory, pdhg goes on. Asked for more than its target, it takes the interior-
+    point method.
 
     Parameters
     ----------

@@ -44,8 +44,9 @@ def forward(values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, W: Any
             _sparse_block_forward(values, indices, indptr, W, k, out)
     else:
         out[:] = 0.0
+        by_example = out.reshape((out.size // m, m))
         for j in range(d):
-            _sparse_feature_forward(values, indices, indptr[j], indptr[j + 1], W[j], out.reshape((out.size // m, m)))
+            _sparse_feature_forward(values, indices, indptr[j], indptr[j + 1], W[j], by_example)
 
 
 @exact
@@ -62,9 +63,10 @@ def adjoint(values: Any, X: Any, indices: Any, indptr: Any, offsets: Any, b: Any
         for k in range(m):
             _sparse_block_adjoint(values, indices, indptr, b, k, G, rows)
     else:
+        by_example = b.reshape((b.size // m, m))
         for i in range(rows.size):
             j = rows[i]
-            _sparse_feature_adjoint(values, indices, indptr[j], indptr[j + 1], b.reshape((b.size // m, m)), G[j])
+            _sparse_feature_adjoint(values, indices, indptr[j], indptr[j + 1], by_example, G[j])
 
 
 @exact
@@ -246,9 +248,11 @@ def _gather(values: Any, indices: Any, begin: int, end: int, b: Any) -> float:
 @exact
 def _sparse_feature_forward(values: Any, indices: Any, begin: int, end: int, w: Any, out: Any) -> None:
     """Adds what a feature, shared by all tasks, adds to the n x m predictions."""
-    if np.any(w != 0.0):
-        for p in range(begin, end):
-            add_multiple(values[p], w, out[indices[p]])
+    for k in range(w.size):
+        if w[k] != 0.0:
+            for p in range(begin, end):
+                add_multiple(values[p], w, out[indices[p]])
+            return
 
 
 @exact

@@ -383,7 +383,7 @@ class Run:
         """`enclosure` with X W and X^T b at hand."""
         form = self.form
         objective = form.objective(W, predicted.reshape(form.labels.shape))
-        return objective, form.bound(float(self.labels @ b), float(np.abs(G).sum(axis=1).max()))
+        return objective, form.bound(float(self.labels @ b), G)
 
 
 def _width(enclosure: tuple[float, float]) -> float:
