@@ -19,9 +19,9 @@ import numpy as np
 from bench_mtl.checks import real_number
 from bench_mtl.environment import MACHINE
 from bench_mtl.errors import InputError
-from bench_mtl.report.enclosures import ROUNDING, ROUNDING_OF_START
 from bench_mtl.report.results import Results, read_results
-from bench_mtl.report.tables import numbers, times_to_gap
+from bench_mtl.report.tables.enclosures import ROUNDING, ROUNDING_OF_START
+from bench_mtl.report.tables.frames import numbers, times_to_gap
 from bench_mtl.stats import Ratio, geometric_mean_ratio, joint_confidence
 from bench_mtl.types import Status
 

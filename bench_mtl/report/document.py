@@ -7,13 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench_mtl.report import figures, text
-from bench_mtl.report.enclosures import contradictions, enclosures, objectives
+from bench_mtl.report import text
+from bench_mtl.report.figures import convergence, style
+from bench_mtl.report.figures.scaling import scaling_figure
 from bench_mtl.report.render import BLANK, display, escaped, to_csv, to_latex, to_markdown
 from bench_mtl.report.results import Results
-from bench_mtl.report.scaling import scaling_figure, scaling_fits, scaling_points
-from bench_mtl.report.tables import all_skipped, not_verified, summary, times, tolerances
-from bench_mtl.report.winners import findings, headlines, speed_ups, winners
+from bench_mtl.report.tables.enclosures import contradictions, enclosures, objectives
+from bench_mtl.report.tables.frames import all_skipped
+from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
+from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
+from bench_mtl.report.tables.winners import findings, headlines, speed_ups, winners
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,16 +98,16 @@ def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 def _figures(results: Results) -> tuple[dict[str, _Figure], dict[str, bytes]]:
     """The figure of every problem that has a certified point, and the files."""
-    points = figures.curves(results.runs, results.samples)
-    styles = figures.line_styles(results.runs["solver_label"])
+    points = convergence.curves(results.runs, results.samples)
+    styles = style.line_styles(results.runs["solver_label"])
     stems = _file_stems(results.runs["problem_label"].unique())
     drawn, files = {}, {}
     for problem, of_problem in points.groupby("problem", sort=False, observed=True):
         runs = results.runs[results.runs["problem_label"] == problem]
         stem = stems[str(problem)]
-        figure = figures.convergence(of_problem, runs, results.targets, styles)
-        drawn[str(problem)] = _Figure(stem, figures.caption(of_problem, runs))
-        files[f"figures/{stem}.svg"], files[f"figures/{stem}.png"] = figures.files(figure)
+        figure = convergence.convergence(of_problem, runs, results.targets, styles)
+        drawn[str(problem)] = _Figure(stem, convergence.caption(of_problem, runs))
+        files[f"figures/{stem}.svg"], files[f"figures/{stem}.png"] = style.files(figure)
         files[f"figures/{stem}.csv"] = to_csv(of_problem)
     return drawn, files
 
@@ -115,11 +118,11 @@ def _scaling_files(results: Results, fits: pd.DataFrame) -> dict[str, bytes]:
     if fits.empty:
         return files
     points = scaling_points(results.runs, results.samples, results.targets[-1])
-    styles = figures.line_styles(results.runs["solver_label"])
+    styles = style.line_styles(results.runs["solver_label"])
     for sweep, stem in _scaling_stems(fits).items():
         of_sweep = points[points["sweep"] == sweep]
         figure = scaling_figure(of_sweep, fits[fits["sweep"] == sweep], styles)
-        files[f"figures/{stem}.svg"], files[f"figures/{stem}.png"] = figures.files(figure)
+        files[f"figures/{stem}.svg"], files[f"figures/{stem}.png"] = style.files(figure)
         files[f"figures/{stem}.csv"] = to_csv(of_sweep)
     return files
 

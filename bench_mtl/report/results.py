@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.errors import InputError
-from bench_mtl.report.tables import integers
+from bench_mtl.report.tables.frames import integers
 from bench_mtl.store import Store
 
 if TYPE_CHECKING:

@@ -46,8 +46,8 @@ class Written:
 def write_and_sum_up(folder: Path) -> Written:
     """`write_report`, with what it says in short. Raises what `write_report` does."""
     from bench_mtl.report.document import report_files, report_tables
-    from bench_mtl.report.enclosures import contradictions
     from bench_mtl.report.results import read_results
+    from bench_mtl.report.tables.enclosures import contradictions
 
     results = read_results(folder)
     tables = report_tables(results)
@@ -68,7 +68,7 @@ def summary_frame(folder: Path) -> pd.DataFrame:
     """
     from bench_mtl.report.document import printed
     from bench_mtl.report.results import read_results
-    from bench_mtl.report.tables import summary
+    from bench_mtl.report.tables.summary import summary
 
     results = read_results(folder)
     return printed(summary(results.runs, results.samples, results.targets))
@@ -77,7 +77,7 @@ def summary_frame(folder: Path) -> pd.DataFrame:
 def _summary_text(summary: pd.DataFrame) -> str:
     from bench_mtl.report.document import printed
     from bench_mtl.report.render import to_text
-    from bench_mtl.report.tables import all_skipped
+    from bench_mtl.report.tables.frames import all_skipped
 
     frame = printed(summary)
     skipped = all_skipped(frame["Status"])

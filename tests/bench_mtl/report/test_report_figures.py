@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench_mtl.report import figures
+from bench_mtl.report.figures import convergence, style
 
 TARGETS = (1e-2, 1e-6)
 
@@ -22,9 +22,9 @@ SCS = {
 def drawn(make_store, frames):
     def draw(*made):
         runs, samples = frames(make_store(*made))
-        points = figures.curves(runs, samples)
-        figure = figures.convergence(points, runs, TARGETS, figures.line_styles(runs["solver_label"]))
-        return figure, points, figures.caption(points, runs)
+        points = convergence.curves(runs, samples)
+        figure = convergence.convergence(points, runs, TARGETS, style.line_styles(runs["solver_label"]))
+        return figure, points, convergence.caption(points, runs)
 
     return draw
 
@@ -44,9 +44,9 @@ def test_two_panels_share_the_gap_and_only_passes_that_are_counted_are_drawn(dra
     solvers_left = [line for line in left.lines if len(line.get_xdata()) > 1 and line.get_linestyle() == "-"]
     solvers_right = [line for line in right.lines if len(line.get_xdata()) > 1 and line.get_linestyle() == "-"]
     assert (len(solvers_left), len(solvers_right)) == (2, 1)
-    assert list(solvers_right[0].get_ydata()) == [0.5, 0.5, figures.ZERO_GAP]
-    assert list(solvers_right[0].get_xdata()) == [figures.ZERO_PASSES, 10.0, 100.0]
-    assert solvers_left[0].get_xdata()[0] == figures.ZERO_SECONDS
+    assert list(solvers_right[0].get_ydata()) == [0.5, 0.5, convergence.ZERO_GAP]
+    assert list(solvers_right[0].get_xdata()) == [convergence.ZERO_PASSES, 10.0, 100.0]
+    assert solvers_left[0].get_xdata()[0] == convergence.ZERO_SECONDS
     for told in (
         "Gaps of exactly zero are drawn at 1e-16",
         "Times of zero are drawn at 1e-06 s",
@@ -98,25 +98,25 @@ def steps(x, y, at):
 
 
 def test_a_short_curve_is_drawn_whole():
-    assert figures.visible(falling(figures.LEVELS)[0], TARGETS).all()
+    assert convergence.visible(falling(convergence.LEVELS)[0], TARGETS).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_long_curve_keeps_its_envelope_and_reaches_every_target_when_it_did(seed):
     gaps, seconds = falling(20_000, seed)
-    kept = figures.visible(gaps, TARGETS)
-    assert kept.sum() <= figures.LEVELS + 2 + len(TARGETS)
+    kept = convergence.visible(gaps, TARGETS)
+    assert kept.sum() <= convergence.LEVELS + 2 + len(TARGETS)
     assert kept[[0, -1]].all()
     for target in TARGETS:
         assert kept[np.argmax(gaps <= target)]
     drawn = steps(seconds[kept], gaps[kept], seconds)
     assert (drawn >= gaps).all()
-    level = np.log(gaps[0] / gaps[-1]) / figures.LEVELS
+    level = np.log(gaps[0] / gaps[-1]) / convergence.LEVELS
     assert (np.log(drawn / gaps) <= level * (1 + 1e-9)).all()
 
 
 def test_a_long_curve_that_stands_still_is_its_two_ends():
-    kept = figures.visible(np.full(5000, 0.5), (1e-2, 0.7))
+    kept = convergence.visible(np.full(5000, 0.5), (1e-2, 0.7))
     assert np.flatnonzero(kept).tolist() == [0, 4999]
 
 
@@ -131,14 +131,14 @@ def test_a_long_run_reaches_the_targets_in_its_figure_when_it_did(drawn):
     for axis, column in zip(figure.axes, ("seconds", "passes"), strict=True):
         (line,) = [line for line in axis.lines if len(line.get_xdata()) > 2]
         x, y = (np.asarray(values) for values in line.get_data())
-        assert len(x) <= figures.LEVELS + 2 + len(TARGETS)
+        assert len(x) <= convergence.LEVELS + 2 + len(TARGETS)
         for target in TARGETS:
             assert x[y <= target][0] == points.loc[points["relative_gap"] <= target, column].iloc[0]
 
 
 def curve(x, y, asked=None, status="verified"):
     x, y = np.array(x, float), np.array(y, float)
-    return figures.Curve("pg", status, 60.0, True, asked is not None, x, y, np.array(asked or [np.nan] * len(x), float))
+    return convergence.Curve("pg", status, 60.0, True, asked is not None, x, y, np.array(asked or [np.nan] * len(x), float))
 
 
 def test_what_shares_of_runs_have_proven_is_never_too_good_and_keeps_failures():
@@ -146,7 +146,7 @@ def test_what_shares_of_runs_have_proven_is_never_too_good_and_keeps_failures():
     for seed in range(15):
         gaps, seconds = falling(400, seed)
         curves.append(curve(seconds[: 400 - 10 * seed], gaps[: 400 - 10 * seed]))
-    x, (low, middle, high) = figures.quantiles(curves, 20, (0.1, 0.5, 0.9))  # 5 runs have no point
+    x, (low, middle, high) = convergence.quantiles(curves, 20, (0.1, 0.5, 0.9))  # 5 runs have no point
     each = np.sort([steps(one.x, one.y, x) for one in curves] + [np.full(len(x), np.inf)] * 5, axis=0)
     assert (x[0], x[-1]) == (min(one.x[0] for one in curves), max(one.x[-1] for one in curves))
     assert np.array_equal(low, each[1])
@@ -159,7 +159,7 @@ CROWD = [{**PG, "seed": seed, "samples": [(t * (1 + seed), *rest) for t, *rest i
 
 def test_many_runs_are_a_median_in_a_band(drawn):
     stopped = [{**one, "status": "timeout"} for one in CROWD[:3]]
-    few = [{"solver": "ag", "samples": PG["samples"], "seed": seed} for seed in range(figures.MOST_LINES)]
+    few = [{"solver": "ag", "samples": PG["samples"], "seed": seed} for seed in range(convergence.MOST_LINES)]
     figure, points, caption = drawn(*stopped, *CROWD[3:], {"solver": "pg", "status": "crashed", "seed": 99}, *few)
     assert "A solver with more than 10 runs" in caption
     assert "One thin line for each seed and repetition" in caption  # of the other
@@ -167,7 +167,7 @@ def test_many_runs_are_a_median_in_a_band(drawn):
     for axis in figure.axes:
         lines = [line for line in axis.lines if len(line.get_xdata()) == 3]
         (median,) = [line for line in axis.lines if len(line.get_xdata()) > 3]
-        assert len(lines) == figures.MOST_LINES
+        assert len(lines) == convergence.MOST_LINES
         assert len(axis.collections) == 1
         assert len([line for line in axis.lines if line.get_marker() == "x"]) == 1
         x, y = median.get_data()
@@ -191,5 +191,5 @@ def test_many_runs_of_a_generic_solver_are_the_medians_of_its_answers(drawn):
 
 
 def test_ninety_solvers_look_different():
-    styles = figures.line_styles(f"solver {i}" for i in range(90))
+    styles = style.line_styles(f"solver {i}" for i in range(90))
     assert len(set(styles.values())) == 90

@@ -6,9 +6,11 @@ import math
 
 import pytest
 
-from bench_mtl.report import figures, write_report
-from bench_mtl.report.scaling import scaling_figure, scaling_fits, scaling_points
-from bench_mtl.report.winners import speed_ups, winners
+from bench_mtl.report import write_report
+from bench_mtl.report.figures import style
+from bench_mtl.report.figures.scaling import scaling_figure
+from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
+from bench_mtl.report.tables.winners import speed_ups, winners
 
 TARGETS = (1e-2, 1e-6)
 
@@ -54,7 +56,7 @@ def test_a_size_counts_only_where_all_runs_reached_it(make_store, frames):
 def test_the_figure_shows_the_limit_and_who_met_it(make_store, frames):
     runs, samples = frames(sweep(make_store))
     points = scaling_points(runs, samples, 1e-6)
-    figure = scaling_figure(points, scaling_fits(points), figures.line_styles(runs["solver_label"]))
+    figure = scaling_figure(points, scaling_fits(points), style.line_styles(runs["solver_label"]))
     (axis,) = figure.axes
     assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
     (cross,) = [line for line in axis.lines if line.get_marker() == "x"]

@@ -7,20 +7,10 @@ import math
 import pandas as pd
 import pytest
 
-from bench_mtl.report.enclosures import contradictions, enclosures, objectives
-from bench_mtl.report.tables import (
-    GENERIC,
-    SPECIALISED,
-    UNKNOWN,
-    kinds,
-    not_verified,
-    status_counts,
-    summary,
-    times,
-    times_to_gap,
-    tolerances,
-)
-from bench_mtl.report.winners import findings, headlines, winners
+from bench_mtl.report.tables.enclosures import contradictions, enclosures, objectives
+from bench_mtl.report.tables.frames import GENERIC, SPECIALISED, UNKNOWN, kinds, status_counts, times_to_gap
+from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
+from bench_mtl.report.tables.winners import findings, headlines, winners
 
 TARGETS = (1e-2, 1e-4, 1e-6)
 

@@ -49,8 +49,8 @@ def drawing():
 @pytest.fixture(autouse=True)
 def _undrawn(request, monkeypatch):
     if "drawing" not in request.fixturenames:
-        monkeypatch.setattr("bench_mtl.report.figures.convergence", lambda *_: None)
-        monkeypatch.setattr("bench_mtl.report.figures.files", lambda _: (b"<svg/>", b"png"))
+        monkeypatch.setattr("bench_mtl.report.figures.convergence.convergence", lambda *_: None)
+        monkeypatch.setattr("bench_mtl.report.figures.style.files", lambda _: (b"<svg/>", b"png"))
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_an_earlier_report_is_replaced_and_other_files_are_kept(full):
 def test_a_report_that_fails_leaves_everything_as_it_was(full, monkeypatch):
     write_report(full)
     before = contents(full)
-    monkeypatch.setattr("bench_mtl.report.figures.files", lambda figure: 1 / 0)
+    monkeypatch.setattr("bench_mtl.report.figures.style.files", lambda figure: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_report(full)
     assert contents(full) == before

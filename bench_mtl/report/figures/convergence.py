@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.report.figures.style import STYLE, LineStyle
 from bench_mtl.report.render import format_target
-from bench_mtl.report.tables import numbers, status_counts
+from bench_mtl.report.tables.frames import numbers, status_counts
 from bench_mtl.types import Status
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 #: A logarithmic axis has no zero: a gap of exactly zero, a time and a number of passes of zero are drawn here.
 ZERO_GAP, ZERO_SECONDS, ZERO_PASSES = 1e-16, 1e-6, 0.5
 
-DPI = 144
 
 #: A solver with more runs than this on one problem is drawn as their median and a band, not as a line for each.
 MOST_LINES = 10
@@ -36,39 +35,7 @@ LEVELS = 300
 #: Of the runs of a crowd: the lower end of its band, its line, the upper end.
 _SHARES = (0.1, 0.5, 0.9)
 
-# Okabe and Ito's colours for all kinds of colour vision, without their yellow (too pale for a line), and two of Paul Tol's.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255", "#999933")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "<", "*", ">", "h")
 _TARGET_GREY = "0.65"
-
-STYLE = {
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.grid.which": "major",
-    "axes.axisbelow": True,
-    "grid.color": "0.92",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "bench-mtl",  # without it the ids in an SVG are random
-}
-
-
-@dataclass(frozen=True)
-class LineStyle:
-    """How one solver is drawn in all figures of a report."""
-
-    colour: str
-    marker: str
-
-
-def line_styles(solvers: Iterable[str]) -> dict[str, LineStyle]:
-    """A style per solver in the order given: 9 colours and 10 markers make 90 different ones."""
-    unique = dict.fromkeys(solvers)
-    return {name: LineStyle(_COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]) for i, name in enumerate(unique)}
 
 
 def curves(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -173,18 +140,6 @@ def caption(points: pd.DataFrame, runs: pd.DataFrame) -> str:
         names = [f"{solver} ({status_counts(group['status'])})" for solver, group in absent.groupby("solver_label", sort=False)]
         parts.append(f"Without a proven point, so not drawn: {', '.join(names)}.")
     return " ".join(parts)
-
-
-def files(figure: Figure) -> tuple[bytes, bytes]:
-    """The figure as SVG and as PNG: the same bytes for the same data."""
-    import matplotlib.style
-
-    with matplotlib.style.context(["default", STYLE]):
-        cut: dict[str, Any] = {"dpi": DPI, "bbox_inches": figure.get_tightbbox().padded(0.08)}
-        svg, png = io.BytesIO(), io.BytesIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None}, **cut)
-        figure.savefig(png, format="png", metadata={"Software": None}, **cut)
-    return svg.getvalue(), png.getvalue()
 
 
 _LIMITS = (str(Status.TIMEOUT), str(Status.MEMORY))
@@ -363,16 +318,6 @@ def _answers(curves: Sequence[Curve]) -> tuple[Array, Array]:
 
 def _draw_cross(axis: Axes, where: float, best: float, colour: str) -> None:
     axis.plot([where], [best], color=colour, marker="x", markersize=8.0, markeredgewidth=1.8, linestyle="none", zorder=4)
-
-
-def plain_seconds(axis: Axes, places: Sequence[float]) -> None:
-    """A logarithmic axis of sizes with ticks at `places` alone, against one of seconds, both in plain numbers."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    axis.xaxis.set_major_locator(FixedLocator(list(places)))
-    axis.xaxis.set_minor_locator(NullLocator())
-    for side in (axis.xaxis, axis.yaxis):
-        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _plain_ticks(axis: Axes) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.render import format_objective
-from bench_mtl.report.tables import integers, numbers
+from bench_mtl.report.tables.frames import integers, numbers
 from bench_mtl.types import Certificate
 
 if TYPE_CHECKING:

@@ -1,23 +1,19 @@
-"""Tables of a report: pure functions from the runs and samples of a store to DataFrames of plain numbers.
+"""One row per problem and solver: pure functions from the runs and samples of a store to DataFrames of plain numbers.
 
-A group is one solver on one labelled problem: its seeds and repetitions. `bench_mtl.report.render` formats the numbers.
+`bench_mtl.report.render` formats the numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_mtl.report.render import format_target
+from bench_mtl.report.tables.frames import GENERIC, GROUP, integers, kinds, numbers, status_counts, times_to_gap, titled
 from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SPECIALISED, GENERIC, UNKNOWN = "specialised", "generic", "unknown"
-
-#: What the runs of a group share.
-GROUP = ["problem_label", "solver_label"]
 
 _TIMES = ("build_seconds", "compile_seconds", "setup_seconds", "solve_seconds", "certify_seconds")
 
@@ -51,35 +47,7 @@ def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
         seconds = reached[reached["target"] == target].groupby(GROUP, sort=False)["seconds"]
         table[f"seconds_to_{format_target(target)}"] = seconds.median().where(seconds.count() == seconds.size())
         table[f"reached_{format_target(target)}"] = seconds.count()
-    return _titled(table)
-
-
-def times_to_gap(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
-    """Seconds of solving until each run first has a proven relative gap of at most each target; missing if it never has.
-
-    For an iterative solver that is its first such sample. For a generic one, whose seconds count from zero at every
-    tolerance, it is the cheapest tolerance that proves the target. Both are the least seconds over such samples.
-
-    Returns
-    -------
-    DataFrame
-        run_id, problem_label, solver_label, target, seconds: a row per run and target.
-    """
-    import pandas as pd
-
-    verified = runs["status"] == Status.VERIFIED
-    gap, seconds = numbers(samples, "relative_gap"), numbers(samples, "seconds")
-    last = seconds.groupby(samples["run_id"]).last()
-    parts = []
-    for target in targets:
-        first = seconds[gap <= target].groupby(samples["run_id"]).min()
-        part = runs[["id", "problem_label", "solver_label"]].rename(columns={"id": "run_id"})
-        part["target"] = target
-        # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large.
-        accepted = last.where(last.index.isin(runs.loc[verified & (numbers(runs, "target") <= target), "id"]))
-        part["seconds"] = part["run_id"].map(first).astype(float).fillna(part["run_id"].map(accepted).astype(float))
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+    return titled(table)
 
 
 def times(runs: pd.DataFrame) -> pd.DataFrame:
@@ -101,7 +69,7 @@ def times(runs: pd.DataFrame) -> pd.DataFrame:
     for name in _TIMES:
         table[name] = groups[name].median()
     table["peak_memory_mib"] = groups["peak_memory_mib"].max()
-    return _titled(table)
+    return titled(table)
 
 
 def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -126,7 +94,7 @@ def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
         table[name] = groups[name].median()
     for name in ("relative_gap", "infeasibility"):
         table[name] = groups[name].max()
-    return _titled(table)
+    return titled(table)
 
 
 def not_verified(runs: pd.DataFrame) -> pd.DataFrame:
@@ -136,52 +104,6 @@ def not_verified(runs: pd.DataFrame) -> pd.DataFrame:
     return failed.assign(seed=integers(failed, "seed")).reset_index(drop=True)
 
 
-def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
-    """Per solver name whether it is generic, specialised or (it never got anywhere) unknown.
-
-    Generic solvers are the one-shot ones: they are asked for a tolerance, and have a model to build.
-    """
-    asked = samples.loc[samples["asked_tolerance"].notna(), "run_id"].unique()
-    marks = runs[["solver"]].assign(
-        generic=runs["id"].isin(asked) | (numbers(runs, "build_seconds") > 0), sampled=runs["id"].isin(samples["run_id"].unique())
-    )
-    found = marks.groupby("solver", sort=False).any()
-    return {
-        str(solver): GENERIC if generic else SPECIALISED if sampled else UNKNOWN
-        for solver, generic, sampled in zip(found.index, found["generic"], found["sampled"], strict=True)
-    }
-
-
-def all_skipped(statuses: pd.Series[Any]) -> pd.Series[Any]:
-    """Which of the texts of `status_counts` say that every run was skipped."""
-    return statuses.str.fullmatch(rf"{Status.SKIPPED}(?: (\d+)/\1)?")
-
-
-def status_counts(statuses: Iterable[str]) -> str:
-    """``"verified"`` for one run, ``"verified 2/3, timeout 1/3"`` for several, in the order of `Status`."""
-    given = list(statuses)
-    if len(given) == 1:
-        return given[0]
-    return ", ".join(f"{status} {given.count(status)}/{len(given)}" for status in Status if status in given)
-
-
-def numbers(frame: pd.DataFrame, column: str) -> pd.Series[float]:
-    """A column as floats; SQL's null is missing. (A column of nulls alone comes out of SQLite without a type.)"""
-    import pandas as pd
-
-    return pd.to_numeric(frame[column]).astype("float64")
-
-
-def integers(frame: pd.DataFrame, column: str) -> pd.Series[int]:
-    """A column as whole numbers that may be missing."""
-    return numbers(frame, column).astype("Int64")
-
-
 def _first_solver(runs: pd.DataFrame) -> pd.Series[str]:
     """Per run the solver of the first run of its group."""
     return runs.groupby(GROUP, sort=False)["solver"].transform("first")
-
-
-def _titled(table: pd.DataFrame) -> pd.DataFrame:
-    """A table by group with its groups as columns, named as in all tables."""
-    return table.reset_index().rename(columns={"problem_label": "problem", "solver_label": "solver"})
