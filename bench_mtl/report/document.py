@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench_mtl.report import text
-from bench_mtl.report.figures import convergence, style
-from bench_mtl.report.figures.scaling import scaling_figure
+from bench_mtl.report.figures.drawing import FORMATS, Drawing, Undrawn
+from bench_mtl.report.figures.drawing import files as figure_files
+from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.render import BLANK, display, escaped, to_csv, to_latex, to_markdown
 from bench_mtl.report.results import Results
 from bench_mtl.report.tables.enclosures import contradictions, enclosures, objectives
@@ -43,14 +42,6 @@ _CITED = {
 }
 
 
-@dataclass(frozen=True)
-class _Figure:
-    """A convergence figure on its way into the report."""
-
-    stem: str
-    caption: str
-
-
 def report_tables(results: Results) -> dict[str, pd.DataFrame]:
     """The tables of a report, by the names of their files."""
     runs, samples, targets = results.runs, results.samples, results.targets
@@ -71,14 +62,16 @@ def report_tables(results: Results) -> dict[str, pd.DataFrame]:
 
 def report_files(results: Results, tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
     """All files of a report by their path inside its folder; the same results give the same bytes."""
-    drawn, files = _figures(results)
-    files |= _scaling_files(results, tables["scaling"])
+    drawn, undrawn = drawings(results, tables)
+    files: dict[str, bytes] = {}
+    for drawing in drawn:
+        files |= figure_files(drawing)
     for name, table in tables.items():
         files[f"tables/{name}.csv"] = to_csv(table)
         files[f"tables/{name}.tex"] = _latex(name, table).encode()
     files["runs.csv"] = to_csv(results.runs)
     files["samples.csv"] = to_csv(results.samples)
-    files["report.md"] = _markdown(results, tables, drawn).encode()
+    files["report.md"] = _markdown(results, tables, drawn, undrawn).encode()
     return files
 
 
@@ -96,59 +89,32 @@ def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return summary[~skipped], f"Skipped, for they do not fit: {names}." if names else ""
 
 
-def _figures(results: Results) -> tuple[dict[str, _Figure], dict[str, bytes]]:
-    """The figure of every problem that has a certified point, and the files."""
-    points = convergence.curves(results.runs, results.samples)
-    styles = style.line_styles(results.runs["solver_label"])
-    stems = _file_stems(results.runs["problem_label"].unique())
-    drawn, files = {}, {}
-    for problem, of_problem in points.groupby("problem", sort=False, observed=True):
-        runs = results.runs[results.runs["problem_label"] == problem]
-        stem = stems[str(problem)]
-        figure = convergence.convergence(of_problem, runs, results.targets, styles)
-        drawn[str(problem)] = _Figure(stem, convergence.caption(of_problem, runs))
-        files[f"figures/{stem}.svg"], files[f"figures/{stem}.png"] = style.files(figure)
-        files[f"figures/{stem}.csv"] = to_csv(of_problem)
-    return drawn, files
+def _shown(drawing: Drawing) -> list[str]:
+    """A figure with its caption and the files it is in."""
+    path = f"figures/{drawing.stem}"
+    links = ", ".join([*(f"[{form.upper()}]({path}.{form})" for form in FORMATS), f"[data]({path}.csv)"])
+    return [f"![{escaped(drawing.title)}]({path}.{FORMATS[0]})", f"*{escaped(drawing.caption)}* ({links})"]
 
 
-def _scaling_files(results: Results, fits: pd.DataFrame) -> dict[str, bytes]:
-    """The scaling figure of every sweep, with its data."""
-    files: dict[str, bytes] = {}
+def _scaling(fits: pd.DataFrame, drawn: Iterable[Drawing]) -> list[str]:
     if fits.empty:
-        return files
-    points = scaling_points(results.runs, results.samples, results.targets[-1])
-    styles = style.line_styles(results.runs["solver_label"])
-    for sweep, stem in _scaling_stems(fits).items():
-        of_sweep = points[points["sweep"] == sweep]
-        figure = scaling_figure(of_sweep, fits[fits["sweep"] == sweep], styles)
-        files[f"figures/{stem}.svg"], files[f"figures/{stem}.png"] = style.files(figure)
-        files[f"figures/{stem}.csv"] = to_csv(of_sweep)
-    return files
+        return []
+    return ["## Scaling", text.SCALING, *(part for drawing in drawn for part in _shown(drawing)), _table(fits)]
 
 
-def _scaling_stems(fits: pd.DataFrame) -> dict[str, str]:
-    return _file_stems(dict.fromkeys(f"scaling {sweep}" for sweep in fits["sweep"]), "scaling ")
-
-
-def _scaling(fits: pd.DataFrame) -> list[str]:
-    parts = []
-    for sweep, stem in _scaling_stems(fits).items():
-        path = f"figures/{stem}"
-        links = f"[SVG]({path}.svg), [PNG]({path}.png), [data]({path}.csv)"
-        parts += [f"![Scaling of {escaped(sweep)}]({path}.svg)", f"*{escaped(sweep)}* ({links})"]
-    return ["## Scaling", text.SCALING, *parts, _table(fits)] if len(fits) else []
-
-
-def _markdown(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Mapping[str, _Figure]) -> str:
+def _markdown(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[Drawing], undrawn: Sequence[Undrawn]) -> str:
+    figures = {drawing.about: _shown(drawing) for drawing in drawn if drawing.kind == "convergence"}
+    figures |= {
+        missing.about: [f"{missing.sentence} The reasons are listed below."] for missing in undrawn if missing.kind == "convergence"
+    }
     parts = [
         text.opening(results.name, results.description, results.text, results.runs["data"].unique()),
         "## What it says",
         _findings(results, tables),
     ]
     for problem in results.runs["problem_label"].unique():
-        parts += _problem(str(problem), results, tables, drawn.get(str(problem)))
-    parts += _scaling(tables["scaling"])
+        parts += _problem(str(problem), results, tables, figures[str(problem)])
+    parts += _scaling(tables["scaling"], [drawing for drawing in drawn if drawing.kind == "scaling"])
     parts += ["## Times", _table(tables["times"]), text.TIMES]
     if len(tables["tolerances"]):
         parts += ["## Tolerances asked", text.TOLERANCES, _table(tables["tolerances"])]
@@ -179,7 +145,7 @@ def _warnings(tables: Mapping[str, pd.DataFrame]) -> list[str]:
     return [f"**{escaped(sentence)}**" for sentence in contradictions(tables["enclosures"])]
 
 
-def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame], figure: _Figure | None) -> list[str]:
+def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame], figure: Sequence[str]) -> list[str]:
     runs = results.runs[results.runs["problem_label"] == problem]
     rows, bounds = (tables[name].loc[tables[name]["problem"] == problem] for name in ("summary", "enclosures"))
     ran, sentence = without_skipped(rows)
@@ -191,11 +157,7 @@ def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame],
         text.solver_notes(runs),
         text.enclosure_sentences(bounds),
     ]
-    if figure is None:
-        return [*filter(None, parts), "No run has a proven point on this problem, so there is no figure: the reasons are listed below."]
-    path = f"figures/{figure.stem}"
-    links = f"[SVG]({path}.svg), [PNG]({path}.png), [data]({path}.csv)"
-    return [*filter(None, parts), f"![Convergence on {escaped(problem)}]({path}.svg)", f"*{escaped(figure.caption)}* ({links})"]
+    return [*filter(None, parts), *figure]
 
 
 def _objectives(tables: Mapping[str, pd.DataFrame]) -> list[str]:
@@ -215,16 +177,3 @@ def _latex(name: str, table: pd.DataFrame) -> str:
     body = to_latex(printed(table.head(MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
     part = f" The first {MOST_ROWS} of {len(table)} rows." if len(table) > MOST_ROWS else ""
     return f"% {_CITED[name]}.{part} Needs \\usepackage{{booktabs}}.\n{body}\n"
-
-
-def _file_stems(labels: Iterable[str], dropped: str = "") -> dict[str, str]:
-    """A distinct file name for every label, which is known without the prefix `dropped`."""
-    stems: dict[str, str] = {}
-    for label in labels:
-        stem = base = re.sub(r"[^a-z0-9.]+", "-", label.lower()).strip("-.")[:80] or "problem"
-        number = 1
-        while stem in stems.values():
-            number += 1
-            stem = f"{base}-{number}"
-        stems[label] = stem
-    return {label.removeprefix(dropped): stem for label, stem in stems.items()}

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+#: A logarithmic axis has no zero: shorter times are drawn here.
+LEAST_SECONDS = 1e-6
+
 
 def scaling_figure(points: pd.DataFrame, fits: pd.DataFrame, styles: Mapping[str, LineStyle]) -> Figure:
     """The figure of one sweep, from its rows of `scaling_points` and `scaling_fits`: a line per solver, crosses where it failed."""
@@ -30,7 +33,7 @@ def scaling_figure(points: pd.DataFrame, fits: pd.DataFrame, styles: Mapping[str
             label = str(solver) + (f"  (exponent {p:.2f})" if p == p else "")
             known = group[group["seconds"].notna()]
             line: dict[str, Any] = {"color": look.colour, "marker": look.marker, "markersize": 5.0, "linewidth": 1.3}
-            axis.plot(known["size"], known["seconds"].clip(lower=1e-6), **line, label=label, zorder=2)
+            axis.plot(known["size"], known["seconds"].clip(lower=LEAST_SECONDS), **line, label=label, zorder=2)
             failed = group.loc[group["seconds"].isna(), "size"]
             if len(failed) and limit == limit:
                 # Side by side, or the crosses of one solver would hide those of another.
@@ -49,3 +52,26 @@ def scaling_figure(points: pd.DataFrame, fits: pd.DataFrame, styles: Mapping[str
             layout.execute(figure)
         figure.set_layout_engine(None)
     return figure
+
+
+def caption(points: pd.DataFrame, fits: pd.DataFrame) -> str:
+    """How the figure of one sweep was made, and what is not in it, in sentences."""
+    target = format_target(points["target"].iloc[0])
+    parts = [
+        f"{points['sweep'].iloc[0]}: seconds of solving to a proven relative gap of {target}, the median of all runs of a size, "
+        "and only where all of them got there."
+    ]
+    if fits["exponent"].notna().any():
+        parts.append("Exponents: least squares on logarithms.")
+    failed = points[points["seconds"].isna()]
+    if len(failed):
+        crossed = failed["limit_seconds"].notna()
+        parts.append(
+            "A cross on the dashed limit: a size that was not reached." if crossed.any() else "A size that was not reached has no point."
+        )
+    if (points["seconds"] < LEAST_SECONDS).any():
+        parts.append(f"Times below {LEAST_SECONDS:.0e} s are drawn there.")
+    absent = fits.loc[fits["points"] == 0, "solver"]
+    if len(absent):
+        parts.append(f"Reached no size: {', '.join(absent)}.")
+    return " ".join(parts)

@@ -29,7 +29,15 @@ STYLE = {
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,  # letters that stay letters, in the font they were drawn with
     "svg.hashsalt": "bench-mtl",  # without it the ids in an SVG are random
+}
+
+#: What a file says of when and by what it was made would differ from one machine to the next.
+_NO_DATES: dict[str, dict[str, str | None]] = {
+    "svg": {"Date": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
 
@@ -47,16 +55,18 @@ def line_styles(solvers: Iterable[str]) -> dict[str, LineStyle]:
     return {name: LineStyle(_COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]) for i, name in enumerate(unique)}
 
 
-def files(figure: Figure) -> tuple[bytes, bytes]:
-    """The figure as SVG and as PNG: the same bytes for the same data."""
+def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
+    """The figure as ``svg``, ``png`` and ``pdf``: the same bytes for the same data."""
     import matplotlib.style
 
+    made = {}
     with matplotlib.style.context(["default", STYLE]):
         cut: dict[str, Any] = {"dpi": DPI, "bbox_inches": figure.get_tightbbox().padded(0.08)}
-        svg, png = io.BytesIO(), io.BytesIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None}, **cut)
-        figure.savefig(png, format="png", metadata={"Software": None}, **cut)
-    return svg.getvalue(), png.getvalue()
+        for form in formats:
+            sink = io.BytesIO()
+            figure.savefig(sink, format=form, metadata=_NO_DATES[form], **cut)
+            made[form] = sink.getvalue()
+    return made
 
 
 def plain_seconds(axis: Axes, places: Sequence[float]) -> None:

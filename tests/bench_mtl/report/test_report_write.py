@@ -50,7 +50,7 @@ def drawing():
 def _undrawn(request, monkeypatch):
     if "drawing" not in request.fixturenames:
         monkeypatch.setattr("bench_mtl.report.figures.convergence.convergence", lambda *_: None)
-        monkeypatch.setattr("bench_mtl.report.figures.style.files", lambda _: (b"<svg/>", b"png"))
+        monkeypatch.setattr("bench_mtl.report.figures.style.files", lambda _, formats: {form: form.encode() for form in formats})
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_the_files_of_a_report(full):
     tables = ("enclosures", "not_verified", "objectives", "scaling", "speed_ups", "summary", "times", "tolerances", "winners")
     expected = {"report.md", "runs.csv", "samples.csv"}
     expected |= {f"tables/{name}.{form}" for name in tables for form in ("csv", "tex")}
-    expected |= {f"figures/{name}.{form}" for name in ("lasso", "other-one") for form in ("svg", "png", "csv")}
+    expected |= {f"figures/{name}.{form}" for name in ("lasso", "other-one") for form in ("svg", "png", "pdf", "csv")}
     assert names == expected
 
 
@@ -110,11 +110,14 @@ def test_a_report_is_the_same_for_the_same_results(make_store, drawing):
     first = contents(folder)
     write_report(folder)
     assert contents(folder) == first
-    png, svg = first[Path("figures/lasso.png")], first[Path("figures/lasso.svg")]
+    png, svg, pdf = (first[Path(f"figures/lasso.{form}")] for form in ("png", "svg", "pdf"))
     assert png.startswith(b"\x89PNG")
     assert b"Software" not in png
     assert b"<svg" in svg
     assert b"<dc:date>" not in svg
+    assert pdf.startswith(b"%PDF")
+    assert b"Date" not in pdf
+    assert b"/FontFile2" in pdf
 
 
 def test_exports_hold_every_row_and_column(full):
@@ -144,7 +147,7 @@ def test_an_earlier_report_is_replaced_and_other_files_are_kept(full):
 def test_a_report_that_fails_leaves_everything_as_it_was(full, monkeypatch):
     write_report(full)
     before = contents(full)
-    monkeypatch.setattr("bench_mtl.report.figures.style.files", lambda figure: 1 / 0)
+    monkeypatch.setattr("bench_mtl.report.figures.style.files", lambda figure, formats: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_report(full)
     assert contents(full) == before

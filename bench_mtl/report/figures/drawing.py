@@ -1,0 +1,82 @@
+"""A figure of a report on its way onto paper: what it is of, how it was made, its data, and its files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bench_mtl.report.figures import style
+from bench_mtl.report.render import to_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Kind = Literal["convergence", "profiles", "pareto", "scaling", "speed_ups", "patterns"]
+
+#: What a figure can be written as, beside its data.
+FORMATS = ("svg", "png", "pdf")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that can be drawn."""
+
+    stem: str
+    """Name of its files, without their endings: no two drawings of a report share one."""
+    title: str
+    kind: Kind
+    about: str
+    """The problem label, the group of like problems or the sweep that it is of."""
+    caption: str
+    """How it was made and what is not in it, in sentences."""
+    data: pd.DataFrame
+    """What it shows, with all digits."""
+    draw: Callable[[], Figure]
+    """Draws it anew."""
+
+
+@dataclass(frozen=True)
+class Undrawn:
+    """A figure that cannot be drawn."""
+
+    kind: Kind
+    about: str
+    """As of a `Drawing`."""
+    sentence: str
+    """That there is none, and why."""
+
+
+def files(drawing: Drawing, formats: Collection[str] = FORMATS) -> dict[str, bytes]:
+    """The figure in each of `formats`, and its data, by path inside the report: the same bytes for the same data.
+
+    Raises
+    ------
+    ValueError : a format is not one of `FORMATS`.
+    """
+    unknown = sorted(set(formats) - set(FORMATS))
+    if unknown:
+        raise ValueError(f"formats: {', '.join(unknown)} cannot be written, only {', '.join(FORMATS)}")
+    wanted = [form for form in FORMATS if form in formats]
+    made = style.files(drawing.draw(), wanted) if wanted else {}
+    return {f"figures/{drawing.stem}.{form}": made[form] for form in wanted} | {f"figures/{drawing.stem}.csv": to_csv(drawing.data)}
+
+
+def distinct_stem(text: str, taken: Collection[str]) -> str:
+    """A file name for `text` that differs from all that are taken."""
+    stem = base = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:80] or "problem"
+    number = 1
+    while stem in taken:
+        number += 1
+        stem = f"{base}-{number}"
+    return stem
+
+
+def distinct_stems(texts: Iterable[str]) -> list[str]:
+    """A file name for each, no two alike."""
+    stems: list[str] = []
+    for text in texts:
+        stems.append(distinct_stem(text, stems))
+    return stems
