@@ -1,0 +1,110 @@
+"""Whether one of two solvers is faster than the other over instances: paired tests, and a correction for many of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bench_mtl.errors import InputError
+from bench_mtl.stats.arrays import measured
+
+if TYPE_CHECKING:
+    from bench_mtl.types import Array
+
+WILCOXON, SIGN = "Wilcoxon", "sign"
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The outcome of a paired test of a first solver against a second one."""
+
+    test: str | None
+    """`WILCOXON`, `SIGN`, or None where no pair differs, so that there is nothing to test."""
+    p_value: float | None
+    """Two-sided: the probability of a difference as clear as this one, in either direction, between solvers that do not differ."""
+    wins: int
+    """Instances on which the first solver is faster, or the only one that gets there."""
+    losses: int
+    ties: int
+    """Instances with equal times, or that both fail on."""
+
+
+def paired_test(first: ArrayLike, second: ArrayLike) -> Paired:
+    """Test whether two solvers' times differ over instances.
+
+    Where both solved every instance, Wilcoxon's signed-rank test of the logarithms of the times, whose differences have a size; pairs
+    that are equal are left out, as Wilcoxon did. Where some time is missing its difference has a sign alone (a failure is slower than
+    every success; two failures are a tie), so it is the sign test.
+
+    Parameters
+    ----------
+    first, second : seconds on each instance, at least zero; NaN or inf where the solver failed. Those at the same place are a pair.
+
+    Raises
+    ------
+    InputError : no pair, sequences of different lengths, or a time below zero.
+
+    Source: Wilcoxon (1945); Dixon and Mood (1946) for the sign test.
+    """
+    one, other = measured("first", first, ndim=1), measured("second", second, ndim=1)
+    if len(one) != len(other):
+        raise InputError(f"first and second must hold as many instances each, not {len(one)} and {len(other)}")
+    faster, slower = (np.nan_to_num(a, nan=np.inf) < np.nan_to_num(b, nan=np.inf) for a, b in ((one, other), (other, one)))
+    wins, losses = int(faster.sum()), int(slower.sum())
+    ties = len(one) - wins - losses
+    if wins + losses == 0:
+        return Paired(None, None, 0, 0, ties)
+    differ = faster | slower
+    # a time of zero has no logarithm, so no size either
+    if not (np.isnan(one) | np.isnan(other)).any() and min(one[differ].min(), other[differ].min()) > 0:
+        return Paired(WILCOXON, _wilcoxon(np.log(one[differ]) - np.log(other[differ])), wins, losses, ties)
+    return Paired(SIGN, _sign_test(wins, losses), wins, losses, ties)
+
+
+def holm(p_values: ArrayLike) -> Array:
+    """Holm's step-down adjustment: rejecting what is at most alpha keeps the chance of any false rejection at alpha.
+
+    Of m ordered p-values the i-th becomes max over j <= i of min(1, (m - j + 1) p_(j)).
+
+    Parameters
+    ----------
+    p_values : NaN where there was nothing to test; it stays NaN and is not counted in m.
+
+    Raises
+    ------
+    InputError : not a sequence of numbers between 0 and 1.
+
+    Source: Holm (1979), section 3.
+    """
+    try:
+        given = np.array(p_values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"p_values must be an array of real numbers: {error}") from None
+    if given.ndim != 1:
+        raise InputError(f"p_values must have 1 dimension(s), but has shape {given.shape}")
+    tested = np.flatnonzero(~np.isnan(given))
+    known = given[tested]
+    if len(known) and not 0 <= known.min() <= known.max() <= 1:
+        raise InputError("p_values must be between 0 and 1")
+    order = np.argsort(known, kind="stable")
+    steps = np.minimum(1.0, np.arange(len(known), 0, -1) * known[order])
+    adjusted = np.full(len(given), np.nan)
+    adjusted[tested[order]] = np.maximum.accumulate(steps)
+    return adjusted
+
+
+def _wilcoxon(differences: Array) -> float:
+    from scipy import stats
+
+    return float(stats.wilcoxon(differences).pvalue)
+
+
+@lru_cache(maxsize=1024)
+def _sign_test(wins: int, losses: int) -> float:
+    from scipy import stats
+
+    return float(stats.binomtest(wins, wins + losses).pvalue)

@@ -1,0 +1,115 @@
+"""Profiles: for every solver the share of instances that it solves within a growing factor or budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bench_mtl.checks import real_number
+from bench_mtl.errors import InputError
+from bench_mtl.stats.arrays import measured, per_instance
+
+if TYPE_CHECKING:
+    from bench_mtl.types import Array
+
+#: Times below it, in seconds, are not told apart: a ratio to a time of zero would be none.
+RESOLUTION = 1e-6
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Step functions, one for each solver, that are continuous from the right and constant after the last step."""
+
+    at: Array
+    """Where a solver's share steps up, ascending; the first is where the profile begins (factor 1, budget 0)."""
+    shares: Array
+    """solvers x places: the share of all instances that the solver has solved from there on. Failures count as instances."""
+    instances: int
+
+    def share(self, factor: float) -> Array:
+        """Every solver's share at a factor (of a performance profile) or budget (of a data profile).
+
+        Raises
+        ------
+        InputError : before the profile begins, or not finite.
+        """
+        place = real_number("factor", factor, minimum=float(self.at[0]))
+        return self.shares[:, int(np.searchsorted(self.at, place, side="right")) - 1]
+
+
+def performance_profile(seconds: ArrayLike, *, resolution: float = RESOLUTION) -> Profile:
+    """The performance profiles of several solvers, rho_s(tau) = |{p : t_ps <= tau min_s' t_ps'}| / |{p}|.
+
+    rho_s(1) is the share of the instances p on which s is fastest, alone or with others, and rho_s at the right end the share that
+    s has solved. An instance that s fails on has a ratio of infinity, so it never enters; it is in the denominator, and so is one
+    that everybody fails on.
+
+    Of more than two solvers the profile ranks only the best: who is second may change when the best is left out (Gould and Scott).
+    Compare two with `pairwise_profile`.
+
+    Parameters
+    ----------
+    seconds : instances x solvers; NaN or inf where a solver failed. Any other cost will do.
+    resolution : a lower cost counts as this one.
+
+    Raises
+    ------
+    InputError : not a matrix with at least one entry, a cost below zero, or a resolution that is not finite and above zero.
+
+    Source: Dolan and More (2002), section 2; Gould and Scott (2016).
+    """
+    least = real_number("resolution", resolution, strict=True)
+    times = np.maximum(measured("seconds", seconds, ndim=2), least)  # keeps NaN
+    return _profile(times / np.fmin.reduce(times, axis=1)[:, None], 1.0)
+
+
+def pairwise_profile(first: ArrayLike, second: ArrayLike, *, resolution: float = RESOLUTION) -> Profile:
+    """The performance profile of two solvers alone, each measured against the faster of the two.
+
+    Parameters
+    ----------
+    first, second : an entry for each instance, NaN or inf where the solver failed.
+    resolution : as in `performance_profile`.
+
+    Raises
+    ------
+    InputError : as in `performance_profile`, or sequences of different lengths.
+
+    Source: Gould and Scott (2016).
+    """
+    one, other = measured("first", first, ndim=1), measured("second", second, ndim=1)
+    if len(one) != len(other):
+        raise InputError(f"first and second must hold as many instances each, not {len(one)} and {len(other)}")
+    return performance_profile(np.column_stack([one, other]), resolution=resolution)
+
+
+def data_profile(costs: ArrayLike, units: ArrayLike = 1.0) -> Profile:
+    """The data profiles of several solvers, d_s(alpha) = |{p : t_ps <= alpha u_p}| / |{p}|: the share solved within a budget.
+
+    Unlike a performance profile it does not depend on which solvers it is drawn of. More and Wild count function evaluations in
+    simplex gradients, u_p = n_p + 1; here the cost is passes over the data, which need no unit.
+
+    Parameters
+    ----------
+    costs : instances x solvers; NaN or inf where a solver failed.
+    units : u_p, one for all instances or one for each.
+
+    Raises
+    ------
+    InputError : not a matrix with at least one entry, a cost below zero, or units that are not above zero or not one or as many as
+        instances.
+
+    Source: More and Wild (2009), equation (2.5).
+    """
+    spent = measured("costs", costs, ndim=2)
+    return _profile(spent / per_instance("units", units, len(spent))[:, None], 0.0)
+
+
+def _profile(values: Array, start: float) -> Profile:
+    solved = [np.sort(column[~np.isnan(column)]) for column in values.T]
+    at = np.unique(np.concatenate([[start], *solved]))
+    counts = [np.searchsorted(column, at, side="right") for column in solved]
+    return Profile(at, np.array(counts, dtype=np.float64) / len(values), len(values))

@@ -1,0 +1,150 @@
+"""Bootstrap intervals of two levels: against slow twins, SciPy's, and as often as they should hold."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from bench_mtl.errors import InputError
+from bench_mtl.stats import geometric_mean_ratio, intervals, ratio_interval, shifted_geometric_mean, shifted_mean_interval
+
+groups = st.lists(st.lists(st.floats(0.01, 100), min_size=1, max_size=6), min_size=1, max_size=6)
+
+
+def slow_bootstrap(old, new, *, draws, seed):
+    """Ratios by drawing instances and then repetitions, one at a time, as the method says."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(draws):
+        logs = []
+        for i in rng.integers(len(old), size=len(old)):
+            before, after = (statistics.median(side[i][rng.integers(len(side[i]), size=len(side[i]))]) for side in (old, new))
+            logs.append(math.log(before) - math.log(after))
+        found.append(statistics.fmean(logs))
+    return np.exp(np.quantile(found, [0.025, 0.975]))
+
+
+@pytest.mark.parametrize("repetitions", [1, 3, 7])
+def test_the_two_levels_are_those_of_the_slow_bootstrap(repetitions, monkeypatch):
+    monkeypatch.setattr(intervals, "_student", lambda logs, *_, **__: (float(logs.mean()),) * 2)  # the bootstrap alone
+    rng = np.random.default_rng(repetitions)
+    old, new = np.exp(0.5 * rng.standard_normal((2, 8, repetitions)))
+    found = ratio_interval(list(old), list(new))
+    np.testing.assert_allclose([found.low, found.high], slow_bootstrap(old, new, draws=2000, seed=1), rtol=0.04)
+
+
+def test_the_value_is_the_geometric_mean_of_the_ratios_of_medians():
+    found = ratio_interval([[1.0, 4.0, 100.0], [18.0]], [[2.0], [1.0, 1.0, 9.0, 3.0]])
+    assert (found.value, found.instances) == (pytest.approx(math.sqrt(4 / 2 * 18 / 2)), 2)
+
+
+def test_without_repetitions_it_is_the_interval_over_pairs():
+    rng = np.random.default_rng(3)
+    old, new = np.exp(rng.standard_normal((2, 8)))
+    found, known = ratio_interval(old[:, None], new[:, None]), geometric_mean_ratio(new, old)
+    assert (found.value, found.low, found.high) == (
+        pytest.approx(known.value), pytest.approx(known.low, rel=0.05), pytest.approx(known.high, rel=0.05)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second"), [(3, 3), (2, 4), (1, 3)])
+def test_one_instance_is_students_interval_of_two_samples(first, second):
+    rng = np.random.default_rng(first)
+    old, new = np.exp(0.1 * rng.standard_normal(first)), np.exp(0.1 * rng.standard_normal(second))
+    found = ratio_interval([old], [new])
+    logs = np.log(old), np.log(new)
+    freedom = first + second - 2
+    spread = math.sqrt(sum(((x - x.mean()) ** 2).sum() for x in logs) / freedom * (1 / first + 1 / second))
+    half = stats.t.ppf(0.975, freedom) * spread
+    center = logs[0].mean() - logs[1].mean()
+    if min(first, second) > 1:  # SciPy's needs two of each
+        known = stats.ttest_ind(*logs).confidence_interval()
+        assert (known.low, known.high) == (pytest.approx(center - half), pytest.approx(center + half))
+    assert math.log(found.low) <= center - half + 1e-12
+    assert math.log(found.high) >= center + half - 1e-12
+    assert math.log(found.high / found.low) < 3 * half  # and not much wider
+
+
+def test_one_instance_measured_once_has_no_interval():
+    assert ratio_interval([[2.0]], [[1.0]]) == intervals.Interval(2.0, None, None, 1)
+    found = shifted_mean_interval([[7.0]], 1.0)
+    assert (found.value, found.low, found.high) == (pytest.approx(7.0), None, None)
+
+
+def test_one_instance_repeated_has_an_interval_of_its_mean():
+    found = shifted_mean_interval([[3.0, 4.0, 5.0]], 1.0)
+    logs = np.log([4.0, 5.0, 6.0])
+    half = 4.302653 * logs.std(ddof=1) / math.sqrt(3)
+    assert found.value == pytest.approx(4.0)
+    assert found.low == pytest.approx(5 * math.exp(-half) - 1, rel=1e-5)
+    assert found.high == pytest.approx(5 * math.exp(half) - 1, rel=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(groups, st.sampled_from([0.0, 0.1, 10.0]))
+def test_intervals_hold_their_value_and_are_the_same_again(times, shift):
+    found = shifted_mean_interval(times, shift)
+    assert found.value == pytest.approx(shifted_geometric_mean([np.median(values) for values in times], shift))
+    assert found == shifted_mean_interval(times, shift)
+    if found.low is None:
+        assert [len(values) for values in times] == [1]
+    else:
+        assert found.low <= found.value <= found.high
+    ratio = ratio_interval(times, times[::-1])
+    assert ratio == ratio_interval(times, times[::-1])
+    assert ratio.low is None or ratio.low <= ratio.value <= ratio.high
+
+
+@settings(max_examples=25, deadline=None)
+@given(groups, st.floats(0.01, 100))
+def test_the_unit_does_not_matter(times, unit):
+    found, scaled = (shifted_mean_interval([np.array(values) * by for values in times], 0.5 * by) for by in (1.0, unit))
+    assert scaled.value == pytest.approx(unit * found.value)
+    if found.low is not None:
+        assert (scaled.low, scaled.high) == (pytest.approx(unit * found.low, rel=1e-6), pytest.approx(unit * found.high, rel=1e-6))
+
+
+def test_equal_ratios_have_an_interval_of_no_width_and_far_ones_say_nothing():
+    same = ratio_interval([[2.0], [4.0]], [[1.0], [2.0]])
+    assert (same.low, same.value, same.high) == (pytest.approx(2.0),) * 3
+    far = ratio_interval([[1e-150], [1e150]], [[1e150], [1e-150]], confidence=0.999)
+    assert (far.low, far.high) == (0.0, math.inf)
+
+
+@pytest.mark.parametrize(("instances", "repetitions"), [(1, 3), (3, 1), (4, 3), (20, 2)])
+def test_intervals_hold_as_often_as_they_say(instances, repetitions):
+    """The truth is a ratio of 1; instances scatter by 0.3, repetitions by 0.1. Of one instance the truth is its own ratio."""
+    rng = np.random.default_rng(instances)
+    held = 0
+    for _ in range(200):
+        of_instance = 0.3 * rng.standard_normal((instances, 1))
+        old = np.exp(of_instance + 0.1 * rng.standard_normal((instances, repetitions)))
+        new = np.exp(0.1 * rng.standard_normal((instances, repetitions)))
+        found = ratio_interval(list(old), list(new), confidence=0.9)
+        held += found.low <= (math.exp(of_instance[0, 0]) if instances == 1 else 1.0) <= found.high
+    assert held >= 172  # of 180: three standard deviations below
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ratio_interval([], []), "old must hold at least one instance"),
+        (lambda: ratio_interval([[1.0]], [[1.0], [2.0]]), "not 1 and 2"),
+        (lambda: ratio_interval([[]], [[1.0]]), r"old\[0\] must hold at least one measurement"),
+        (lambda: ratio_interval([[1.0]], [[0.0]]), r"new\[0\] must be above zero"),
+        (lambda: ratio_interval([[1.0], [math.nan]], [[1.0], [1.0]]), r"old\[1\] has NaN"),
+        (lambda: ratio_interval([[1.0]], [[1.0]], confidence=1.0), "confidence must be between 0 and 1"),
+        (lambda: shifted_mean_interval([[-1.0]], 1.0), r"seconds\[0\] must be at least zero"),
+        (lambda: shifted_mean_interval([[0.0]], 0.0), r"seconds\[0\] must be above zero"),
+        (lambda: shifted_mean_interval([[1.0]], -1.0), "shift must be"),
+    ],
+)
+def test_bad_input_is_refused(call, words):
+    with pytest.raises(InputError, match=words):
+        call()

@@ -1,0 +1,87 @@
+"""Means over instances: against sums done by hand, the defining formula, and what is known of their limits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench_mtl.errors import InputError
+from bench_mtl.stats import Failures, shifted_geometric_mean, suited_shift, treated
+
+times = st.lists(st.floats(0, 1e4), min_size=1, max_size=10)
+
+
+def test_a_shifted_geometric_mean_by_hand():
+    assert shifted_geometric_mean([1.0, 7.0], 1.0) == pytest.approx(3.0)  # sqrt(2 * 8) - 1
+    assert shifted_geometric_mean([2.0, 8.0], 0.0) == pytest.approx(4.0)
+    assert shifted_geometric_mean([0.0, 8.0], 0.0) == 0.0
+    assert shifted_geometric_mean([0.0, 15.0], 1.0) == pytest.approx(3.0)
+
+
+@given(times, st.floats(1e-3, 1e3))
+def test_it_is_the_formula(seconds, shift):
+    slow = math.exp(math.fsum(math.log(t + shift) for t in seconds) / len(seconds)) - shift
+    assert shifted_geometric_mean(seconds, shift) == pytest.approx(slow, rel=1e-9, abs=1e-9 * shift)
+
+
+@given(times)
+def test_it_lies_between_the_geometric_and_the_arithmetic_mean_and_grows_with_the_shift(seconds):
+    means = [shifted_geometric_mean(seconds, shift) for shift in (0.0, 0.01, 1.0, 1e8)]
+    assert means == pytest.approx(sorted(means), rel=1e-9)
+    assert means[-1] == pytest.approx(np.mean(seconds), rel=1e-3)
+
+
+def test_times_far_below_the_shift_keep_their_digits():
+    assert shifted_geometric_mean([1e-9, 3e-9], 10.0) == pytest.approx(2e-9, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("fastest", "shift"),
+    [([0.5], 0.1), ([1e-6], 1e-6), ([1e-4], 1e-4), ([9.9e-3], 1e-3), ([1.0], 1.0), ([20, 300, 4000], 100.0), ([0.02, 0.3], 0.1)],
+)  # fmt: skip
+def test_the_shift_suits_the_scale(fastest, shift):
+    slower = np.array(fastest) * 50
+    assert suited_shift(np.column_stack([slower, fastest])) == shift
+
+
+@given(st.floats(1e-12, 1e12))
+def test_the_shift_is_the_largest_power_of_ten_not_above(median):
+    shift = suited_shift([[median]])
+    assert shift <= median < 10 * shift * (1 + 1e-15)
+
+
+def test_instances_that_say_nothing_do_not_decide_the_shift():
+    nan = math.nan
+    assert suited_shift([[nan, nan], [0.0, 1.0], [5.0, nan]]) == 1.0
+    assert suited_shift([[nan]]) == suited_shift([[0.0]]) == 0.0
+
+
+def test_the_three_ways_with_a_failure():
+    seconds = [[1.0, math.nan], [2.0, 3.0], [math.inf, math.nan]]
+    np.testing.assert_array_equal(treated(seconds, 60.0, Failures.AT_LIMIT), [[1, 60], [2, 3], [60, 60]])
+    np.testing.assert_array_equal(treated(seconds, [10.0, 60.0, 20.0], Failures.TEN_TIMES), [[1, 100], [2, 3], [200, 200]])
+    np.testing.assert_array_equal(treated(seconds, 60.0, Failures.LEFT_OUT), [[2, 3]])
+    assert treated([[math.nan]], 1.0, Failures.LEFT_OUT).shape == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: shifted_geometric_mean([], 1.0), "at least one entry"),
+        (lambda: shifted_geometric_mean([math.nan], 1.0), "decide first"),
+        (lambda: shifted_geometric_mean([-1.0], 1.0), "seconds must be at least zero"),
+        (lambda: shifted_geometric_mean([1.0], -1.0), "shift must be"),
+        (lambda: shifted_geometric_mean([1.0], math.nan), "shift must be finite"),
+        (lambda: shifted_geometric_mean(["x"], 1.0), "seconds must be an array of real numbers"),
+        (lambda: suited_shift([1.0]), "dimension"),
+        (lambda: treated([[1.0]], [1.0, 2.0], Failures.AT_LIMIT), "limits must be one number or 1"),
+        (lambda: treated([[1.0]], 0.0, Failures.TEN_TIMES), "limits must be above zero"),
+    ],
+)
+def test_bad_input_is_refused(call, words):
+    with pytest.raises(InputError, match=words):
+        call()

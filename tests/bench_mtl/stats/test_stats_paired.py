@@ -1,0 +1,106 @@
+"""Paired tests against published examples, exact counts, and slow twins."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench_mtl.errors import InputError
+from bench_mtl.stats import SIGN, WILCOXON, holm, paired_test
+
+NAN = math.nan
+
+#: Differences in height of Darwin's cross- and self-fertilised maize, Wilcoxon's own kind of data; rank sums 96 and 24, p = 0.041.
+MAIZE = [6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75]
+
+
+def test_wilcoxon_on_darwins_maize():
+    logs = np.array(MAIZE) / 10.0
+    found = paired_test(np.exp(logs), np.ones(15))
+    assert (found.test, found.wins, found.losses, found.ties) == (WILCOXON, 2, 13, 0)
+    assert found.p_value == pytest.approx(0.041259765625)
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_wilcoxon_is_the_count_of_all_signs(count):
+    differences = np.array([-0.1, 0.3, 0.7, 0.9, -1.3, 1.7][:count])
+    ranks = np.arange(1, count + 1)
+    observed = abs(ranks[differences > 0].sum() - ranks[differences < 0].sum())
+    sums = [abs(np.dot(ranks, signs)) for signs in itertools.product((-1, 1), repeat=count)]
+    found = paired_test(np.exp(differences), np.ones(count))
+    assert found.p_value == pytest.approx(np.mean(np.array(sums) >= observed))
+
+
+def test_a_failure_is_slower_than_every_success_and_two_are_a_tie():
+    found = paired_test([1.0, 1.0, 1.0, 2.0, NAN, NAN], [2.0, NAN, math.inf, 3.0, 1.0, NAN])
+    assert (found.test, found.wins, found.losses, found.ties) == (SIGN, 4, 1, 1)
+    assert found.p_value == pytest.approx(2 * (1 + 5) / 32)  # at most one of five, either way
+
+
+def test_equal_times_are_left_out_of_both_tests():
+    found = paired_test([1.0, 1.0, 5.0], [2.0, 3.0, 5.0])
+    assert (found.test, found.wins, found.losses, found.ties, found.p_value) == (WILCOXON, 2, 0, 1, pytest.approx(0.5))
+    assert paired_test([1.0, NAN], [1.0, NAN]).p_value is None
+    assert paired_test([1.0, NAN], [1.0, NAN]).test is None
+
+
+def test_a_time_of_zero_has_a_sign_alone():
+    found = paired_test([0.0, 1.0], [1.0, 2.0])
+    assert (found.test, found.wins) == (SIGN, 2)
+    assert paired_test([0.0, 1.0], [0.0, 2.0]).test == WILCOXON
+
+
+@given(st.lists(st.tuples(*[st.one_of(st.just(NAN), st.integers(1, 4).map(float))] * 2), min_size=1, max_size=10))
+def test_swapping_swaps_wins_and_losses_and_nothing_else(pairs):
+    first, second = zip(*pairs, strict=True)
+    there, back = paired_test(first, second), paired_test(second, first)
+    assert (there.wins, there.losses, there.ties, there.test) == (back.losses, back.wins, back.ties, back.test)
+    assert there.p_value == (None if back.p_value is None else pytest.approx(back.p_value))
+    assert there.wins + there.losses + there.ties == len(pairs)
+
+
+def test_holm_by_hand():
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(holm([0.9, 0.6]), [1.0, 1.0])
+    np.testing.assert_array_equal(holm([NAN, 0.03, NAN]), [NAN, 0.03, NAN])
+    assert holm([]).shape == (0,)
+
+
+def rejected(p_values, alpha):
+    """Holm's procedure as published: compare the smallest with alpha / m, the next with alpha / (m - 1), ..., until one is larger."""
+    out = set()
+    for step, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        if p_values[place] > alpha / (len(p_values) - step):
+            break
+        out.add(place)
+    return out
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7), st.floats(0.001, 0.999))
+def test_holms_adjustment_rejects_what_his_procedure_does(p_values, alpha):
+    adjusted = holm(p_values)
+    if min(abs(adjusted - alpha)) > 1e-9:  # not on the edge
+        assert {i for i, p in enumerate(adjusted) if p <= alpha} == rejected(p_values, alpha)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: paired_test([], []), "at least one entry"),
+        (lambda: paired_test([1.0], [1.0, 2.0]), "not 1 and 2"),
+        (lambda: paired_test([-1.0], [1.0]), "first must be at least zero"),
+        (lambda: paired_test([1.0], ["x"]), "second must be an array of real numbers"),
+        (lambda: holm([1.5]), "between 0 and 1"),
+        (lambda: holm([-0.1]), "between 0 and 1"),
+        (lambda: holm([[0.1]]), "dimension"),
+        (lambda: holm(["x"]), "p_values must be an array of real numbers"),
+    ],
+)
+def test_bad_input_is_refused(call, words):
+    with pytest.raises(InputError, match=words):
+        call()
