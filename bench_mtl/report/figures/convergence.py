@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.report.figures.style import STYLE, LineStyle
+from bench_mtl.report.figures import style
+from bench_mtl.report.figures.style import LineStyle
 from bench_mtl.report.render import format_target
 from bench_mtl.report.tables.frames import numbers, status_counts
 from bench_mtl.types import Status
@@ -22,18 +23,24 @@ if TYPE_CHECKING:
 
     from bench_mtl.types import Array
 
-#: A logarithmic axis has no zero: a gap of exactly zero, a time and a number of passes of zero are drawn here.
-ZERO_GAP, ZERO_SECONDS, ZERO_PASSES = 1e-16, 1e-6, 0.5
+#: A logarithmic axis has no zero: a time and a number of passes of zero are drawn here ...
+ZERO_SECONDS, ZERO_PASSES = 1e-6, 0.5
+#: ... and a gap below this share of the tightest target at it.
+LEAST_SHARE = 1e-3
+#: A greater gap, such as where there is no bound yet, is drawn as this one.
+GREATEST_GAP = 1e6
 
-
-#: A solver with more runs than this on one problem is drawn as their median and a band, not as a line for each.
-MOST_LINES = 10
+#: The band of a solver holds all its runs on a problem if these are not more.
+MOST_ENCLOSED = 10
 
 #: A curve has at most about this many points on paper: its levels are then two thirds of a point apart, less than a line is wide.
 LEVELS = 300
 
-#: Of the runs of a crowd: the lower end of its band, its line, the upper end.
-_SHARES = (0.1, 0.5, 0.9)
+#: Of the runs of a solver: the lower end of its band, its line, the upper end; of few runs and of many.
+_ALL, _MOST = (0.0, 0.5, 1.0), (0.1, 0.5, 0.9)
+
+#: A curve has set out where its gap is below this share of the first one: until then nothing is drawn.
+SET_OUT = 0.9
 
 _TARGET_GREY = "0.65"
 
@@ -65,81 +72,84 @@ def curves(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 def convergence(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float], styles: Mapping[str, LineStyle]) -> Figure:
     """The figure of one problem.
 
-    A solver with at most `MOST_LINES` runs has a line for each; one with more has the median of them in a band. A long curve is
-    drawn through as many of its points as can be told apart.
+    A solver with one run has its curve; one with more has the median of them in a band. A long curve is drawn through as many of its
+    points as can be told apart.
 
     Parameters
     ----------
     points : the rows of `curves` of that problem, at least one
     runs : all runs of that problem, for the legend
     targets : relative gaps, drawn as thin horizontal lines
-    styles : by solver, from `line_styles`
+    styles : by solver, from `style.line_styles`
     """
-    import matplotlib.style
-    from matplotlib.figure import Figure
-
     targets = tuple(targets)
-    with matplotlib.style.context(["default", STYLE]):
-        counted = points[_counts_passes(points)]
-        panels = 2 if len(counted) else 1
+    counted = points[_counts_passes(points)]
+    totals = _totals(runs)
+    low, high = _gap_limits(points, targets)
+    panels = [("seconds", "solve time (s)", points), ("passes", "passes over the data", counted)][: 2 if len(counted) else 1]
+    with style.styled():
         handles = _legend(points, runs, styles)
-        columns = 3 if panels == 2 else 2
-        figure = Figure(figsize=(5.0 * panels, 3.8 + 0.19 * -(-len(handles) // columns)), layout="constrained")
-        axes: Sequence[Axes] = figure.subplots(1, panels, sharey=True, squeeze=False)[0]
-        crowds = _crowds(points, runs)
-        lowest, highest = _gap_limits(points, targets)
-        _panel(axes[0], drawn_curves(points, "seconds", targets), styles, crowds, highest)
-        axes[0].set(xlabel="solve time (s)", ylabel="proven relative gap")
-        if panels == 2:
-            _panel(axes[1], drawn_curves(counted, "passes", targets), styles, crowds, highest)
-            axes[1].set(xlabel="passes over the data")
-        for axis in axes:
-            axis.set(xscale="log", yscale="log", ylim=(lowest, highest))
-            _plain_ticks(axis)
+        title = str(points["problem"].iloc[0])
+        figure, axes = style.sheet(title, [3.75] * len(panels), 2.9, handles, share_y=True)
+        for axis, (column, label, rows) in zip(axes, panels, strict=True):
+            curves = drawn_curves(rows, column, targets)
+            left = left_edge(curves)
+            _panel(axis, curves, styles, totals, left, high)
+            axis.set_xlabel(label)
+            style.logarithmic(axis, "x", left / 1.3, 1.5 * max(left, *(curve.end[0] for curve in curves)))
             for target in targets:
                 axis.axhline(target, color=_TARGET_GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-        figure.suptitle(str(points["problem"].iloc[0]), fontsize=11)
-        figure.legend(handles=handles, loc="outside lower center", ncols=columns)
-        # Laid out once, not again for every file.
-        layout = figure.get_layout_engine()
-        if layout is not None:
-            layout.execute(figure)
-        figure.set_layout_engine(None)
+        axes[0].set_ylabel("proven relative gap")
+        style.logarithmic(axes[0], "y", low, high, style.gap, most=9)
     return figure
 
 
-def caption(points: pd.DataFrame, runs: pd.DataFrame) -> str:
+def caption(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) -> str:
     """How the figure of one problem was made, and what is not in it, in sentences."""
-    parts = ["Proven relative gap against solve time" + (" and passes over the data" if _counts_passes(points).any() else "") + "."]
+    targets = tuple(targets)
+    counts = _counts_passes(points)
+    parts = ["Proven relative gap against solve time" + (" and passes over the data" if counts.any() else "") + "."]
     one_shot = points["asked_tolerance"].notna()
     if not one_shot.all():
         parts.append("Stepped lines: best gap so far of an iterative solver.")
     if one_shot.any():
         parts.append("Joined markers: a generic solver, one marker for each tolerance asked of it, its time counted from zero.")
-    if not _counts_passes(points).any():
+    if not counts.any():
         parts.append("No solver here counts passes over the data.")
-    crowds = _crowds(points, runs)
-    if (runs.groupby("solver_label").size().drop(list(crowds)) > 1).any():
-        parts.append("One thin line for each seed and repetition.")
-    if crowds:
-        parts.append(
-            f"A solver with more than {MOST_LINES} runs: the gap that half of them have proven, in a band from a tenth of them to nine "
-            "tenths (markers: the same of the answers to each tolerance, with bars)."
-        )
+    totals = _totals(runs)
+    several = [total for solver, total in totals.items() if total > 1 and (points["solver"] == solver).any()]
+    if several:
+        band = "from the best to the worst of them" if min(several) <= MOST_ENCLOSED else ""
+        if max(several) > MOST_ENCLOSED:
+            band += (f", or of more than {MOST_ENCLOSED} " if band else "") + "from a tenth of them to nine tenths"
+        answers = " (markers: the same of the answers to each tolerance, with bars)" if one_shot.any() else ""
+        parts.append(f"A solver with several seeds or repetitions: the gap that half of its runs have proven, in a band {band}{answers}.")
     parts.append("Dashed: the targets.")
     if points["status"].isin(_LIMITS).any():
-        parts.append("A cross: the run met its time or memory limit there" + (" (the median of such runs)." if crowds else "."))
-    if (points["relative_gap"] == 0).any():
-        parts.append(f"Gaps of exactly zero are drawn at {ZERO_GAP:.0e}.")
-    if (points["seconds"] <= 0).any():
-        parts.append(f"Times of zero are drawn at {ZERO_SECONDS:.0e} s.")
-    if (points.loc[_counts_passes(points), "passes"] <= 0).any():
+        parts.append("A cross: the run met its time or memory limit there" + (" (the median of such runs)." if several else "."))
+    least = least_gap(targets)
+    if (points["relative_gap"] < least).any():
+        parts.append(f"Gaps below {format_target(least)}, zero among them, are drawn there.")
+    if (points["relative_gap"] > GREATEST_GAP).any():
+        parts.append(f"Gaps above {format_target(GREATEST_GAP)} are drawn there.")
+    in_seconds = drawn_curves(points, "seconds", targets)
+    in_passes = drawn_curves(points[counts], "passes", targets)
+    if any(curve.x[0] < left_edge(group) for group in (in_seconds, in_passes) for curve in group):
+        parts.append("Cut off on the left, where no solver has gained a tenth on its first gap.")
+    if (points["seconds"] <= 0).any() and left_edge(in_seconds) <= ZERO_SECONDS:
+        parts.append(f"Times of zero are drawn at {format_target(ZERO_SECONDS)} s.")
+    if in_passes and (points.loc[counts, "passes"] <= 0).any() and left_edge(in_passes) <= ZERO_PASSES:
         parts.append(f"Points before the first pass are drawn at {ZERO_PASSES:g}.")
     absent = runs[~runs["id"].isin(points["run_id"])]
     if len(absent):
         names = [f"{solver} ({status_counts(group['status'])})" for solver, group in absent.groupby("solver_label", sort=False)]
         parts.append(f"Without a proven point, so not drawn: {', '.join(names)}.")
     return " ".join(parts)
+
+
+def least_gap(targets: Iterable[float]) -> float:
+    """The least gap that is drawn as what it is."""
+    return min(targets) * LEAST_SHARE
 
 
 _LIMITS = (str(Status.TIMEOUT), str(Status.MEMORY))
@@ -174,6 +184,14 @@ class Curve:
         return self.status in _LIMITS
 
     @property
+    def start(self) -> float | None:
+        """Where it sets out, or has its first answer; None if it stands still."""
+        if self.one_shot:
+            return float(self.x[0])
+        below = self.y < SET_OUT * self.y[0]
+        return float(self.x[below.argmax()]) if below.any() else None
+
+    @property
     def end(self) -> tuple[float, float]:
         """Where the run was stopped, and the best gap it had proven; a one-shot solver was at work on its next tolerance."""
         at_limit = self.in_seconds and self.status == Status.TIMEOUT and self.limit == self.limit
@@ -184,11 +202,14 @@ def drawn_curves(points: pd.DataFrame, column: str, targets: Iterable[float]) ->
     """The runs of one problem, in their order, against seconds or passes."""
     import numpy as np
 
+    if points.empty:
+        return []
     targets, in_seconds = tuple(targets), column == "seconds"
     ids, limits = points["run_id"].to_numpy(), numbers(points, "limit_seconds").to_numpy()
     x, y, asked = (np.array(numbers(points, name), np.float64) for name in (column, "relative_gap", "asked_tolerance"))
-    x[~(x > 0)], y[~(y > 0)] = ZERO_SECONDS if in_seconds else ZERO_PASSES, ZERO_GAP
-    starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]]) if len(ids) else np.array([], int)
+    x[~(x > 0)] = ZERO_SECONDS if in_seconds else ZERO_PASSES
+    y = np.clip(y, least_gap(targets), GREATEST_GAP)
+    starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
     labels = zip(points["solver"].iloc[starts], points["status"].iloc[starts], strict=True)
     curves = []
     for start, end, (solver, status) in zip(starts, [*starts[1:], len(ids)], labels, strict=True):
@@ -219,20 +240,27 @@ def visible(gaps: Array, targets: Iterable[float]) -> NDArray[np.bool_]:
     return kept
 
 
-def quantiles(curves: Sequence[Curve], total: int, shares: Sequence[float]) -> tuple[Array, Array]:
+def left_edge(curves: Sequence[Curve]) -> float:
+    """Where the first curve sets out, or a one-shot solver has its first answer; where the first one begins if none sets out."""
+    starts = [curve.start for curve in curves if curve.start is not None]
+    return float(min(starts or [curve.x[0] for curve in curves]))
+
+
+def quantiles(curves: Sequence[Curve], total: int, shares: Sequence[float], start: float = 0.0) -> tuple[Array, Array]:
     """What shares of `total` iterative runs have proven, as they go on.
 
     Returns
     -------
     x : Array
-        Even on a logarithmic axis.
+        Even on a logarithmic axis, from the first point of the curves, or from `start` if that is later.
     y : Array of shape (shares, x)
         The least gap that the share of the runs has proven by x; infinite as long as fewer have any. A run that has ended keeps its
         gap, and one without a curve has none.
     """
     import numpy as np
 
-    x = np.geomspace(min(curve.x[0] for curve in curves), max(curve.x[-1] for curve in curves), LEVELS)
+    last = max(curve.x[-1] for curve in curves)
+    x = np.geomspace(min(max(start, min(curve.x[0] for curve in curves)), last), last, LEVELS)
     gaps = np.full((total, LEVELS), np.inf)
     for row, curve in zip(gaps, curves, strict=False):
         known = np.searchsorted(curve.x, x, side="right")
@@ -246,93 +274,89 @@ def _place(share: float, total: int) -> int:
     return max(0, math.ceil(share * total - 1e-9) - 1)
 
 
-def _crowds(points: pd.DataFrame, runs: pd.DataFrame) -> dict[str, int]:
-    """Solvers with too many runs on a problem for a line each, and how many runs they have, the skipped ones apart."""
-    drawn = set(points["solver"].unique())
+def _totals(runs: pd.DataFrame) -> dict[str, int]:
+    """How many runs a solver has on a problem, the skipped ones apart."""
     tried = runs.loc[runs["status"] != Status.SKIPPED, "solver_label"].value_counts()
-    return {str(solver): int(count) for solver, count in tried.items() if count > MOST_LINES and solver in drawn}
+    return {str(solver): int(count) for solver, count in tried.items()}
 
 
-def _panel(axis: Axes, curves: Sequence[Curve], styles: Mapping[str, LineStyle], crowds: Mapping[str, int], highest: float) -> None:
+def _panel(
+    axis: Axes, curves: Sequence[Curve], styles: Mapping[str, LineStyle], totals: Mapping[str, int], left: float, highest: float
+) -> None:
     by_solver: dict[str, list[Curve]] = {}
     for curve in curves:
         by_solver.setdefault(curve.solver, []).append(curve)
-    for curve in curves:
-        if curve.solver not in crowds:
-            _draw_run(axis, curve, styles[curve.solver], single=len(by_solver[curve.solver]) == 1)
     for solver, group in by_solver.items():
-        if solver in crowds:
-            _draw_crowd(axis, group, styles[solver], crowds[solver], highest)
+        total = totals.get(solver, len(group))
+        if total > 1:
+            _draw_several(axis, group, styles[solver], total, left, highest)
+        else:
+            _draw_run(axis, group[0], styles[solver], left)
 
 
-def _draw_run(axis: Axes, curve: Curve, style: LineStyle, *, single: bool) -> None:
-    look: dict[str, Any] = {"color": style.colour, "marker": style.marker}
+def _draw_run(axis: Axes, curve: Curve, look: LineStyle, left: float) -> None:
     if curve.one_shot:
-        axis.plot(curve.x, curve.y, **look, linewidth=0.7, markersize=6.0, alpha=0.95 if single else 0.7, zorder=3)
+        axis.plot(curve.x, curve.y, **_JOINED, **style.line(look))
     else:
-        # a float spaces the markers evenly on the paper, not by number
-        look |= {"markersize": 4.0, "markevery": 0.15, "linewidth": 1.5 if single else 0.8, "alpha": 1.0 if single else 0.7}
-        axis.plot(curve.x, curve.y, **look, drawstyle="steps-post", zorder=2)
-    if curve.stopped:
-        where, best = curve.end
-        if curve.in_seconds and curve.status == Status.TIMEOUT and curve.limit == curve.limit:
-            axis.plot([curve.x[-1], where], [best, best], color=style.colour, linewidth=0.8, linestyle=":", zorder=2)
-        _draw_cross(axis, where, best, style.colour)
+        seen = curve.x >= left
+        seen[:-1] |= seen[1:]  # the step that the left edge cuts
+        axis.plot(curve.x[seen], curve.y[seen], **_STEPPED, **style.line(look))
+    _draw_ends(axis, [curve], look)
 
 
-def _draw_crowd(axis: Axes, curves: Sequence[Curve], style: LineStyle, total: int, highest: float) -> None:
-    """Many runs of one solver as a median and the middle four fifths of them."""
+def _draw_several(axis: Axes, curves: Sequence[Curve], look: LineStyle, total: int, left: float, highest: float) -> None:
+    """The runs of one solver as a median in a band."""
     import numpy as np
 
-    look: dict[str, Any] = {"color": style.colour, "marker": style.marker}
+    shares = _ALL if total <= MOST_ENCLOSED else _MOST
     one_shot = [curve for curve in curves if curve.one_shot]
     if one_shot:
-        x, y = _answers(one_shot)
-        axis.plot(x[1], y[1], **look, linewidth=0.7, markersize=6.0, alpha=0.95, zorder=3)
+        x, y = _answers(one_shot, shares)
+        axis.plot(x[1], y[1], **_JOINED, **style.line(look))
         gap = np.full(len(x[1]), np.nan)  # lifts the pen between two bars
         for bars in ((np.c_[x[0], x[2], gap], np.c_[y[1], y[1], gap]), (np.c_[x[1], x[1], gap], np.c_[y[0], y[2], gap])):
-            axis.plot(*(ends.ravel() for ends in bars), color=style.colour, linewidth=0.8, alpha=0.5, zorder=2)
+            axis.plot(*(ends.ravel() for ends in bars), color=look.colour, linewidth=0.8, alpha=0.5, zorder=2)
     if len(one_shot) < len(curves):
-        grid, (low, middle, high) = quantiles([curve for curve in curves if not curve.one_shot], total, _SHARES)
+        grid, (low, middle, high) = quantiles([curve for curve in curves if not curve.one_shot], total, shares, left)
         known = np.isfinite(low)
-        filling: dict[str, Any] = {"step": "post", "color": style.colour, "alpha": 0.15, "linewidth": 0.0, "zorder": 1.5}
+        filling: dict[str, Any] = {"step": "post", "color": look.colour, "alpha": 0.2, "linewidth": 0.0, "zorder": 1.5}
         axis.fill_between(grid[known], low[known], np.minimum(high[known], highest), **filling)
         known = np.isfinite(middle)
-        axis.plot(grid[known], middle[known], **look, markersize=4.0, markevery=0.15, linewidth=1.5, drawstyle="steps-post", zorder=2)
-    ends = [curve.end for curve in curves if curve.stopped]
+        axis.plot(grid[known], middle[known], **_STEPPED, **style.line(look))
+    _draw_ends(axis, [curve for curve in curves if curve.stopped], look)
+
+
+#: Markers are spaced by a float, which is even on the paper.
+_STEPPED: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.4, "markersize": 4.0, "markevery": (0.07, 0.15), "zorder": 2}
+_JOINED: dict[str, Any] = {"linewidth": 0.7, "markersize": 5.5, "alpha": 0.95, "zorder": 3}
+
+
+def _draw_ends(axis: Axes, curves: Sequence[Curve], look: LineStyle) -> None:
+    """A cross where runs were stopped, in the median, and a dotted line to it from the last point."""
+    import numpy as np
+
+    ends = [(*curve.end, curve.x[-1]) for curve in curves if curve.stopped]
     if ends:
-        where, best = np.median(ends, axis=0)
-        _draw_cross(axis, where, best, style.colour)
+        where, best, last = np.median(ends, axis=0)
+        if where > last:
+            axis.plot([last, where], [best, best], color=look.colour, linewidth=0.8, linestyle=":", zorder=2)
+        axis.plot([where], [best], color=look.colour, **style.mark())
 
 
-def _answers(curves: Sequence[Curve]) -> tuple[Array, Array]:
+def _answers(curves: Sequence[Curve], shares: Sequence[float]) -> tuple[Array, Array]:
     """The quantiles of the x and of the gaps of all answers to each tolerance asked, in order of the median x."""
     import numpy as np
 
     x, y, asked = (np.concatenate([getattr(curve, name) for curve in curves]) for name in ("x", "y", "asked"))
     groups = [asked == tolerance for tolerance in np.unique(asked)]
-    found = [[np.quantile(values[group], _SHARES, method="inverted_cdf") for group in groups] for values in (x, y)]
+    found = [[np.quantile(values[group], shares, method="inverted_cdf") for group in groups] for values in (x, y)]
     order = np.argsort([one[1] for one in found[0]], kind="stable")
     return np.array(found[0])[order].T, np.array(found[1])[order].T
 
 
-def _draw_cross(axis: Axes, where: float, best: float, colour: str) -> None:
-    axis.plot([where], [best], color=colour, marker="x", markersize=8.0, markeredgewidth=1.8, linestyle="none", zorder=4)
-
-
-def _plain_ticks(axis: Axes) -> None:
-    """Numbers written as in the tables; matplotlib's powers of ten take longer to typeset than the rest of the figure."""
-    from matplotlib.ticker import FuncFormatter, LogFormatter, NullLocator
-
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_target(value) if value < 0.99 else f"{value:g}"))
-    axis.yaxis.set_minor_locator(NullLocator())
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.xaxis.set_minor_formatter(LogFormatter())
-
-
-def _gap_limits(points: pd.DataFrame, targets: Iterable[float]) -> tuple[float, float]:
-    gaps = points["relative_gap"].where(points["relative_gap"] > 0, ZERO_GAP)
-    return min(gaps.min(), *targets) / 3.0, max(1.0, gaps.max()) * 2.0
+def _gap_limits(points: pd.DataFrame, targets: Sequence[float]) -> tuple[float, float]:
+    gaps = points["relative_gap"]
+    return min(max(gaps.min(), least_gap(targets)), *targets) / 2.0, min(max(1.0, gaps.max()), GREATEST_GAP) * 2.0
 
 
 def _legend(points: pd.DataFrame, runs: pd.DataFrame, styles: Mapping[str, LineStyle]) -> list[Line2D]:
@@ -345,11 +369,10 @@ def _legend(points: pd.DataFrame, runs: pd.DataFrame, styles: Mapping[str, LineS
         look, statuses = styles[str(solver)], set(group["status"])
         label = str(solver) if statuses == {str(Status.VERIFIED)} else f"{solver} ({status_counts(group['status'])})"
         if solver in drawn:
-            handles.append(Line2D([], [], color=look.colour, marker=look.marker, markersize=5.0, linewidth=1.2, label=label))
+            handles.append(Line2D([], [], **style.line(look, markersize=5.0, linewidth=1.2, label=label)))
         elif statuses != {str(Status.SKIPPED)}:
             handles.append(Line2D([], [], linestyle="none", label=f"{label}: nothing proven"))
     handles.append(Line2D([], [], color=_TARGET_GREY, linewidth=0.8, linestyle=(0, (4, 3)), label="targets"))
     if points["status"].isin(_LIMITS).any():
-        cross: dict[str, Any] = {"marker": "x", "markersize": 8.0, "markeredgewidth": 1.8, "linestyle": "none"}
-        handles.append(Line2D([], [], color="0.3", **cross, label="stopped by a limit"))
+        handles.append(Line2D([], [], color="0.3", **style.mark(label="stopped by a limit")))
     return handles

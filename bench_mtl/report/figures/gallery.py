@@ -55,7 +55,7 @@ def _convergence(results: Results, styles: Mapping[str, style.LineStyle]) -> Ite
             f"Convergence on {problem}",
             "convergence",
             problem,
-            convergence.caption(of_problem, runs),
+            convergence.caption(of_problem, runs, results.targets),
             of_problem,
             partial(convergence.convergence, of_problem, runs, results.targets, styles),
         )

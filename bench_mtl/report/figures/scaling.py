@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.report.figures.style import STYLE, LineStyle, plain_seconds
-from bench_mtl.report.render import format_target
+from bench_mtl.report.figures import style
+from bench_mtl.report.figures.style import LineStyle
+from bench_mtl.report.render import format_count, format_target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,41 +19,55 @@ LEAST_SECONDS = 1e-6
 
 
 def scaling_figure(points: pd.DataFrame, fits: pd.DataFrame, styles: Mapping[str, LineStyle]) -> Figure:
-    """The figure of one sweep, from its rows of `scaling_points` and `scaling_fits`: a line per solver, crosses where it failed."""
-    import matplotlib.style
-    from matplotlib.figure import Figure
+    """The figure of one sweep, from its rows of `scaling_points` and `scaling_fits`: a line per solver, crosses where it failed.
 
-    exponents = dict(zip(fits["solver"], fits["exponent"], strict=True))
-    with matplotlib.style.context(["default", STYLE]):
-        solvers = list(points["solver"].unique())
-        figure = Figure(figsize=(6.0, 3.8 + 0.19 * -(-len(solvers) // 2)), layout="constrained")
-        axis = figure.subplots()
-        limit = points["limit_seconds"].max()
+    The exponents have their intervals where the fits have the columns ``low`` and ``high``.
+    """
+    from matplotlib.lines import Line2D
+
+    solvers = [str(solver) for solver in points["solver"].unique()]
+    exponents = {str(row["solver"]): _exponent(row) for row in fits.to_dict("records")}
+    sizes, limit = sorted(points["size"].unique()), points["limit_seconds"].max()
+    seconds = points["seconds"].clip(lower=LEAST_SECONDS)
+    times = [*seconds.dropna(), *([limit] if limit == limit else [])] or [1.0]
+    with style.styled():
+        handles = [
+            Line2D([], [], **style.line(styles[solver], markersize=5.0, linewidth=1.3, label=solver + exponents[solver]))
+            for solver in solvers
+        ]
+        if limit == limit:
+            handles.append(Line2D([], [], color="0.4", linewidth=0.9, linestyle=_DASHED, label=f"limit {limit:g} s (x: not reached)"))
+        figure, (axis,) = style.sheet(str(points["sweep"].iloc[0]), [4.2], 3.0, handles)
+        spread = min(0.03, 0.4 / len(solvers))  # crosses side by side, or those of one solver would hide those of another
         for place, solver in enumerate(solvers):
             group = points[points["solver"] == solver].sort_values("size")
-            look, p = styles[str(solver)], exponents[solver]
-            label = str(solver) + (f"  (exponent {p:.2f})" if p == p else "")
             known = group[group["seconds"].notna()]
-            line: dict[str, Any] = {"color": look.colour, "marker": look.marker, "markersize": 5.0, "linewidth": 1.3}
-            axis.plot(known["size"], known["seconds"].clip(lower=LEAST_SECONDS), **line, label=label, zorder=2)
+            look: dict[str, Any] = style.line(styles[solver], markersize=5.0, linewidth=1.3, zorder=2)
+            axis.plot(known["size"], known["seconds"].clip(lower=LEAST_SECONDS), **look)
             failed = group.loc[group["seconds"].isna(), "size"]
             if len(failed) and limit == limit:
-                # Side by side, or the crosses of one solver would hide those of another.
-                shift = 1.0 + 0.03 * (place - 0.5 * (len(solvers) - 1))
-                cross: dict[str, Any] = {"marker": "x", "markersize": 7.0, "markeredgewidth": 1.6, "linestyle": "none"}
-                axis.plot(failed * shift, [limit] * len(failed), color=look.colour, **cross, zorder=4, clip_on=False)
+                shift = 1.0 + spread * (place - 0.5 * (len(solvers) - 1))
+                axis.plot(failed * shift, [limit] * len(failed), color=styles[solver].colour, **style.mark(clip_on=False))
         if limit == limit:
-            axis.axhline(limit, color="0.4", linewidth=0.9, linestyle=(0, (4, 3)), label=f"limit {limit:g} s (x: not reached)", zorder=1)
-        axis.set(xscale="log", yscale="log", xlabel=str(points["key"].iloc[0]))
-        axis.set_ylabel(f"seconds to a proven relative gap of {format_target(points['target'].iloc[0])}")
-        plain_seconds(axis, sorted(points["size"].unique()))
-        figure.suptitle(str(points["sweep"].iloc[0]), fontsize=10)
-        figure.legend(loc="outside lower center", ncols=2)
-        layout = figure.get_layout_engine()
-        if layout is not None:
-            layout.execute(figure)
-        figure.set_layout_engine(None)
+            axis.axhline(limit, color="0.4", linewidth=0.9, linestyle=_DASHED, zorder=1)
+        axis.set_xlabel(str(points["key"].iloc[0]))
+        axis.set_ylabel(f"s to a proven gap of {format_target(points['target'].iloc[0])}")
+        style.logarithmic(axis, "x", sizes[0] / 1.3, sizes[-1] * 1.3)
+        style.ticks(axis, "x", sizes, format_count)
+        style.logarithmic(axis, "y", min(times) / 2.0, max(times) * 2.0)
     return figure
+
+
+_DASHED = (0, (4, 3))
+
+
+def _exponent(fit: Mapping[Hashable, Any]) -> str:
+    """What the legend says of a fit."""
+    if fit["exponent"] != fit["exponent"]:
+        return ""
+    low, high = fit.get("low", math.nan), fit.get("high", math.nan)
+    interval = f", {low:.2f} to {high:.2f}" if low == low and high == high else ""
+    return f"  (exponent {fit['exponent']:.2f}{interval})"
 
 
 def caption(points: pd.DataFrame, fits: pd.DataFrame) -> str:
@@ -62,7 +78,8 @@ def caption(points: pd.DataFrame, fits: pd.DataFrame) -> str:
         "and only where all of them got there."
     ]
     if fits["exponent"].notna().any():
-        parts.append("Exponents: least squares on logarithms.")
+        interval = "low" in fits and fits["low"].notna().any()
+        parts.append("Exponents: least squares on logarithms" + (", with their 95 % intervals." if interval else "."))
     failed = points[points["seconds"].isna()]
     if len(failed):
         crossed = failed["limit_seconds"].notna()

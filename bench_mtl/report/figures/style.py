@@ -1,25 +1,45 @@
-"""What all figures share: colours, markers, axes, and how a figure becomes a file."""
+"""What all figures share: looks of solvers, the sheet they are drawn on, logarithmic axes, and how a figure becomes files.
+
+Figures are made of matplotlib's objects, without pyplot, which would keep them and look for a screen. seaborn imports pyplot and has
+no plot with a band that keeps failures, nor steps, nor marks for limits, so nothing here is made with it. A sheet is laid out by
+arithmetic on the sizes of its texts: matplotlib's own layout engines draw everything twice to measure it, and took longer than all the
+rest.
+
+Sizes are for print: at 8 cm a sheet of one panel has letters of 6 points, and one of several panels has them across a page.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+import math
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench_mtl.report.render import format_target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 DPI = 144
 
 # Okabe and Ito's colours for all kinds of colour vision, without their yellow (too pale for a line), and two of Paul Tol's.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255", "#999933")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "<", "*", ">", "h")
+#: The first nine solvers have solid lines, the next nine dashed ones, and so on.
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (5, 1.2, 1.2, 1.2)), (0, (1.2, 1.2)))
+
+_FONT_SIZE, _LEGEND_SIZE, _TITLE_SIZE = 9.0, 8.0, 10.0
 
 STYLE = {
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
+    "font.size": _FONT_SIZE,
+    "axes.titlesize": _FONT_SIZE,
+    "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -28,9 +48,10 @@ STYLE = {
     "grid.color": "0.92",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
-    "svg.fonttype": "path",
-    "pdf.fonttype": 42,  # letters that stay letters, in the font they were drawn with
+    "text.parse_math": False,  # a label is no formula, whatever dollars are in it
+    "svg.fonttype": "path",  # letters that look the same where the font is missing
     "svg.hashsalt": "bench-mtl",  # without it the ids in an SVG are random
+    "pdf.fonttype": 42,  # letters that stay letters, in the font they were drawn with
 }
 
 #: What a file says of when and by what it was made would differ from one machine to the next.
@@ -40,6 +61,12 @@ _NO_DATES: dict[str, dict[str, str | None]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
+#: Inches around and between the panels of a sheet: left, right, below with ticks and label, between panels that share their y axis
+#: and between those that do not.
+_LEFT, _RIGHT, _BELOW, _BETWEEN, _APART = 0.68, 0.14, 0.48, 0.2, 0.66
+#: Inches of a row of the legend, of the line and the space beside a label, and of a line of the title.
+_ROW, _BESIDE, _TITLE_LINE = 0.158, 0.5, 0.2
+
 
 @dataclass(frozen=True)
 class LineStyle:
@@ -47,33 +74,182 @@ class LineStyle:
 
     colour: str
     marker: str
+    dash: Any = "-"
+    """Of matplotlib."""
 
 
 def line_styles(solvers: Iterable[str]) -> dict[str, LineStyle]:
-    """A style per solver in the order given: 9 colours and 10 markers make 90 different ones."""
-    unique = dict.fromkeys(solvers)
-    return {name: LineStyle(_COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]) for i, name in enumerate(unique)}
+    """A style per solver in the order given: 9 colours and 10 markers make 90 different ones, and equal colours have other dashes."""
+    found = {}
+    for i, name in enumerate(dict.fromkeys(solvers)):
+        dash = _DASHES[i // len(_COLOURS) % len(_DASHES)]
+        found[name] = LineStyle(_COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)], dash)
+    return found
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Within it, figures have the style of all figures, whatever the user's settings."""
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", STYLE]):
+        yield
+
+
+def sheet(
+    title: str,
+    widths: Sequence[float],
+    height: float,
+    handles: Sequence[Line2D] = (),
+    *,
+    share_y: bool = False,
+    left: float = _LEFT,
+    below: float = _BELOW,
+    headed: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """A figure of panels side by side, with a title above and a legend below, laid out.
+
+    Parameters
+    ----------
+    title : broken into lines where it is too wide
+    widths, height : of the panels in inches
+    handles : of the legend; what is wider than the sheet is broken into lines
+    share_y : whether the panels have one y axis
+    left, below : inches for the ticks and labels of the axes
+    headed : whether the panels have titles of their own
+    """
+    from matplotlib.figure import Figure
+
+    between = _BETWEEN if share_y else _APART
+    width = left + sum(widths) + between * (len(widths) - 1) + _RIGHT
+    heading = _broken(title, width - 0.3, _TITLE_SIZE)
+    labels = [_broken(str(handle.get_label()), width - 0.3 - _BESIDE, _LEGEND_SIZE) for handle in handles]
+    columns, rows = _columns(labels, width - 0.2) if handles else (1, 0)
+    above = 0.1 + _TITLE_LINE * (heading.count("\n") + 1) + (_TITLE_LINE if headed else 0.0)
+    foot = below + _ROW * rows + (0.06 if rows else 0.0)
+    full = above + height + foot
+    figure = Figure(figsize=(width, full))
+    figure.text(0.5, 1.0 - 0.06 / full, heading, ha="center", va="top", fontsize=_TITLE_SIZE)
+    axes: list[Axes] = []
+    start = left
+    for panel in widths:
+        place = (start / width, foot / full, panel / width, height / full)
+        axes.append(figure.add_axes(place, sharey=axes[0] if share_y and axes else None))
+        start += panel + between
+    if share_y:
+        for axis in axes[1:]:
+            axis.tick_params(labelleft=False)
+    if handles:
+        for handle, label in zip(handles, labels, strict=True):
+            handle.set_label(label)
+        at = (0.5, (foot - below + 0.02) / full)
+        spaced: dict[str, Any] = {"labelspacing": 0.4, "handlelength": 2.4, "columnspacing": 1.2, "borderaxespad": 0.0, "borderpad": 0.2}
+        figure.legend(handles=list(handles), loc="upper center", bbox_to_anchor=at, ncols=columns, fontsize=_LEGEND_SIZE, **spaced)
+    return figure, axes
 
 
 def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
     """The figure as ``svg``, ``png`` and ``pdf``: the same bytes for the same data."""
-    import matplotlib.style
-
     made = {}
-    with matplotlib.style.context(["default", STYLE]):
-        cut: dict[str, Any] = {"dpi": DPI, "bbox_inches": figure.get_tightbbox().padded(0.08)}
+    with styled():
         for form in formats:
             sink = io.BytesIO()
-            figure.savefig(sink, format=form, metadata=_NO_DATES[form], **cut)
+            figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=DPI)
             made[form] = sink.getvalue()
     return made
 
 
-def plain_seconds(axis: Axes, places: Sequence[float]) -> None:
-    """A logarithmic axis of sizes with ticks at `places` alone, against one of seconds, both in plain numbers."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+def logarithmic(
+    axes: Axes, which: Literal["x", "y"], low: float, high: float, form: Callable[[float], str] | None = None, *, most: int = 7
+) -> None:
+    """Make an axis logarithmic from `low` to `high`, with at most about `most` ticks in plain numbers.
 
-    axis.xaxis.set_major_locator(FixedLocator(list(places)))
-    axis.xaxis.set_minor_locator(NullLocator())
-    for side in (axis.xaxis, axis.yaxis):
-        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    matplotlib's own powers of ten and minor ticks take longer to typeset than the rest of a figure.
+    """
+    if which == "x":
+        axes.set(xscale="log", xlim=(low, high))
+    else:
+        axes.set(yscale="log", ylim=(low, high))
+    ticks(axes, which, log_ticks(low, high, most), form or plain)
+
+
+def ticks(axes: Axes, which: Literal["x", "y"], places: Sequence[float], form: Callable[[float], str]) -> None:
+    """Ticks at these places and nowhere else."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(FixedLocator(list(places)))
+    axis.set_major_formatter(FixedFormatter([form(place) for place in places]))
+    axis.set_minor_locator(NullLocator())
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """Round numbers from `low` to `high`: powers of ten, every so many of them, or 1, 2 and 5 times such powers where there are few."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    step = max(1, -(-(last - first + 1) // most))
+    decades = [10.0**power for power in range(first, last + 1) if power % step == 0]
+    if len(decades) >= 3:
+        return decades
+    for factors in ((1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)):
+        finer = [factor * 10.0**power for power in range(first - 1, last + 1) for factor in factors]
+        kept = [place for place in finer if low * (1 - 1e-9) <= place <= high * (1 + 1e-9)]
+        if len(kept) >= 3:
+            break
+    return kept or decades or [low]
+
+
+def plain(value: float) -> str:
+    """``0.001``, ``20``, ``1e5``."""
+    return f"{value:g}" if 1e-3 <= value < 99999 else format_target(value)
+
+
+def gap(value: float) -> str:
+    """A relative gap as in the tables, but for 1 and more."""
+    return format_target(value) if value < 0.99 else f"{value:g}"
+
+
+def line(look: LineStyle, **more: Any) -> dict[str, Any]:
+    """What matplotlib calls a look."""
+    return {"color": look.colour, "marker": look.marker, "linestyle": look.dash, **more}
+
+
+def mark(**more: Any) -> dict[str, Any]:
+    """The cross of a run that met a limit."""
+    return {"marker": "x", "markersize": 7.0, "markeredgewidth": 1.6, "linestyle": "none", "zorder": 4, **more}
+
+
+def _columns(labels: Sequence[str], width: float) -> tuple[int, int]:
+    """Columns and rows of a legend: as many columns as fit into so many inches."""
+    wide = [_width(label, _LEGEND_SIZE) + _BESIDE for label in labels]
+    for columns in range(min(6, len(labels)), 0, -1):
+        parts = _parts(len(labels), columns)
+        if sum(max(wide[part]) for part in parts) + 0.13 * (columns - 1) <= width:
+            break
+    lines = [label.count("\n") + 1 for label in labels]
+    return columns, max(sum(lines[part]) for part in parts)
+
+
+def _parts(total: int, columns: int) -> list[slice]:
+    """The columns of a legend, from left to right, as matplotlib fills them: the first ones have one entry more."""
+    least, more = divmod(total, columns)
+    ends = [0]
+    for column in range(columns):
+        ends.append(ends[-1] + least + (column < more))
+    return [slice(start, end) for start, end in pairwise(ends)]
+
+
+def _broken(text: str, width: float, size: float) -> str:
+    """A text in lines of so many inches; a single word may be longer."""
+    whole = _width(text, size)
+    if whole <= width:
+        return text
+    return "\n".join(textwrap.wrap(text, max(10, int(len(text) * width / whole * 0.96)), break_long_words=True))
+
+
+def _width(text: str, size: float) -> float:
+    """Of a text, in inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=size)
+    return max(text_to_path.get_text_width_height_descent(part, font, ismath=False)[0] for part in text.split("\n")) / 72.0

@@ -1,195 +1,76 @@
-"""What a convergence figure draws."""
+"""What all figures share: looks, sheets, axes, files."""
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from matplotlib.lines import Line2D
 
-from bench_mtl.report.figures import convergence, style
-
-TARGETS = (1e-2, 1e-6)
-
-PG = {"solver": "pg", "samples": [(0.0, 0, 0.0, 1.0, 0.5, None), (0.2, 9, 10.0, 1.0, 0.4, None), (0.4, 99, 100.0, 1.0, 1.0, None)]}
-SCS = {
-    "solver": "scs",
-    "status": "timeout",
-    "times": {"build": 1.0, "solve": 60.0},
-    "samples": [(3.0, 40, 0.0, 1.0, 0.9, 1e-3), (2.0, 50, 0.0, 1.0, 0.99, 1e-5)],
-}
-
-
-@pytest.fixture
-def drawn(make_store, frames):
-    def draw(*made):
-        runs, samples = frames(make_store(*made))
-        points = convergence.curves(runs, samples)
-        figure = convergence.convergence(points, runs, TARGETS, style.line_styles(runs["solver_label"]))
-        return figure, points, convergence.caption(points, runs)
-
-    return draw
-
-
-def test_curves_are_best_so_far_and_in_order_of_time(drawn):
-    _, points, _ = drawn(PG, SCS)
-    pg, scs = (points[points["solver"] == name] for name in ("pg", "scs"))
-    assert list(pg["relative_gap"]) == [0.5, 0.5, 0.0]
-    assert list(scs["seconds"]) == [2.0, 3.0]
-
-
-def test_two_panels_share_the_gap_and_only_passes_that_are_counted_are_drawn(drawn):
-    figure, _, caption = drawn(PG, SCS)
-    left, right = figure.axes
-    assert (left.get_xscale(), left.get_yscale(), right.get_xscale()) == ("log", "log", "log")
-    assert left.get_ylim() == right.get_ylim()
-    solvers_left = [line for line in left.lines if len(line.get_xdata()) > 1 and line.get_linestyle() == "-"]
-    solvers_right = [line for line in right.lines if len(line.get_xdata()) > 1 and line.get_linestyle() == "-"]
-    assert (len(solvers_left), len(solvers_right)) == (2, 1)
-    assert list(solvers_right[0].get_ydata()) == [0.5, 0.5, convergence.ZERO_GAP]
-    assert list(solvers_right[0].get_xdata()) == [convergence.ZERO_PASSES, 10.0, 100.0]
-    assert solvers_left[0].get_xdata()[0] == convergence.ZERO_SECONDS
-    for told in (
-        "Gaps of exactly zero are drawn at 1e-16",
-        "Times of zero are drawn at 1e-06 s",
-        "Points before the first pass",
-        "A cross",
-    ):
-        assert told in caption
-
-
-def test_a_timeout_is_marked_at_its_limit_and_in_the_legend(drawn):
-    figure, _, _ = drawn(PG, SCS)
-    (cross,) = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
-    assert (list(cross.get_xdata()), list(cross.get_ydata())) == ([60.0], [pytest.approx(0.01)])
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["pg", "scs (timeout)", "targets", "stopped by a limit"]
-
-
-def test_one_panel_where_nobody_counts_passes_and_words_for_who_is_not_drawn(drawn):
-    crashed, skipped = {"solver": "ecos", "status": "crashed"}, {"solver": "ag", "status": "skipped"}
-    figure, _, caption = drawn(SCS, crashed, skipped)
-    assert len(figure.axes) == 1
-    assert "No solver here counts passes" in caption
-    assert "Without a proven point, so not drawn: ecos (crashed), ag (skipped)." in caption
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "ecos (crashed): nothing proven" in labels
-    assert not any(label.startswith("ag") for label in labels)
-
-
-def test_seeds_are_thin_lines_of_one_colour(drawn):
-    figure, _, caption = drawn({**PG, "seed": 0}, {**PG, "seed": 1}, {"solver": "ag", "samples": PG["samples"], "seed": 0})
-    lines = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 3]
-    first, second, other = lines
-    assert first.get_color() == second.get_color() != other.get_color()
-    assert first.get_linewidth() < other.get_linewidth()
-    assert "One thin line for each seed and repetition" in caption
-
-
-def falling(size, seed=0, last=1e-8):
-    """A curve of best gaps so far with long steps, and times for it."""
-    generator = np.random.default_rng(seed)
-    gaps = np.minimum.accumulate(np.exp(np.linspace(0.0, np.log(last), size) + generator.normal(size=size)))
-    return gaps, np.cumsum(generator.exponential(size=size))
-
-
-def steps(x, y, at):
-    """The value at `at` of the line in steps through x, y; infinite before it."""
-    place = np.searchsorted(x, at, side="right") - 1
-    return np.where(place >= 0, y[np.maximum(place, 0)], np.inf)
-
-
-def test_a_short_curve_is_drawn_whole():
-    assert convergence.visible(falling(convergence.LEVELS)[0], TARGETS).all()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_long_curve_keeps_its_envelope_and_reaches_every_target_when_it_did(seed):
-    gaps, seconds = falling(20_000, seed)
-    kept = convergence.visible(gaps, TARGETS)
-    assert kept.sum() <= convergence.LEVELS + 2 + len(TARGETS)
-    assert kept[[0, -1]].all()
-    for target in TARGETS:
-        assert kept[np.argmax(gaps <= target)]
-    drawn = steps(seconds[kept], gaps[kept], seconds)
-    assert (drawn >= gaps).all()
-    level = np.log(gaps[0] / gaps[-1]) / convergence.LEVELS
-    assert (np.log(drawn / gaps) <= level * (1 + 1e-9)).all()
-
-
-def test_a_long_curve_that_stands_still_is_its_two_ends():
-    kept = convergence.visible(np.full(5000, 0.5), (1e-2, 0.7))
-    assert np.flatnonzero(kept).tolist() == [0, 4999]
-
-
-def test_a_long_run_reaches_the_targets_in_its_figure_when_it_did(drawn):
-    gaps, seconds = falling(2000)
-    run = {
-        "solver": "pg",
-        "samples": [(t, i, float(i), 1.0, 1.0 - gap, None) for i, (t, gap) in enumerate(zip(seconds, gaps, strict=True))],
-    }
-    figure, points, _ = drawn(run)
-    assert len(points) == 2000  # the data of the figure are all there
-    for axis, column in zip(figure.axes, ("seconds", "passes"), strict=True):
-        (line,) = [line for line in axis.lines if len(line.get_xdata()) > 2]
-        x, y = (np.asarray(values) for values in line.get_data())
-        assert len(x) <= convergence.LEVELS + 2 + len(TARGETS)
-        for target in TARGETS:
-            assert x[y <= target][0] == points.loc[points["relative_gap"] <= target, column].iloc[0]
-
-
-def curve(x, y, asked=None, status="verified"):
-    x, y = np.array(x, float), np.array(y, float)
-    return convergence.Curve("pg", status, 60.0, True, asked is not None, x, y, np.array(asked or [np.nan] * len(x), float))
-
-
-def test_what_shares_of_runs_have_proven_is_never_too_good_and_keeps_failures():
-    curves = []
-    for seed in range(15):
-        gaps, seconds = falling(400, seed)
-        curves.append(curve(seconds[: 400 - 10 * seed], gaps[: 400 - 10 * seed]))
-    x, (low, middle, high) = convergence.quantiles(curves, 20, (0.1, 0.5, 0.9))  # 5 runs have no point
-    each = np.sort([steps(one.x, one.y, x) for one in curves] + [np.full(len(x), np.inf)] * 5, axis=0)
-    assert (x[0], x[-1]) == (min(one.x[0] for one in curves), max(one.x[-1] for one in curves))
-    assert np.array_equal(low, each[1])
-    assert np.array_equal(middle, each[9])
-    assert np.isinf(high).all()  # a quarter of the runs never proved a thing
-
-
-CROWD = [{**PG, "seed": seed, "samples": [(t * (1 + seed), *rest) for t, *rest in PG["samples"]]} for seed in range(11)]
-
-
-def test_many_runs_are_a_median_in_a_band(drawn):
-    stopped = [{**one, "status": "timeout"} for one in CROWD[:3]]
-    few = [{"solver": "ag", "samples": PG["samples"], "seed": seed} for seed in range(convergence.MOST_LINES)]
-    figure, points, caption = drawn(*stopped, *CROWD[3:], {"solver": "pg", "status": "crashed", "seed": 99}, *few)
-    assert "A solver with more than 10 runs" in caption
-    assert "One thin line for each seed and repetition" in caption  # of the other
-    assert "the median of such runs" in caption
-    for axis in figure.axes:
-        lines = [line for line in axis.lines if len(line.get_xdata()) == 3]
-        (median,) = [line for line in axis.lines if len(line.get_xdata()) > 3]
-        assert len(lines) == convergence.MOST_LINES
-        assert len(axis.collections) == 1
-        assert len([line for line in axis.lines if line.get_marker() == "x"]) == 1
-        x, y = median.get_data()
-        assert (np.diff(y) <= 0).all()
-    x, y = (np.asarray(values) for values in max(figure.axes[0].lines, key=lambda line: len(line.get_xdata())).get_data())
-    # Of 12 runs the sixth to prove its last gap did so after 0.4 * 6 s; the line knows within one of its points.
-    assert x[y < 0.1][0] == pytest.approx(2.4, rel=0.1)
-    assert x[y < 0.1][0] >= 2.4
-    assert set(points["solver"]) == {"pg", "ag"}
-
-
-def test_many_runs_of_a_generic_solver_are_the_medians_of_its_answers(drawn):
-    runs = [{**SCS, "seed": seed, "samples": [(t + seed, *rest) for t, *rest in SCS["samples"]]} for seed in range(11)]
-    figure, _, caption = drawn(*runs)
-    (line,) = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 2 and line.get_marker() != "None"]
-    assert list(line.get_xdata()) == [7.0, 8.0]
-    assert list(line.get_ydata()) == [pytest.approx(0.01), pytest.approx(0.1)]
-    (cross,) = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
-    assert list(cross.get_xdata()) == [60.0]
-    assert "One thin line" not in caption
+from bench_mtl.report.figures import style
 
 
 def test_ninety_solvers_look_different():
     styles = style.line_styles(f"solver {i}" for i in range(90))
     assert len(set(styles.values())) == 90
+
+
+def test_solvers_of_one_colour_have_other_dashes():
+    styles = style.line_styles(f"solver {i}" for i in range(27))
+    for i in range(9):
+        alike = [styles[f"solver {i + 9 * turn}"] for turn in range(3)]
+        assert len({look.colour for look in alike}) == 1
+        assert len({str(look.dash) for look in alike}) == 3
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (1e-3, 1e3, [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1e3]),
+        (1e-9, 2.0, [1e-8, 1e-6, 1e-4, 1e-2, 1.0]),
+        (0.9, 40.0, [1.0, 3.0, 10.0, 30.0]),
+        (1.5, 7.0, [2.0, 5.0]),
+    ],
+)
+def test_ticks_are_round_and_few(low, high, expected):
+    found = style.log_ticks(low, high, 7)
+    assert set(expected) <= {float(f"{place:.6g}") for place in found}
+    assert len(found) <= 8
+
+
+@pytest.mark.parametrize("low", np.geomspace(1e-12, 1e6, 40))
+@pytest.mark.parametrize("span", [1.0001, 1.02, 1.7, 30.0, 1e9])
+def test_every_axis_has_a_tick_and_none_is_outside(low, span):
+    found = style.log_ticks(low, low * span, 7)
+    assert found
+    assert len(found) <= 10
+    assert all(low * (1 - 1e-8) <= place <= low * span * (1 + 1e-8) for place in found)
+
+
+def test_legend_and_title_stay_on_the_sheet_whatever_they_say():
+    labels = [f"a solver of {i} with a very long name, $x_1$ and _more_ of it " * 3 for i in range(7)] + ["_hidden"]
+    handles = [Line2D([], [], label=label) for label in labels]
+    with style.styled(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure, axes = style.sheet("A title that goes on and on $ and on $ " * 5, [2.0, 2.0], 1.0, handles, share_y=True)
+        figure.draw_without_rendering()
+    width, height = figure.bbox.size
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 8
+    for artist in (legend, *figure.texts):
+        box = artist.get_window_extent()
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= width
+        assert box.y1 <= height
+    assert legend.get_window_extent().y1 < axes[0].get_window_extent().y0
+    assert figure.texts[0].get_window_extent().y0 > axes[0].get_window_extent().y1
+
+
+def test_a_figure_is_the_same_file_twice_and_only_in_the_formats_asked_for():
+    with style.styled():
+        figure, _ = style.sheet("T", [2.0], 1.0)
+    assert list(style.files(figure, ["png"])) == ["png"]
+    first, again = (style.files(figure, ["svg", "png", "pdf"]) for _ in range(2))
+    assert first == again

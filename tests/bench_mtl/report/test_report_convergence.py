@@ -1,0 +1,222 @@
+"""What a convergence figure draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench_mtl.report.figures import convergence, style
+
+TARGETS = (1e-2, 1e-6)
+
+PG = {"solver": "pg", "samples": [(0.0, 0, 0.0, 1.0, 0.5, None), (0.2, 9, 10.0, 1.0, 0.4, None), (0.4, 99, 100.0, 1.0, 1.0, None)]}
+SCS = {
+    "solver": "scs",
+    "status": "timeout",
+    "times": {"build": 1.0, "solve": 60.0},
+    "samples": [(3.0, 40, 0.0, 1.0, 0.9, 1e-3), (2.0, 50, 0.0, 1.0, 0.99, 1e-5)],
+}
+
+
+@pytest.fixture
+def drawn(make_store, frames):
+    def draw(*made):
+        runs, samples = frames(make_store(*made))
+        points = convergence.curves(runs, samples)
+        figure = convergence.convergence(points, runs, TARGETS, style.line_styles(runs["solver_label"]))
+        return figure, points, convergence.caption(points, runs, TARGETS)
+
+    return draw
+
+
+def test_curves_are_best_so_far_and_in_order_of_time(drawn):
+    _, points, _ = drawn(PG, SCS)
+    pg, scs = (points[points["solver"] == name] for name in ("pg", "scs"))
+    assert list(pg["relative_gap"]) == [0.5, 0.5, 0.0]
+    assert list(scs["seconds"]) == [2.0, 3.0]
+
+
+def test_two_panels_share_the_gap_and_only_passes_that_are_counted_are_drawn(drawn):
+    figure, _, caption = drawn(PG, SCS)
+    left, right = figure.axes
+    assert (left.get_xscale(), left.get_yscale(), right.get_xscale()) == ("log", "log", "log")
+    assert left.get_ylim() == right.get_ylim()
+    solvers_left = [line for line in left.lines if len(line.get_xdata()) > 1 and line.get_linestyle() == "-"]
+    solvers_right = [line for line in right.lines if len(line.get_xdata()) > 1 and line.get_linestyle() == "-"]
+    assert (len(solvers_left), len(solvers_right)) == (2, 1)
+    least = convergence.least_gap(TARGETS)
+    assert least == 1e-9
+    assert list(solvers_right[0].get_ydata()) == [0.5, least]
+    assert list(solvers_right[0].get_xdata()) == [10.0, 100.0]
+    for told in ("Gaps below 1e-9, zero among them, are drawn there", "Cut off on the left", "A cross"):
+        assert told in caption
+    for untold in ("several", "Times of zero", "before the first pass"):
+        assert untold not in caption
+
+
+def test_a_solver_that_stands_still_from_the_start_is_drawn_from_the_start(drawn):
+    figure, _, caption = drawn({**PG, "samples": [(0.0, 0, 0.0, 1.0, 0.5, None), (0.2, 9, 10.0, 1.0, 0.5, None)]})
+    for axis, first in zip(figure.axes, (convergence.ZERO_SECONDS, convergence.ZERO_PASSES), strict=True):
+        (line,) = [line for line in axis.lines if line.get_marker() == "o"]
+        assert line.get_xdata()[0] == first
+        assert axis.get_xlim()[0] < first
+    assert "Times of zero are drawn at 1e-6 s" in caption
+    assert "Points before the first pass are drawn at 0.5" in caption
+    assert "Cut off" not in caption
+
+
+def test_a_timeout_is_marked_at_its_limit_and_in_the_legend(drawn):
+    figure, _, _ = drawn(PG, SCS)
+    (cross,) = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
+    assert (list(cross.get_xdata()), list(cross.get_ydata())) == ([60.0], [pytest.approx(0.01)])
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["pg", "scs (timeout)", "targets", "stopped by a limit"]
+
+
+def test_one_panel_where_nobody_counts_passes_and_words_for_who_is_not_drawn(drawn):
+    crashed, skipped = {"solver": "ecos", "status": "crashed"}, {"solver": "ag", "status": "skipped"}
+    figure, _, caption = drawn(SCS, crashed, skipped)
+    assert len(figure.axes) == 1
+    assert "No solver here counts passes" in caption
+    assert "Without a proven point, so not drawn: ecos (crashed), ag (skipped)." in caption
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "ecos (crashed): nothing proven" in labels
+    assert not any(label.startswith("ag") for label in labels)
+
+
+def test_few_runs_are_a_median_in_a_band_of_them_all(drawn):
+    slow = {**PG, "samples": [(10.0 * t, *rest) for t, *rest in PG["samples"]]}
+    figure, _, caption = drawn(
+        *({**one, "seed": seed} for seed, one in enumerate((PG, slow, slow))), {"solver": "ag", "samples": PG["samples"]}
+    )
+    axis = figure.axes[0]
+    (band,) = axis.collections
+    (median,) = [line for line in axis.lines if len(line.get_xdata()) > 3]
+    assert median.get_color() == style.line_styles(["pg"])["pg"].colour
+    x, y = (np.asarray(values) for values in median.get_data())
+    assert x[y < 0.1][0] == pytest.approx(4.0, rel=0.05)
+    corners = band.get_paths()[0].vertices
+    assert corners[corners[:, 1] < 0.1, 0].min() == pytest.approx(0.4, rel=0.05)
+    assert corners[:, 1].max() == 0.5
+    assert "in a band from the best to the worst of them." in caption
+    assert "nine tenths" not in caption
+
+
+def falling(size, seed=0, last=1e-8):
+    """A curve of best gaps so far with long steps, and times for it."""
+    generator = np.random.default_rng(seed)
+    gaps = np.minimum.accumulate(np.exp(np.linspace(0.0, np.log(last), size) + generator.normal(size=size)))
+    return gaps, np.cumsum(generator.exponential(size=size))
+
+
+def steps(x, y, at):
+    """The value at `at` of the line in steps through x, y; infinite before it."""
+    place = np.searchsorted(x, at, side="right") - 1
+    return np.where(place >= 0, y[np.maximum(place, 0)], np.inf)
+
+
+def test_a_short_curve_is_drawn_whole():
+    assert convergence.visible(falling(convergence.LEVELS)[0], TARGETS).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_long_curve_keeps_its_envelope_and_reaches_every_target_when_it_did(seed):
+    gaps, seconds = falling(20_000, seed)
+    kept = convergence.visible(gaps, TARGETS)
+    assert kept.sum() <= convergence.LEVELS + 2 + len(TARGETS)
+    assert kept[[0, -1]].all()
+    for target in TARGETS:
+        assert kept[np.argmax(gaps <= target)]
+    drawn = steps(seconds[kept], gaps[kept], seconds)
+    assert (drawn >= gaps).all()
+    level = np.log(gaps[0] / gaps[-1]) / convergence.LEVELS
+    assert (np.log(drawn / gaps) <= level * (1 + 1e-9)).all()
+
+
+def test_a_long_curve_that_stands_still_is_its_two_ends():
+    kept = convergence.visible(np.full(5000, 0.5), (1e-2, 0.7))
+    assert np.flatnonzero(kept).tolist() == [0, 4999]
+
+
+def test_a_long_run_reaches_the_targets_in_its_figure_when_it_did(drawn):
+    gaps, seconds = falling(2000)
+    run = {
+        "solver": "pg",
+        "samples": [(t, i, float(i), 1.0, 1.0 - gap, None) for i, (t, gap) in enumerate(zip(seconds, gaps, strict=True))],
+    }
+    figure, points, _ = drawn(run)
+    assert len(points) == 2000  # the data of the figure are all there
+    for axis, column in zip(figure.axes, ("seconds", "passes"), strict=True):
+        (line,) = [line for line in axis.lines if len(line.get_xdata()) > 2]
+        x, y = (np.asarray(values) for values in line.get_data())
+        assert len(x) <= convergence.LEVELS + 2 + len(TARGETS)
+        for target in TARGETS:
+            assert x[y <= target][0] == points.loc[points["relative_gap"] <= target, column].iloc[0]
+
+
+def curve(x, y, asked=None, status="verified"):
+    x, y = np.array(x, float), np.array(y, float)
+    return convergence.Curve("pg", status, 60.0, True, asked is not None, x, y, np.array(asked or [np.nan] * len(x), float))
+
+
+def test_what_shares_of_runs_have_proven_is_never_too_good_and_keeps_failures():
+    curves = []
+    for seed in range(15):
+        gaps, seconds = falling(400, seed)
+        curves.append(curve(seconds[: 400 - 10 * seed], gaps[: 400 - 10 * seed]))
+    x, (low, middle, high) = convergence.quantiles(curves, 20, (0.1, 0.5, 0.9))  # 5 runs have no point
+    each = np.sort([steps(one.x, one.y, x) for one in curves] + [np.full(len(x), np.inf)] * 5, axis=0)
+    assert (x[0], x[-1]) == (min(one.x[0] for one in curves), max(one.x[-1] for one in curves))
+    assert np.array_equal(low, each[1])
+    assert np.array_equal(middle, each[9])
+    assert np.isinf(high).all()  # a quarter of the runs never proved a thing
+
+
+CROWD = [{**PG, "seed": seed, "samples": [(t * (1 + seed), *rest) for t, *rest in PG["samples"]]} for seed in range(11)]
+
+
+def test_many_runs_are_a_median_in_a_band_of_most(drawn):
+    stopped = [{**one, "status": "timeout"} for one in CROWD[:3]]
+    few = [{"solver": "ag", "samples": PG["samples"], "seed": seed} for seed in range(convergence.MOST_ENCLOSED)]
+    figure, points, caption = drawn(*stopped, *CROWD[3:], {"solver": "pg", "status": "crashed", "seed": 99}, *few)
+    assert "in a band from the best to the worst of them, or of more than 10 from a tenth of them to nine tenths." in caption
+    assert "the median of such runs" in caption
+    colour = style.line_styles(["pg"])["pg"].colour
+    for axis in figure.axes:
+        (median,) = [line for line in axis.lines if len(line.get_xdata()) > 3 and line.get_color() == colour]
+        assert len(axis.collections) == 2
+        assert len([line for line in axis.lines if line.get_marker() == "x"]) == 1
+        x, y = median.get_data()
+        assert (np.diff(y) <= 0).all()
+    (median,) = [line for line in figure.axes[0].lines if len(line.get_xdata()) > 3 and line.get_color() == colour]
+    x, y = (np.asarray(values) for values in median.get_data())
+    # Of 12 runs the sixth to prove its last gap did so after 0.4 * 6 s; the line knows within one of its points.
+    assert x[y < 0.1][0] == pytest.approx(2.4, rel=0.1)
+    assert x[y < 0.1][0] >= 2.4
+    assert set(points["solver"]) == {"pg", "ag"}
+
+
+def test_a_run_without_a_point_opens_the_band_to_the_top(drawn):
+    figure, _, _ = drawn({**PG, "seed": 0}, {**PG, "seed": 1}, {"solver": "pg", "status": "crashed", "seed": 2})
+    for axis in figure.axes:
+        (band,) = axis.collections
+        assert band.get_paths()[0].vertices[:, 1].max() == axis.get_ylim()[1]
+
+
+def test_many_runs_of_a_generic_solver_are_the_medians_of_its_answers(drawn):
+    runs = [{**SCS, "seed": seed, "samples": [(t + seed, *rest) for t, *rest in SCS["samples"]]} for seed in range(11)]
+    figure, _, caption = drawn(*runs)
+    (line,) = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 2 and line.get_marker() != "None"]
+    assert list(line.get_xdata()) == [7.0, 8.0]
+    assert list(line.get_ydata()) == [pytest.approx(0.01), pytest.approx(0.1)]
+    (cross,) = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
+    assert list(cross.get_xdata()) == [60.0]
+    assert "with bars" in caption
+
+
+def test_a_gap_without_end_is_drawn_as_the_greatest(drawn):
+    figure, _, caption = drawn({"solver": "pg", "samples": [(0.1, 1, 1.0, 1.0, -np.inf, None), (0.2, 2, 2.0, 1.0, 1.0, None)]})
+    (line,) = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert list(line.get_ydata()) == [convergence.GREATEST_GAP, convergence.least_gap(TARGETS)]
+    assert "Gaps above 1e6 are drawn there." in caption
+    assert np.isfinite(figure.axes[0].get_ylim()).all()
