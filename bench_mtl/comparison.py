@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench_mtl.checks import real_number
-from bench_mtl.environment import MACHINE
+from bench_mtl.environment import MACHINE, same_memory
 from bench_mtl.errors import InputError
 from bench_mtl.report.results import Results, read_results
 from bench_mtl.report.tables.enclosures import ROUNDING, ROUNDING_OF_START
@@ -38,9 +38,6 @@ CONFIDENCE = 0.95
 
 #: Shorter times count as this: below it a timer, the caches and the scheduler are measured, not the solver, and a time may be zero.
 FLOOR_SECONDS = 1e-4
-
-#: Memory of one machine as its system reports it changes by less than this share, from one kernel to the next.
-_SAME_MEMORY = 0.02
 
 #: What tells a case from others. No version, hash or label is among it: those are what one compares, or mere names.
 _CASE = ["instance", "solver", "options", "target", "repetition"]
@@ -240,13 +237,9 @@ def _differences(pairs: pd.DataFrame, columns: Sequence[str], describe: Callable
         old, new = describe(*values[: len(columns)]), describe(*values[len(columns) :])
         for what in {**old, **new}:
             before, after = old.get(what, _UNRECORDED), new.get(what, _UNRECORDED)
-            if before != after and not (what == _MACHINE["memory_gib"] and _about_equal(before, after)):
+            if before != after and not (what == _MACHINE["memory_gib"] and same_memory(before, after)):
                 counts[what, _said(before), _said(after)] += count
     return [Difference(*key, count) for key, count in counts.items()]
-
-
-def _about_equal(old: Any, new: Any) -> bool:
-    return isinstance(old, (int, float)) and isinstance(new, (int, float)) and math.isclose(old, new, rel_tol=_SAME_MEMORY)
 
 
 def _said(value: Any) -> str:

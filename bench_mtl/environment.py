@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from typing import Any
@@ -16,6 +17,9 @@ _PACKAGES = (
 
 #: Keys of a description that say which machine it was.
 MACHINE = ("processor", "logical_cores", "memory_gib", "system")
+
+#: Memory of one machine as its system reports it changes by less than this share, from one kernel to the next.
+_SAME_MEMORY = 0.02
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
 
@@ -36,6 +40,28 @@ def describe_environment(threads: int) -> dict[str, Any]:
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "threads": threads,
     }
+
+
+def machines(environments: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[int]]:
+    """The distinct machines that `environments` describe, as they appear, and of every environment the place of its own."""
+    found: list[dict[str, Any]] = []
+    places = []
+    for environment in environments:
+        machine = {name: environment.get(name) for name in MACHINE}
+        place = next((place for place, other in enumerate(found) if _is_same(machine, other)), len(found))
+        if place == len(found):
+            found.append(machine)
+        places.append(place)
+    return found, places
+
+
+def same_memory(old: Any, new: Any) -> bool:
+    """Whether two reports of a memory may be of the same one."""
+    return isinstance(old, (int, float)) and isinstance(new, (int, float)) and math.isclose(old, new, rel_tol=_SAME_MEMORY)
+
+
+def _is_same(machine: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(other[name] == value or (name == "memory_gib" and same_memory(value, other[name])) for name, value in machine.items())
 
 
 def thread_variables(threads: int) -> dict[str, str]:

@@ -24,7 +24,8 @@ from bench_mtl.cli.listing import list_
 from bench_mtl.cli.merge import merge
 from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
 from bench_mtl.cli.path import path
-from bench_mtl.cli.run import report, run
+from bench_mtl.cli.report import report
+from bench_mtl.cli.run import run
 from bench_mtl.cli.solve import solve
 from bench_mtl.cli.validate import validate
 from bench_mtl.errors import BenchError, IncompleteError

@@ -1,4 +1,4 @@
-"""`bench-mtl run` and `bench-mtl report`."""
+"""`bench-mtl run`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench_mtl.cli.options import EXIT_FAILED, EXIT_INTERRUPTED, data_dir_option, fail, plugins_option
+from bench_mtl.cli.options import EXIT_INTERRUPTED, data_dir_option, fail, plugins_option
+from bench_mtl.cli.report import exit_code_of, written_report
 from bench_mtl.console import say, warn
 from bench_mtl.errors import InputError
 
@@ -68,11 +69,11 @@ def run(
         interrupt = _Interrupt(at_once=isolation == "inline")
         made = _run(chosen, cases, folder, make_executor, interrupt, force=force, retry_failed=retry_failed)
         if made or not _report_is_current(folder):
-            return _report(folder)
+            return written_report(folder)
         say(f"nothing to run; report: {folder / 'report.md'}")
     except KeyboardInterrupt:
         return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
-    return _exit_code(folder)
+    return exit_code_of(folder)
 
 
 def _run(
@@ -115,18 +116,6 @@ def _run(
     return len(waiting)
 
 
-@click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-def report(folder: Path) -> int:
-    """Write the report of the results in FOLDER again: report.md, tables/, figures/.
-
-    \b
-    Example:
-      bench-mtl report results/quick
-    """
-    return _report(folder)
-
-
 def _report_is_current(folder: Path) -> bool:
     """Whether the report there was written after the last change of the results."""
     from bench_mtl.store import FILE_NAME
@@ -136,30 +125,6 @@ def _report_is_current(folder: Path) -> bool:
     if unfinished.exists() or not report.is_file():
         return False
     return report.stat().st_mtime_ns >= results.stat().st_mtime_ns
-
-
-def _report(folder: Path) -> int:
-    """Write the report and say what it says; returns the exit code."""
-    from bench_mtl.report import write_and_sum_up
-
-    written = write_and_sum_up(folder)
-    say()
-    say(written.summary)
-    say(f"\nreport: {written.path}")
-    for contradiction in written.contradictions:
-        warn(contradiction)
-    return EXIT_FAILED if written.contradictions else _exit_code(folder)
-
-
-def _exit_code(folder: Path) -> int:
-    from bench_mtl.store import Store
-
-    with Store.open(folder) as store:
-        statuses = store.statuses()
-    failed = sum(status.is_failure for status in statuses)
-    if failed:
-        click.echo(f"{failed} of {len(statuses)} runs failed (wrong, crashed or error); the report says why", err=True)
-    return EXIT_FAILED if failed else 0
 
 
 class _Interrupt:

@@ -69,6 +69,16 @@ def to_csv(frame: pd.DataFrame) -> bytes:
     return bytes(sink.getvalue())
 
 
+def to_parquet(frame: pd.DataFrame) -> bytes:
+    """All columns as they are, for other programs."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(), sink)
+    return bytes(sink.getvalue())
+
+
 def format_gap(value: float) -> str:
     """``1.2e-07``; an exact zero is ``0``."""
     return "0" if value == 0 else f"{value:.1e}"

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.environment import machines
 from bench_mtl.errors import InputError
-from bench_mtl.report.tables.frames import integers
+from bench_mtl.report.tables.frames import integers, numbers
+from bench_mtl.report.view import View
 from bench_mtl.store import Store
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """The whole content of a store."""
+    """What a store holds of the runs that are reported."""
 
     name: str
     """Of the suite."""
@@ -27,32 +29,66 @@ class Results:
     targets: tuple[float, ...]
     """Relative gaps, loose to tight."""
     environments: tuple[dict[str, Any], ...]
+    """That the runs were made in."""
+    machines: tuple[dict[str, Any], ...]
+    """Distinct ones of them, by what their times depend on."""
+    missing: int
+    """How many cases the suite lists that have no row yet."""
+    view: View
     runs: pd.DataFrame
+    """With the column `machine`: the name of each run's, empty where there is one alone."""
     samples: pd.DataFrame
 
 
-def read_results(folder: Path) -> Results:
-    """The results in `folder`.
+def read_results(folder: Path, view: View | None = None) -> Results:
+    """The results in `folder`, or what `view` says of them.
+
+    Where they come from several machines, the labels of the problems tell them apart: what is grouped by label, times above all, is
+    then of one machine.
 
     Raises
     ------
-    InputError : there is no results file, or it is damaged, of another schema version, or holds no finished run.
+    InputError : there is no results file, or it is damaged, of another schema version, or holds no finished run, or none that is asked for.
     """
+    view = View() if view is None else view
     with Store.open(folder) as store, store.snapshot():
         meta, environments = store.meta(), store.environments()
         runs, samples = store.runs(), store.samples()
     if runs.empty:
         raise InputError(f"{folder} has no finished run: nothing to report yet")
+    missing = max(0, int(meta.get("cases", 0)) - len(runs))
     runs = runs.assign(seed=integers(runs, "seed"), iterations=integers(runs, "iterations"))
+    runs = view.selected(runs)
+    if view.select:
+        environments = [environment for environment in environments if environment["id"] in set(runs["environment_id"])]
+        samples = samples[samples["run_id"].isin(runs["id"])].reset_index(drop=True)
+    found, places = machines(environments)
+    if len(found) > 1:
+        names = {environment["id"]: machine_name(place) for environment, place in zip(environments, places, strict=True)}
+        runs["machine"] = runs["environment_id"].map(names)
+        runs["problem_label"] = runs["problem_label"] + " [" + runs["machine"] + "]"
+    else:
+        runs["machine"] = ""
     # A resumed run stores some rows late; a problem's rows belong together all the same.
     order = {label: place for place, label in enumerate(runs["problem_label"].unique())}
     runs = runs.sort_values("problem_label", key=lambda labels: labels.map(order), kind="stable", ignore_index=True)
+    # Rounding may leave a gap a hair below zero in a file that others wrote.
+    samples["relative_gap"] = numbers(samples, "relative_gap").clip(lower=0.0)
+    runs["relative_gap"] = numbers(runs, "relative_gap").clip(lower=0.0)
     return Results(
-        meta["suite_name"],
-        meta["description"],
-        meta["suite_text"],
-        tuple(float(target) for target in json.loads(meta["targets"])),
-        tuple(environments),
-        runs,
-        samples,
+        name=meta["suite_name"],
+        description=meta["description"],
+        text=meta["suite_text"],
+        targets=tuple(sorted(set(view.targets or json.loads(meta["targets"])), reverse=True)),
+        environments=tuple(environments),
+        machines=tuple(found),
+        missing=missing,
+        view=view,
+        runs=runs,
+        samples=samples,
     )
+
+
+def machine_name(place: int) -> str:
+    """What a report calls the machine at this place of `Results.machines`."""
+    return f"machine {place + 1}"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.render import BLANK, escaped, format_gap, format_objective, to_markdown
+from bench_mtl.report.results import machine_name
 from bench_mtl.types import NEGLIGIBLE_SHARE, Status
 
 if TYPE_CHECKING:
@@ -33,27 +34,26 @@ READING = f"""\
   gradients, projections and proximal operators.
 """
 
-SPEED_UPS = """\
+#: What the tables of these names say, and how they were made.
+EXPLANATIONS = {
+    "speed_ups": """\
 Like problems together: how many times faster the fastest specialised solver is than the fastest generic one, as a geometric mean, below 1
 where the generic one is faster. A kind of solver that does not get there counts at its time limit; `>=` marks a ratio that is a
-lower bound for that reason."""
-
-SCALING = """\
+lower bound for that reason.""",
+    "scaling": """\
 Time to the last target as one size of the data grows and the others stay, by the median where all runs reached it. Exponents are least
 squares on logarithms over the sizes that were reached; a cross on the dashed limit is a size that was not. The size in the table is
-the largest that was reached."""
-
-TIMES = """\
+the largest that was reached.""",
+    "times": """\
 Medians, in seconds, and the largest peak memory. Only *solve* counts for time to a gap. A generic solver's model is built and compiled
-once; its set-up and solve are those of the last tolerance asked of it."""
-
-TOLERANCES = """\
+once; its set-up and solve are those of the last tolerance asked of it.""",
+    "tolerances": """\
 What was proven of the answers of the generic solvers, whatever they claim: the worst gap, the worst infeasibility of the point as
-returned, the medians of the rest."""
-
-OBJECTIVES = """\
+returned, the medians of the rest.""",
+    "objectives": """\
 Every run's enclosure of the optimum [lower bound, objective] beside the best one of all runs on the same instance. Enclosures that do
-not meet cannot both be right."""
+not meet cannot both be right.""",
+}
 
 LIMITATIONS = """\
 - Times are of one machine (see the environment) and one number of threads. Differences of a few per cent mean nothing{repeated}.
@@ -85,6 +85,22 @@ def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
     built_in = {entry.name for entry in entries()}
     from_folder = any(json.loads(spec).get("name") not in built_in for spec in data)
     return f"bench-mtl run {suite}{' --data-dir DATA' if from_folder else ''} --out DIR"
+
+
+def unfinished(missing: int) -> str:
+    """That cases of the suite are not in the results."""
+    return f"**Unfinished: {_plural(missing, 'case')} of the suite {'has' if missing == 1 else 'have'} no row yet.**" if missing else ""
+
+
+def machines(machines: Sequence[Mapping[str, Any]]) -> str:
+    """That there are several machines, and what they are called."""
+    if len(machines) < 2:
+        return ""
+    told = [f"{machine_name(place)}: {escaped(_machine(machine))}" for place, machine in enumerate(machines)]
+    return (
+        f"**The runs were made on {len(machines)} machines** ({'; '.join(told)}). Every problem is reported for each machine by itself: no "
+        "ratio, mean or profile mixes their times. Proven bounds hold on all of them."
+    )
 
 
 def run_counts(runs: pd.DataFrame) -> str:
@@ -203,6 +219,12 @@ def _flat(table: Mapping[str, Any]) -> dict[str, str]:
         else:
             flat[str(key).replace("_", " ")] = BLANK if value is None else str(value)
     return flat
+
+
+def _machine(machine: Mapping[str, Any]) -> str:
+    cores, memory = machine["logical_cores"], machine["memory_gib"]
+    sizes = [f"{cores} cores" if cores is not None else "", f"{memory} GiB" if memory is not None else ""]
+    return ", ".join(str(part) for part in (machine["processor"], *sizes, machine["system"]) if part)
 
 
 def _plural(number: int, noun: str) -> str:

@@ -3,60 +3,73 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_mtl.errors import InputError
+from bench_mtl.report.formats import chosen
+from bench_mtl.report.view import View
+from bench_mtl.store.files import made_folder
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def write_report(folder: Path) -> Path:
-    """Write report.md, tables/, figures/, runs.csv and samples.csv from the results in `folder`.
+def write_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: Collection[str] = ()) -> Path:
+    """Write the report of the results in `folder`: report.html, report.md, tables/, figures/, runs.csv and samples.csv.
 
     Everything is made in memory first: a report that fails leaves the folder as it was.
+
+    Parameters
+    ----------
+    out : the folder to write to; `folder` itself by default
+    view : what of the results to report; all of them by default
+    formats : of `bench_mtl.report.formats.ALL`; none stands for all
 
     Returns
     -------
     Path
-        of report.md.
+        of report.md, or of report.html where that is not among the formats, or of the folder.
 
     Raises
     ------
-    InputError : the folder has no readable results or no finished run, or cannot be written.
+    InputError : the folder has no readable results or no finished run, or none that fits the view, or a format is not known, or the files
+        cannot be written.
     """
-    return write_and_sum_up(folder).path
+    return write_and_sum_up(folder, out=out, view=view, formats=formats).paths[-1]
 
 
 @dataclass(frozen=True)
 class Written:
     """A report that has been written, in short."""
 
-    path: Path
-    """Of report.md."""
+    paths: tuple[Path, ...]
+    """Of report.html and report.md, as far as they were asked for; of the folder where neither was."""
     summary: str
     """The summary table for a terminal, with the skipped pairs only counted."""
     contradictions: tuple[str, ...]
     """A sentence for every instance on which proven bounds exclude each other."""
 
 
-def write_and_sum_up(folder: Path) -> Written:
+def write_and_sum_up(folder: Path, *, out: Path | None = None, view: View | None = None, formats: Collection[str] = ()) -> Written:
     """`write_report`, with what it says in short. Raises what `write_report` does."""
     from bench_mtl.report.document import report_files, report_tables
     from bench_mtl.report.results import read_results
     from bench_mtl.report.tables.enclosures import contradictions
 
-    results = read_results(folder)
+    wanted, target = chosen(formats), folder if out is None else out
+    results = read_results(folder, view)
     tables = report_tables(results)
-    files = report_files(results, tables)
+    files = report_files(results, tables, wanted)
     try:
-        _replace(folder, files)
+        with made_folder(target):
+            _replace(target, files)
     except OSError as error:
-        raise InputError(f"the report cannot be written to {folder}: {error.strerror or error}") from None
-    return Written(folder / "report.md", _summary_text(tables["summary"]), tuple(contradictions(tables["enclosures"])))
+        raise InputError(f"the report cannot be written to {target}: {error.strerror or error}") from None
+    texts = [target / name for name in ("report.html", "report.md") if name in files]
+    return Written(tuple(texts) or (target,), _summary_text(tables["summary"]), tuple(contradictions(tables["enclosures"])))
 
 
 def summary_frame(folder: Path) -> pd.DataFrame:
@@ -66,7 +79,7 @@ def summary_frame(folder: Path) -> pd.DataFrame:
     ------
     InputError : the folder has no readable results or no finished run.
     """
-    from bench_mtl.report.document import printed
+    from bench_mtl.report.catalogue import printed
     from bench_mtl.report.results import read_results
     from bench_mtl.report.tables.summary import summary
 
@@ -75,7 +88,7 @@ def summary_frame(folder: Path) -> pd.DataFrame:
 
 
 def _summary_text(summary: pd.DataFrame) -> str:
-    from bench_mtl.report.document import printed
+    from bench_mtl.report.catalogue import printed
     from bench_mtl.report.render import to_text
     from bench_mtl.report.tables.frames import all_skipped
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench_mtl.environment import MACHINE
+from bench_mtl.environment import machines
 from bench_mtl.errors import InputError
 from bench_mtl.paths import exists
 from bench_mtl.store.database import FILE_NAME, Store, require_free
@@ -205,9 +205,8 @@ def _standing(key: str, counts: bool, selection: _Selection) -> dict[str, Any]:
 
 def _machines(connection: sqlite3.Connection) -> tuple[dict[str, Any], ...]:
     query = "SELECT description FROM environment WHERE id IN (SELECT environment_id FROM run WHERE listed = 1) ORDER BY id"
-    environments = [json.loads(description) for (description,) in connection.execute(query)]
-    machines = [{name: environment.get(name) for name in MACHINE} for environment in environments]
-    return tuple(machine for number, machine in enumerate(machines) if machine not in machines[:number])
+    found, _ = machines([json.loads(description) for (description,) in connection.execute(query)])
+    return tuple(found)
 
 
 def _ambiguous(connection: sqlite3.Connection) -> int:

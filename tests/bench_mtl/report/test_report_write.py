@@ -66,7 +66,7 @@ def test_the_files_of_a_report(full):
     names = {path.as_posix() for path in contents(full)} - {FILE_NAME}
     tables = ("enclosures", "not_verified", "objectives", "scaling", "speed_ups", "summary", "times", "tolerances", "winners")
     expected = {"report.md", "runs.csv", "samples.csv"}
-    expected |= {f"tables/{name}.{form}" for name in tables for form in ("csv", "tex")}
+    expected |= {f"tables/{name}.{form}" for name in tables for form in ("csv", "tex", "parquet")}
     expected |= {f"figures/{name}.{form}" for name in ("lasso", "other-one") for form in ("svg", "png", "pdf", "csv")}
     assert names == expected
 
@@ -287,7 +287,7 @@ def test_a_table_too_long_to_read_is_cut_and_says_so(full: Path, monkeypatch: py
     whole = write_report(full).read_text()
     rows = len((full / "tables" / "objectives.csv").read_text().splitlines()) - 1
     assert "more rows" not in whole
-    monkeypatch.setattr("bench_mtl.report.document.MOST_ROWS", 2)
+    monkeypatch.setattr("bench_mtl.report.catalogue.MOST_ROWS", 2)
     assert f"*{rows - 2} more rows in the CSV file of this table.*" in write_report(full).read_text()
     assert f"The first 2 of {rows} rows." in (full / "tables" / "objectives.tex").read_text()
     assert len((full / "tables" / "objectives.csv").read_text().splitlines()) == rows + 1

@@ -1,0 +1,75 @@
+"""`bench-mtl report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bench_mtl.cli.options import EXIT_FAILED
+from bench_mtl.console import say, warn
+
+if TYPE_CHECKING:
+    from bench_mtl.report import View
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Where to; FOLDER itself by default.")
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="md|html|csv|tex|parquet|svg|pdf|png",
+    help="Repeatable; all of them by default. csv, tex and parquet are of tables, svg, pdf and png of figures.",
+)
+@click.option("--target", "targets", type=float, multiple=True, help="Relative gap to report on instead of the suite's. Repeatable.")
+@click.option("--baseline", metavar="SOLVER", help="Label of the solver that speed-ups are against; the fastest generic one by default.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="KEY=PATTERN",
+    help="Only runs whose problem, family, solver, seed, repetition or status is like PATTERN (with * and ?). Repeatable.",
+)
+def report(
+    folder: Path, out: Path | None, formats: tuple[str, ...], targets: tuple[float, ...], baseline: str | None, select: tuple[str, ...]
+) -> int:
+    """Write the report of the results in FOLDER: report.html, report.md, tables/, figures/.
+
+    The results may be unfinished, or merged from several machines; of each machine's problems the times are kept apart.
+
+    \b
+    Examples:
+      bench-mtl report results/quick
+      bench-mtl report results/quick --format html --out ~/talk
+      bench-mtl report results/quick --target 1e-3 --baseline scs --select 'problem=hinge*' --select solver=pdhg --select solver=scs
+    """
+    from bench_mtl.report import View
+
+    return written_report(folder, out=out, view=View(targets, baseline, select), formats=formats)
+
+
+def written_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: tuple[str, ...] = ()) -> int:
+    """Write the report and say what it says; returns the exit code."""
+    from bench_mtl.report import write_and_sum_up
+
+    written = write_and_sum_up(folder, out=out, view=view, formats=formats)
+    say()
+    say(written.summary)
+    say(f"\nreport: {', '.join(map(str, written.paths))}")
+    for contradiction in written.contradictions:
+        warn(contradiction)
+    return EXIT_FAILED if written.contradictions else exit_code_of(folder)
+
+
+def exit_code_of(folder: Path) -> int:
+    """Whether some run of the results failed, which is said."""
+    from bench_mtl.store import Store
+
+    with Store.open(folder) as store:
+        statuses = store.statuses()
+    failed = sum(status.is_failure for status in statuses)
+    if failed:
+        click.echo(f"{failed} of {len(statuses)} runs failed (wrong, crashed or error); the report says why", err=True)
+    return EXIT_FAILED if failed else 0

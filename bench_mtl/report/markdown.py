@@ -1,0 +1,137 @@
+"""report.md: the words, tables and figures of a report, in the order in which they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bench_mtl.report import catalogue, text
+from bench_mtl.report.catalogue import TABLES, printed, without_skipped
+from bench_mtl.report.figures.drawing import FORMATS, Drawing, Undrawn
+from bench_mtl.report.render import escaped, to_markdown
+from bench_mtl.report.results import Results
+from bench_mtl.report.tables.enclosures import contradictions
+from bench_mtl.report.tables.winners import findings, headlines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def markdown(
+    results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[Drawing], undrawn: Sequence[Undrawn], formats: Collection[str]
+) -> str:
+    """The whole text.
+
+    Parameters
+    ----------
+    drawn, undrawn : the figures, and those that there are none of
+    formats : the other forms that the report is written in, which are linked to
+    """
+    shown = {(drawing.kind, drawing.about): _shown(drawing, formats) for drawing in drawn}
+    for missing in undrawn:
+        reasons = " The reasons are listed below." if missing.kind == "convergence" else ""
+        shown[missing.kind, missing.about] = [f"{missing.sentence}{reasons}"]
+
+    def of_kind(*kinds: str) -> list[str]:
+        return [part for (kind, _), parts in shown.items() if kind in kinds for part in parts]
+
+    parts = [
+        text.opening(results.name, results.description, results.text, results.runs["data"].unique()),
+        *caveats(results),
+        "## What it says",
+        *says(results, tables),
+        _table(tables["winners"]),
+        *of_kind("speed_ups"),
+        *_section("speed_ups", tables, heading=False),
+    ]
+    for problem in results.runs["problem_label"].unique():
+        figures = [*shown.get(("convergence", str(problem)), []), *shown.get(("patterns", str(problem)), [])]
+        parts += _problem(str(problem), results, tables, figures)
+    across = [*of_kind("profiles", "pareto"), *_section("means", tables), *_section("comparisons", tables)]
+    parts += ["## Across problems", *across] if across else []
+    parts += _section("scaling", tables, figures=of_kind("scaling"))
+    parts += [*_section("times", tables), *_section("tolerances", tables)]
+    parts += ["## Objectives", *_objectives(tables)]
+    parts += ["## Not verified", *_failures(tables)]
+    parts += ["## How to read this", text.reading()]
+    parts += ["## Known limitations", text.limitations(results.runs)]
+    parts += ["## Environment", text.environment(results.environments)]
+    parts += ["## Suite", text.verbatim(results.text, "toml")]
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def caveats(results: Results) -> list[str]:
+    """What is to be known before anything is read, in Markdown: an excerpt, results that are not whole, several machines."""
+    return [sentence for sentence in (results.view.sentence, text.unfinished(results.missing), text.machines(results.machines)) if sentence]
+
+
+def says(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    """The findings, in Markdown: contradictions before all else, how the runs ended, who wins where."""
+    bounds = tables["enclosures"]
+    doubtful = _doubtful(results, bounds)
+    bullets = []
+    for problem, finding in findings(tables["winners"]):
+        doubt = " (contradicted, see above)" if problem in doubtful else ""
+        bullets.append(f"- **{escaped(problem)}**{doubt}: {escaped(finding)}")
+    agreement = ["No run's bounds contradict another's."] if len(bounds) and not doubtful else []
+    counts = " ".join([text.run_counts(results.runs), *agreement, *headlines(tables["winners"])])
+    return [*_warnings(tables), counts, "\n".join(bullets)]
+
+
+def _doubtful(results: Results, enclosures: pd.DataFrame) -> set[str]:
+    """Labels of the problems that have an instance on which bounds contradict each other."""
+    instances = enclosures.loc[enclosures["disagreeing"] != "", "instance"]
+    return set(results.runs.loc[results.runs["instance_key"].isin(instances), "problem_label"])
+
+
+def _warnings(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    return [f"**{escaped(sentence)}**" for sentence in contradictions(tables["enclosures"])]
+
+
+def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame], figures: Sequence[str]) -> list[str]:
+    runs = results.runs[results.runs["problem_label"] == problem]
+    rows, bounds = (tables[name].loc[tables[name]["problem"] == problem] for name in ("summary", "enclosures"))
+    ran, sentence = without_skipped(rows)
+    return [
+        f"## {escaped(problem)}",
+        text.facts(runs),
+        _table(ran, "Problem") if len(ran) else "",
+        sentence,
+        text.solver_notes(runs),
+        text.enclosure_sentences(bounds),
+        *figures,
+    ]
+
+
+def _section(name: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[str] = (), *, heading: bool = True) -> list[str]:
+    """A table with its figures before it and its explanation; nothing where it has no rows."""
+    if name not in tables or tables[name].empty:
+        return []
+    return [f"## {TABLES[name].title}" if heading else "", text.EXPLANATIONS[name], *figures, _table(tables[name])]
+
+
+def _objectives(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    if tables["objectives"].empty:
+        return ["No run has a proven point."]
+    return [text.EXPLANATIONS["objectives"], *_warnings(tables), _table(tables["objectives"])]
+
+
+def _failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    failed = tables["not_verified"]
+    return [_table(failed)] if len(failed) else ["Every run is verified."]
+
+
+def _shown(drawing: Drawing, formats: Collection[str]) -> list[str]:
+    """A figure with its caption and the files it is in."""
+    path = f"figures/{drawing.stem}"
+    written = [form for form in FORMATS if form in formats]
+    links = ", ".join([*(f"[{form.upper()}]({path}.{form})" for form in written), f"[data]({path}.csv)"])
+    pictures = [f"![{escaped(drawing.title)}]({path}.{form})" for form in written if form != "pdf"]
+    return [*pictures[:1], f"*{escaped(drawing.caption)}* ({links})"]
+
+
+def _table(table: pd.DataFrame, *drop: str) -> str:
+    """As Markdown, and only the first rows of what nobody reads to its end."""
+    left_out = len(table) - catalogue.MOST_ROWS
+    rest = f"\n\n*{left_out} more rows in the CSV file of this table.*" if left_out > 0 else ""
+    return to_markdown(printed(table.head(catalogue.MOST_ROWS), *drop)) + rest
