@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.render import format_ratio, format_seconds, format_target
 from bench_mtl.report.tables.frames import GENERIC, GROUP, SPECIALISED, UNKNOWN, kinds, numbers, status_counts, times_to_gap
+from bench_mtl.report.tables.groups import group_names
 from bench_mtl.types import Status
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def speed_ups(winners: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    names = _groups(runs)
+    names = group_names(runs)
     generic, ratios = winners["kind"] == GENERIC, numbers(winners, "ratio")
     table = winners.assign(group=winners["problem"].map(names), speed_up=ratios.where(~generic, 1.0 / ratios), generic=generic)
     table = table[table.groupby(["group", "target"])["problem"].transform("size") > 1]
@@ -127,17 +127,6 @@ def speed_ups(winners: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows, columns=["group", "target", "instances", "without", "ratio", "at_least", "lowest_ratio", "generic_wins"])
-
-
-def _groups(runs: pd.DataFrame) -> dict[str, str]:
-    """By label the problem family and its data set, by name and options."""
-    names = {}
-    for label, problem, text in zip(runs["problem_label"], runs["problem"], runs["data"], strict=True):
-        data = {key: value for key, value in json.loads(text).items() if key != "preprocess"}
-        what = data.pop("name", None) or data.pop("file", "data")
-        options = ", ".join(f"{key} = {value}" for key, value in data.items())
-        names[str(label)] = f"{problem} on {what}" + (f" ({options})" if options else "")
-    return names
 
 
 def _row(entries: list[dict[str, Any]], target: str, seconds_limit: float | None) -> dict[str, Any]:

@@ -1,0 +1,103 @@
+"""Time and passes to each target on every single instance, and their medians by problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from bench_mtl.report.tables.frames import GENERIC, integers, kinds, numbers, status_counts
+from bench_mtl.types import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What the repetitions of one solver on one instance share.
+OF_INSTANCE = ["problem", "instance", "solver", "target"]
+
+_MEASURED = ("seconds", "passes", "iterations")
+
+_COLUMNS = ["problem", "instance", "seed", "solver", "kind", "target", "runs", "reached", *_MEASURED, "limit_seconds", "status"]
+
+
+def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
+    """What it took each run to reach each target: seconds as in `times_to_gap`, and passes and iterations at that sample.
+
+    Returns
+    -------
+    DataFrame
+        run_id, problem (label), instance (key), seed, solver (label), kind, target, seconds, passes, iterations, limit_seconds,
+        status: a row per run and target. Seconds are missing where the run never reached the target, passes and iterations also
+        where the solver does not say (a generic solver's zeros).
+    """
+    import pandas as pd
+
+    names = {"id": "run_id", "problem_label": "problem", "instance_key": "instance", "solver_label": "solver"}
+    about = runs[list(names)].rename(columns=names)
+    about["seed"] = integers(runs, "seed")
+    about["kind"] = runs["solver"].map(kinds(runs, samples))
+    about["limit_seconds"] = numbers(runs, "limit_seconds")
+    about["status"] = runs["status"].astype(str)
+    found = pd.DataFrame({"run_id": samples["run_id"], "gap": numbers(samples, "relative_gap"), "seconds": numbers(samples, "seconds")})
+    for name, source in {"passes": "passes", "iterations": "iteration"}.items():
+        found[name] = numbers(samples, source)
+    last = found.groupby("run_id").last()
+    verified = runs["status"] == Status.VERIFIED
+    parts = []
+    for target in targets:
+        close = found[found["gap"] <= target]
+        first = close.loc[close.groupby("run_id")["seconds"].idxmin()].set_index("run_id")
+        # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large.
+        accepted = runs.loc[verified & (numbers(runs, "target") <= target), "id"]
+        rest = last.loc[last.index.isin(accepted) & ~last.index.isin(first.index)]
+        measured = (pd.concat([first, rest]) if len(rest) else first)[list(_MEASURED)]
+        parts.append(about.join(measured, on="run_id").assign(target=target))
+    table = pd.concat(parts, ignore_index=True)
+    for name in ("passes", "iterations"):
+        table[name] = table[name].mask((table["kind"] == GENERIC) & (table[name] == 0))
+    return table
+
+
+def instance_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
+    """One row per instance, solver and target.
+
+    Returns
+    -------
+    DataFrame
+        problem (label), instance (key), seed, solver (label), kind, target, runs (repetitions), reached (how many of them reached
+        the target), seconds, passes, iterations (medians over the repetitions; missing unless all reached it, or where the solver
+        does not say), limit_seconds, status (counted).
+    """
+    return by_instance(run_times(runs, samples, targets))
+
+
+def by_instance(times: pd.DataFrame) -> pd.DataFrame:
+    """`instance_times` from `run_times`."""
+    groups = times.groupby(OF_INSTANCE, sort=False)
+    table = groups[["seed", "kind"]].first()
+    table["runs"], table["reached"] = groups.size(), groups["seconds"].count()
+    for name in _MEASURED:
+        table[name] = groups[name].median().where(groups[name].count() == table["runs"])
+    table["limit_seconds"] = groups["limit_seconds"].max()
+    table["status"] = groups["status"].agg(status_counts)
+    return table.reset_index()[_COLUMNS]
+
+
+def time_to_gap(times: pd.DataFrame) -> pd.DataFrame:
+    """One row per problem, solver and target, from `run_times`: over all instances and repetitions of the problem.
+
+    Returns
+    -------
+    DataFrame
+        problem, solver, kind, target, runs, reached, seconds (median), seconds_low and seconds_high (the fastest and the slowest run:
+        a range, not an interval), passes (median). The numbers are missing unless all runs reached the target.
+    """
+    groups = times.groupby(["problem", "solver", "target"], sort=False)
+    table = groups["kind"].first().to_frame()
+    table["runs"], table["reached"] = groups.size(), groups["seconds"].count()
+    seconds = groups["seconds"]
+    for name, values in {"seconds": seconds.median(), "seconds_low": seconds.min(), "seconds_high": seconds.max()}.items():
+        table[name] = values.where(table["reached"] == table["runs"])
+    table["passes"] = groups["passes"].median().where(groups["passes"].count() == table["runs"])
+    columns = ["problem", "solver", "kind", "target", "runs", "reached", "seconds", "seconds_low", "seconds_high", "passes"]
+    order = times.drop_duplicates(["problem", "solver"])[["problem", "solver"]]  # a solver's targets stand together
+    return order.merge(table.reset_index(), on=["problem", "solver"], how="left", sort=False)[columns]
