@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from bench_mtl.console import say, warn
 
 if TYPE_CHECKING:
     from bench_mtl.report import View
+    from bench_mtl.types import Status
 
 
 @click.command()
@@ -60,15 +62,12 @@ def written_report(folder: Path, *, out: Path | None = None, view: View | None =
     say(f"\nreport: {', '.join(map(str, written.paths))}")
     for contradiction in written.contradictions:
         warn(contradiction)
-    return EXIT_FAILED if written.contradictions else exit_code_of(folder)
+    code = exit_code_of(written.statuses)
+    return EXIT_FAILED if written.contradictions else code
 
 
-def exit_code_of(folder: Path) -> int:
-    """Whether some run of the results failed, which is said."""
-    from bench_mtl.store import Store
-
-    with Store.open(folder) as store:
-        statuses = store.statuses()
+def exit_code_of(statuses: Collection[Status]) -> int:
+    """Whether some run failed, which is said."""
     failed = sum(status.is_failure for status in statuses)
     if failed:
         click.echo(f"{failed} of {len(statuses)} runs failed (wrong, crashed or error); the report says why", err=True)

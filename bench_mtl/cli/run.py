@@ -55,6 +55,7 @@ def run(
     from bench_mtl.data.catalogue import named_directory
     from bench_mtl.registry import load_registry
     from bench_mtl.runner import Setting, executor_for
+    from bench_mtl.store import Store
     from bench_mtl.suite import expand, identified
     from bench_mtl.suite_file import read_suite
 
@@ -73,7 +74,8 @@ def run(
         say(f"nothing to run; report: {folder / 'report.md'}")
     except KeyboardInterrupt:
         return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
-    return exit_code_of(folder)
+    with Store.open(folder) as store:
+        return exit_code_of(store.statuses())
 
 
 def _run(

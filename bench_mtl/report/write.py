@@ -12,6 +12,7 @@ from bench_mtl.errors import InputError
 from bench_mtl.report.formats import chosen
 from bench_mtl.report.view import View
 from bench_mtl.store.files import made_folder
+from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +52,8 @@ class Written:
     """The summary table for a terminal, with the skipped pairs only counted."""
     contradictions: tuple[str, ...]
     """A sentence for every instance on which proven bounds exclude each other."""
+    statuses: tuple[Status, ...]
+    """Of the runs that it is of."""
 
 
 def write_and_sum_up(folder: Path, *, out: Path | None = None, view: View | None = None, formats: Collection[str] = ()) -> Written:
@@ -60,16 +63,21 @@ def write_and_sum_up(folder: Path, *, out: Path | None = None, view: View | None
     from bench_mtl.report.tables.enclosures import contradictions
 
     wanted, target = chosen(formats), folder if out is None else out
-    results = read_results(folder, view)
-    tables = report_tables(results)
-    files = report_files(results, tables, wanted)
     try:
-        with made_folder(target):
+        with made_folder(target):  # before the work: where it cannot be, one hears of it at once
+            results = read_results(folder, view)
+            tables = report_tables(results)
+            files = report_files(results, tables, wanted)
             _replace(target, files)
     except OSError as error:
         raise InputError(f"the report cannot be written to {target}: {error.strerror or error}") from None
     texts = [target / name for name in ("report.html", "report.md") if name in files]
-    return Written(tuple(texts) or (target,), _summary_text(tables["summary"]), tuple(contradictions(tables["enclosures"])))
+    return Written(
+        paths=tuple(texts) or (target,),
+        summary=_summary_text(tables["summary"]),
+        contradictions=tuple(contradictions(tables["enclosures"])),
+        statuses=tuple(Status(status) for status in results.runs["status"]),
+    )
 
 
 def summary_frame(folder: Path) -> pd.DataFrame:
