@@ -1,12 +1,13 @@
 # make demo: install into .venv and run the suite "quick" into results/demo.   make test: lint, types, tests.   Override PYTHON to choose one.
 # make soak: the long fault tests (minutes).
 # make bench: time the projections and the framework itself, tables into results/bench (minutes; GRID=quick: under one for the projections).
+# make reports: write the published reports in reports/ again, each from its results.sqlite.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 GRID ?= full
 
-.PHONY: demo test soak lint compiled bench setup clean
+.PHONY: demo test soak lint compiled bench reports setup clean
 
 demo: $(STAMP)
 	rm -rf results/demo
@@ -31,6 +32,10 @@ compiled: $(STAMP)  # what the solvers compile, once; otherwise every process of
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks --grid $(GRID) --out results/bench
 	$(BIN)/python -m benchmarks.overhead --out results/bench
+
+reports: $(STAMP)  # exit code 1: there are failed runs among the results, which the report shows
+	for folder in reports/*/; do $(BIN)/bench-mtl report $$folder || test $$? -eq 1 || exit; done
+	$(BIN)/python -m benchmarks.table4 reports/table4 > /dev/null
 
 setup: $(STAMP)
 

@@ -66,6 +66,7 @@ def main(out: Path, scale: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         found += small(Path(folder))
         found += large(Path(folder), scale)
+        found += published(Path(folder))
     out.mkdir(parents=True, exist_ok=True)
     (out / "overhead.json").write_text(json.dumps([bar.as_table() for bar in found], indent=1) + "\n", encoding="utf-8")
     click.echo("\n" + bar_table(found, "simple"))
@@ -103,6 +104,18 @@ def large(folder: Path, scale: float) -> list[Bar]:
         Bar(f"a finished suite of {cases} cases is recognised, s", recognised, 2.0, False, 3),
         Bar("a million sampled points opened, resumed and reported, s", resumed, 30.0, False, 1, points),
         Bar("the same, GiB", memory, 2.0, False, 1, points),
+    ]
+
+
+def published(folder: Path) -> list[Bar]:
+    """Seconds, memory and size of the report of 2,000 runs with 200,000 sampled points, in all its forms."""
+    runs = fill(folder / "wide", suite(problems=20, seeds=2, solvers=10, repetitions=5, samples=100))
+    seconds, memory = elapsed(["report", str(folder / "wide")])
+    points = f"{runs * 100} points of {runs} runs"
+    return [
+        Bar("a report in all its forms, s", seconds, 15.0, False, 1, points),
+        Bar("the same, GiB", memory, 1.0, False, 1, points),
+        Bar("its HTML page, MiB", (folder / "wide" / "report.html").stat().st_size / 2**20, 6.0, False, 1, points),
     ]
 
 
