@@ -7,13 +7,19 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.figures import convergence, scaling, style
+from bench_mtl.report.figures import convergence, pareto, profiles, scaling, speed_ups, style
 from bench_mtl.report.figures.drawing import Drawing, Undrawn, distinct_stems
+from bench_mtl.report.render import format_target
 from bench_mtl.report.results import Results
+from bench_mtl.report.tables.groups import groups
+from bench_mtl.report.tables.instances import instance_times
 from bench_mtl.report.tables.scaling import scaling_points
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: A group of like problems within a family has profiles of its own if it has this many instances.
+MANY = 8
 
 
 def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list[Drawing], list[Undrawn]]:
@@ -32,7 +38,12 @@ def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list
         A sentence for each figure that a reader may look for and that there is not.
     """
     styles = style.line_styles(results.runs["solver_label"])
-    made = [*_convergence(results, styles), *_scaling(results, tables["scaling"], styles)]
+    made = [
+        *_convergence(results, styles),
+        *_of_groups(results, styles),
+        *_speed_ups(tables["winners"]),
+        *_scaling(results, tables["scaling"], styles),
+    ]
     found = [one for one in made if isinstance(one, Drawing)]
     stems = distinct_stems(drawing.stem for drawing in found)
     return [replace(drawing, stem=stem) for drawing, stem in zip(found, stems, strict=True)], [
@@ -59,6 +70,65 @@ def _convergence(results: Results, styles: Mapping[str, style.LineStyle]) -> Ite
             of_problem,
             partial(convergence.convergence, of_problem, runs, results.targets, styles),
         )
+
+
+def _of_groups(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
+    """Profiles and fronts of groups of like problems.
+
+    Profiles are of the families as a whole, and of a group within a family if it has many instances by itself. Fronts are of the groups,
+    whose times are of one size, and of a family of which no group has several instances.
+    """
+    runs, target = results.runs, results.targets[-1]
+    levels = pareto.levels(results.targets)
+    times = instance_times(runs, results.samples, tuple(dict.fromkeys([*levels, target])))
+    members = groups(runs)
+    counts = {group: times.loc[times["problem"].isin(labels), "instance"].nunique() for group, labels in members.items()}
+    whole = {group for group, labels in members.items() if not any(set(labels) < set(others) for others in members.values())}
+    few, alone = [], []
+    for group, labels in members.items():
+        of_group = times[times["problem"].isin(labels)]
+        within = [other for other, others in members.items() if set(others) < set(labels)]
+        if counts[group] >= (profiles.FEWEST if group in whole else MANY):
+            yield _profiles(of_group[of_group["target"] == target], group, target, styles)
+        elif group in whole:
+            few.append(group)
+        if counts[group] >= pareto.FEWEST and not any(counts[other] >= pareto.FEWEST for other in within):
+            yield _pareto(of_group[of_group["target"].isin(levels)], group, styles)
+        elif group in whole and not within:
+            alone.append(group)
+    if few:
+        names = "; ".join(few)
+        yield Undrawn("profiles", names, f"Profiles are drawn of {profiles.FEWEST} instances or more, so not of {names}.")
+    if alone:
+        names = "; ".join(alone)
+        yield Undrawn("pareto", names, f"Time against precision is drawn of {pareto.FEWEST} instances or more, so not of {names}.")
+
+
+def _profiles(instances: pd.DataFrame, group: str, target: float, styles: Mapping[str, style.LineStyle]) -> Drawing | Undrawn:
+    if instances["seconds"].isna().all():
+        return Undrawn("profiles", group, f"No solver proves a gap of {format_target(target)} on {group}, so there are no profiles.")
+    points = profiles.profile_points(instances, target)
+    draw = partial(profiles.profiles, points, group, styles)
+    return Drawing(f"profiles {group}", f"Profiles of {group}", "profiles", group, profiles.caption(points), points, draw)
+
+
+def _pareto(instances: pd.DataFrame, group: str, styles: Mapping[str, style.LineStyle]) -> Drawing | Undrawn:
+    points = pareto.pareto_points(instances)
+    if points["seconds"].isna().all():
+        gap = format_target(points["gap"].max())
+        return Undrawn("pareto", group, f"No solver proves a gap of {gap} on half of {group}, so there is no front of time and precision.")
+    draw = partial(pareto.pareto, points, group, styles)
+    return Drawing(f"pareto {group}", f"Time against precision of {group}", "pareto", group, pareto.caption(points), points, draw)
+
+
+def _speed_ups(winners: pd.DataFrame) -> Iterator[Drawing | Undrawn]:
+    """One of all problems."""
+    points = speed_ups.speed_up_points(winners)
+    if points["speed_up"].isna().all():
+        yield Undrawn("speed_ups", "", "No problem has a time of a specialised and of a generic solver, so there is no map of speed-ups.")
+        return
+    caption, draw = speed_ups.caption(points), partial(speed_ups.speed_ups, points)
+    yield Drawing("speed ups", "Speed-ups of specialised solvers over generic ones", "speed_ups", "", caption, points, draw)
 
 
 def _scaling(results: Results, fits: pd.DataFrame, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:

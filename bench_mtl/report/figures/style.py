@@ -122,8 +122,8 @@ def sheet(
 
     between = _BETWEEN if share_y else _APART
     width = left + sum(widths) + between * (len(widths) - 1) + _RIGHT
-    heading = _broken(title, width - 0.3, _TITLE_SIZE)
-    labels = [_broken(str(handle.get_label()), width - 0.3 - _BESIDE, _LEGEND_SIZE) for handle in handles]
+    heading = broken(title, width - 0.3, _TITLE_SIZE)
+    labels = [broken(str(handle.get_label()), width - 0.3 - _BESIDE, _LEGEND_SIZE) for handle in handles]
     columns, rows = _columns(labels, width - 0.2) if handles else (1, 0)
     above = 0.1 + _TITLE_LINE * (heading.count("\n") + 1) + (_TITLE_LINE if headed else 0.0)
     foot = below + _ROW * rows + (0.06 if rows else 0.0)
@@ -220,7 +220,7 @@ def mark(**more: Any) -> dict[str, Any]:
 
 def _columns(labels: Sequence[str], width: float) -> tuple[int, int]:
     """Columns and rows of a legend: as many columns as fit into so many inches."""
-    wide = [_width(label, _LEGEND_SIZE) + _BESIDE for label in labels]
+    wide = [text_width(label, _LEGEND_SIZE) + _BESIDE for label in labels]
     for columns in range(min(6, len(labels)), 0, -1):
         parts = _parts(len(labels), columns)
         if sum(max(wide[part]) for part in parts) + 0.13 * (columns - 1) <= width:
@@ -238,15 +238,15 @@ def _parts(total: int, columns: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise(ends)]
 
 
-def _broken(text: str, width: float, size: float) -> str:
+def broken(text: str, width: float, size: float = _FONT_SIZE) -> str:
     """A text in lines of so many inches; a single word may be longer."""
-    whole = _width(text, size)
+    whole = text_width(text, size)
     if whole <= width:
         return text
     return "\n".join(textwrap.wrap(text, max(10, int(len(text) * width / whole * 0.96)), break_long_words=True))
 
 
-def _width(text: str, size: float) -> float:
+def text_width(text: str, size: float = _FONT_SIZE) -> float:
     """Of a text, in inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path

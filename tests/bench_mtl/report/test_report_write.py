@@ -49,7 +49,8 @@ def drawing():
 @pytest.fixture(autouse=True)
 def _undrawn(request, monkeypatch):
     if "drawing" not in request.fixturenames:
-        monkeypatch.setattr("bench_mtl.report.figures.convergence.convergence", lambda *_: None)
+        for kind in ("convergence.convergence", "speed_ups.speed_ups", "profiles.profiles", "pareto.pareto", "scaling.scaling_figure"):
+            monkeypatch.setattr(f"bench_mtl.report.figures.{kind}", lambda *_: None)
         monkeypatch.setattr("bench_mtl.report.figures.style.files", lambda _, formats: {form: form.encode() for form in formats})
 
 
@@ -67,7 +68,7 @@ def test_the_files_of_a_report(full):
     tables = ("enclosures", "not_verified", "objectives", "scaling", "speed_ups", "summary", "times", "tolerances", "winners")
     expected = {"report.md", "runs.csv", "samples.csv"}
     expected |= {f"tables/{name}.{form}" for name in tables for form in ("csv", "tex", "parquet")}
-    expected |= {f"figures/{name}.{form}" for name in ("lasso", "other-one") for form in ("svg", "png", "pdf", "csv")}
+    expected |= {f"figures/{name}.{form}" for name in ("lasso", "other-one", "speed-ups") for form in ("svg", "png", "pdf", "csv")}
     assert names == expected
 
 
@@ -75,7 +76,8 @@ def test_the_words_of_a_report(full):
     report = write_report(full).read_text()
     heads = sections(report)[1::2]
     problems = ["lasso", "other one", "nothing here"]
-    after = ["Times", "Tolerances asked", "Objectives", "Not verified", "How to read this", "Known limitations", "Environment", "Suite"]
+    after = ["Across problems", "Times", "Tolerances asked", "Objectives", "Not verified"]
+    after += ["How to read this", "Known limitations", "Environment", "Suite"]
     assert heads == ["What it says", *problems, *after]
     assert report.startswith("# hand\n\nmade by hand\n")
     assert "bench-mtl run SUITE.toml --data-dir DATA --out DIR" in report  # no shipped suite, and data of a folder

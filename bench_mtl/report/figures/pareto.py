@@ -1,0 +1,101 @@
+"""Time against precision: how soon each solver proves every power of ten of the gap, and which of them none is ahead of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.report.figures import style
+from bench_mtl.report.figures.style import LineStyle
+from bench_mtl.report.render import format_target
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+#: Of one instance the convergence figure says it all, and of two there is no middle.
+FEWEST = 3
+
+#: A logarithmic axis has no zero: shorter times are drawn here.
+LEAST_SECONDS = 1e-6
+
+
+def levels(targets: tuple[float, ...]) -> tuple[float, ...]:
+    """The powers of ten from a tenth to the tightest target, and this one."""
+    last = min(targets)
+    powers = [10.0**power for power in range(-1, math.floor(math.log10(last) + 1e-9) - 1, -1)]
+    return tuple(dict.fromkeys([level for level in powers if level > last * (1 + 1e-9)] + [last]))
+
+
+def pareto_points(instances: pd.DataFrame) -> pd.DataFrame:
+    """The data of the figure of one group of problems.
+
+    Parameters
+    ----------
+    instances : rows of `instance_times` of the group at `levels`
+
+    Returns
+    -------
+    DataFrame
+        solver, gap, instances, reached (how many of them the solver proved the gap on), seconds (within which it did on half of all the
+        instances; missing if it never did), front (whether no solver proves this gap or a smaller one in as little time).
+    """
+    import numpy as np
+    import pandas as pd
+
+    count = len(instances[["problem", "instance"]].drop_duplicates())
+    middle = math.ceil(count / 2) - 1
+    rows = []
+    for (solver, target), group in instances.groupby(["solver", "target"], sort=False):
+        seconds = np.sort(group["seconds"].dropna().to_numpy(dtype=np.float64))
+        half = float(seconds[middle]) if len(seconds) > middle else math.nan
+        rows.append({"solver": solver, "gap": target, "instances": count, "reached": len(seconds), "seconds": half})
+    table = pd.DataFrame(rows, columns=["solver", "gap", "instances", "reached", "seconds"])
+    return table.assign(front=_front(table))
+
+
+def _front(table: pd.DataFrame) -> list[bool]:
+    """Which points no other one is at least as good as in both, and better in one."""
+    points = list(zip(table["seconds"], table["gap"], strict=True))
+    known = [point for point in points if point[0] == point[0]]
+    return [own in known and not any(x <= own[0] and y <= own[1] and (x, y) != own for x, y in known) for own in points]
+
+
+def pareto(points: pd.DataFrame, group: str, styles: Mapping[str, LineStyle]) -> Figure:
+    """The figure of one group, from its `pareto_points`, of which at least one has seconds."""
+    from matplotlib.lines import Line2D
+
+    known = points[points["seconds"].notna()].assign(seconds=points["seconds"].clip(lower=LEAST_SECONDS))
+    front = known[known["front"]].sort_values(["seconds", "gap"], ascending=[True, False])
+    grey: dict[str, Any] = {"color": "0.8", "linewidth": 5.0, "solid_capstyle": "round", "zorder": 1}
+    with style.styled():
+        solvers = [str(solver) for solver in known["solver"].unique()]
+        handles = [Line2D([], [], **style.line(styles[solver], markersize=5.0, linewidth=1.0, label=solver)) for solver in solvers]
+        handles.append(Line2D([], [], **grey, label="front: no solver is ahead"))
+        figure, (axis,) = style.sheet(group, [4.2], 3.0, handles)
+        axis.plot(front["seconds"], front["gap"], drawstyle="steps-post", **grey)
+        for solver in solvers:
+            own = known[known["solver"] == solver]
+            axis.plot(own["seconds"], own["gap"], **style.line(styles[solver], linewidth=1.0, markersize=5.0, zorder=2))
+        axis.set(xlabel="solve time (s)", ylabel="proven relative gap")
+        style.logarithmic(axis, "x", known["seconds"].min() / 1.5, known["seconds"].max() * 1.5)
+        style.logarithmic(axis, "y", points["gap"].min() / 2.0, points["gap"].max() * 2.0, style.gap, most=9)
+    return figure
+
+
+def caption(points: pd.DataFrame) -> str:
+    """How the figure of one group was made, and what is not in it, in sentences."""
+    count = int(points["instances"].iloc[0])
+    first, last = (format_target(gap) for gap in (points["gap"].max(), points["gap"].min()))
+    parts = [
+        f"Seconds of solving within which a solver proves each gap from {first} to {last} on half of the {count} instances; of repetitions "
+        "the median, where all of them got there."
+    ]
+    parts.append("The grey front: no solver proves a smaller gap in as little time.")
+    if (points["seconds"] < LEAST_SECONDS).any():
+        parts.append(f"Times below {LEAST_SECONDS:.0e} s are drawn there.")
+    absent = [str(solver) for solver, group in points.groupby("solver", sort=False) if group["seconds"].isna().all()]
+    if absent:
+        parts.append(f"Half of the instances never brought there: {', '.join(absent)}.")
+    return " ".join(parts)

@@ -1,0 +1,173 @@
+"""Profiles of a group of like problems: how many of its instances each solver has solved within a factor or a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bench_mtl.report.figures import style
+from bench_mtl.report.figures.style import LineStyle
+from bench_mtl.report.render import format_target
+from bench_mtl.types import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from bench_mtl.types import Array
+
+#: A profile of fewer instances is a table.
+FEWEST = 3
+
+PERFORMANCE, PAIRWISE, BUDGET = "performance", "pairwise", "budget"
+
+_X_LABELS = {PERFORMANCE: "factor over the fastest", PAIRWISE: "time over that of {}", BUDGET: "passes over the data"}
+
+
+def leader(times: pd.DataFrame) -> str:
+    """The solver that solved most instances; of several the one that was fastest most often; of these the first.
+
+    Parameters
+    ----------
+    times : instances x solvers, seconds to the target, missing where it was not reached
+    """
+    solved, fastest = times.notna().sum(), times.eq(times.min(axis=1), axis=0).sum()
+    return str(max(times.columns, key=lambda solver: (solved[solver], fastest[solver])))
+
+
+def profile_points(instances: pd.DataFrame, target: float) -> pd.DataFrame:
+    """The data of the figure of one group of problems.
+
+    The pairwise profile of a solver is the distribution of its time over that of `leader`: what it is at 1 and below is the share of
+    instances on which the solver is as fast or faster. A ratio is zero where the leader alone failed.
+
+    Parameters
+    ----------
+    instances : rows of `instance_times` of the group at `target`
+
+    Returns
+    -------
+    DataFrame
+        panel (``performance``, ``pairwise``, ``budget``), solver, at (where the share steps up), share (of all instances, from there
+        on), run_on (instances that it was run on), instances, leader, target. A solver that was skipped on every instance is not there;
+        one that was not run on an instance has not solved it. Only solvers that count their passes are in ``budget``.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from bench_mtl.stats.profiles import data_profile, performance_profile
+
+    ran = instances[~instances["status"].str.fullmatch(rf"{Status.SKIPPED}(?: (\d+)/\1)?")]
+    order = list(ran["solver"].unique())
+    keys = ["problem", "instance"]
+    every = instances[keys].drop_duplicates()
+    times, passes = (
+        every.merge(ran.pivot(index=keys, columns="solver", values=name)[order].reset_index(), on=keys, how="left")[order]
+        for name in ("seconds", "passes")
+    )
+    first, parts = leader(times), []
+    profile = performance_profile(times.to_numpy())
+    parts += [_steps(PERFORMANCE, solver, profile.at, shares) for solver, shares in zip(order, profile.shares, strict=True)]
+    for solver in order:
+        if solver != first:
+            own, its = times[solver].to_numpy(), np.maximum(times[first].to_numpy(), 1e-6)
+            ratios = np.where(np.isnan(its), np.where(np.isnan(own), np.nan, 0.0), np.maximum(own, 1e-6) / its)
+            at = np.unique(np.append(0.0, ratios[~np.isnan(ratios)]))
+            parts.append(_steps(PAIRWISE, solver, at, [float((ratios <= place).sum() / len(ratios)) for place in at]))
+    counting = [solver for solver in order if passes[solver].max() > 0]
+    if counting:
+        budget = data_profile(passes[counting].to_numpy())
+        parts += [_steps(BUDGET, solver, budget.at, shares) for solver, shares in zip(counting, budget.shares, strict=True)]
+    table = pd.concat(parts, ignore_index=True)
+    run_on = ran.groupby("solver").size()
+    return table.assign(run_on=table["solver"].map(run_on), instances=len(times), leader=first, target=target)
+
+
+def profiles(points: pd.DataFrame, group: str, styles: Mapping[str, LineStyle]) -> Figure:
+    """The figure of one group, from its `profile_points`."""
+    from matplotlib.lines import Line2D
+
+    panels = [panel for panel in (PERFORMANCE, PAIRWISE, BUDGET) if (points["panel"] == panel).any()]
+    first = str(points["leader"].iloc[0])
+    with style.styled():
+        solvers = [str(solver) for solver in points.loc[points["panel"] == PERFORMANCE, "solver"].unique()]
+        count = int(points["instances"].iloc[0])
+        run_on = points.groupby("solver")["run_on"].first()
+        labels = [solver if run_on[solver] == count else f"{solver} (run on {run_on[solver]} of {count})" for solver in solvers]
+        handles = [
+            Line2D([], [], **style.line(styles[solver], markersize=4.5, linewidth=1.3, label=label))
+            for solver, label in zip(solvers, labels, strict=True)
+        ]
+        figure, axes = style.sheet(group, [2.5] * len(panels), 2.4, handles, share_y=True, headed=True)
+        for axis, panel in zip(axes, panels, strict=True):
+            rows = points[points["panel"] == panel]
+            low, high = _limits(rows, panel)
+            for solver, steps in rows.groupby("solver", sort=False):
+                _draw(axis, steps["at"].to_numpy(), steps["share"].to_numpy(), styles[str(solver)], low, high)
+            if panel == PAIRWISE:
+                axis.axvline(1.0, color="0.4", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+            style.logarithmic(axis, "x", low, high, most=4)
+            axis.set_title({PERFORMANCE: "performance profile", PAIRWISE: "pairwise profiles", BUDGET: "data profile"}[panel])
+            axis.set_xlabel(_X_LABELS[panel].format(_short(first)))
+        axes[0].set(ylabel="share of instances", ylim=(-0.03, 1.03))
+        style.ticks(axes[0], "y", [0.0, 0.25, 0.5, 0.75, 1.0], lambda share: f"{share:g}")
+    return figure
+
+
+def caption(points: pd.DataFrame) -> str:
+    """How the figure of one group was made, and what is not in it, in sentences."""
+    count, first = int(points["instances"].iloc[0]), points["leader"].iloc[0]
+    panels = set(points["panel"])
+    parts = [
+        f"Share of the {count} instances solved to a proven relative gap of {format_target(points['target'].iloc[0])}, by the median of "
+        "all repetitions where all of them got there."
+    ]
+    parts.append("First, within a factor of the fastest solver's time (performance profile); it tells who is best, not who is second.")
+    if PAIRWISE in panels:
+        parts.append(
+            f"Then, within a factor of the time of {first} alone, which solved most and was most often the fastest: "
+            "what is left of the dashed line was faster."
+        )
+    if ((points["panel"] == PAIRWISE) & (points["at"] == 0) & (points["share"] > 0)).any():
+        parts.append(f"A line that is above zero at the left edge: instances that {first} has not solved.")
+    if BUDGET in panels:
+        parts.append("Last, within a number of passes over the data (data profile), of the solvers that count them.")
+    partly = points.loc[points["run_on"] < count, "solver"].unique()
+    if len(partly):
+        parts.append(f"Not run on every instance, which counts as not solved: {', '.join(partly)}.")
+    return " ".join(parts)
+
+
+def _steps(panel: str, solver: str, at: Iterable[float], shares: Iterable[float]) -> pd.DataFrame:
+    """A solver's steps, without those of others."""
+    import numpy as np
+    import pandas as pd
+
+    places, values = np.asarray(at, float), np.asarray(shares, float)
+    own = np.r_[True, np.diff(values) > 0]
+    return pd.DataFrame({"panel": panel, "solver": solver, "at": places[own], "share": values[own]})
+
+
+def _limits(rows: pd.DataFrame, panel: str) -> tuple[float, float]:
+    """Of the x axis: all steps, and space to see the first and the last."""
+    at = rows.loc[rows["at"] > 0, "at"]
+    least, most = (at.min(), at.max()) if len(at) else (1.0, 1.0)
+    if panel == PERFORMANCE:
+        return 1.0, max(2.0, most * 1.5)
+    if panel == PAIRWISE:
+        return min(0.5, least / 1.5), max(2.0, most * 1.5)
+    return least / 1.5, max(least * 2.0, most * 1.5)
+
+
+def _draw(axis: Axes, at: Array, shares: Array, look: LineStyle, low: float, high: float) -> None:
+    """A step function from edge to edge; what steps up before the left edge starts there."""
+    import numpy as np
+
+    x, y = np.append(np.maximum(at, low), high), np.append(shares, shares[-1])
+    marks: Sequence[int] = range(1, len(x) - 1) if len(x) < 12 else range(1, len(x) - 1, len(x) // 8)
+    axis.plot(x, y, **style.line(look, linewidth=1.3, markersize=4.0, markevery=list(marks), drawstyle="steps-post", zorder=2))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 22 else name[:20] + "..."

@@ -1,0 +1,79 @@
+"""Which figures a report has, and what it says of those that it has not."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench_mtl.report.document import report_tables
+from bench_mtl.report.figures import drawing, gallery
+from bench_mtl.report.results import read_results
+
+
+def run(solver, problem, seconds, **more):
+    asked = 1e-6 if solver == "scs" else None
+    common = {"solver": solver, "problem": problem, "times": {"build": 0.1 if asked else 0.0, "solve": 1.0}}
+    return {**common, "samples": [(0.01, 0, 1.0, 1.0, 0.5, None), (seconds, 9, 9.0, 1.0, 1.0, asked)][1 if asked else 0 :], **more}
+
+
+@pytest.fixture
+def made(make_store):
+    def make(*runs, folder="results"):
+        results = read_results(make_store(*runs, folder=folder))
+        drawn, undrawn = gallery.drawings(results, report_tables(results))
+        return [(one.kind, one.about) for one in drawn], {one.kind: one.sentence for one in undrawn}, drawn
+
+    return make
+
+
+GROUP = "family on synthetic"
+
+
+def test_a_suite_of_like_problems_has_every_kind(made):
+    kinds, undrawn, drawn = made(*(run(solver, f"p{i}", 1.0 + i, seed=i) for i in range(3) for solver in ("pg", "scs")))
+    assert kinds == [*(("convergence", f"p{i}") for i in range(3)), ("profiles", GROUP), ("pareto", GROUP), ("speed_ups", "")]
+    assert not undrawn.keys() & {kind for kind, _ in kinds}
+    assert len({one.stem for one in drawn}) == len(drawn)
+    for one in drawn:
+        assert one.caption.endswith(".")
+        assert len(one.data)
+        assert one.draw().axes
+
+
+def test_two_instances_are_told_to_be_too_few(made):
+    kinds, undrawn, _ = made(run("pg", "p", 1.0), run("pg", "q", 2.0))
+    assert [kind for kind, _ in kinds] == ["convergence"] * 2
+    assert undrawn["profiles"] == f"Profiles are drawn of 3 instances or more, so not of {GROUP}."
+    assert undrawn["pareto"] == f"Time against precision is drawn of 3 instances or more, so not of {GROUP}."
+    assert undrawn["speed_ups"].startswith("No problem has a time of a specialised and of a generic solver")
+
+
+def test_failures_alone_have_sentences_alone(made):
+    kinds, undrawn, _ = made(*({"solver": "pg", "problem": "p", "seed": seed, "status": "crashed"} for seed in range(4)))
+    assert not kinds
+    assert set(undrawn) == {"convergence", "profiles", "pareto", "speed_ups"}
+    assert undrawn["convergence"] == "No run has a proven point on this problem, so there is no figure."
+    assert undrawn["profiles"] == f"No solver proves a gap of 1e-6 on {GROUP}, so there are no profiles."
+    assert undrawn["pareto"].startswith(f"No solver proves a gap of 1e-1 on half of {GROUP}")
+
+
+def test_a_family_is_profiled_as_a_whole_and_its_fronts_are_of_its_groups(made):
+    data = [{"name": name} for name in ("a", "b")]
+    runs = [run("pg", f"{one['name']}{i}", 1.0, data=one, seed=i) for one in data for i in range(3)]
+    kinds, _, _ = made(*runs)
+    groups = [(kind, about) for kind, about in kinds if kind in ("profiles", "pareto")]
+    assert groups == [("pareto", "family on a"), ("pareto", "family on b"), ("profiles", "all of family")]
+    kinds, _, _ = made(*runs[:2], *runs[3:5], folder="fewer")
+    assert [about for kind, about in kinds if kind == "pareto"] == ["all of family"]
+
+
+def test_stems_are_file_names_and_differ():
+    stems = drawing.distinct_stems(["A b", "a-b", "../", "é", "x" * 200])
+    assert stems == ["a-b", "a-b-2", "problem", "problem-2", "x" * 80]
+
+
+def test_a_drawing_is_written_in_the_formats_asked_for_beside_its_data(made):
+    _, _, (drawn, *_) = made(run("pg", "p", 1.0))
+    assert list(drawing.files(drawn, ("png",))) == ["figures/p.png", "figures/p.csv"]
+    assert list(drawing.files(drawn, ())) == ["figures/p.csv"]
+    with pytest.raises(ValueError, match="formats: eps cannot be written, only svg, png, pdf"):
+        drawing.files(drawn, ("png", "eps"))
