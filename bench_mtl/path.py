@@ -10,6 +10,7 @@ import numpy as np
 from bench_mtl.checks import real_number
 from bench_mtl.driver import run
 from bench_mtl.errors import InputError
+from bench_mtl.patterns import numerical_rank, parts
 from bench_mtl.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.types import Array, Iterate, Limits, Record, Tolerance
 
@@ -75,8 +76,8 @@ def structure(point: Array) -> dict[str, int]:
     """What regularisation is meant to make small: the non-zero rows of W; the non-zeros of P and the rank of Q of a stack (P, Q)."""
     if point.ndim == 2:
         return {"rows": int(np.any(point != 0.0, axis=1).sum())}
-    sparse, low_rank = point
-    return {"non-zeros": int(np.count_nonzero(sparse)), "rank": int(np.linalg.matrix_rank(low_rank))}
+    sparse, low_rank = parts(point).values()
+    return {"non-zeros": int(np.count_nonzero(sparse)), "rank": numerical_rank(low_rank)}
 
 
 def _bounds(make_problem: Callable[[float], Problem], ordered: list[float]) -> bool:

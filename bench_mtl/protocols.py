@@ -18,6 +18,7 @@ from bench_mtl.checks import require_finite
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import BenchError, InputError
 from bench_mtl.forms import HingeForm, SplitForm
+from bench_mtl.patterns import part_names
 from bench_mtl.types import Array, Certificate, Iterate
 
 #: Compiled loops over the blocks hand over one iterate in so many in the long run: the driver certifies one in twenty.
@@ -88,6 +89,11 @@ class Problem(ABC):
     @property
     @abstractmethod
     def point_shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the matrices that a point is made of, in their order: W; P and Q of a stack of two. Their patterns are stored."""
+        return part_names(self.point_shape)
 
     @property
     @abstractmethod

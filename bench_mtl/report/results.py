@@ -16,6 +16,8 @@ from bench_mtl.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bench_mtl.store import Pattern
+
 
 @dataclass(frozen=True)
 class Results:
@@ -38,6 +40,8 @@ class Results:
     runs: pd.DataFrame
     """With the column `machine`: the name of each run's, empty where there is one alone."""
     samples: pd.DataFrame
+    patterns: tuple[Pattern, ...] = ()
+    """Of the solutions, as far as runs have them."""
 
 
 def read_results(folder: Path, view: View | None = None) -> Results:
@@ -53,7 +57,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     view = View() if view is None else view
     with Store.open(folder) as store, store.snapshot():
         meta, environments = store.meta(), store.environments()
-        runs, samples = store.runs(), store.samples()
+        runs, samples, patterns = store.runs(), store.samples(), store.patterns()
     if runs.empty:
         raise InputError(f"{folder} has no finished run: nothing to report yet")
     missing = max(0, int(meta.get("cases", 0)) - len(runs))
@@ -62,6 +66,8 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     if view.select:
         environments = [environment for environment in environments if environment["id"] in set(runs["environment_id"])]
         samples = samples[samples["run_id"].isin(runs["id"])].reset_index(drop=True)
+        chosen = set(runs["id"])
+        patterns = tuple(pattern for pattern in patterns if pattern.run_id in chosen)
     found, places = machines(environments)
     if len(found) > 1:
         names = {environment["id"]: machine_name(place) for environment, place in zip(environments, places, strict=True)}
@@ -86,6 +92,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         view=view,
         runs=runs,
         samples=samples,
+        patterns=patterns,
     )
 
 

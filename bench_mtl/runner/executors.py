@@ -158,7 +158,9 @@ class InlineExecutor:
 
     def submit(self, case: Case) -> Future[Outcome]:
         gathered = Gathered(self._environment)
-        gathered.take(("record", self._runner.run(case, gathered.take), peak_mib(), False))
+        ran = self._runner.run(case, gathered.take)
+        gathered.take(("record", ran.record, peak_mib()))
+        gathered.take(("patterns", ran.patterns(), False))
         future: Future[Outcome] = Future()
         future.set_result(gathered.outcome())
         return future

@@ -7,12 +7,14 @@ import time
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from bench_mtl.patterns import PackedPattern
 from bench_mtl.store import Outcome
 from bench_mtl.types import Certificate, Record, Sample, Status, Times
 
 #: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds),
-#: ("sample", Sample), perhaps ("void",) when no sample may count after all, and at the end
-#: ("record", Record, peak memory in MiB or None, whether the process is worn), in this order.
+#: ("sample", Sample), perhaps ("void",) when no sample may count after all, then
+#: ("record", Record, peak memory in MiB or None), with which the run is over, and at last
+#: ("patterns", those of the solution, whether the process is worn), in this order.
 Message: TypeAlias = tuple[Any, ...]
 
 #: Comes before all others from a worker.
@@ -40,8 +42,10 @@ class Gathered:
     ended_at: float | None = None
     """When there was a record, or a limit was found broken."""
     record: Record | None = None
-    is_worn: bool = False
-    """Whether the run has left something behind in its process."""
+    patterns: tuple[PackedPattern, ...] = ()
+    """Of the solution, as far as there are any."""
+    is_worn: bool | None = None
+    """Whether the run has left something behind in its process; None until that has told all there is."""
     peak_mib: float | None = None
 
     def take(self, message: Message) -> None:
@@ -63,8 +67,10 @@ class Gathered:
                 self.peak_mib = None  # of building and compiling
             else:
                 self.phases[name] = seconds
+        elif kind == "patterns":
+            self.patterns, self.is_worn = content
         else:
-            self.record, peak, self.is_worn = content
+            self.record, peak = content
             self.note_memory(peak)
             self.ended_at = time.monotonic()
 
@@ -95,4 +101,5 @@ class Gathered:
         whole = dataclasses.replace(self.record, reason=reason, samples=tuple(self.samples), peak_memory_mib=peak)
         ended = self.ended_at if self.ended_at is not None else time.monotonic()
         wall = ended - self.began if self.began is not None and ran else None
-        return Outcome(whole, self.dimensions, self.notes, self.version, self.baseline if ran else None, wall, self.environment)
+        baseline = self.baseline if ran else None
+        return Outcome(whole, self.dimensions, self.notes, self.version, baseline, wall, self.environment, self.patterns)

@@ -14,15 +14,39 @@ from bench_mtl.clock import Deadline
 from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.driver import describe, run
 from bench_mtl.errors import BenchError, InputError
+from bench_mtl.patterns import PackedPattern, parts, patterns_of
 from bench_mtl.protocols import Problem
 from bench_mtl.registry import Registry, source_digest
 from bench_mtl.runner.gathered import WARM_UP, Message
 from bench_mtl.runner.memory import forget_peak
 from bench_mtl.suite import Case, Instance
-from bench_mtl.types import Certificate, Iterate, Record, Status, Tolerance
+from bench_mtl.types import Array, Certificate, Iterate, Record, Status, Tolerance
 
 #: Of what a problem or a solver says of itself: how many entries, and how many characters each.
 _MOST_ENTRIES, _LONGEST_TEXT = 50, 2000
+
+
+@dataclass
+class Ran:
+    """A run that is over: its record, and the solution for as long as it takes to look at it."""
+
+    record: Record
+    problem: Problem | None = None
+    solution: Array | None = None
+
+    def patterns(self) -> tuple[PackedPattern, ...]:
+        """The patterns of the solution, which is let go; none where there is no solution, or whatever else is in the way of them.
+
+        Nothing that goes wrong here may cost the run, so this is for when its record is safe, its clocks stand and its memory is measured.
+        """
+        problem, solution = self.problem, self.solution
+        self.problem = self.solution = None
+        if problem is None or solution is None:
+            return ()
+        try:
+            return patterns_of(parts(solution, problem.parts))
+        except (Exception, SystemExit):  # a plug-in may name its parts as it likes, and memory may be short
+            return ()
 
 
 class CaseRunner:
@@ -33,12 +57,12 @@ class CaseRunner:
         self._data_dir = data_dir
         self._built: _Built | None = None
 
-    def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Record:
+    def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Ran:
         """Run `case`, telling what happens as it happens; returns its record, whose samples have been told already."""
         try:
             built = self._problem(case.instance)
         except (Exception, SystemExit) as error:
-            return _failed("the problem cannot be built", error)
+            return Ran(_failed("the problem cannot be built", error))
         problem = built.problem
         try:
             dimensions = {str(key): int(value) for key, value in problem.dimensions.items()}
@@ -50,9 +74,9 @@ class CaseRunner:
             if solver.misfit(problem) is None:
                 solver.warm_up()
         except BenchError as error:
-            return Record(Status.ERROR, describe(error))
+            return Ran(Record(Status.ERROR, describe(error)))
         except (Exception, SystemExit) as error:
-            return _failed("warm-up failed", error)
+            return Ran(_failed("warm-up failed", error))
 
         def on_phase(phase: str, seconds: float) -> None:
             if phase == WARM_UP:
@@ -71,10 +95,10 @@ class CaseRunner:
         if record.status is not Status.SKIPPED and not built.is_untouched():
             self._built = None
             tell(("void",))
-            return Record(Status.ERROR, "the solver has changed the problem, so that nothing it showed is proven", (), record.times)
-        # Solutions are not stored, and what a solver says of itself may be of any type and size.
+            return Ran(Record(Status.ERROR, "the solver has changed the problem, so that nothing it showed is proven", (), record.times))
+        # Solutions are not stored, only their patterns, and what a solver says of itself may be of any type and size.
         info = tuple((_short(key), _plain(value)) for key, value in record.info[:_MOST_ENTRIES])
-        return Record(record.status, _short(record.reason), (), record.times, None, info)
+        return Ran(Record(record.status, _short(record.reason), (), record.times, None, info), problem, record.solution)
 
     def refusal(self, instance: Instance) -> str | None:
         """What is wrong with the data or parameters of `instance`, if the mistake has a name; other failures are for the run to show."""

@@ -41,6 +41,8 @@ _FASTEST_FILLING = 8192.0
 _CENSUS_SECONDS = 0.1
 #: A worker that holds more than this after a case is replaced, so that the next case's memory is its own.
 _KEPT_MIB = 600.0
+#: How long a worker may take, once it has handed in a record, to look at the solution and at what the run has left behind.
+_AFTERMATH_SECONDS = 10.0
 #: How long a worker whose pipe is closed may take to end.
 _PARTING_SECONDS = 1.0
 #: How long to wait for killed processes to be gone.
@@ -144,8 +146,19 @@ class Worker:
         except _UnreadableError as error:
             self.bury()
             return gathered.ended(Status.CRASHED, f"the solver's process sent what cannot be read ({error})")
-        self._has_leftovers = gathered.is_worn
+        self._hear_out(gathered)
         return gathered.outcome()
+
+    def _hear_out(self, gathered: Gathered) -> None:
+        """Take what follows the record. It costs the run nothing if that does not come; the worker is gone then."""
+        deadline = time.monotonic() + _AFTERMATH_SECONDS
+        with contextlib.suppress(EOFError, OSError, _UnreadableError):
+            while gathered.is_worn is None and time.monotonic() < deadline:
+                if self._hears(_PATIENCE_SECONDS):
+                    gathered.take(self._received())
+        if gathered.is_worn is None:
+            self.bury()
+        self._has_leftovers = gathered.is_worn is not False
 
     def refusal(self, case: Case) -> str | None:
         """What is wrong with the data or parameters of the case's problem; None where nothing is, or nobody can tell within its limits."""

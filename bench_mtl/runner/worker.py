@@ -19,7 +19,7 @@ import numpy as np
 from bench_mtl.driver import describe
 from bench_mtl.registry import load_registry
 from bench_mtl.runner.gathered import TAKEN, WARM_UP, Message
-from bench_mtl.runner.inprocess import CaseRunner
+from bench_mtl.runner.inprocess import CaseRunner, Ran
 from bench_mtl.runner.memory import peak_mib, resident_mib
 from bench_mtl.runner.setting import Setting
 from bench_mtl.types import Record, Status
@@ -58,11 +58,12 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
         pipe.send(TAKEN)
         before = _State()
         try:
-            record = runner.run(content, before.watching(pipe.send), deadline)
+            ran = runner.run(content, before.watching(pipe.send), deadline)
         except BaseException as error:  # even a KeyboardInterrupt can only come from the solver here
-            record = Record(Status.ERROR, describe(error))
-        message: Message = ("record", record, peak_mib(), before.is_worn())
-        pipe.send(message)
+            ran = Ran(Record(Status.ERROR, describe(error)))
+        tell: Callable[[Message], None] = pipe.send
+        tell(("record", ran.record, peak_mib()))
+        tell(("patterns", ran.patterns(), before.is_worn()))
 
 
 class _State:

@@ -1,6 +1,6 @@
-"""The store of a suite's results: a row per run, a row per certified sample, the suite's text and the environments once.
+"""The store of a suite's results: a row per run, per certified sample, per part of a solution; the suite's text and the environments once.
 
-One transaction writes a run with its samples. Rows are never deleted: a run that is made again supersedes the row before,
+One transaction writes a run with its samples and patterns. Rows are never deleted: a run that is made again supersedes the row before,
 and rows of cases that the suite no longer lists wait for the day that it lists them again.
 """
 
@@ -32,7 +32,8 @@ from bench_mtl.store.files import (
     require_intact,
     require_own_wal,
 )
-from bench_mtl.store.rows import Outcome, run_row, sample_rows
+from bench_mtl.store.patterns import PATTERN_COLUMNS, Pattern, read_pattern
+from bench_mtl.store.rows import Outcome, pattern_rows, run_row, sample_rows
 from bench_mtl.store.schema import SCHEMA_VERSION, has_its_tables, lay_out, migrate
 from bench_mtl.suite import Case, Suite
 from bench_mtl.types import Status
@@ -272,13 +273,15 @@ class Store:
         return self._all(f"SELECT problem_label, solver_label, wall_seconds FROM run WHERE {_IS_LISTED} AND wall_seconds > 0")
 
     def add(self, case: Case, outcome: Outcome, environment_id: int) -> None:
-        """One run with its samples, in one transaction."""
+        """One run with its samples and patterns, in one transaction."""
         row = run_row(case, outcome, environment_id) | {"position": self._positions.get(case.key)}
         names, marks = ", ".join(row), ", ".join("?" * len(row))
         with self._writing() as connection:
             run_id = connection.execute(f"INSERT INTO run ({names}) VALUES ({marks})", tuple(row.values())).lastrowid
             samples = ((run_id, *sample) for sample in sample_rows(outcome.record.samples))
             connection.executemany("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", samples)
+            patterns = ((run_id, *pattern) for pattern in pattern_rows(outcome.patterns))
+            connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", patterns)
 
     def runs(self) -> Any:
         """The listed runs as a DataFrame, in the order of the suite's cases."""
@@ -298,10 +301,18 @@ class Store:
             table = np.fromiter(cursor, np.dtype(list(kinds.items())))
         return pd.DataFrame({name: np.ascontiguousarray(table[name]) for name in kinds}, copy=False)
 
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The patterns of the solutions of the listed runs, run by run, part by part by name; a damaged one is left out."""
+        found = (read_pattern(*row) for row in self.rows(f"SELECT {', '.join(PATTERN_COLUMNS)} FROM {_LISTED_ROWS['patterns']}"))
+        return tuple(pattern for pattern in found if pattern is not None)
+
     def columns(self, table: str) -> dict[str, str]:
-        """Names of the columns of the listed "runs", "samples" or "environments", with their kinds: INTEGER, REAL or TEXT."""
+        """Names of the columns of the listed "runs", "samples", "environments" or "patterns", with their kinds: INTEGER, REAL or TEXT.
+
+        The bits of a pattern, which no table can show, are not among them.
+        """
         columns = {name: kind for _, name, kind, *_ in self._all(f"PRAGMA table_info({table.removesuffix('s')})")}
-        return {name: kind for name, kind in columns.items() if name not in _OF_THE_LISTING}
+        return {name: kind for name, kind in columns.items() if name not in _OF_THE_LISTING and kind != "BLOB"}
 
     def _query(self, table: str) -> str:
         columns = ", ".join(self.columns(table))
@@ -345,6 +356,7 @@ _OF_THE_LISTING = ("position", "listed", "superseded")
 _LISTED_ROWS = {
     "runs": f"run WHERE {_IS_LISTED} {_IN_ORDER}",
     "samples": f"sample WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number",
+    "patterns": f"pattern WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, part",
     "environments": f"environment WHERE id IN (SELECT environment_id FROM run WHERE {_IS_LISTED}) ORDER BY id",
 }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from bench_mtl.patterns import PackedPattern
     from bench_mtl.suite import Case
     from bench_mtl.types import Certificate, Record, Sample
 
@@ -27,6 +28,8 @@ class Outcome:
     """Of the whole run, once its problem stood and all was compiled."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     """Of the process that made it, as `describe_environment` gives it."""
+    patterns: tuple[PackedPattern, ...] = ()
+    """Of the solution, which itself is not kept."""
 
 
 def run_row(case: Case, outcome: Outcome, environment_id: int) -> dict[str, Any]:
@@ -78,6 +81,11 @@ def sample_rows(samples: tuple[Sample, ...]) -> Iterator[tuple[Any, ...]]:
             number, float(sample.seconds), int(sample.step), float(sample.work), float(point.primal), float(point.dual),
             float(point.relative_gap), float(point.infeasibility), None if sample.asked is None else float(sample.asked),
         )  # fmt: skip
+
+
+def pattern_rows(patterns: tuple[PackedPattern, ...]) -> Iterator[tuple[Any, ...]]:
+    """The rows of table `pattern`, without the run's id."""
+    return ((each.part, each.rows, each.columns, each.nonzeros, each.rank, each.bits) for each in patterns)
 
 
 def storable(value: Any) -> Any:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _RUN_COLUMNS = """(
     id INTEGER PRIMARY KEY,
@@ -52,6 +52,17 @@ _RUN_COLUMNS = """(
 )"""
 _RUN_INDEX = "CREATE UNIQUE INDEX run_of_case ON run (case_key) WHERE superseded = 0"
 
+_PATTERN_TABLE = """CREATE TABLE pattern (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    part TEXT NOT NULL,
+    rows INTEGER NOT NULL,
+    columns INTEGER NOT NULL,
+    nonzeros INTEGER NOT NULL,
+    rank INTEGER,
+    bits BLOB NOT NULL,
+    PRIMARY KEY (run_id, part)
+) WITHOUT ROWID"""
+
 SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE environment (id INTEGER PRIMARY KEY, started TEXT NOT NULL, description TEXT NOT NULL);
@@ -70,6 +81,7 @@ CREATE TABLE sample (
     asked_tolerance REAL,
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
+{_PATTERN_TABLE};
 """
 
 
@@ -121,4 +133,9 @@ def _from_1_to_2(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM environment WHERE id NOT IN (SELECT min(id) FROM environment GROUP BY description)")
 
 
-_STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1_to_2}
+def _from_2_to_3(connection: sqlite3.Connection) -> None:
+    """Runs may have patterns of their solutions; those that were made before have none."""
+    connection.execute(_PATTERN_TABLE)
+
+
+_STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1_to_2, 2: _from_2_to_3}

@@ -274,7 +274,7 @@ def test_every_column_of_the_schema_is_explained():
     text = DOCS.read_text()
     for table, body in re.findall(r"CREATE TABLE (\w+) \((.*?)\n?\)(?: WITHOUT ROWID)?;", SCHEMA, flags=re.DOTALL):
         explained = text.split(f"## Table `{table}`")[1].split("\n## ")[0]
-        columns = re.findall(r"(?:^|[,(])\s*([a-z_]+) (?:TEXT|INTEGER|REAL)", f"({body}")
+        columns = re.findall(r"(?:^|[,(])\s*([a-z_]+) (?:TEXT|INTEGER|REAL|BLOB)", f"({body}")
         assert columns
         for column in columns:
             if table != "meta":

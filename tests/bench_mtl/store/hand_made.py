@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench_mtl.patterns import patterns_of
 from bench_mtl.store import FILE_NAME, Outcome, Store
 from bench_mtl.suite import Case, Instance, Suite
-from bench_mtl.types import Certificate, Limits, Record, Sample, Status, Times
+from bench_mtl.types import Array, Certificate, Limits, Record, Sample, Status, Times
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -29,10 +30,16 @@ def case(number: int, problem: str = "lasso", solver: str = "pg") -> Case:
     return Case(instance, "kind", solver, {"number": number}, 1e-4, Limits(), 1, 0)
 
 
-def outcome(samples: int | Sequence[Sample] = 3, status: Status = Status.VERIFIED, reason: str = "as it is", value: float = 1.0) -> Outcome:
+def outcome(
+    samples: int | Sequence[Sample] = 3, status: Status = Status.VERIFIED, reason: str = "as it is", value: float = 1.0,
+    solution: Mapping[str, Array] | None = None,
+) -> Outcome:  # fmt: skip
     if isinstance(samples, int):
         samples = [Sample(0.1 * i, i, 1.0 + i, Certificate(value, value / (i + 3.0), 0.0)) for i in range(samples)]
-    return Outcome(Record(status, reason, tuple(samples), Times(solve=0.5)), {"n": 7, "d": 3, "m": 2}, ("a note",), "1.0", wall_seconds=2.0)
+    record = Record(status, reason, tuple(samples), Times(solve=0.5))
+    return Outcome(
+        record, {"n": 7, "d": 3, "m": 2}, ("a note",), "1.0", wall_seconds=2.0, patterns=patterns_of(solution or {})
+    )  # fmt: skip
 
 
 def fill(

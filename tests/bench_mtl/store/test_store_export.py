@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -20,7 +21,7 @@ from pyarrow import csv, parquet
 from bench_mtl.errors import InputError
 from bench_mtl.store import Store
 from bench_mtl.store.export import FORMATS, TABLES, export
-from bench_mtl.types import Certificate, Sample, Status
+from bench_mtl.types import Array, Certificate, Sample, Status
 
 #: Everything but the not-a-number, which no certificate has.
 REALS = st.floats(allow_nan=False)
@@ -53,7 +54,10 @@ def require_equal(folder: Path, files: dict[Path, int]) -> None:
         # As text, because -0.0 is equal to 0.0.
         assert repr(read["samples"]) == repr(columns(store.samples(), store.columns("samples")))
         assert repr(read["runs"]) == repr(columns(store.runs(), store.columns("runs")))
-        environments = store.environments()
+        environments, patterns = store.environments(), store.patterns()
+    shown = [(each.run_id, each.part, *each.shape, each.nonzeros, each.rank) for each in patterns]
+    assert list(zip(*read["patterns"].values(), strict=True)) == shown
+    assert list(read["patterns"]) == ["run_id", "part", "rows", "columns", "nonzeros", "rank"]
     assert [time.isoformat() for time in read["environments"]["started"]] == [row.pop("started") for row in environments]
     assert read["environments"]["id"] == [row.pop("id") for row in environments]
     assert [json.loads(text) for text in read["environments"]["description"]] == environments
@@ -80,11 +84,12 @@ def test_an_export_holds_what_the_store_returns(tmp_path_factory: pytest.TempPat
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_only_what_is_listed_is_exported_in_its_order(tmp_path: Path, form: str) -> None:
-    fill(tmp_path, {number: outcome() for number in range(4)}, plan=[case(3), case(1)])
+    solutions: list[dict[str, Array]] = [{"W": np.eye(3)}, {"P": np.eye(3), "Q": np.ones((3, 2))}, {}, {"W": np.eye(2, 201)[:, 1:]}]
+    fill(tmp_path, {number: outcome(solution=solution) for number, solution in enumerate(solutions)}, plan=[case(3), case(1)])
     with Store.create(tmp_path, suite()) as store:
         store.plan([case(3), case(1)])
     files = export(tmp_path, form, tmp_path / "a" / "b")
-    assert list(files.values()) == [2, 6, 1]
+    assert list(files.values()) == [2, 6, 1, 3]
     assert [path.relative_to(tmp_path).as_posix() for path in files] == [f"a/b/{name}.{form}" for name in TABLES]
     require_equal(tmp_path, files)
 
@@ -113,8 +118,8 @@ def test_an_export_replaces_the_one_before_and_nothing_else(tmp_path: Path) -> N
     with Store.create(tmp_path, suite()) as store:
         store.plan([case(0), case(1)])
         store.add(case(1), outcome(), store.add_environment(MACHINE))
-        assert list(export(tmp_path, "csv").values()) == [2, 6, 1]  # while a run writes
-    assert sorted(path.name for path in out.iterdir()) == ["environments.csv", "mine.txt", "runs.csv", "samples.csv"]
+        assert list(export(tmp_path, "csv").values()) == [2, 6, 1, 0]  # while a run writes
+    assert sorted(path.name for path in out.iterdir()) == ["environments.csv", "mine.txt", "patterns.csv", "runs.csv", "samples.csv"]
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:

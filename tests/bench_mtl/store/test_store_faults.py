@@ -38,7 +38,16 @@ def mounted(folder: Path, *options: str) -> Iterator[Path]:
 def read_all(folder: Path) -> None:
     """Everything that readers ask for."""
     with Store.open(folder) as store:
-        store.meta(), store.environments(), store.statuses(), store.durations(), store.finished(), store.runs(), store.samples()
+        (
+            store.meta(),
+            store.environments(),
+            store.statuses(),
+            store.durations(),
+            store.finished(),
+            store.runs(),
+            store.samples(),
+            store.patterns(),
+        )
 
 
 # Damage ------------------------------------------------------------------------------------------------------------------------------

@@ -132,3 +132,29 @@ class Broken(Box):
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
         return 1e9 if self.fault == "contradicts" else super().dual_bound(point, dual)
+
+
+class Parted(Box):
+    """`Box` that names the parts of its points, or does what `names` says instead, which is for the last moment of a run."""
+
+    name = "parted"
+
+    def __init__(self, data: TaskData, *, names: str = "good") -> None:
+        self.names = names
+        super().__init__(data)
+
+    @property
+    def parts(self) -> Any:
+        if self.names == "raise":
+            raise RuntimeError("no names")
+        if self.names == "exit":
+            raise SystemExit(3)
+        if self.names == "abort":
+            os.abort()
+        if self.names == "hang":
+            time.sleep(600.0)
+        if self.names == "hog":
+            hoard = np.ones(2**25)  # 256 MiB
+            time.sleep(0.8)
+            return (f"B{hoard[0]:g}",)
+        return {"good": ("B",), "many": ("B", "C"), "none": (), "surrogate": ("\ud800",), "number": (7,), "nothing": None}[self.names]

@@ -1,0 +1,116 @@
+"""The patterns of solutions that runs leave behind: which there are, and what making them may not cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from runs import PLUGINS, TINY, cases_of, run_suite, solver, suite_of
+
+from bench_mtl.driver import run
+from bench_mtl.patterns import NEGLIGIBLE_ENTRY, parts
+from bench_mtl.registry import Registry, load_registry
+from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, process
+from bench_mtl.store import Pattern, Store
+from bench_mtl.types import Tolerance
+
+#: How a suite makes each problem that is installed, and what solves it the same way every time.
+PROBLEMS = {
+    "l1inf_hinge": (
+        'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { radius = 2.0 }',
+        "projected_subgradient",
+    ),
+    "sparse_low_rank": (
+        'data = { name = "synthetic_sparse_low_rank", tasks = 5, features = 9, examples = 20, rank = 1, zero_features = 3, zero_tasks = 1 }'
+        "\nparameters = { gamma = 2.0, tau = 3.0 }",
+        "projected_gradient",
+    ),
+}
+
+
+def patterns_in(folder: Path) -> dict[str, list[Pattern]]:
+    """By the labels of problem and solver."""
+    with Store.open(folder) as store:
+        runs, patterns = store.runs(), store.patterns()
+    labels = (runs["problem_label"] + " | " + runs["solver_label"]).tolist()
+    return {label: [each for each in patterns if each.run_id == id_] for label, id_ in zip(labels, runs["id"], strict=True)}
+
+
+def require_pattern(pattern: Pattern, matrix: np.ndarray) -> None:
+    sizes = np.abs(matrix)
+    assert np.array_equal(pattern.mask, sizes > NEGLIGIBLE_ENTRY * sizes.max())
+    assert pattern.nonzeros == np.count_nonzero(matrix)
+    values = np.linalg.svd(matrix, compute_uv=False)
+    assert pattern.rank == np.count_nonzero(values > NEGLIGIBLE_ENTRY * values[0])
+
+
+@pytest.mark.parametrize("executor", [LocalExecutor, InlineExecutor])
+@pytest.mark.parametrize("name", sorted(load_registry(None).problems))
+def test_a_run_leaves_the_pattern_of_its_solution(tmp_path: Path, name: str, executor: Any) -> None:
+    table, solved_by = PROBLEMS[name]
+    limits = "seconds = 60.0, iterations = 300"
+    suite = suite_of(f'name = "{solved_by}"', problems=f'[[problems]]\nname = "{name}"\nlabel = "one"\n{table}', limits=limits)
+    run_suite(tmp_path, suite, executor=executor(Setting(1, PLUGINS)))
+    registry, (case,) = load_registry(None), cases_of(suite)
+    problem = case.instance.build(registry, None)
+    solution = run(problem, registry.solver(case.solver, case.options), tolerance=Tolerance(case.target), limits=case.limits).solution
+    assert solution is not None
+    assert solution.any()
+    ((label, found),) = patterns_in(tmp_path).items()
+    assert [pattern.part for pattern in found] == list(problem.parts), label
+    for pattern, matrix in zip(found, parts(solution).values(), strict=True):
+        require_pattern(pattern, matrix)
+
+
+def test_every_problem_names_its_parts(faults: Registry) -> None:
+    rng = np.random.default_rng(0)
+    for name, kind in faults.problems.items():
+        for problem in kind.examples(rng):
+            assert list(parts(problem.zero(), problem.parts)) == list(problem.parts), name
+
+
+def test_runs_without_a_solution_have_no_pattern(tmp_path: Path) -> None:
+    bodies = [
+        'name = "silent"', 'name = "interior_point"', solver("faulty", "fault", "raises", "aborts", "sleeps"),
+        solver("tamper", "deed", "sets", "errstate"), 'name = "liar"', 'name = "projected_gradient"',
+    ]  # fmt: skip
+    runs = run_suite(tmp_path, suite_of(*bodies, limits="seconds = 0.5"))
+    assert runs["status"].tolist() == ["error", "skipped", "error", "crashed", "timeout", "error", "inaccurate", "wrong", "verified"]
+    found = {label.split(" | ")[1]: len(patterns) for label, patterns in patterns_in(tmp_path).items()}
+    # What raises has shown a point before. What was killed takes its own with it, and what changed its problem has proven nothing.
+    assert found == {
+        "silent": 0, "interior_point": 0, "faulty_raises": 1, "faulty_aborts": 0, "faulty_sleeps": 0, "tamper_sets": 0,
+        "tamper_errstate": 1, "liar": 1, "projected_gradient": 1,
+    }  # fmt: skip
+
+
+def parted(*names: str) -> str:
+    table = TINY.replace('"box"', '"parted"')
+    return "".join(table.replace('"tiny"', f'"{name}"').replace("bound = 0.5", f'names = "{name}"') for name in names)
+
+
+@pytest.mark.parametrize("executor", [LocalExecutor, InlineExecutor])
+def test_a_pattern_that_cannot_be_made_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: Any) -> None:
+    names = ["raise", "exit", "many", "none", "surrogate", "number", "nothing", "good"]
+    if executor is LocalExecutor:
+        names = ["abort", "hang", *names]
+        monkeypatch.setattr(process, "_AFTERMATH_SECONDS", 0.5)
+    suite = suite_of('name = "projected_gradient"', problems=parted(*names))
+    runs = run_suite(tmp_path, suite, executor=executor(Setting(1, PLUGINS)))
+    assert runs["problem_label"].tolist() == names
+    assert set(runs["status"]) == {"verified"}
+    found = {label.split(" | ")[0]: [pattern.part for pattern in patterns] for label, patterns in patterns_in(tmp_path).items()}
+    assert found == {name: ["B"] if name in ("good", "nothing") else [] for name in names} | {"nothing": ["W"]}
+
+
+def test_a_pattern_is_on_no_clock_and_in_no_memory(tmp_path: Path) -> None:
+    suite = suite_of(
+        'name = "projected_gradient"', problems=parted("good", "hog"), limits="seconds = 20.0, wall_seconds = 0.7, memory_gib = 0.35"
+    )
+    runs = run_suite(tmp_path, suite).set_index("problem_label")
+    assert runs["status"].tolist() == ["verified", "verified"]
+    assert runs.loc["hog", "wall_seconds"] < 0.7
+    assert abs(runs.loc["hog", "peak_memory_mib"] - runs.loc["good", "peak_memory_mib"]) < 50
+    assert [len(patterns) for patterns in patterns_in(tmp_path).values()] == [1, 1]
