@@ -33,12 +33,17 @@ class About:
 TABLES = {
     "winners": About("Winners", "The fastest solver to each target, and the fastest of the other kind."),
     "speed_ups": About("Speed-ups", "Geometric means of the ratios of like problems."),
+    "comparisons": About("Comparisons", "Solver against solver over like problems, with intervals and paired tests."),
+    "means": About("Means", "Shifted geometric means of the time to each target over like problems, with failures entered in three ways."),
     "summary": About("Summary", "Verified accuracy and time to each target."),
     "scaling": About("Scaling", "Exponents of the time to the last target in the size of the data."),
     "times": About("Times", "Seconds by what they were spent on."),
     "tolerances": About("Tolerances asked", "What each tolerance asked of a generic solver gave."),
     "objectives": About("Objectives", "Proven enclosure of the optimum by every run."),
     "enclosures": About("Enclosures", "Best proven enclosure of the optimum of every instance."),
+    "time_to_gap": About("Time to each target", "Median time to each target, with the fastest and the slowest run, and passes."),
+    "instances": About("Instances", "Time and passes to each target on every instance."),
+    "statuses": About("Statuses", "How often each solver's runs ended how."),
     "not_verified": About("Not verified", "Runs that are not verified, and why."),
 }
 

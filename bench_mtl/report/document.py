@@ -13,10 +13,15 @@ from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.markdown import markdown
 from bench_mtl.report.render import to_csv, to_latex, to_parquet
 from bench_mtl.report.results import Results
+from bench_mtl.report.tables.comparisons import comparisons
 from bench_mtl.report.tables.enclosures import enclosures, objectives
+from bench_mtl.report.tables.instances import by_instance, run_times, time_to_gap
+from bench_mtl.report.tables.means import means
 from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
+from bench_mtl.report.tables.speed_ups import speed_ups
+from bench_mtl.report.tables.statuses import statuses
 from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
-from bench_mtl.report.tables.winners import speed_ups, winners
+from bench_mtl.report.tables.winners import winners
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,16 +32,22 @@ def report_tables(results: Results) -> dict[str, pd.DataFrame]:
     runs, samples, targets = results.runs, results.samples, results.targets
     objective_table = objectives(runs, samples)
     winner_table = winners(runs, samples, targets)
+    of_runs = run_times(runs, samples, targets)
     return {
         "summary": summary(runs, samples, targets),
         "winners": winner_table,
         "speed_ups": speed_ups(winner_table, runs),
+        "comparisons": comparisons(runs, of_runs, results.view.baseline),
+        "means": means(runs, of_runs),
         "scaling": scaling_fits(scaling_points(runs, samples, targets[-1])),
         "times": times(runs),
         "tolerances": tolerances(runs, samples),
         "objectives": objective_table,
         "enclosures": enclosures(objective_table),
         "not_verified": not_verified(runs),
+        "statuses": statuses(runs, samples),
+        "time_to_gap": time_to_gap(of_runs),
+        "instances": by_instance(of_runs),
     }
 
 

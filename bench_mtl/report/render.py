@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.types import Status
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -17,11 +19,12 @@ _TIME_TO, _REACHED = "seconds_to_", "reached_"
 def display(frame: pd.DataFrame) -> pd.DataFrame:
     """A table of `bench_mtl.report.tables` as text: headings for people, numbers with the digits that mean something.
 
-    Where only k of a group's N runs have a value, the cell says ``(k/N)``.
+    Where only k of a group's N runs have a value, the cell says ``(k/N)``; an interval or range stands in square brackets.
     """
     import pandas as pd
 
-    columns = [column for column in frame.columns if column not in _WITH_OTHERS and not column.startswith(_REACHED)]
+    ends = {f"{column}_{end}" for column in frame.columns for end in ("low", "high")}
+    columns = [column for column in frame.columns if column not in ends.union(_WITH_OTHERS) and not column.startswith(_REACHED)]
     cells = {place: _cells(column, frame) for place, column in enumerate(columns)}
     return pd.DataFrame(cells, dtype="str").set_axis([_title(column) for column in columns], axis=1)
 
@@ -111,6 +114,11 @@ def format_ratio(value: float) -> str:
     return f"{value:.1f}x" if value < 9.95 else f"{float(f'{value:.2g}'):.0f}x"
 
 
+def format_p_value(value: float) -> str:
+    """``0.042``; below a thousandth one digit, as ``3e-05``."""
+    return f"{value:.3f}" if value >= 0.001 else "0" if value == 0 else f"{value:.0e}"
+
+
 def format_target(value: float) -> str:
     """A relative gap as short as it can be written: ``1e-6``, ``2.5e-3``."""
     mantissa, exponent = f"{value:.6e}".split("e")
@@ -157,10 +165,27 @@ _FORMATS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "seed": ("Seed", format_count),
     "repetition": ("Repetition", format_count),
     "runs": ("Runs", format_count),
+    "reached": ("Reached", format_count),
+    "limit_seconds": ("Limit (s)", format_seconds),
+    "run_on": ("Run on", format_count),
+    "solved": ("Solved", format_count),
+    "shift": ("Shift (s)", format_seconds),
+    "mean": ("Mean (s)", format_seconds),
+    "mean_ten_times": ("Failures at 10 x limit (s)", format_seconds),
+    "solved_by_all": ("Solved by all", format_count),
+    "mean_solved_by_all": ("Over these (s)", format_seconds),
+    "ratios": ("With a ratio", format_count),
+    "wins": ("Wins", format_count),
+    "losses": ("Losses", format_count),
+    "ties": ("Ties", format_count),
+    "p_value": ("p", format_p_value),
+    "p_adjusted": ("p (Holm)", format_p_value),
+    "tried": ("Tried", format_count),
+    **{str(status): (status.capitalize(), format_count) for status in Status},
 }
 
 #: Columns that are printed as part of another one.
-_WITH_OTHERS = ("proven", "at_least")
+_WITH_OTHERS = ("proven", "at_least", "at_most")
 
 _LEFT = {"primal_solver", "dual_solver", "disagreeing", "other", "agrees"}
 _RIGHT_TITLES = {title for column, (title, _) in _FORMATS.items() if column not in _LEFT}
@@ -182,8 +207,21 @@ def _cells(column: str, frame: pd.DataFrame) -> list[str]:
     form = _FORMATS[column][1] if column in _FORMATS else str
     if column == "ratio" and "at_least" in frame:
         bounds = frame["at_least"].tolist()
-        return [BLANK if value is None else (">= " if bound else "") + form(value) for value, bound in zip(values, bounds, strict=True)]
-    return [BLANK if value is None or value == "" else form(value) for value in values]
+        uppers = frame["at_most"].tolist() if "at_most" in frame else [False] * len(frame)
+        signs = [">= " if lower else "<= " if upper else "" for lower, upper in zip(bounds, uppers, strict=True)]
+    else:
+        signs = [""] * len(frame)
+    texts = [BLANK if value is None or value == "" else sign + form(value) for value, sign in zip(values, signs, strict=True)]
+    return [text + end for text, end in zip(texts, _ends(column, frame, form), strict=True)]
+
+
+def _ends(column: str, frame: pd.DataFrame, form: Callable[[Any], str]) -> list[str]:
+    """What follows a number that has an interval or a range."""
+    if f"{column}_low" not in frame:
+        return [""] * len(frame)
+    low, high = frame[f"{column}_low"], frame[f"{column}_high"]
+    known = (low.notna() & high.notna()).tolist()
+    return [f" [{form(one)}, {form(other)}]" if both else "" for one, other, both in zip(low.tolist(), high.tolist(), known, strict=True)]
 
 
 def _counted(value: float | None, form: Callable[[float], str], count: int, total: int) -> str:

@@ -39,11 +39,23 @@ EXPLANATIONS = {
     "speed_ups": """\
 Like problems together: how many times faster the fastest specialised solver is than the fastest generic one, as a geometric mean, below 1
 where the generic one is faster. A kind of solver that does not get there counts at its time limit; `>=` marks a ratio that is a
-lower bound for that reason.""",
+lower bound for that reason. In brackets the 95 % interval over the problems; p is that of the sign test, corrected by Holm's method.""",
+    "means": """\
+Shifted geometric means of the time to each target over the instances of a group, each counted once with the median of its repetitions. The
+shift is the largest power of ten that is not above the median of the fastest times. A failure, whatever its reason, counts at the time
+limit, then at ten times the limit, then not at all: over the instances that all solvers of the group solved, but for those that solved
+nothing. In brackets the 95 % interval of the first, over instances and repetitions: what other instances of the kind might give. A solver
+that was not run on the whole group has no mean.""",
+    "comparisons": """\
+The reference's time over the solver's, as a geometric mean over instances: above 1 where the solver is faster, with its 95 % interval over
+instances and repetitions. The fastest of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at
+its time limit: `>=` where the reference failed, `<=` where the solver did, and no ratio where both did, on different instances. The test is
+Wilcoxon's signed-rank test of the logarithms, or the sign test where there are failures; p (Holm) is corrected for all rows of the
+same group and target.""",
     "scaling": """\
 Time to the last target as one size of the data grows and the others stay, by the median where all runs reached it. Exponents are least
-squares on logarithms over the sizes that were reached; a cross on the dashed limit is a size that was not. The size in the table is
-the largest that was reached.""",
+squares on logarithms over the sizes that were reached, with their 95 % intervals; a cross on the dashed limit is a size that was not. The
+size in the table is the largest that was reached.""",
     "times": """\
 Medians, in seconds, and the largest peak memory. Only *solve* counts for time to a gap. A generic solver's model is built and compiled
 once; its set-up and solve are those of the last tolerance asked of it.""",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,6 +25,7 @@ _POOL = 256
 
 _Pools: TypeAlias = tuple["Array", NDArray[np.intp]]
 """Instances x `_POOL` resampled values, and how many of each row there are."""
+_Stacks: TypeAlias = list[tuple[NDArray[np.intp], "Array"]]
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,12 @@ def ratio_interval(old: Sequence[ArrayLike], new: Sequence[ArrayLike], *, confid
     if len(sides[0]) != len(sides[1]):
         raise InputError(f"old and new must hold as many instances each, not {len(sides[0])} and {len(sides[1])}")
     confidence_level(confidence)
-    logs = np.log(_medians(sides[0])) - np.log(_medians(sides[1]))
+    stacks = _stacked(sides[0]), _stacked(sides[1])
+    logs = np.log(_medians(stacks[0], len(sides[0]))) - np.log(_medians(stacks[1], len(sides[1])))
     student = _student(logs, confidence) if len(logs) > 1 else _student_of_two(sides[0][0], sides[1][0], confidence)
-    drawn = _means(_pools(sides[0], np.log), seed) - _means(_pools(sides[1], np.log), seed, side=1)
+    before, after = (_means(_pools(stack, len(logs), np.log), seed, side) for side, stack in enumerate(stacks))
     single = len(logs) == 1 and student is None
-    return _interval(float(logs.mean()), None if single else drawn, student, confidence, len(logs), np.exp)
+    return _interval(float(logs.mean()), None if single else before - after, student, confidence, len(logs), np.exp)
 
 
 def shifted_mean_interval(seconds: Sequence[ArrayLike], shift: float, *, confidence: float = 0.95, seed: int = 0) -> Interval:
@@ -95,11 +98,13 @@ def shifted_mean_interval(seconds: Sequence[ArrayLike], shift: float, *, confide
     def back(values: Array) -> Array:
         return by * np.expm1(values) if by else np.exp(values)
 
-    logs = logarithms(_medians(groups))
+    stacks = _stacked(groups)
+    logs = logarithms(_medians(stacks, len(groups)))
     alone = logarithms(groups[0]) if len(groups) == 1 else logs
     student = _student(alone, confidence, around=float(logs.mean())) if len(alone) > 1 else None
-    drawn = None if student is None else _means(_pools(groups, logarithms), seed)
-    return _interval(float(logs.mean()), drawn, student, confidence, len(logs), back)
+    drawn = None if student is None else _means(_pools(stacks, len(groups), logarithms), seed, side=0)
+    found = _interval(float(logs.mean()), drawn, student, confidence, len(logs), back)
+    return found if found.low is None else replace(found, low=max(0.0, found.low))  # no mean of times is below zero
 
 
 def _interval(
@@ -120,6 +125,12 @@ def _interval(
 
 
 def _groups(name: str, value: Sequence[ArrayLike], *, strict: bool) -> list[Array]:
+    with suppress(TypeError, ValueError):  # all at once, for a report has thousands of them; only bad ones are looked at one by one
+        groups = [np.array(values, dtype=np.float64) for values in value]
+        together = np.concatenate(groups)
+        fine = together.ndim == 1 and np.isfinite(together).all() and bool((together > 0).all() if strict else (together >= 0).all())
+        if fine and all(map(len, groups)):
+            return groups
     groups = [real_array(f"{name}[{place}]", values, ndim=1) for place, values in enumerate(value)]
     if not groups:
         raise InputError(f"{name} must hold at least one instance")
@@ -153,23 +164,35 @@ def _student_of_two(old: Array, new: Array, confidence: float) -> tuple[float, f
     return center - half, center + half
 
 
-def _pools(groups: Sequence[Array], transform: Callable[[Array], Array]) -> _Pools:
+def _stacked(groups: Sequence[Array]) -> _Stacks:
+    """The instances by how often they were measured: their places, and a matrix with a row for each."""
+    sizes = np.array([len(values) for values in groups])
+    found = []
+    for size in np.unique(sizes):
+        rows = np.flatnonzero(sizes == size)
+        found.append((rows, np.array([groups[row] for row in rows.tolist()])))
+    return found
+
+
+def _medians(stacks: _Stacks, instances: int) -> Array:
+    found = np.empty(instances)
+    for rows, values in stacks:
+        found[rows] = _middle(values)
+    return found
+
+
+def _pools(stacks: _Stacks, instances: int, transform: Callable[[Array], Array]) -> _Pools:
     """Per instance the transformed medians of resamples of its repetitions.
 
     The second level draws from these rather than anew each time: the same distribution, sorted once.
     """
-    sizes = np.array([len(values) for values in groups])
-    counts = np.array([len(_choices(int(size))) for size in sizes], dtype=np.intp)
-    pools = np.zeros((len(groups), int(counts.max())))
-    for size in np.unique(sizes):
-        rows, choices = np.flatnonzero(sizes == size), _choices(int(size))
-        values = np.array([groups[row] for row in rows.tolist()])
+    chosen = [_choices(values.shape[1]) for _, values in stacks]
+    pools = np.zeros((instances, max(map(len, chosen))))
+    counts = np.empty(instances, dtype=np.intp)
+    for (rows, values), choices in zip(stacks, chosen, strict=True):
         pools[rows, : len(choices)] = transform(_middle(values[:, choices]))
+        counts[rows] = len(choices)
     return pools, counts
-
-
-def _medians(groups: Sequence[Array]) -> Array:
-    return np.array([_middle(values) for values in groups])
 
 
 def _middle(values: Array) -> Array:
@@ -186,7 +209,7 @@ def _choices(repetitions: int) -> NDArray[np.intp]:
     return np.random.default_rng(repetitions).integers(repetitions, size=(_POOL, repetitions))
 
 
-def _means(pools: _Pools, seed: int, side: int = 0) -> Array:
+def _means(pools: _Pools, seed: int, side: int) -> Array:
     """`RESAMPLES` means over resampled instances; sides of one seed draw the same instances, and repetitions of their own."""
     values, counts = pools
     instances, width = _draws(len(values), seed), values.shape[1]

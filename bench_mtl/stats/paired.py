@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bench_mtl.checks import whole_number
 from bench_mtl.errors import InputError
 from bench_mtl.stats.arrays import measured
 
@@ -62,7 +63,20 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> Paired:
     # a time of zero has no logarithm, so no size either
     if not (np.isnan(one) | np.isnan(other)).any() and min(one[differ].min(), other[differ].min()) > 0:
         return Paired(WILCOXON, _wilcoxon(np.log(one[differ]) - np.log(other[differ])), wins, losses, ties)
-    return Paired(SIGN, _sign_test(wins, losses), wins, losses, ties)
+    return Paired(SIGN, sign_test(wins, losses), wins, losses, ties)
+
+
+def sign_test(wins: int, losses: int) -> float | None:
+    """Two-sided p-value of so many wins and losses between equals; None where there is neither.
+
+    Raises
+    ------
+    InputError : a count that is not a whole number of at least zero.
+
+    Source: Dixon and Mood (1946).
+    """
+    counts = whole_number("wins", wins), whole_number("losses", losses)
+    return _binomial(*counts) if sum(counts) else None
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -100,11 +114,28 @@ def holm(p_values: ArrayLike) -> Array:
 def _wilcoxon(differences: Array) -> float:
     from scipy import stats
 
-    return float(stats.wilcoxon(differences).pvalue)
+    sizes = np.abs(differences)
+    order = np.argsort(sizes, kind="stable")
+    if (np.diff(sizes[order]) == 0).any():
+        return float(stats.wilcoxon(differences).pvalue)
+    ranks = np.arange(1, len(differences) + 1)
+    return _of_rank_sum(len(differences), int(ranks[differences[order] > 0].sum()))
 
 
 @lru_cache(maxsize=1024)
-def _sign_test(wins: int, losses: int) -> float:
+def _of_rank_sum(count: int, positive: int) -> float:
+    """Wilcoxon's p-value, which without ties depends on the sum of the positive ranks alone: SciPy's, on some ranks with that sum."""
+    from scipy import stats
+
+    signed = -np.arange(1.0, count + 1)
+    for rank in range(count, 0, -1):
+        if rank <= positive:
+            signed[rank - 1], positive = rank, positive - rank
+    return float(stats.wilcoxon(signed).pvalue)
+
+
+@lru_cache(maxsize=1024)
+def _binomial(wins: int, losses: int) -> float:
     from scipy import stats
 
     return float(stats.binomtest(wins, wins + losses).pvalue)

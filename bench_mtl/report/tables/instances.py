@@ -78,8 +78,8 @@ def by_instance(times: pd.DataFrame) -> pd.DataFrame:
     for name in _MEASURED:
         table[name] = groups[name].median().where(groups[name].count() == table["runs"])
     table["limit_seconds"] = groups["limit_seconds"].max()
-    table["status"] = groups["status"].agg(status_counts)
-    return table.reset_index()[_COLUMNS]
+    ended = times[times["target"] == times["target"].iloc[0]].groupby(OF_INSTANCE[:-1], sort=False)["status"].agg(status_counts)
+    return table.reset_index().join(ended.rename("status"), on=OF_INSTANCE[:-1])[_COLUMNS]
 
 
 def time_to_gap(times: pd.DataFrame) -> pd.DataFrame:

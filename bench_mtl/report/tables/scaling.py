@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bench_mtl.report.tables.frames import numbers, times_to_gap
+from bench_mtl.stats import power_law
 from bench_mtl.types import Status
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 FEWEST = 3
 
 _COLUMNS = ["sweep", "key", "target", "solver", "size", "runs", "reached", "seconds", "limit_seconds"]
+_FITTED = ["sweep", "key", "target", "solver", "points", "exponent", "exponent_low", "exponent_high", "size"]
 
 
 def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd.DataFrame:
@@ -52,20 +54,20 @@ def scaling_fits(points: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        sweep, key, target, solver, points, exponent (missing with fewer than `FEWEST` points), size (the largest that was reached).
+        sweep, key, target, solver, points, exponent (missing with fewer than `FEWEST` points), exponent_low and exponent_high (see
+        `power_law`), size (the largest that was reached).
     """
-    import numpy as np
     import pandas as pd
 
     rows = []
     for (sweep, key, target, solver), group in points.groupby(["sweep", "key", "target", "solver"], sort=False):
         known = group[group["seconds"].notna() & (group["seconds"] > 0)]
-        x, y = (np.log(known[name].to_numpy(dtype=np.float64)) for name in ("size", "seconds"))
-        exponent = float(np.polyfit(x, y, 1)[0]) if len(known) >= FEWEST else float("nan")
+        fit = power_law(*(known[name].to_numpy(dtype="float64") for name in ("size", "seconds"))) if len(known) >= FEWEST else None
+        fitted = {"exponent": fit.exponent, "exponent_low": fit.low, "exponent_high": fit.high} if fit else {}
         largest = known["size"].max() if len(known) else float("nan")
         row = {"sweep": sweep, "key": key, "target": target, "solver": solver, "points": len(known)}
-        rows.append({**row, "exponent": exponent, "size": largest})
-    return pd.DataFrame(rows, columns=["sweep", "key", "target", "solver", "points", "exponent", "size"])
+        rows.append({**row, **fitted, "size": largest})
+    return pd.DataFrame(rows, columns=_FITTED).astype(dict.fromkeys(_FITTED[5:8], "float64"))
 
 
 def _sweeps(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, pd.Series[int]]]:
@@ -76,7 +78,8 @@ def _sweeps(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, pd.Series[i
         having = runs[data.map(lambda table, key=key: key in table)]
         sizes = data[having.index].map(lambda table, key=key: table[key])
         others = data[having.index].map(lambda table, key=key: json.dumps({k: v for k, v in table.items() if k != key}, sort_keys=True))
-        for _, group in having.groupby([having["problem"], having["parameters"], others], sort=False):
+        machines = having["machine"] if "machine" in having else having["problem"].map(lambda _: "")
+        for _, group in having.groupby([having["problem"], having["parameters"], others, machines], sort=False):
             if sizes[group.index].nunique() >= FEWEST:
                 yield key, group, sizes[group.index]
 
@@ -86,4 +89,6 @@ def _name(runs: pd.DataFrame, key: str) -> str:
     data = {name: value for name, value in json.loads(runs["data"].iloc[0]).items() if name != key}
     what = data.pop("name", None) or data.pop("file", "data")
     options = ", ".join(f"{name} = {value}" for name, value in data.items())
-    return f"{runs['problem'].iloc[0]} on {what}" + (f", {options}" if options else "") + f", by {key}"
+    machine = runs["machine"].iloc[0] if "machine" in runs else ""
+    where = f", {machine}" if machine else ""
+    return f"{runs['problem'].iloc[0]} on {what}" + (f", {options}" if options else "") + f", by {key}{where}"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.render import format_ratio, format_seconds, format_target
 from bench_mtl.report.tables.frames import GENERIC, GROUP, SPECIALISED, UNKNOWN, kinds, numbers, status_counts, times_to_gap
-from bench_mtl.report.tables.groups import group_names
+from bench_mtl.report.tables.grid import told
+from bench_mtl.stats import ratio_interval
 from bench_mtl.types import Status
 
 if TYPE_CHECKING:
@@ -25,12 +26,15 @@ def winners(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
     Only a solver that reached the target in every one of its runs on the problem can win; its time is their median. Where none
     of the other kind did although some were stopped by their time limit, that limit stands for their time, and the ratio is a lower bound.
 
+    The interval of the ratio is that of `ratio_interval` over the problem's instances (its seeds) and their repetitions, widened to hold
+    the ratio where that of the medians over all runs lies outside. It does not know that both solvers were picked for being fastest.
+
     Returns
     -------
     DataFrame
         problem, target, winner, kind, seconds, other (the fastest of the other kind), other_seconds, ratio
-        (other_seconds / seconds), at_least (whether the ratio is only a lower bound), finding (the row as a sentence). Missing
-        where nobody reached the target.
+        (other_seconds / seconds), at_least (whether the ratio is only a lower bound), ratio_low, ratio_high (missing where the runs say
+        nothing of the scatter, or the ratio is a bound), finding (the row as a sentence). Missing where nobody reached the target.
     """
     import pandas as pd
 
@@ -72,8 +76,9 @@ def findings(winners: pd.DataFrame) -> list[tuple[str, str]]:
 
 def _entries(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> dict[tuple[str, float], list[dict[str, Any]]]:
     """By problem and target, per solver: its kind, status, how many runs reached the target, and its time if all did."""
-    seconds = times_to_gap(runs, samples, targets).groupby([*GROUP, "target"], sort=False)["seconds"]
-    reached = seconds.agg(["median", "count", "size"])
+    times = times_to_gap(runs, samples, targets)
+    reached = times.groupby([*GROUP, "target"], sort=False)["seconds"].agg(["median", "count", "size"])
+    measured = _by_instance(times, runs)
     groups = runs.groupby(GROUP, sort=False)
     about = groups["solver"].first().map(kinds(runs, samples)).to_frame("kind").assign(status=groups["status"].agg(status_counts))
     entries: dict[tuple[str, float], list[dict[str, Any]]] = {}
@@ -85,48 +90,20 @@ def _entries(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]
             "runs": row["size"],
             "reached": row["count"],
             "seconds": row["median"] if row["count"] == row["size"] else None,
+            "measured": measured[row["problem_label"], row["solver_label"], row["target"]],
         }
         entries.setdefault((str(row["problem_label"]), row["target"]), []).append(entry)
     return entries
 
 
-def speed_ups(winners: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Per group of like problems and target how many times faster the specialised solvers are than the generic ones.
-
-    A group is two or more labels of one problem family on one data set, whatever the parameters and the preprocessing. A kind
-    of solver that does not get there counts at its limit.
-
-    Returns
-    -------
-    DataFrame
-        group, target, instances (labels with a ratio), without (labels without one), ratio (the geometric mean; below 1 where
-        the generic ones are faster), at_least (whether it is a lower bound), lowest_ratio, generic_wins (labels).
-    """
-    import numpy as np
-    import pandas as pd
-
-    names = group_names(runs)
-    generic, ratios = winners["kind"] == GENERIC, numbers(winners, "ratio")
-    table = winners.assign(group=winners["problem"].map(names), speed_up=ratios.where(~generic, 1.0 / ratios), generic=generic)
-    table = table[table.groupby(["group", "target"])["problem"].transform("size") > 1]
-    rows = []
-    for (group, target), of_group in table.groupby(["group", "target"], sort=False):
-        known = of_group[of_group["speed_up"].notna()]
-        bounded = known["at_least"].astype(bool)
-        logs = np.log(known["speed_up"].to_numpy(dtype=np.float64))
-        rows.append(
-            {
-                "group": group,
-                "target": target,
-                "instances": len(known),
-                "without": len(of_group) - len(known),
-                "ratio": float(np.exp(logs.mean())) if len(known) else float("nan"),
-                "at_least": bool(bounded.any() and not (bounded & known["generic"]).any()),
-                "lowest_ratio": float(np.exp(logs.min())) if len(known) else float("nan"),
-                "generic_wins": int(of_group["generic"].sum()),
-            }
-        )
-    return pd.DataFrame(rows, columns=["group", "target", "instances", "without", "ratio", "at_least", "lowest_ratio", "generic_wins"])
+def _by_instance(times: pd.DataFrame, runs: pd.DataFrame) -> dict[tuple[str, str, float], dict[str, list[float]]]:
+    """By problem, solver and target, per instance the times of its repetitions."""
+    found: dict[tuple[str, str, float], dict[str, list[float]]] = {}
+    names = [*GROUP, "target", "seconds"]
+    instances = times["run_id"].map(runs.set_index("id")["instance_key"]).tolist()
+    for instance, problem, solver, target, seconds in zip(instances, *(times[name].tolist() for name in names), strict=True):
+        found.setdefault((problem, solver, target), {}).setdefault(instance, []).append(seconds)
+    return found
 
 
 def _row(entries: list[dict[str, Any]], target: str, seconds_limit: float | None) -> dict[str, Any]:
@@ -134,8 +111,9 @@ def _row(entries: list[dict[str, Any]], target: str, seconds_limit: float | None
     limit = "" if seconds_limit is None else f" within the {seconds_limit:g} s limit"
     complete = sorted((entry for entry in entries if entry["seconds"] is not None), key=lambda entry: entry["seconds"])
     if not complete:
-        row = {"winner": None, "kind": None, "seconds": None, "other": None, "other_seconds": None, "ratio": None, "at_least": False}
-        return {**row, "finding": f"no solver gets there{limit} ({_outcomes(_tried(entries) or entries)})."}
+        row = dict.fromkeys(["winner", "kind", "seconds", "other", "other_seconds", "ratio"])
+        ends = {"at_least": False, "ratio_low": None, "ratio_high": None}
+        return {**row, **ends, "finding": f"no solver gets there{limit} ({_outcomes(_tried(entries) or entries)})."}
     best = complete[0]
     other_kind = _OTHER[best["kind"]]
     rivals = [entry for entry in complete if entry["kind"] == other_kind]
@@ -146,6 +124,7 @@ def _row(entries: list[dict[str, Any]], target: str, seconds_limit: float | None
     at_least = bounded and any(entry["kind"] == other_kind and str(Status.TIMEOUT) in entry["status"] for entry in losers)
     if at_least and seconds_limit is not None:
         ratio = seconds_limit / best["seconds"]
+    low, high = _interval(rival, best, ratio) if rival and ratio else (None, None)
     return {
         "winner": best["label"],
         "kind": best["kind"],
@@ -154,8 +133,20 @@ def _row(entries: list[dict[str, Any]], target: str, seconds_limit: float | None
         "other_seconds": rival and rival["seconds"],
         "ratio": ratio,
         "at_least": at_least,
-        "finding": _finding(best, rival, ratio, losers, limit),
+        "ratio_low": low,
+        "ratio_high": high,
+        "finding": _finding(best, rival, ratio, (low, high), losers, limit),
     }
+
+
+def _interval(rival: dict[str, Any], best: dict[str, Any], ratio: float) -> tuple[float | None, float | None]:
+    """Of rival / best, over the instances that both were run on."""
+    both = [instance for instance in best["measured"] if instance in rival["measured"]]
+    sides = [[entry["measured"][instance] for instance in both] for entry in (rival, best)]
+    if not both or min(time for side in sides for times in side for time in times) <= 0:
+        return None, None
+    low, high = told(ratio_interval(*sides))
+    return (min(low, ratio), max(high, ratio)) if low == low else (None, None)
 
 
 def _tried(entries: list[dict[str, Any]], kinds: tuple[str, ...] = (SPECIALISED, GENERIC, UNKNOWN)) -> list[dict[str, Any]]:
@@ -163,7 +154,14 @@ def _tried(entries: list[dict[str, Any]], kinds: tuple[str, ...] = (SPECIALISED,
     return [entry for entry in entries if entry["kind"] in kinds and entry["status"] != Status.SKIPPED]
 
 
-def _finding(best: dict[str, Any], rival: dict[str, Any] | None, ratio: float | None, losers: list[dict[str, Any]], limit: str) -> str:
+def _finding(
+    best: dict[str, Any],
+    rival: dict[str, Any] | None,
+    ratio: float | None,
+    ends: tuple[float | None, float | None],
+    losers: list[dict[str, Any]],
+    limit: str,
+) -> str:
     kind, other_kind = best["kind"], _OTHER[best["kind"]]
     winner = f"the {kind} solver {best['label']}"
     if rival is None:
@@ -173,7 +171,9 @@ def _finding(best: dict[str, Any], rival: dict[str, Any] | None, ratio: float | 
         failed = f"no {other_kind} solver gets there{limit} ({_outcomes(losers)})"
         return f"{winner} is fastest with {format_seconds(best['seconds'])} s{lead}; {failed}."
     against = f"{rival['label']}, the fastest {other_kind} solver"
-    both = f"({format_seconds(best['seconds'])} s against {format_seconds(rival['seconds'])} s)"
+    low, high = ends
+    interval = "" if low is None or high is None else f"; 95 % interval {format_ratio(low)} to {format_ratio(high)}"
+    both = f"({format_seconds(best['seconds'])} s against {format_seconds(rival['seconds'])} s{interval})"
     if ratio is None:
         return f"{winner} is there at once, before {against} {both}."
     if ratio < ABOUT_EQUAL:

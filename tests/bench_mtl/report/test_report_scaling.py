@@ -10,7 +10,8 @@ from bench_mtl.report import write_report
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.scaling import scaling_figure
 from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
-from bench_mtl.report.tables.winners import speed_ups, winners
+from bench_mtl.report.tables.speed_ups import speed_ups
+from bench_mtl.report.tables.winners import winners
 
 TARGETS = (1e-2, 1e-6)
 

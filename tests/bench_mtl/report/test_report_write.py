@@ -65,7 +65,10 @@ def full(make_store):
 def test_the_files_of_a_report(full):
     assert write_report(full) == full / "report.md"
     names = {path.as_posix() for path in contents(full)} - {FILE_NAME}
-    tables = ("enclosures", "not_verified", "objectives", "scaling", "speed_ups", "summary", "times", "tolerances", "winners")
+    tables = (
+        "comparisons", "enclosures", "instances", "means", "not_verified", "objectives", "scaling", "speed_ups", "statuses", "summary",
+        "time_to_gap", "times", "tolerances", "winners",
+    )  # fmt: skip
     expected = {"report.md", "runs.csv", "samples.csv"}
     expected |= {f"tables/{name}.{form}" for name in tables for form in ("csv", "tex", "parquet")}
     expected |= {f"figures/{name}.{form}" for name in ("lasso", "other-one", "speed-ups") for form in ("svg", "png", "pdf", "csv")}
@@ -76,7 +79,7 @@ def test_the_words_of_a_report(full):
     report = write_report(full).read_text()
     heads = sections(report)[1::2]
     problems = ["lasso", "other one", "nothing here"]
-    after = ["Across problems", "Times", "Tolerances asked", "Objectives", "Not verified"]
+    after = ["Across problems", "Means", "Comparisons", "Times", "Tolerances asked", "Objectives", "Not verified"]
     after += ["How to read this", "Known limitations", "Environment", "Suite"]
     assert heads == ["What it says", *problems, *after]
     assert report.startswith("# hand\n\nmade by hand\n")

@@ -7,11 +7,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from bench_mtl.errors import InputError
-from bench_mtl.stats import SIGN, WILCOXON, holm, paired_test
+from bench_mtl.stats import SIGN, WILCOXON, holm, paired_test, sign_test
 
 NAN = math.nan
 
@@ -34,6 +35,14 @@ def test_wilcoxon_is_the_count_of_all_signs(count):
     sums = [abs(np.dot(ranks, signs)) for signs in itertools.product((-1, 1), repeat=count)]
     found = paired_test(np.exp(differences), np.ones(count))
     assert found.p_value == pytest.approx(np.mean(np.array(sums) >= observed))
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0.01, 100), min_size=1, max_size=60), st.randoms(use_true_random=False))
+def test_wilcoxon_is_scipys(differences, random):
+    signed = [difference * random.choice((-1, 1)) for difference in differences]
+    logs = np.log(np.exp(signed))  # as the test sees them
+    assert paired_test(np.exp(signed), np.ones(len(signed))).p_value == pytest.approx(float(stats.wilcoxon(logs).pvalue))
 
 
 def test_a_failure_is_slower_than_every_success_and_two_are_a_tie():
@@ -62,6 +71,12 @@ def test_swapping_swaps_wins_and_losses_and_nothing_else(pairs):
     assert (there.wins, there.losses, there.ties, there.test) == (back.losses, back.wins, back.ties, back.test)
     assert there.p_value == (None if back.p_value is None else pytest.approx(back.p_value))
     assert there.wins + there.losses + there.ties == len(pairs)
+
+
+def test_the_sign_test_by_hand():
+    assert sign_test(5, 0) == pytest.approx(2 / 32)
+    assert sign_test(2, 1) == sign_test(0, 1) == 1.0
+    assert sign_test(0, 0) is None
 
 
 def test_holm_by_hand():
@@ -95,6 +110,8 @@ def test_holms_adjustment_rejects_what_his_procedure_does(p_values, alpha):
         (lambda: paired_test([1.0], [1.0, 2.0]), "not 1 and 2"),
         (lambda: paired_test([-1.0], [1.0]), "first must be at least zero"),
         (lambda: paired_test([1.0], ["x"]), "second must be an array of real numbers"),
+        (lambda: sign_test(-1, 2), "wins must be a whole number"),
+        (lambda: sign_test(1, 2.5), "losses must be a whole number"),
         (lambda: holm([1.5]), "between 0 and 1"),
         (lambda: holm([-0.1]), "between 0 and 1"),
         (lambda: holm([[0.1]]), "dimension"),

@@ -1,0 +1,88 @@
+"""Mean times over groups of like problems, with failures entered in three ways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench_mtl.report.tables.grid import Column, Grid, grids, told
+from bench_mtl.stats import Failures, shifted_geometric_mean, shifted_mean_interval, suited_shift, treated
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bench_mtl.types import Array
+
+_COLUMNS = [
+    "group", "target", "solver", "kind", "instances", "run_on", "solved", "shift", "mean", "mean_low", "mean_high", "mean_ten_times",
+    "solved_by_all", "mean_solved_by_all",
+]  # fmt: skip
+
+
+def means(runs: pd.DataFrame, times: pd.DataFrame) -> pd.DataFrame:
+    """Shifted geometric means of the time to each target, per group of like problems and solver.
+
+    An instance counts as solved where all repetitions reached the target, with their median. A failure counts at the time limit,
+    whatever its reason. A solver that was not tried on all instances of the group has no means: over fewer they would be of
+    something else.
+
+    Parameters
+    ----------
+    runs : of a store
+    times : their `run_times`
+
+    Returns
+    -------
+    DataFrame
+        group, target, solver, kind, instances (of the group), run_on (how many of them the solver was tried on), solved, shift (of all
+        solvers of the group, see `suited_shift`), mean (failures at the limit), mean_low and mean_high (its interval, see
+        `shifted_mean_interval`), mean_ten_times (failures at ten times the limit), solved_by_all (instances that were solved by every
+        solver that was tried on all and solved any), mean_solved_by_all (over these; of those solvers alone). Means are missing where
+        a failure had no limit.
+    """
+    import pandas as pd
+
+    rows = [row for grid in grids(runs, times) for row in _rows(grid)]
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def _rows(grid: Grid) -> list[dict[str, Any]]:
+    if not grid.columns:
+        return []
+    shift = suited_shift(np.column_stack([column.seconds for column in grid.columns]))
+    competing = [column for column in grid.columns if column.tried.all() and column.solved.any()]
+    common = np.all([column.solved for column in competing], axis=0) if competing else np.zeros(grid.instances, dtype=bool)
+    rows = []
+    for column in grid.columns:
+        row = {
+            "group": grid.group,
+            "target": grid.target,
+            "solver": column.name,
+            "kind": column.kind,
+            "instances": grid.instances,
+            "run_on": int(column.tried.sum()),
+            "solved": int(column.solved.sum()),
+            "shift": shift,
+            "solved_by_all": int(common.sum()),
+        }
+        rows.append(row | (_means(column, common, shift) if column.tried.all() else {}))
+    return rows
+
+
+def _means(column: Column, common: NDArray[np.bool_], shift: float) -> dict[str, float]:
+    found = {}
+    if column.solved.any() and common.any():
+        found["mean_solved_by_all"] = shifted_geometric_mean(column.seconds[common], shift)
+    bounded = column.solved | ~np.isnan(column.limits)
+    if bounded.all():
+        found["mean"] = shifted_geometric_mean(_entered(column, Failures.AT_LIMIT), shift)
+        found["mean_ten_times"] = shifted_geometric_mean(_entered(column, Failures.TEN_TIMES), shift)
+        found["mean_low"], found["mean_high"] = told(shifted_mean_interval(column.at_limit(), shift), shift)
+    return found
+
+
+def _entered(column: Column, failures: Failures) -> Array:
+    limits = np.where(np.isnan(column.limits), 1.0, column.limits)  # where there is none, none is needed
+    return treated(column.seconds[:, None], limits, failures)[:, 0]

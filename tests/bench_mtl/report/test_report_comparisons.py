@@ -1,0 +1,217 @@
+"""Means and comparisons over groups of like problems, against values worked out by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pandas as pd
+import pytest
+
+from bench_mtl.errors import InputError
+from bench_mtl.report.render import display
+from bench_mtl.report.tables.comparisons import FASTEST_GENERIC, FASTEST_SPECIALISED, comparisons
+from bench_mtl.report.tables.instances import run_times
+from bench_mtl.report.tables.means import means
+from bench_mtl.report.tables.speed_ups import speed_ups
+from bench_mtl.report.tables.statuses import statuses
+from bench_mtl.report.tables.winners import findings, winners
+
+TARGET = (1e-6,)
+
+
+def run(solver, seed, seconds, *, repetition=0, generic=False, status="verified", limit=60.0, **more):
+    """A run that gets there after `seconds`, or, where they are None, fails."""
+    asked, family = (1e-7, "conic") if generic else (None, solver)
+    gap = 5e-7 if seconds is not None else 5e-1
+    samples = [(seconds if seconds is not None else 3.0, 9, 9.0, 1.0, 1 - gap, asked)]
+    made = {"solver": solver, "family": family, "seed": seed, "repetition": repetition, "samples": samples, "limit": limit}
+    return made | {"status": status if seconds is not None or status != "verified" else "timeout"} | more
+
+
+def series(solver, times, **more):
+    return [run(solver, seed, seconds, **more) for seed, seconds in enumerate(times)]
+
+
+@pytest.fixture
+def tables(make_store, frames):
+    number = itertools.count()
+
+    def made(*runs, table=comparisons, **more):
+        read, samples = frames(make_store(*runs, folder=f"results-{next(number)}"))
+        return table(read, run_times(read, samples, TARGET), **more)
+
+    return made
+
+
+def row_of(table, **values):
+    for column, value in values.items():
+        table = table[table[column] == value]
+    assert len(table) == 1
+    return table.iloc[0]
+
+
+def test_means_in_the_three_ways(tables):
+    table = tables(*series("pg", [1.0, 7.0, 3.0]), *series("scs", [2.0, None, 30.0], generic=True), table=means)
+    pg, scs = row_of(table, solver="pg"), row_of(table, solver="scs")
+    assert set(table["group"]) == {"family on synthetic"}
+    assert set(table["shift"]) == {1.0}  # of the fastest times 1, 3, 7
+    assert (pg["instances"], pg["run_on"], pg["solved"], pg["solved_by_all"]) == (3, 3, 3, 2)
+    assert pg["mean"] == pg["mean_ten_times"] == pytest.approx(3.0)  # (2 * 8 * 4) ** (1/3) - 1
+    assert pg["mean_solved_by_all"] == pytest.approx(math.sqrt(2 * 4) - 1)
+    assert (scs["solved"], scs["run_on"]) == (2, 3)
+    assert scs["mean"] == pytest.approx((3 * 61 * 31) ** (1 / 3) - 1)
+    assert scs["mean_ten_times"] == pytest.approx((3 * 601 * 31) ** (1 / 3) - 1)
+    assert scs["mean_solved_by_all"] == pytest.approx(math.sqrt(3 * 31) - 1)
+    assert 0 == pg["mean_low"] < pg["mean"] < pg["mean_high"]  # three instances say little
+
+
+def test_a_solver_that_was_not_tried_everywhere_has_no_mean(tables):
+    skipped = run("ag", 1, None, status="skipped", samples=[])
+    table = tables(*series("pg", [1.0, 2.0]), run("ag", 0, 1.0), skipped, table=means)
+    ag = row_of(table, solver="ag")
+    assert (ag["instances"], ag["run_on"], ag["solved"]) == (2, 1, 1)
+    assert ag[["mean", "mean_ten_times", "mean_solved_by_all", "mean_low"]].isna().all()
+    assert row_of(table, solver="pg")["solved_by_all"] == 2  # it does not take part
+
+
+def test_a_solver_that_solves_nothing_leaves_the_others_what_they_share(tables):
+    table = tables(*series("pg", [1.0, 2.0]), *series("sub", [None, None]), table=means)
+    sub = row_of(table, solver="sub")
+    assert sub["solved_by_all"] == 2
+    assert math.isnan(sub["mean_solved_by_all"])
+    assert sub["mean"] == pytest.approx(60.0)
+
+
+def test_a_failure_without_a_limit_leaves_no_mean_and_no_ratio(tables):
+    runs = [*series("pg", [1.0, None], limit=None), *series("scs", [2.0, 4.0], generic=True, limit=None)]
+    pg = row_of(tables(*runs, table=means), solver="pg")
+    assert pg[["mean", "mean_ten_times"]].isna().all()
+    assert pg["mean_solved_by_all"] == pytest.approx(1.0)
+    row = row_of(tables(*runs), solver="pg")
+    assert math.isnan(row["ratio"])
+    assert (row["wins"], row["losses"], row["at_most"]) == (1, 1, True)
+
+
+def test_against_the_fastest_generic_solver_of_each_instance(tables):
+    table = tables(
+        *series("pg", [1.0, 1.0, 2.0, 3.0]),
+        *series("scs", [4.0, 8.0, 4.0, 6.0], generic=True),
+        *series("ecos", [9.0, 2.0, 9.0, 48.0], generic=True),
+    )
+    row = row_of(table, reference=FASTEST_GENERIC)
+    assert (row["solver"], row["instances"], row["ratios"], row["wins"], row["losses"], row["ties"]) == ("pg", 4, 4, 4, 0, 0)
+    assert row["ratio"] == pytest.approx((4 * 2 * 2 * 2) ** 0.25)
+    assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
+    assert (row["test"], row["p_value"]) == ("Wilcoxon", pytest.approx(2 / 16))
+    assert row["p_adjusted"] == pytest.approx(3 * 2 / 16)  # of three rows with the same p
+    assert list(zip(table["reference"], table["solver"], strict=True)) == [
+        (FASTEST_GENERIC, "pg"), ("scs", FASTEST_SPECIALISED), ("ecos", FASTEST_SPECIALISED)
+    ]  # fmt: skip
+    assert row_of(table, reference="scs")["ratio"] == pytest.approx((4 * 8 * 2 * 2) ** 0.25)
+
+
+def test_ratios_with_failures_are_bounds_or_nothing(tables):
+    pg, ag, sub = series("pg", [1.0, 1.0]), series("ag", [None, 1.0]), series("sub", [3.0, None])
+    scs = series("scs", [6.0, None], generic=True)
+    table = tables(*pg, *ag, *sub, *scs)
+    found = {name: row_of(table, reference=FASTEST_GENERIC, solver=name) for name in ("pg", "ag", "sub")}
+    assert (found["pg"]["ratio"], found["pg"]["at_least"], found["pg"]["at_most"]) == (pytest.approx(math.sqrt(6 * 60)), True, False)
+    assert math.isnan(found["pg"]["ratio_low"])
+    assert math.isnan(found["ag"]["ratio"])  # each fails where the other does not
+    assert (found["ag"]["wins"], found["ag"]["losses"], found["ag"]["test"]) == (1, 1, "sign")
+    assert (found["sub"]["ratio"], found["sub"]["instances"], found["sub"]["ratios"]) == (pytest.approx(2.0), 2, 1)
+    assert (found["sub"]["ties"], found["sub"]["at_least"]) == (1, False)
+    shown = display(table)
+    assert shown["Ratio"][0].startswith(">= ")
+    assert not {"At least", "At most", "Ratio low"} & set(shown)
+    upper = tables(*series("x", [None, 1.0]), *series("scs", [6.0, 6.0], generic=True))
+    assert row_of(upper, solver="x")["at_most"]
+    assert display(upper)["Ratio"][0].startswith("<= ")
+
+
+def test_against_a_named_solver(tables):
+    runs = [*series("pg", [1.0, 2.0]), *series("ag", [2.0, 1.0]), *series("scs", [4.0, 4.0], generic=True)]
+    table = tables(*runs, baseline="scs")
+    assert list(table["solver"]) == ["pg", "ag", FASTEST_SPECIALISED]
+    assert set(table["reference"]) == {"scs"}
+    assert row_of(table, solver="pg")["ratio"] == pytest.approx(math.sqrt(8))
+    assert row_of(table, solver=FASTEST_SPECIALISED)["ratio"] == pytest.approx(4.0)
+    assert list(tables(*runs, baseline="pg")["solver"]) == ["ag", "scs"]
+    with pytest.raises(InputError, match="unknown baseline 'sc': did you mean 'scs'"):
+        tables(*runs, baseline="sc")
+
+
+def test_one_instance_is_judged_by_its_repetitions(tables):
+    repeated = [run("pg", 0, seconds, repetition=i) for i, seconds in enumerate([1.0, 1.1, 0.9])]
+    table = tables(*repeated, *[run("scs", 0, 2.0 * seconds, repetition=i, generic=True) for i, seconds in enumerate([1.0, 1.1, 0.9])])
+    row = row_of(table, solver="pg")
+    assert row["ratio"] == pytest.approx(2.0)
+    assert 1.4 < row["ratio_low"] < 2.0 < row["ratio_high"] < 2.8
+    once = row_of(tables(run("pg", 0, 1.0), run("scs", 0, 2.0, generic=True)), solver="pg")
+    assert once[["ratio_low", "ratio_high"]].isna().all()
+
+
+def test_times_of_zero_and_results_that_are_hardly_there(tables):
+    zero = tables(*series("pg", [0.0, 0.0]), *series("scs", [0.0, 1.0], generic=True))
+    assert row_of(zero, solver="pg")["ratio"] == pytest.approx(1e3)  # the geometric mean of 1 and 1 s over a microsecond
+    assert row_of(zero, solver="pg")["ties"] == 1
+    assert row_of(tables(*series("pg", [0.0, 0.0]), table=means), solver="pg")["shift"] == 1e-6
+    failed = run("pg", 0, None, status="crashed", samples=[])
+    assert tables(failed).empty
+    assert tables(failed, table=means)["solved"].tolist() == [0]
+    skipped = run("pg", 0, None, status="skipped", samples=[])
+    assert tables(skipped).empty
+    assert tables(skipped, table=means).empty
+    assert tables(*series("pg", [1.0, 2.0])).empty  # nobody to compare it with
+
+
+def test_the_winners_ratio_has_an_interval_over_seeds_and_repetitions(make_store, frames):
+    pg = [run("pg", seed, 1.0 + 0.1 * (seed + repetition), repetition=repetition) for seed in range(2) for repetition in range(3)]
+    scs = [run("scs", seed, 8.0 + 0.5 * seed, generic=True) for seed in range(2)]
+    runs, samples = frames(make_store(*pg, *scs))
+    table = winners(runs, samples, TARGET)
+    row = table.iloc[0]
+    assert row["ratio"] == pytest.approx(8.25 / 1.15)
+    assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
+    ((_, finding),) = findings(table)
+    assert "(1.15 s against 8.25 s; 95 % interval " in finding
+    one = winners(*frames(make_store(run("pg", 0, 1.0), run("scs", 0, 8.0, generic=True), folder="one")), TARGET)
+    assert one[["ratio_low", "ratio_high"]].isna().all(axis=None)
+    assert "interval" not in one["finding"][0]
+
+
+def test_speed_ups_have_an_interval_and_a_test(make_store, frames):
+    made = []
+    for step, generic in (("a", 4.0), ("b", 8.0), ("c", 16.0)):
+        data = {"name": "made_up", "preprocess": step}
+        made += [run("pg", 1, 1.0, problem=step, data=data), run("scs", 1, generic, generic=True, problem=step, data=data)]
+    runs, samples = frames(make_store(*made))
+    row = speed_ups(winners(runs, samples, TARGET), runs).iloc[0]
+    assert row["ratio"] == pytest.approx(8.0)
+    half = 4.302653 * math.log(2) / math.sqrt(3)  # Student's, of logarithms that lie log 2 apart
+    assert (row["ratio_low"], row["ratio_high"]) == (
+        pytest.approx(8 * math.exp(-half), rel=1e-5),
+        pytest.approx(8 * math.exp(half), rel=1e-5),
+    )
+    assert row["p_value"] == row["p_adjusted"] == pytest.approx(2 / 8)
+
+
+def test_statuses_are_counted_by_solver(make_store, frames):
+    made = [
+        *series("pg", [1.0, None]),
+        run("ecos", 0, None, status="skipped", samples=[]),
+        run("ecos", 1, None, status="crashed", samples=[]),
+    ]
+    table = statuses(*frames(make_store(*made))).set_index("solver")
+    assert table.loc["pg", ["tried", "verified", "timeout", "skipped"]].tolist() == [2, 1, 1, 0]
+    assert table.loc["ecos", ["tried", "verified", "crashed", "skipped"]].tolist() == [1, 0, 1, 1]
+    assert table.loc["ecos", "kind"] == "unknown"
+
+
+def test_an_interval_stands_beside_its_number():
+    frame = pd.DataFrame({"ratio": [2.0, 3.0, None], "ratio_low": [1.5, None, None], "ratio_high": [2.5, None, None]})
+    assert list(display(frame)) == ["Ratio"]
+    assert list(display(frame)["Ratio"]) == ["2.0x [1.5x, 2.5x]", "3.0x", "-"]
+    values = pd.DataFrame({"p_value": [0.0421, 3.2e-5, 0.0, 1.0, None]})
+    assert list(display(values)["p"]) == ["0.042", "3e-05", "0", "1.000", "-"]
