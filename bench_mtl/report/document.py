@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from bench_mtl.report import catalogue
 from bench_mtl.report import formats as forms
 from bench_mtl.report.catalogue import TABLES, printed
-from bench_mtl.report.figures.drawing import files as figure_files
 from bench_mtl.report.figures.gallery import drawings
+from bench_mtl.report.figures.printing import printed as figure_files
 from bench_mtl.report.markdown import markdown
 from bench_mtl.report.render import to_csv, to_latex, to_parquet
 from bench_mtl.report.results import Results
@@ -58,10 +58,8 @@ def report_files(results: Results, tables: Mapping[str, pd.DataFrame], formats: 
     ----------
     formats : of `bench_mtl.report.formats.ALL`. A figure comes with its data, a table in CSV with the runs and samples behind it.
     """
-    files: dict[str, bytes] = {}
     drawn, undrawn = drawings(results, tables) if {*forms.FIGURES, "md"} & set(formats) else ([], [])
-    for drawing in drawn:
-        files |= figure_files(drawing, [form for form in forms.FIGURES if form in formats])
+    files = figure_files(drawn, [form for form in forms.FIGURES if form in formats])
     for name, table in tables.items():
         if "csv" in formats:
             files[f"tables/{name}.csv"] = to_csv(table)

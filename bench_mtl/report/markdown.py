@@ -29,8 +29,7 @@ def markdown(
     """
     shown = {(drawing.kind, drawing.about): _shown(drawing, formats) for drawing in drawn}
     for missing in undrawn:
-        reasons = " The reasons are listed below." if missing.kind == "convergence" else ""
-        shown[missing.kind, missing.about] = [f"{missing.sentence}{reasons}"]
+        shown[missing.kind, missing.about] = [missing.sentence]
 
     def of_kind(*kinds: str) -> list[str]:
         return [part for (kind, _), parts in shown.items() if kind in kinds for part in parts]

@@ -91,16 +91,16 @@ def convergence(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[floa
         handles = _legend(points, runs, styles)
         title = str(points["problem"].iloc[0])
         figure, axes = style.sheet(title, [3.75] * len(panels), 2.9, handles, share_y=True)
+        axes[0].set_ylabel("proven relative gap")
+        style.logarithmic(axes[0], "y", low, high, style.gap, most=9)
         for axis, (column, label, rows) in zip(axes, panels, strict=True):
             curves = drawn_curves(rows, column, targets)
             left = left_edge(curves)
-            _panel(axis, curves, styles, totals, left, high)
-            axis.set_xlabel(label)
             style.logarithmic(axis, "x", left / 1.3, 1.5 * max(left, *(curve.end[0] for curve in curves)))
+            axis.set_xlabel(label)
+            _panel(axis, curves, styles, totals, left, high)
             for target in targets:
                 axis.axhline(target, color=_TARGET_GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-        axes[0].set_ylabel("proven relative gap")
-        style.logarithmic(axes[0], "y", low, high, style.gap, most=9)
     return figure
 
 
@@ -307,6 +307,7 @@ def _draw_run(axis: Axes, curve: Curve, look: LineStyle, left: float) -> None:
 def _draw_several(axis: Axes, curves: Sequence[Curve], look: LineStyle, total: int, left: float, highest: float) -> None:
     """The runs of one solver as a median in a band."""
     import numpy as np
+    from matplotlib.patches import Polygon
 
     shares = _ALL if total <= MOST_ENCLOSED else _MOST
     one_shot = [curve for curve in curves if curve.one_shot]
@@ -318,12 +319,33 @@ def _draw_several(axis: Axes, curves: Sequence[Curve], look: LineStyle, total: i
             axis.plot(*(ends.ravel() for ends in bars), color=look.colour, linewidth=0.8, alpha=0.5, zorder=2)
     if len(one_shot) < len(curves):
         grid, (low, middle, high) = quantiles([curve for curve in curves if not curve.one_shot], total, shares, left)
-        known = np.isfinite(low)
-        filling: dict[str, Any] = {"step": "post", "color": look.colour, "alpha": 0.2, "linewidth": 0.0, "zorder": 1.5}
-        axis.fill_between(grid[known], low[known], np.minimum(high[known], highest), **filling)
-        known = np.isfinite(middle)
-        axis.plot(grid[known], middle[known], **_STEPPED, **style.line(look))
+        axis.add_artist(
+            Polygon(_outline(grid, low, np.minimum(high, highest)), facecolor=look.colour, alpha=0.2, linewidth=0.0, zorder=1.5)
+        )
+        seen = _steps(middle) & np.isfinite(middle)
+        axis.plot(grid[seen], middle[seen], **_STEPPED, **style.line(look))
     _draw_ends(axis, [curve for curve in curves if curve.stopped], look)
+
+
+def _outline(x: Array, low: Array, high: Array) -> Array:
+    """The corners of the band between two functions that step at `x`, from where the lower one is finite."""
+    import numpy as np
+
+    known = np.isfinite(low)
+    x, low, high = x[known], low[known], high[known]
+    sides = []
+    for values in (low, high):
+        steps = _steps(values)
+        places, levels = x[steps], values[steps]
+        sides.append(np.c_[np.r_[places[0], np.repeat(places[1:], 2)], np.r_[np.repeat(levels[:-1], 2), levels[-1]]])
+    return np.concatenate([sides[0], sides[1][::-1]])
+
+
+def _steps(values: Array) -> NDArray[np.bool_]:
+    """Where a function in steps has a corner: where it changes, and both ends."""
+    import numpy as np
+
+    return np.r_[True, values[1:] != values[:-1]] | (np.arange(len(values)) == len(values) - 1)
 
 
 #: Markers are spaced by a float, which is even on the paper.

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: A group of like problems within a family has profiles of its own if it has this many instances.
 MANY = 8
+#: Convergence figures, of which nobody reads more.
+MOST_PROBLEMS = 40
 
 
 def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list[Drawing], list[Undrawn]]:
@@ -54,11 +56,18 @@ def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list
 def _convergence(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
     """One of every problem that has a certified point."""
     points = convergence.curves(results.runs, results.samples)
+    drawn = 0
     by_problem = {str(problem): rows for problem, rows in points.groupby("problem", sort=False, observed=True)}
     for label, runs in results.runs.groupby("problem_label", sort=False):
         problem = str(label)
         if problem not in by_problem:
-            yield Undrawn("convergence", problem, "No run has a proven point on this problem, so there is no figure.")
+            sentence = "No run has a proven point on this problem, so there is no figure: the reasons are listed below."
+            yield Undrawn("convergence", problem, sentence)
+            continue
+        drawn += 1
+        if drawn > MOST_PROBLEMS:
+            sentence = f"The first {MOST_PROBLEMS} problems alone have figures on paper; the page report.html draws this one too."
+            yield Undrawn("convergence", problem, sentence)
             continue
         of_problem = by_problem[problem]
         yield Drawing(

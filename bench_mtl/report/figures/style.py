@@ -154,7 +154,9 @@ def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
     with styled():
         for form in formats:
             sink = io.BytesIO()
-            figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=DPI)
+            # Few colours on white are as small at the least effort.
+            quick: dict[str, Any] = {"pil_kwargs": {"compress_level": 3}} if form == "png" else {}
+            figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=DPI, **quick)
             made[form] = sink.getvalue()
     return made
 

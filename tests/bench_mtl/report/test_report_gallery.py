@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bench_mtl.report.document import report_tables
-from bench_mtl.report.figures import drawing, gallery
+from bench_mtl.report.figures import drawing, gallery, printing
 from bench_mtl.report.results import read_results
 
 
@@ -51,7 +53,7 @@ def test_failures_alone_have_sentences_alone(made):
     kinds, undrawn, _ = made(*({"solver": "pg", "problem": "p", "seed": seed, "status": "crashed"} for seed in range(4)))
     assert not kinds
     assert set(undrawn) == {"convergence", "profiles", "pareto", "speed_ups"}
-    assert undrawn["convergence"] == "No run has a proven point on this problem, so there is no figure."
+    assert undrawn["convergence"] == "No run has a proven point on this problem, so there is no figure: the reasons are listed below."
     assert undrawn["profiles"] == f"No solver proves a gap of 1e-6 on {GROUP}, so there are no profiles."
     assert undrawn["pareto"].startswith(f"No solver proves a gap of 1e-1 on half of {GROUP}")
 
@@ -64,6 +66,39 @@ def test_a_family_is_profiled_as_a_whole_and_its_fronts_are_of_its_groups(made):
     assert groups == [("pareto", "family on a"), ("pareto", "family on b"), ("profiles", "all of family")]
     kinds, _, _ = made(*runs[:2], *runs[3:5], folder="fewer")
     assert [about for kind, about in kinds if kind == "pareto"] == ["all of family"]
+
+
+def test_of_many_problems_the_first_have_figures(made, monkeypatch):
+    monkeypatch.setattr(gallery, "MOST_PROBLEMS", 2)
+    kinds, undrawn, _ = made(*(run("pg", f"p{i}", 1.0) for i in range(3)))
+    assert [about for kind, about in kinds if kind == "convergence"] == ["p0", "p1"]
+    assert undrawn["convergence"].startswith("The first 2 problems alone have figures on paper")
+
+
+def test_two_processes_make_the_same_files_as_one(made, monkeypatch):
+    _, _, drawn = made(*(run("pg", f"p{i}", 1.0 + i) for i in range(4)))
+    monkeypatch.setattr(printing, "_processors", lambda: 1)
+    alone = printing.printed(drawn, ["svg", "pdf"])
+    monkeypatch.setattr(printing, "_processors", lambda: 2)
+    monkeypatch.setattr(printing, "MANY", 2)
+    drawn_here = []
+    monkeypatch.setattr(printing, "files", lambda one, formats: drawn_here.append(one.stem) or drawing.files(one, formats))
+    together = printing.printed(drawn, ["svg", "pdf"])
+    assert drawn_here == ["p0", "p2"]
+    assert list(together) == list(alone)
+    assert together == alone
+
+
+@pytest.mark.parametrize("broken", ["gone", "unpickled"])
+def test_a_second_process_that_fails_is_done_without(made, monkeypatch, broken):
+    _, _, drawn = made(*(run("pg", f"p{i}", 1.0 + i) for i in range(2)))
+    monkeypatch.setattr(printing, "_processors", lambda: 2)
+    monkeypatch.setattr(printing, "MANY", 2)
+    if broken == "gone":
+        monkeypatch.setattr(printing.sys, "executable", "/bin/false")
+    else:
+        drawn = [replace(one, draw=lambda one=one: one.draw()) for one in drawn]
+    assert list(printing.printed(drawn, ["png"])) == [f"figures/p{i}.{form}" for i in range(2) for form in ("png", "csv")]
 
 
 def test_stems_are_file_names_and_differ():
