@@ -1,5 +1,6 @@
 # make demo: install into .venv and run the suite "quick" into results/demo.   make test: lint, types, tests.   Override PYTHON to choose one.
 # make soak: the long fault tests (minutes).
+# make system: install what a few tests need beyond Python, through apt: Chromium and LaTeX. Without them those tests are skipped.
 # make bench: time the projections and the framework itself, tables into results/bench (minutes; GRID=quick: under one for the projections).
 # make reports: write the published reports in reports/ again, each from its results.sqlite.
 PYTHON ?= python3
@@ -7,7 +8,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 GRID ?= full
 
-.PHONY: demo test soak lint compiled bench reports setup clean
+.PHONY: demo test soak lint compiled bench reports setup system clean
 
 demo: $(STAMP)
 	rm -rf results/demo
@@ -38,6 +39,9 @@ reports: $(STAMP)  # exit code 1: there are failed runs among the results, which
 	$(BIN)/python -m benchmarks.table4 reports/table4 > /dev/null
 
 setup: $(STAMP)
+
+system:
+	tools/setup-system.sh
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }

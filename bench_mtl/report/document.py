@@ -58,7 +58,9 @@ def report_files(results: Results, tables: Mapping[str, pd.DataFrame], formats: 
     ----------
     formats : of `bench_mtl.report.formats.ALL`. A figure comes with its data, a table in CSV with the runs and samples behind it.
     """
-    drawn, undrawn = drawings(results, tables) if {*forms.FIGURES, "md"} & set(formats) else ([], [])
+    from bench_mtl.report.page import page
+
+    drawn, undrawn = drawings(results, tables) if {*forms.FIGURES, *forms.TEXTS} & set(formats) else ([], [])
     files = figure_files(drawn, [form for form in forms.FIGURES if form in formats])
     for name, table in tables.items():
         if "csv" in formats:
@@ -72,6 +74,8 @@ def report_files(results: Results, tables: Mapping[str, pd.DataFrame], formats: 
         files["samples.csv"] = to_csv(results.samples)
     if "md" in formats:
         files["report.md"] = markdown(results, tables, drawn, undrawn, formats).encode()
+    if "html" in formats:
+        files["report.html"] = page(results, tables, drawn, undrawn)
     return files
 
 

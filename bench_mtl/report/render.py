@@ -23,10 +23,15 @@ def display(frame: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    ends = {f"{column}_{end}" for column in frame.columns for end in ("low", "high")}
-    columns = [column for column in frame.columns if column not in ends.union(_WITH_OTHERS) and not column.startswith(_REACHED)]
+    columns = shown_columns(frame)
     cells = {place: _cells(column, frame) for place, column in enumerate(columns)}
     return pd.DataFrame(cells, dtype="str").set_axis([_title(column) for column in columns], axis=1)
+
+
+def shown_columns(frame: pd.DataFrame) -> list[str]:
+    """The columns of a table that `display` shows, in its order: all that are not part of another one's cells."""
+    ends = {f"{column}_{end}" for column in frame.columns for end in ("low", "high")}
+    return [column for column in frame.columns if column not in ends.union(_WITH_OTHERS) and not column.startswith(_REACHED)]
 
 
 def to_markdown(frame: pd.DataFrame) -> str:

@@ -41,7 +41,7 @@ from bench_mtl.types import Status
 FILE_NAME = "results.sqlite"
 
 #: What a report writes beside it.
-REPORT_NAMES = ("report.md", "runs.csv", "samples.csv", "tables", "figures")
+REPORT_NAMES = ("report.md", "report.html", "runs.csv", "samples.csv", "tables", "figures")
 
 #: After so many seconds the next row waits for the disk, so that a power cut costs no more; every row survives the end of the process.
 _SYNC_SECONDS = 1.0

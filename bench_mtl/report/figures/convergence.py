@@ -83,9 +83,9 @@ def convergence(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[floa
     styles : by solver, from `style.line_styles`
     """
     targets = tuple(targets)
-    counted = points[_counts_passes(points)]
-    totals = _totals(runs)
-    low, high = _gap_limits(points, targets)
+    counted = points[counts_passes(points)]
+    totals = runs_tried(runs)
+    low, high = gap_limits(points, targets)
     panels = [("seconds", "solve time (s)", points), ("passes", "passes over the data", counted)][: 2 if len(counted) else 1]
     with style.styled():
         handles = _legend(points, runs, styles)
@@ -107,7 +107,7 @@ def convergence(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[floa
 def caption(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) -> str:
     """How the figure of one problem was made, and what is not in it, in sentences."""
     targets = tuple(targets)
-    counts = _counts_passes(points)
+    counts = counts_passes(points)
     parts = ["Proven relative gap against solve time" + (" and passes over the data" if counts.any() else "") + "."]
     one_shot = points["asked_tolerance"].notna()
     if not one_shot.all():
@@ -116,7 +116,7 @@ def caption(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) 
         parts.append("Joined markers: a generic solver, one marker for each tolerance asked of it, its time counted from zero.")
     if not counts.any():
         parts.append("No solver here counts passes over the data.")
-    totals = _totals(runs)
+    totals = runs_tried(runs)
     several = [total for solver, total in totals.items() if total > 1 and (points["solver"] == solver).any()]
     if several:
         band = "from the best to the worst of them" if min(several) <= MOST_ENCLOSED else ""
@@ -155,7 +155,7 @@ def least_gap(targets: Iterable[float]) -> float:
 _LIMITS = (str(Status.TIMEOUT), str(Status.MEMORY))
 
 
-def _counts_passes(points: pd.DataFrame) -> pd.Series[bool]:
+def counts_passes(points: pd.DataFrame) -> pd.Series[bool]:
     """Which points belong to a run that counts its passes over the data."""
     counts = points.groupby("run_id")["passes"].transform("max") > 0
     return counts & points["asked_tolerance"].isna()
@@ -170,7 +170,7 @@ class Curve:
     limit: float
     """Of its time, in seconds; not a number where there is none."""
     in_seconds: bool
-    """Whether `x` are, or else passes over the data."""
+    """Whether `x` are, or else passes over the data or iterations."""
     one_shot: bool
     x: Array
     """More than zero, not decreasing."""
@@ -198,8 +198,8 @@ class Curve:
         return max(self.x[-1], self.limit) if at_limit else self.x[-1], self.y.min()
 
 
-def drawn_curves(points: pd.DataFrame, column: str, targets: Iterable[float]) -> list[Curve]:
-    """The runs of one problem, in their order, against seconds or passes."""
+def drawn_curves(points: pd.DataFrame, column: str, targets: Iterable[float], levels: int = LEVELS) -> list[Curve]:
+    """The runs of one problem, in their order, against seconds, passes or iterations, through what is `visible` at so many levels."""
     import numpy as np
 
     if points.empty:
@@ -215,25 +215,25 @@ def drawn_curves(points: pd.DataFrame, column: str, targets: Iterable[float]) ->
     for start, end, (solver, status) in zip(starts, [*starts[1:], len(ids)], labels, strict=True):
         run = slice(start, end)
         one_shot = bool((~np.isnan(asked[run])).any())
-        kept = slice(None) if one_shot else visible(y[run], targets)
+        kept = slice(None) if one_shot else visible(y[run], targets, levels)
         curve = Curve(str(solver), str(status), limits[start], in_seconds, one_shot, x[run][kept], y[run][kept], asked[run][kept])
         curves.append(curve)
     return curves
 
 
-def visible(gaps: Array, targets: Iterable[float]) -> NDArray[np.bool_]:
-    """Which points of a curve of best gaps so far are drawn: all of a short one.
+def visible(gaps: Array, targets: Iterable[float], levels: int = LEVELS) -> NDArray[np.bool_]:
+    """Which points of a curve of best gaps so far are drawn: all of one that has no more than `levels`.
 
-    Of a long one the first point at every one of `LEVELS` levels from its first gap to its last, even on a logarithmic axis, the
+    Of a longer one the first point at every one of so many levels from its first gap to its last, even on a logarithmic axis, the
     first at every target, and the last. The line in steps through them is nowhere below the whole one, and less than a level above.
     """
     import numpy as np
 
     kept = np.ones(len(gaps), bool)
-    if len(gaps) <= LEVELS:
+    if len(gaps) <= levels:
         return kept
     depth = np.log(gaps[0]) - np.log(gaps)
-    level = np.floor(depth * (LEVELS / depth[-1] if depth[-1] > 0 else 0.0))
+    level = np.floor(depth * (levels / depth[-1] if depth[-1] > 0 else 0.0))
     kept[1:] = level[1:] > level[:-1]
     reached = [int(np.argmax(gaps <= target)) for target in targets if gaps[-1] <= target]
     kept[[*reached, -1]] = True
@@ -274,7 +274,7 @@ def _place(share: float, total: int) -> int:
     return max(0, math.ceil(share * total - 1e-9) - 1)
 
 
-def _totals(runs: pd.DataFrame) -> dict[str, int]:
+def runs_tried(runs: pd.DataFrame) -> dict[str, int]:
     """How many runs a solver has on a problem, the skipped ones apart."""
     tried = runs.loc[runs["status"] != Status.SKIPPED, "solver_label"].value_counts()
     return {str(solver): int(count) for solver, count in tried.items()}
@@ -309,10 +309,10 @@ def _draw_several(axis: Axes, curves: Sequence[Curve], look: LineStyle, total: i
     import numpy as np
     from matplotlib.patches import Polygon
 
-    shares = _ALL if total <= MOST_ENCLOSED else _MOST
+    shares = enclosed(total)
     one_shot = [curve for curve in curves if curve.one_shot]
     if one_shot:
-        x, y = _answers(one_shot, shares)
+        x, y = answer_quantiles(one_shot, shares)
         axis.plot(x[1], y[1], **_JOINED, **style.line(look))
         gap = np.full(len(x[1]), np.nan)  # lifts the pen between two bars
         for bars in ((np.c_[x[0], x[2], gap], np.c_[y[1], y[1], gap]), (np.c_[x[1], x[1], gap], np.c_[y[0], y[2], gap])):
@@ -365,7 +365,12 @@ def _draw_ends(axis: Axes, curves: Sequence[Curve], look: LineStyle) -> None:
         axis.plot([where], [best], color=look.colour, **style.mark())
 
 
-def _answers(curves: Sequence[Curve], shares: Sequence[float]) -> tuple[Array, Array]:
+def enclosed(total: int) -> tuple[float, float, float]:
+    """Of so many runs the shares that the lower end of their band, its line and its upper end stand for."""
+    return _ALL if total <= MOST_ENCLOSED else _MOST
+
+
+def answer_quantiles(curves: Sequence[Curve], shares: Sequence[float]) -> tuple[Array, Array]:
     """The quantiles of the x and of the gaps of all answers to each tolerance asked, in order of the median x."""
     import numpy as np
 
@@ -376,7 +381,8 @@ def _answers(curves: Sequence[Curve], shares: Sequence[float]) -> tuple[Array, A
     return np.array(found[0])[order].T, np.array(found[1])[order].T
 
 
-def _gap_limits(points: pd.DataFrame, targets: Sequence[float]) -> tuple[float, float]:
+def gap_limits(points: pd.DataFrame, targets: Sequence[float]) -> tuple[float, float]:
+    """The ends of the axis of gaps of one problem."""
     gaps = points["relative_gap"]
     return min(max(gaps.min(), least_gap(targets)), *targets) / 2.0, min(max(1.0, gaps.max()), GREATEST_GAP) * 2.0
 

@@ -69,7 +69,7 @@ def test_the_files_of_a_report(full):
         "comparisons", "enclosures", "instances", "means", "not_verified", "objectives", "scaling", "speed_ups", "statuses", "summary",
         "time_to_gap", "times", "tolerances", "winners",
     )  # fmt: skip
-    expected = {"report.md", "runs.csv", "samples.csv"}
+    expected = {"report.md", "report.html", "runs.csv", "samples.csv"}
     expected |= {f"tables/{name}.{form}" for name in tables for form in ("csv", "tex", "parquet")}
     expected |= {f"figures/{name}.{form}" for name in ("lasso", "other-one", "speed-ups") for form in ("svg", "png", "pdf", "csv")}
     assert names == expected

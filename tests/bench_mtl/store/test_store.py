@@ -166,7 +166,7 @@ def test_no_store_says_how_to_make_one(tmp_path: Path) -> None:
         Store.create(tmp_path / "file" / "below", suite())
 
 
-@pytest.mark.parametrize("name", ["report.md", "runs.csv", "samples.csv", "tables", "figures"])
+@pytest.mark.parametrize("name", ["report.md", "report.html", "runs.csv", "samples.csv", "tables", "figures"])
 def test_a_folder_with_somebody_elses_report_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     with pytest.raises(InputError, match=f"holds {name} but no {FILE_NAME}"):

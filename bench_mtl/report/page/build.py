@@ -1,0 +1,200 @@
+"""Puts the page together: words, tables and points in, one file out that asks the network for nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.report import text
+from bench_mtl.report.catalogue import TABLES, About, without_skipped
+from bench_mtl.report.figures import convergence, style
+from bench_mtl.report.figures.drawing import Drawing, Undrawn
+from bench_mtl.report.markdown import caveats, says
+from bench_mtl.report.page.charts import charts
+from bench_mtl.report.page.curves import convergence_charts
+from bench_mtl.report.page.tables import Table, html_table
+from bench_mtl.report.render import format_target
+from bench_mtl.report.results import Results
+from bench_mtl.report.tables.enclosures import contradictions
+from bench_mtl.report.tables.frames import all_skipped
+from bench_mtl.types import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from markdown_it import MarkdownIt
+    from markupsafe import Markup
+
+#: In the order in which they must run.
+_SCRIPTS = ("vendor/chart.umd.min.js", "vendor/hammer.min.js", "vendor/chartjs-plugin-zoom.min.js", "page.js")
+
+#: Which tables are shown elsewhere than under Tables.
+_SUMMARY, _FAILURES = ("winners", "speed_ups"), ("not_verified",)
+
+_LEFT_OUT = "Solvers that were skipped, for they do not fit the problem, are under [Not verified](#not-verified) alone."
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What the page says of one problem."""
+
+    label: str
+    parts: Sequence[Markup]
+
+
+def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[Drawing], undrawn: Sequence[Undrawn]) -> bytes:
+    """The report as one HTML file: the same results give the same bytes.
+
+    Everything is in the file, and its content security policy lets nothing run but the scripts that were put there, and no request out.
+
+    Parameters
+    ----------
+    results : of a suite
+    tables : by name, as of `bench_mtl.report.document.report_tables`; every one that has a row is shown
+    drawn, undrawn : the figures, and those that there are none of
+    """
+    styles = style.line_styles(results.runs["solver_label"])
+    places = {solver: place for place, solver in enumerate(styles)}
+    problems = convergence_charts(results, {one.about: one.caption for one in drawn if one.kind == "convergence"}, places)
+    data = {
+        "targets": [{"label": format_target(target), "value": target} for target in results.targets],
+        "least": convergence.least_gap(results.targets),
+        "solvers": [{"label": solver, **_look(look)} for solver, look in styles.items()],
+        "problems": problems,
+        "charts": charts(drawn, tables["scaling"], places),
+    }
+    md = _Words()
+    alarms = contradictions(tables["enclosures"])
+    scripts, sheet = [_script(name) for name in _SCRIPTS], _asset("page.css")
+    parts = {
+        "policy": _policy(scripts, sheet),
+        "sheet": _raw(sheet),
+        "scripts": list(map(_raw, scripts)),
+        "data": _raw(_json(data)),
+        "name": results.name,
+        "opening": md(text.opening(results.name, results.description, results.text, results.runs["data"].unique())),
+        "contradictions": alarms,
+        "caveats": list(map(md, caveats(results))),
+        "said": md("\n\n".join(says(results, tables)[len(alarms) :])),
+        "first": list(_tables(tables, _SUMMARY, md)),
+        "choices": _choices(results),
+        "drawn": bool(problems),
+        "charts": bool(data["charts"]),
+        "undrawn": [missing.sentence for missing in undrawn if missing.kind != "convergence"],
+        "problems": list(_problems(results, tables, undrawn, {problem["label"] for problem in problems}, md)),
+        "tables": list(_tables(tables, _others(tables), md)),
+        "failures": list(_tables(tables, _FAILURES, md)),
+        "reading": md(text.reading()),
+        "limitations": md(text.limitations(results.runs)),
+        "environment": md(text.environment(results.environments)),
+        "suite": results.text,
+    }
+    return _template().render(parts).encode()
+
+
+class _Words:
+    """Markdown to HTML in which nothing of the text is markup of its own and nothing is fetched."""
+
+    def __init__(self) -> None:
+        from markdown_it import MarkdownIt
+
+        self._parser: MarkdownIt = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+        rules: dict[str, Any] = self._parser.renderer.rules  # type: ignore[attr-defined]
+        rules["table_open"] = lambda *_: '<div class="scroll"><table>\n'
+        rules["table_close"] = lambda *_: "</table></div>\n"
+
+    def __call__(self, words: str) -> Markup:
+        return _raw(self._parser.render(words))
+
+
+def _look(look: style.LineStyle) -> dict[str, Any]:
+    """A look of the printed figures for the page: a dash is measured in pixels."""
+    dash = [] if look.dash == "-" else [2.0 * part for part in look.dash[1]]
+    return {"colour": look.colour, "marker": look.marker, "dash": dash}
+
+
+def _problems(
+    results: Results, tables: Mapping[str, pd.DataFrame], undrawn: Sequence[Undrawn], charted: set[str], md: _Words
+) -> Iterator[_Problem]:
+    missing = {one.about: one.sentence for one in undrawn if one.kind == "convergence" and one.about not in charted}
+    of = {name: dict(list(tables[name].groupby("problem", sort=False))) for name in ("summary", "enclosures")}
+    for label, runs in results.runs.groupby("problem_label", sort=False):
+        sentences = [text.facts(runs), without_skipped(of["summary"][label])[1], text.solver_notes(runs)]
+        if label in of["enclosures"]:
+            sentences.append(text.enclosure_sentences(of["enclosures"][label]))
+        if label in missing:
+            sentences.append(missing[str(label)])
+        yield _Problem(str(label), [md(sentence) for sentence in sentences if sentence])
+
+
+def _others(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    """In the order of the catalogue, and what it does not know after that."""
+    elsewhere = (*_SUMMARY, *_FAILURES)
+    return [name for name in (*TABLES, *(name for name in tables if name not in TABLES)) if name in tables and name not in elsewhere]
+
+
+def _tables(tables: Mapping[str, pd.DataFrame], names: Sequence[str], md: _Words) -> Iterator[Table]:
+    """Those that have a row."""
+    for name in names:
+        table = tables[name]
+        if table.empty:
+            continue
+        known = TABLES.get(name, About(name.replace("_", " ").capitalize(), ""))
+        about = text.EXPLANATIONS.get(name, known.sentence)
+        if name == "summary":
+            table = table[~all_skipped(table["status"])]
+            about += f" {_LEFT_OUT}" if len(table) < len(tables[name]) else ""
+        yield html_table(name, known.title, md(about), table)
+
+
+def _choices(results: Results) -> dict[str, list[str]]:
+    """What rows of all tables can be chosen by."""
+    statuses = set(results.runs["status"])
+    return {
+        "problem": [str(label) for label in results.runs["problem_label"].unique()],
+        "solver": [str(label) for label in results.runs["solver_label"].unique()],
+        "status": [str(status) for status in Status if status in statuses],
+        "target": [format_target(target) for target in results.targets],
+    }
+
+
+def _json(data: object) -> str:
+    """JSON that ends no script element and holds no character that ends a line of one."""
+    words = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return words.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+
+
+def _policy(scripts: Sequence[str], sheet: str) -> str:
+    """The content security policy: these scripts and this style sheet, by their hashes, and nothing else."""
+    hashed = " ".join(map(_hash, scripts))
+    return f"default-src 'none'; script-src {hashed}; style-src {_hash(sheet)}; base-uri 'none'; form-action 'none'"
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def _asset(name: str) -> str:
+    return resources.files("bench_mtl.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script(name: str) -> str:
+    """Without the line that names a source map, which a browser's tools would fetch."""
+    return "\n".join(line for line in _asset(name).splitlines() if not line.startswith("//# sourceMappingURL"))
+
+
+def _raw(words: str) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(words)
+
+
+def _template() -> Any:
+    from jinja2 import Environment, StrictUndefined
+
+    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    return made.from_string(_asset("template.html"))

@@ -1,0 +1,510 @@
+// The page without this script is complete but for its charts: it adds those, and sorting and choosing to the tables.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  document.documentElement.classList.add("js");
+
+  const $ = (selector, within = document) => within.querySelector(selector);
+  const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+  function make(tag, properties = {}, ...children) {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  }
+
+  // ---------------------------------------------------------------- tables
+
+  const PAGE = 200; // rows shown before somebody asks for more
+  const ROLES = ["problem", "solver", "status", "target"];
+  const words = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+
+  const chosen = () => Object.fromEntries(ROLES.map((role) => [role, $(`#only-${role}`).value]));
+
+  class SortableTable {
+    constructor(table) {
+      this.heads = $$("thead th", table);
+      this.body = table.tBodies[0];
+      this.rows = [...this.body.rows];
+      this.order = this.rows;
+      this.all = this.rows.length <= PAGE;
+      this.roles = ROLES.map((role) => this.heads.flatMap((head, i) => (head.dataset.role === role ? [i] : [])));
+      this.heads.forEach((head, i) => {
+        const button = make("button", { type: "button", textContent: head.textContent });
+        button.addEventListener("click", () => this.sort(i));
+        head.replaceChildren(button);
+        head.setAttribute("aria-sort", "none");
+      });
+      this.addTools(table);
+    }
+
+    addTools(table) {
+      this.search = make("input", { type: "search", placeholder: "all of these words" });
+      this.search.setAttribute("aria-label", `Filter the rows of ${table.dataset.table}`);
+      this.search.addEventListener("input", () => this.show(chosen()));
+      this.count = make("span", { className: "count" });
+      this.count.setAttribute("aria-live", "polite");
+      this.more = make("button", { type: "button", textContent: `Show all ${this.rows.length} rows`, hidden: true });
+      this.more.addEventListener("click", () => {
+        this.all = true;
+        this.show(chosen());
+      });
+      const tools = make("div", { className: "tools" }, make("label", {}, "Filter", this.search), this.count, this.more);
+      table.parentElement.before(tools);
+    }
+
+    sort(column) {
+      const head = this.heads[column];
+      const next = { none: "ascending", ascending: "descending", descending: "none" }[head.getAttribute("aria-sort")];
+      this.heads.forEach((other) => other.setAttribute("aria-sort", "none"));
+      head.setAttribute("aria-sort", next);
+      if (next === "none") {
+        this.order = this.rows;
+      } else {
+        const sign = next === "ascending" ? 1 : -1;
+        const numeric = "num" in head.dataset;
+        const keyed = this.rows.map((row, place) => [row, key(row.cells[column], numeric), place]);
+        const compare = numeric ? (a, b) => a - b : words.compare;
+        // What has no number comes last either way; equal rows stay as they were.
+        keyed.sort(([, a, i], [, b, j]) => (a === null) - (b === null) || (a === null ? 0 : sign * compare(a, b)) || i - j);
+        this.order = keyed.map(([row]) => row);
+      }
+      this.body.append(...this.order);
+      this.show(chosen());
+    }
+
+    show(choice) {
+      const wanted = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const picked = ROLES.map((role, i) => [role, choice[role], this.roles[i]]).filter(([, value, columns]) => value && columns.length);
+      let shown = 0;
+      for (const row of this.order) {
+        const fits = picked.every(([role, value, columns]) => columns.some((i) => matches(role, row.cells[i].textContent, value)));
+        const visible = fits && (!wanted.length || wanted.every((word) => row.textContent.toLowerCase().includes(word)));
+        const name = !visible ? "off" : shown++ < PAGE || this.all ? "" : "later";
+        if (row.className !== name) row.className = name;
+      }
+      this.more.hidden = this.all || shown <= PAGE;
+      this.more.textContent = `Show all ${shown} rows`;
+      const total = this.rows.length;
+      const cut = this.more.hidden ? "" : `, the first ${PAGE} shown`;
+      this.count.textContent = shown < total ? `${shown} of ${total} rows${cut}` : `${total} ${total === 1 ? "row" : "rows"}${cut}`;
+    }
+  }
+
+  function key(cell, numeric) {
+    if (!numeric) return cell.textContent === "-" ? null : cell.textContent;
+    const number = Number.parseFloat(cell.dataset.v || cell.textContent);
+    return Number.isNaN(number) ? null : number;
+  }
+
+  function matches(role, text, value) {
+    // A status may be one of several: "verified 2/3, timeout 1/3".
+    return role === "status" ? text.split(/[ ,]+/).includes(value) : text === value;
+  }
+
+  const tables = $$("table[data-table]").map((table) => new SortableTable(table));
+
+  // ---------------------------------------------------------------- charts
+
+  const AXES = ["seconds", "passes", "iteration"];
+  const AXIS_LABELS = { seconds: "solve time (s)", passes: "passes over the data", iteration: "iterations" };
+  const UNITS = ["s", "passes", "iterations"];
+  const MARKERS = {
+    o: ["circle", 0], s: ["rect", 0], "^": ["triangle", 0], D: ["rectRot", 0], v: ["triangle", 180],
+    P: ["cross", 0], "<": ["triangle", -90], "*": ["star", 0], ">": ["triangle", 90], h: ["rectRounded", 0],
+  };
+  const GREY = "#8c8c8c";
+
+  const short = (value) => {
+    if (value === 0) return "0";
+    const size = Math.abs(value);
+    if (size >= 1e-4 && size < 1e6) return String(Number(value.toPrecision(4)));
+    return value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e");
+  };
+
+  /** As the printed figures and the tables write targets: 1e-4. */
+  const power = (value) => (value > 0.99 ? short(value) : value.toExponential(1).replace(".0e", "e"));
+
+  const faded = (colour, alpha) => {
+    const [r, g, b] = [1, 3, 5].map((i) => Number.parseInt(colour.slice(i, i + 2), 16));
+    return `rgba(${r},${g},${b},${alpha})`;
+  };
+
+  /** What all datasets of one solver share. */
+  function look(s) {
+    const solver = data.solvers[s];
+    const [pointStyle, rotation] = MARKERS[solver.marker];
+    const open = pointStyle === "cross" || pointStyle === "star";
+    const inside = solver.marker === "h" ? "#fff" : solver.colour; // it would be taken for a circle
+    return {
+      s, borderColor: solver.colour, backgroundColor: solver.colour, pointBackgroundColor: inside, pointBorderColor: solver.colour,
+      pointStyle, rotation, pointBorderWidth: open ? 2 : 1, pointHitRadius: 5, borderWidth: 1.8, borderDash: solver.dash, fill: false,
+    };
+  }
+
+  /** Those points of a long line that get a marker: wherever it has come far enough since the last one. */
+  function marked(points, [spanX, spanY]) {
+    let [x, y] = [-Infinity, -Infinity];
+    return points.filter((point) => {
+      const [u, v] = [Math.log(point.x) / spanX, Math.log(point.y) / spanY];
+      if (Math.hypot(u - x, v - y) < 0.13) return false;
+      [x, y] = [u, v];
+      return true;
+    });
+  }
+
+  const PEN_UP = { x: NaN, y: NaN };
+
+  /** Datasets of one solver, of each kind one, however many runs it has: a dataset costs more than its points, and so do unlike points in one. */
+  class Sets {
+    constructor(s) {
+      this.style = look(s);
+      this.sets = [];
+    }
+
+    /** Adds a line, or loose points, to the dataset that looks like `options`. */
+    add(name, points, options) {
+      let set = this.sets.find((one) => one.name === name);
+      if (!set) this.sets.push((set = { ...this.style, ...options, name, data: [] }));
+      if (set.data.length && set.showLine !== false) set.data.push(PEN_UP);
+      for (const point of points) set.data.push(point);
+    }
+
+    steps(points, seen, span) {
+      this.add("steps", points, { stepped: "before", pointRadius: 0 });
+      this.add("markers", marked(seen, span), { showLine: false, pointRadius: 3, pointHitRadius: 0 });
+    }
+
+    answers(points) {
+      this.add("answers", points, { borderWidth: 0.8, pointRadius: 4 });
+    }
+
+    cross(point) {
+      this.add("crosses", [point], { showLine: false, pointStyle: "crossRot", rotation: 0, pointRadius: 6, pointBorderWidth: 2.5, order: -1 });
+    }
+  }
+
+  const named = ({ s, note }) => data.solvers[s].label + (note ? ` (${note})` : "");
+
+  /** One problem against one axis, as a chart of datasets. */
+  function convergence(problem, axis, logx, logy) {
+    const column = AXES.indexOf(axis);
+    const limits = {
+      x: logx ? problem.axes[column] : [0, problem.axes[column][1]],
+      y: logy ? problem.gaps : [0, problem.gaps[1] / 2],
+    };
+    const span = [problem.axes[column], problem.gaps].map(([low, high]) => Math.log(high / low));
+    const datasets = problem.solvers.filter((solver) => solver.x[column]).flatMap((solver) => {
+      const sets = new Sets(solver.s), { x, band, from, answers, end } = solver.x[column];
+      if (x) addRun(sets, solver, x, problem.axes[column][0], span);
+      if (answers) addAnswers(sets, solver, answers);
+      if (band) addBand(sets, solver, band, from, span);
+      if (end) addEnd(sets, solver, end);
+      return sets.sets;
+    });
+    const marks = data.targets.filter((target) => shownTargets.has(target.label)).map((target) => ({ ...target, name: `target ${target.label}` }));
+    return { datasets, limits, labels: { x: AXIS_LABELS[axis], y: "proven relative gap" }, marks, logx, logy };
+  }
+
+  /** What is said of a gap; below the least one that is drawn all are alike. */
+  const toldGap = (gap) => `gap ${short(gap)}${gap <= data.least ? " or less" : ""}`;
+
+  function addRun(sets, solver, x, left, span) {
+    const points = x.map((place, i) => ({ x: place, y: solver.y[i], solver, i }));
+    if (solver.asked) sets.answers(points);
+    // Markers begin where something is seen.
+    else sets.steps(points, points.filter((point) => point.x >= left), span);
+  }
+
+  /** The median of many runs in a band. */
+  function addBand(sets, solver, [x, low, middle, high], from, span) {
+    const edge = { stepped: "before", borderWidth: 0, borderDash: [], pointRadius: 0, pointHitRadius: 0, order: 2 };
+    const line = (y) => x.map((place, i) => ({ x: place, y: y[i] }));
+    sets.add("above", line(high), { ...edge, fill: "+1", backgroundColor: faded(sets.style.borderColor, 0.2) });
+    sets.add("below", line(low), edge);
+    const about = (place, i) => [`${named(solver)}, median of ${solver.runs} runs`, `${toldGap(middle[i])} at ${short(place)}`];
+    const points = x.map((place, i) => ({ x: place, y: middle[i], about: about(place, i) })).slice(from);
+    sets.steps(points, points, span);
+  }
+
+  /** The medians of the answers to each tolerance, with bars. */
+  function addAnswers(sets, solver, [lowX, x, highX, lowY, y, highY]) {
+    const about = (i) => [`${named(solver)}, median of the answers of ${solver.runs} runs`, `${toldGap(y[i])} at ${short(x[i])}`];
+    sets.answers(x.map((place, i) => ({ x: place, y: y[i], about: about(i) })));
+    const bars = { borderColor: faded(sets.style.borderColor, 0.5), borderWidth: 1, borderDash: [], pointRadius: 0, pointHitRadius: 0 };
+    x.forEach((middle, i) => {
+      sets.add("bars", [{ x: lowX[i], y: y[i] }, { x: highX[i], y: y[i] }], bars);
+      sets.add("bars", [{ x: middle, y: lowY[i] }, { x: middle, y: highY[i] }], bars);
+    });
+  }
+
+  /** A cross where a limit ended the runs, and a dotted line to it. */
+  function addEnd(sets, solver, [where, best, last]) {
+    const waiting = { borderWidth: 1, borderDash: [2, 3], pointRadius: 0, pointHitRadius: 0 };
+    if (where > last) sets.add("waiting", [{ x: last, y: best }, { x: where, y: best }], waiting);
+    sets.cross({ x: where, y: best, about: [named(solver), `stopped by a limit at ${short(where)}, ${toldGap(best)}`] });
+  }
+
+  /** Any other chart: lines of solvers, and perhaps a limit or a front. */
+  function plain(chart) {
+    const datasets = chart.lines.flatMap((line) => {
+      const sets = new Sets(line.s);
+      const points = line.x.map((x, i) => ({ x, y: line.y[i], about: [named(line), `${short(x)}: ${short(line.y[i])}`] }));
+      sets.add("line", points, { stepped: chart.step ? "before" : false, pointRadius: chart.step ? 2.5 : 4 });
+      for (const [x, y] of line.crosses) sets.cross({ x, y, about: [named(line), `not reached at ${short(x)}`] });
+      return sets.sets;
+    });
+    if (chart.front) {
+      const [xs, ys] = chart.front;
+      const look = { borderColor: "#ccc", backgroundColor: "#ccc", borderWidth: 6, pointRadius: 0, pointHitRadius: 0, stepped: "before", order: 3 };
+      datasets.push({ name: "front", s: null, data: xs.map((x, i) => ({ x, y: ys[i] })), ...look });
+    }
+    return {
+      datasets, limits: { x: chart.x.ends, y: chart.y.ends }, labels: { x: chart.x.label, y: chart.y.label },
+      marks: chart.limit ? [chart.limit] : [], logx: chart.x.log, logy: chart.y.log,
+    };
+  }
+
+  /** Few and plain ticks: powers of ten, or 1, 2, 5 of them, or an even ladder where the axis spans less than that. */
+  function logTicks(min, max, room) {
+    const [first, last] = [Math.ceil(Math.log10(min) - 1e-9), Math.floor(Math.log10(max) + 1e-9)];
+    const decades = last - first + 1;
+    const ticks = [];
+    if (decades >= 3 || (decades === 2 && room < 4)) {
+      const step = Math.max(1, Math.ceil(decades / room));
+      for (let power = first; power <= last; power += 1) if (power % step === 0) ticks.push(Number(`1e${power}`));
+    } else {
+      for (let power = first - 1; power <= last; power += 1) for (const m of [1, 2, 5]) ticks.push(Number(`${m}e${power}`));
+    }
+    const inside = ticks.filter((tick) => tick >= min && tick <= max);
+    return inside.length > 1 ? inside : null;
+  }
+
+  function scale(axis, log, [min, max], label) {
+    return {
+      type: log ? "logarithmic" : "linear", min, max,
+      title: { display: true, text: label, color: "#333" },
+      border: { color: "#555" },
+      grid: { color: "#ebebeb" },
+      ticks: { color: "#333", maxRotation: 0, autoSkipPadding: 12, callback: (value) => (log && axis === "y" ? power(value) : short(value)) },
+      afterBuildTicks: (built) => {
+        if (!log) return;
+        const room = axis === "x" ? built.chart.width / 70 : built.chart.height / 34;
+        const ticks = logTicks(built.min, built.max, room);
+        if (ticks) built.ticks = ticks.map((value) => ({ value }));
+      },
+    };
+  }
+
+  /** Dashed lines across the chart with their names. */
+  const markLines = {
+    id: "markLines",
+    beforeDatasetsDraw(chart, _, { marks }) {
+      const { ctx, chartArea: area } = chart;
+      ctx.save();
+      ctx.font = `11px ${Chart.defaults.font.family}`;
+      ctx.textAlign = "right";
+      for (const { label, name, value } of marks) {
+        const y = chart.scales.y.getPixelForValue(value);
+        if (!(y >= area.top && y <= area.bottom)) continue;
+        ctx.strokeStyle = GREY;
+        ctx.setLineDash([5, 4]);
+        ctx.beginPath();
+        ctx.moveTo(area.left, y);
+        ctx.lineTo(area.right, y);
+        ctx.stroke();
+        ctx.fillStyle = "#666";
+        ctx.fillText(chart.width < 500 ? label : name || label, area.right - 4, y - 4);
+      }
+      ctx.restore();
+    },
+  };
+
+  /** What is said of a point that is pointed at. */
+  function told(item) {
+    const { about, solver, i } = item.raw;
+    if (about) return about;
+    const counts = UNITS.flatMap((unit, axis) => (solver.x[axis] ? [`${short(solver.x[axis].x[i])} ${unit}`] : []));
+    return [named(solver), toldGap(solver.y[i]), counts.join(", "), ...(solver.asked ? [`tolerance asked ${solver.asked[i]}`] : [])];
+  }
+
+  class Panel {
+    /** `charts` have a label, a caption, and solvers or lines; `build` turns one of them into datasets. */
+    constructor(section, charts, { build, start }) {
+      Object.assign(this, { charts, build, hidden: new Set() });
+      this.part = (name) => $(`[data-of=${name}]`, section);
+      this.canvas = $(".canvas canvas", section);
+      charts.forEach((chart, i) => this.part("chart").append(make("option", { value: i, textContent: chart.label })));
+      this.part("chart").addEventListener("change", () => this.draw(true));
+      for (const name of ["logx", "logy", "axis", "targets"]) this.part(name)?.addEventListener("change", () => this.draw());
+      for (const [text, label, act] of [
+        ["\u2212", "Zoom out", (chart) => chart.zoom(0.7)], ["+", "Zoom in", (chart) => chart.zoom(1.4)], ["Reset", "Reset the zoom", (chart) => chart.resetZoom("none")],
+      ]) {
+        const button = make("button", { type: "button", textContent: text, title: label });
+        button.setAttribute("aria-label", label);
+        button.addEventListener("click", () => act(this.chart));
+        this.part("zoom").append(button);
+      }
+      this.canvas.addEventListener("dblclick", () => this.chart.resetZoom("none"));
+      start?.(this);
+      this.draw(true);
+    }
+
+    get current() {
+      return this.charts[Number(this.part("chart").value)];
+    }
+
+    draw(fresh = false) {
+      const [logx, logy] = ["logx", "logy"].map((name) => this.part(name)?.checked);
+      if (fresh) this.fill();
+      const built = this.build(this.current, { axis: this.part("axis")?.value, logx, logy });
+      for (const set of built.datasets) set.hidden = this.hidden.has(set.s);
+      this.chart?.destroy();
+      this.chart = new Chart(this.canvas, this.configuration(built));
+      this.canvas.setAttribute("aria-label", `${this.current.label}: ${built.labels.y} against ${built.labels.x}. The numbers are in the tables.`);
+      this.part("caption").textContent = this.current.caption;
+    }
+
+    configuration({ datasets, limits, labels, marks, logx, logy }) {
+      return {
+        type: "line",
+        data: { datasets },
+        plugins: [markLines],
+        options: {
+          animation: false, responsive: true, maintainAspectRatio: false,
+          devicePixelRatio: Math.max(2, window.devicePixelRatio || 1),
+          interaction: { mode: "nearest", intersect: true },
+          scales: { x: scale("x", logx, limits.x, labels.x), y: scale("y", logy, limits.y, labels.y) },
+          plugins: {
+            legend: { display: false },
+            markLines: { marks },
+            tooltip: { displayColors: false, filter: (item, i) => i === 0, callbacks: { title: () => "", label: told } },
+            zoom: {
+              zoom: {
+                mode: "xy", drag: { enabled: true, backgroundColor: "rgba(0,114,178,.15)", threshold: 8 },
+                wheel: { enabled: true, modifierKey: "ctrl" }, pinch: { enabled: true },
+              },
+            },
+          },
+        },
+      };
+    }
+
+    /** The choices that depend on the chart: what it can be drawn against, and its solvers. */
+    fill() {
+      const axis = this.part("axis");
+      if (axis) {
+        const before = axis.value;
+        const known = AXES.filter((_, i) => this.current.axes[i]);
+        axis.replaceChildren(...known.map((name) => make("option", { value: name, textContent: AXIS_LABELS[name] })));
+        if (known.includes(before)) axis.value = before;
+      }
+      const entries = this.current.solvers || this.current.lines;
+      const all = (text, hide) => {
+        const button = make("button", { type: "button", textContent: text, className: "all" });
+        button.addEventListener("click", () => {
+          this.hidden = new Set(hide ? entries.map(({ s }) => s) : []);
+          this.toggle();
+        });
+        return button;
+      };
+      this.buttons = entries.map((entry) => {
+        const { s } = entry, button = make("button", { type: "button" }, swatch(s), named(entry));
+        button.addEventListener("click", () => {
+          if (!this.hidden.delete(s)) this.hidden.add(s);
+          this.toggle();
+        });
+        return [s, button];
+      });
+      this.part("legend").replaceChildren(...this.buttons.map(([, button]) => button), all("All", false), all("None", true));
+      this.press();
+    }
+
+    press() {
+      for (const [s, button] of this.buttons) button.setAttribute("aria-pressed", String(!this.hidden.has(s)));
+    }
+
+    toggle() {
+      this.press();
+      for (const [i, set] of this.chart.data.datasets.entries()) this.chart.setDatasetVisibility(i, !this.hidden.has(set.s));
+      this.chart.update("none");
+    }
+  }
+
+  function swatch(s) {
+    const canvas = make("canvas", { width: 68, height: 28 });
+    Object.assign(canvas.style, { width: "34px", height: "14px" });
+    const context = canvas.getContext("2d"), style = look(s);
+    context.scale(2, 2);
+    Object.assign(context, { strokeStyle: style.borderColor, fillStyle: style.pointBackgroundColor, lineWidth: 1.6 });
+    context.setLineDash(style.borderDash);
+    context.beginPath();
+    context.moveTo(2, 7);
+    context.lineTo(32, 7);
+    context.stroke();
+    context.setLineDash([]);
+    context.lineWidth = style.pointBorderWidth;
+    Chart.helpers.drawPoint(context, { pointStyle: style.pointStyle, rotation: style.rotation, radius: 4, borderWidth: style.pointBorderWidth }, 17, 7);
+    canvas.setAttribute("aria-hidden", "true");
+    return canvas;
+  }
+
+  const shownTargets = new Set(data.targets.map((target) => target.label));
+
+  function drawPanels() {
+    Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+    const panels = {};
+    if (data.problems.length) {
+      panels.convergence = new Panel($("#convergence"), data.problems, {
+        build: (problem, { axis, logx, logy }) => convergence(problem, axis, logx, logy),
+        start: (panel) => {
+          for (const { label } of data.targets) {
+            const box = make("input", { type: "checkbox", checked: true, value: label });
+            box.addEventListener("change", () => (box.checked ? shownTargets.add(label) : shownTargets.delete(label)));
+            panel.part("targets").append(make("label", {}, box, label));
+          }
+        },
+      });
+    }
+    if (data.charts.length) {
+      panels.charts = new Panel($("#charts"), data.charts, { build: plain });
+    }
+    return panels;
+  }
+
+  // Drawn once all else can be read.
+  let panels = null;
+  function charts() {
+    panels ??= drawPanels();
+    document.documentElement.classList.add("drawn");
+    return Object.values(panels).map(({ chart }) => chart);
+  }
+  window.addEventListener("load", () => setTimeout(charts));
+  window.addEventListener("beforeprint", () => charts().forEach((chart) => chart.resize(680, 380)));
+  window.addEventListener("afterprint", () => charts().forEach((chart) => chart.resize()));
+
+  // ---------------------------------------------------------------- choices of the whole page
+
+  function choose() {
+    const choice = chosen();
+    tables.forEach((table) => table.show(choice));
+    $("#choices").classList.toggle("chosen", Object.values(choice).some(Boolean));
+    const place = data.problems.findIndex((problem) => problem.label === choice.problem);
+    const select = panels?.convergence?.part("chart");
+    if (select && place >= 0 && select.value !== String(place)) {
+      select.value = String(place);
+      panels.convergence.draw(true);
+    }
+    // Blocks of words about one problem follow the choice, too.
+    for (const article of $$("#problems article")) article.classList.toggle("gone", Boolean(choice.problem) && $("h3", article).textContent !== choice.problem);
+  }
+
+  $("#choices").addEventListener("change", choose);
+  $("#choices").addEventListener("submit", (event) => event.preventDefault());
+  // The form is reset after its event.
+  $("#choices").addEventListener("reset", () => setTimeout(choose));
+  choose();
+
+  // For tests.
+  window.benchMtl = { chart: (name) => panels[name].chart };
+})();

@@ -1,0 +1,95 @@
+"""Tables of the page: the cells of the printed tables, with what a script needs to sort and to choose rows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench_mtl.report.catalogue import printed
+from bench_mtl.report.render import display, shown_columns
+from bench_mtl.report.tables.frames import numbers
+from bench_mtl.types import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from markupsafe import Markup
+
+#: Of a table on the page; its CSV file has them all.
+MOST_ROWS = 5000
+
+#: What the choices at the head of the page look for in which columns.
+_ROLES = {"problem": "problem", "solver": "solver", "winner": "solver", "other": "solver", "status": "status", "target": "target"}
+
+_BAD = (Status.WRONG, Status.CRASHED, Status.ERROR)
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column."""
+
+    title: str
+    role: str
+    """Which choice of the whole page picks rows by it: problem, solver, status, target, or empty."""
+    numeric: bool
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell."""
+
+    text: str
+    key: str | None = None
+    """Of a number what it sorts by where that is not the text; empty where the text will do or there is no number; None for words."""
+    tone: str = ""
+    """Of a status: good, bad, mixed or quiet."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as the template draws it."""
+
+    name: str
+    title: str
+    about: Markup
+    columns: tuple[Column, ...]
+    rows: Sequence[Sequence[Cell]]
+    left_out: int
+    """Rows that are in the CSV file alone."""
+
+
+def html_table(name: str, title: str, about: Markup, frame: pd.DataFrame) -> Table:
+    """A table of `bench_mtl.report.tables`: the columns and the texts of its printed form, in rows of cells."""
+    import pandas as pd
+
+    head = frame.head(MOST_ROWS)
+    shown = printed(head)
+    sources = dict(zip(display(head.head(0)).columns, shown_columns(frame), strict=True))
+    columns, cells = [], []
+    for heading in shown.columns:
+        source = sources[heading]
+        numeric = pd.api.types.is_numeric_dtype(frame[source]) and not pd.api.types.is_bool_dtype(frame[source])
+        columns.append(Column(str(heading), _ROLES.get(source, ""), numeric))
+        texts = shown[heading].tolist()
+        if numeric:
+            cells.append([Cell(text, _key(text, value)) for text, value in zip(texts, numbers(head, source).tolist(), strict=True)])
+        else:
+            cells.append([Cell(text, None, _tone(text) if source == "status" else "") for text in texts])
+    return Table(name, title, about, tuple(columns), list(zip(*cells, strict=True)), len(frame) - len(head))
+
+
+def _key(text: str, value: float) -> str:
+    if not math.isfinite(value):
+        return ""
+    key = f"{value:.6g}"
+    return "" if re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", text) and float(text) == float(key) else key
+
+
+def _tone(text: str) -> str:
+    """What kind of end the texts of `status_counts` tell of."""
+    named = [status for status in Status if re.search(rf"\b{status}\b", text)]
+    if any(status in named for status in _BAD):
+        return "bad"
+    return {Status.VERIFIED: "good", Status.SKIPPED: "quiet"}.get(named[0], "mixed") if len(named) == 1 else "mixed"

@@ -1,0 +1,538 @@
+"""The HTML report: what is in it, and how it behaves in a browser, from disk."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench_mtl.report.document import report_tables
+from bench_mtl.report.figures import convergence
+from bench_mtl.report.figures.gallery import drawings
+from bench_mtl.report.page import curves, page
+from bench_mtl.report.page.charts import charts
+from bench_mtl.report.page.curves import convergence_charts, rounded
+from bench_mtl.report.page.tables import html_table
+from bench_mtl.report.results import Results, read_results
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
+FLAGS += ("--disable-component-update", "--disable-sync")
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (make system installs it)")
+
+#: Labels and reasons that would run, or break what they are put in, if they were not taken for text.
+HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">'`${1}`&lt;\u2028\u2029"
+HOSTILE += "|[a](javascript:alert)"
+
+MOST_BYTES = 6 * 2**20
+
+
+def iterative(solver: str, *, scale: float = 1.0, end: float = 1e-7, points: int = 8, **run: Any) -> dict[str, Any]:
+    gaps = np.geomspace(0.5, end, points)
+    samples = [(scale * (i + 1) / 10, 9 * i, 10.0 * i, 1.0, 1.0 - gap, None) for i, gap in enumerate(gaps)]
+    return {"solver": solver, "samples": samples, **run}
+
+
+def generic(solver: str, *, scale: float = 1.0, **run: Any) -> dict[str, Any]:
+    asked = (1e-2, 1e-4, 1e-7)
+    samples = [(scale * (i + 2.0), 40 * (i + 1), 0.0, 1.0, 1 - tolerance / 2, tolerance) for i, tolerance in enumerate(asked)]
+    return {"solver": solver, "family": "conic", "times": {"build": 0.5, "solve": scale * 4.0}, "samples": samples, **run}
+
+
+RUNS = (
+    iterative("pg"),
+    iterative("slow", scale=30.0, end=1e-3, status="timeout", reason="time limit"),
+    generic("scs", scale=3.0),
+    generic("ecos", scale=12.0),
+    {"solver": "admm", "status": "skipped", "reason": "needs a split"},
+    iterative("pg", problem="ridge", scale=2.0),
+    generic("scs", problem="ridge"),
+    {"solver": "pg", "problem": "nothing here", "status": "crashed", "reason": "signal 9"},
+)
+
+MakeStore = Callable[..., Path]
+
+
+def built(folder: Path) -> tuple[Results, bytes]:
+    results = read_results(folder)
+    tables = report_tables(results)
+    return results, page(results, tables, *drawings(results, tables))
+
+
+def charted(results: Results) -> list[dict[str, Any]]:
+    places = {solver: place for place, solver in enumerate(results.runs["solver_label"].unique())}
+    return convergence_charts(results, {}, places)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=CHROMIUM, headless=True, args=list(FLAGS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Opens a page from disk, and holds it to no error and no request but for the file."""
+    watched = []
+
+    def opened(content: bytes, **context: Any) -> Any:
+        path = tmp_path / "report.html"
+        path.write_bytes(content)
+        tab = browser.new_context(**context).new_page()
+        said: list[str] = []
+        asked: list[str] = []
+        tab.on("console", lambda message: said.append(message.text))
+        tab.on("pageerror", lambda error: said.append(str(error)))
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(path.as_uri())
+        if context.get("java_script_enabled", True):
+            tab.wait_for_function("document.documentElement.classList.contains('drawn')")
+        watched.append((tab, said, asked, path.as_uri()))
+        return tab
+
+    yield opened
+    for tab, said, asked, address in watched:
+        assert said == []
+        assert asked == [address]
+        tab.context.close()
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, bytes]:
+    """What was built once serves every test that only looks at it."""
+    return {}
+
+
+@pytest.fixture
+def shown(make_store: MakeStore, open_page: Callable[..., Any], pages: dict[str, bytes]) -> Any:
+    if "shown" not in pages:
+        pages["shown"] = built(make_store(*RUNS))[1]
+    return open_page(pages["shown"])
+
+
+def rows(tab: Any, name: str, column: int | None = None) -> list[str]:
+    """The texts of the rows of a table that can be seen, or of one of their cells."""
+    cells = "row => row.innerText" if column is None else f"row => row.cells[{column}].innerText"
+    script = f"rows => rows.filter(row => row.offsetHeight > 0).map({cells})"
+    return list(tab.locator(f"#table-{name} tbody tr").evaluate_all(script))
+
+
+# ---------------------------------------------------------------- without a browser
+
+
+def test_the_page_is_whole_and_asks_for_nothing(make_store: MakeStore) -> None:
+    _, content = built(make_store(*RUNS))
+    text = content.decode()
+    markup = re.sub(r"<script.*?</script>|<style.*?</style>", "", text, flags=re.DOTALL)
+    assert not re.search(r"<(link|img|iframe|object|embed|video|audio|base)\b", markup)
+    assert not re.search(r"\b(src|srcset|action|style|on\w+)=", markup)
+    assert set(re.findall(r'href="([^"]{1,4})', markup)) <= {
+        f"#{start}" for start in ("sum", "con", "cha", "pro", "tab", "not", "rea", "lim", "env", "sui")
+    }
+    assert "sourceMappingURL" not in text
+    assert "url(" not in text[text.index("<style>") : text.index("</style>")]
+    assert "default-src &#39;none&#39;" in text
+    assert "unsafe" not in text[: text.index("<style>")]
+
+
+def test_what_a_reader_finds_in_which_order(make_store: MakeStore) -> None:
+    _, content = built(make_store(*RUNS))
+    heads = re.findall(r"<h2>(.*?)</h2>", content.decode())
+    last = ["Problems", "Tables", "Not verified", "How to read this", "Known limitations", "Environment", "Suite"]
+    assert heads == ["What it says", "Convergence", "Across problems", *last]
+    text = content.decode()
+    assert "8 runs: 5 verified, 1 timeout, 1 crashed, 1 skipped." in text
+    assert "the specialised solver pg is" in text
+    assert "signal 9" in text
+    assert "No run has a proven point on this problem, so there is no figure: the reasons are listed below." in text
+    assert "# a fence: ```" in text, "the suite's text"
+    assert not re.search(r">(nan|none|inf|<na>|nat)<", text, flags=re.IGNORECASE)
+
+
+def test_the_same_results_give_the_same_page(make_store: MakeStore) -> None:
+    folder = make_store(*RUNS)
+    assert built(folder)[1] == built(folder)[1]
+
+
+def test_every_table_with_a_row_is_shown_also_one_it_has_not_heard_of(make_store: MakeStore) -> None:
+    import pandas as pd
+
+    results = read_results(make_store(*RUNS))
+    tables = report_tables(results)
+    tables["brand_new"] = pd.DataFrame({"problem": ["lasso"], "solver": ["pg"], "things": [1234.5678]})
+    tables["without_rows"] = pd.DataFrame({"problem": []})
+    text = page(results, tables, *drawings(results, tables)).decode()
+    assert re.search(r'<section class="table" id="table-brand_new">\s*<h3>Brand new</h3>', text)
+    expected = {name for name, table in tables.items() if len(table)}
+    assert set(re.findall(r'id="table-(\w+)"', text)) == expected
+
+
+def test_a_contradiction_comes_first(make_store: MakeStore) -> None:
+    liar = {"solver": "liar", "samples": [(0.1, 1, 1.0, 1.2, 1.1, None)]}
+    text = built(make_store(RUNS[0], liar))[1].decode()
+    alarm = text.index('<p class="alarm" role="alert">CONTRADICTION on lasso')
+    assert text.index("<h2>What it says</h2>") < alarm < text.index('<div class="said">')
+    assert 'class="alarm"' not in built(make_store(RUNS[0], folder="agreeing"))[1].decode()
+
+
+@pytest.mark.parametrize("runs", [RUNS[:1], RUNS[-1:], RUNS[4:5], [iterative("pg", end=1e-300)]], ids=["one", "crash", "skip", "tiny"])
+def test_results_that_are_hardly_there(make_store: MakeStore, runs: list[dict[str, Any]]) -> None:
+    text = built(make_store(*runs))[1].decode()
+    assert ("there is nothing to draw" in text) == ("samples" not in runs[0])
+    assert not re.search(r">(nan|none|inf|<na>|nat)<", text, flags=re.IGNORECASE)
+
+
+def test_cells_are_those_of_the_printed_table_with_keys_to_sort_by() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {"solver": ["a", "b", "c"], "seconds": [1234.5678, float("nan"), 0.25], "status": ["verified", "wrong", "skipped 2/2"]}
+    )
+    table = html_table("times", "Times", "", frame)  # type: ignore[arg-type]
+    assert [column.title for column in table.columns] == ["Solver", "Seconds", "Status"]
+    assert [(row[1].text, row[1].key) for row in table.rows] == [("1235", "1234.57"), ("-", ""), ("0.250", "")]
+    assert [row[2].tone for row in table.rows] == ["good", "bad", "quiet"]
+    assert {row[0].key for row in table.rows} == {None}
+
+
+def test_what_counts_as_a_mixed_end() -> None:
+    import pandas as pd
+
+    table = html_table("x", "X", "", pd.DataFrame({"status": ["timeout", "verified 1/2, memory 1/2", "verified 1/2, error 1/2"]}))  # type: ignore[arg-type]
+    assert [row[0].tone for row in table.rows] == ["mixed", "mixed", "bad"]
+
+
+def test_curves_are_those_of_the_printed_figure(make_store: MakeStore) -> None:
+    results = read_results(make_store(*RUNS))
+    lasso, ridge = charted(results)
+    assert (lasso["label"], ridge["label"]) == ("lasso", "ridge")
+    points = convergence.curves(results.runs, results.samples)
+    of_lasso = points[points["problem"] == "lasso"]
+    for axis, name in enumerate(("seconds", "passes", "iteration")):
+        expected = {curve.solver: curve for curve in convergence.drawn_curves(of_lasso, name, results.targets)}
+        for place, label in enumerate(("pg", "slow", "scs", "ecos")):
+            solver = lasso["solvers"][place]
+            assert solver["s"] == place
+            if name == "passes" and "asked" in solver:
+                assert solver["x"][axis] is None, "a generic solver knows no passes"
+                continue
+            np.testing.assert_allclose(solver["y"], expected[label].y, rtol=5e-4)
+            np.testing.assert_allclose(solver["x"][axis]["x"], expected[label].x, rtol=5e-4)
+    slow = lasso["solvers"][1]
+    assert (slow["note"], slow["x"][0]["end"]) == ("timeout", [60, 1e-3, 24]), "its limit of 60 s, after its last point"
+    assert lasso["solvers"][2]["asked"] == ["1e-2", "1e-4", "1e-7"]
+
+
+def test_long_curves_are_thinned_to_what_a_page_can_hold(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = read_results(make_store(*(iterative("pg", points=400, problem=f"number {i}") for i in range(8))))
+    monkeypatch.setattr(curves, "MOST_POINTS", 500)
+    kept = [problem["solvers"][0]["y"] for problem in charted(results)]
+    assert 200 < sum(map(len, kept)) <= 500
+    assert all(gaps[0] == 0.5 and gaps[-1] == 1e-7 for gaps in kept)
+    for target in results.targets:  # the first point at a target is never left out
+        first = results.samples.loc[results.samples["relative_gap"] <= target, "relative_gap"].iloc[0]
+        assert all(rounded(first) in gaps for gaps in kept)
+
+
+def test_several_runs_become_a_median_in_a_band(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [run for seed in range(5) for run in (iterative("pg", scale=1 + seed, seed=seed), generic("scs", scale=1 + seed, seed=seed))]
+    results = read_results(make_store(*runs))
+    (problem,) = charted(results)
+    pg, scs = problem["solvers"]
+    assert (pg["runs"], scs["runs"]) == (5, 5)
+    x, low, middle, high = pg["x"][0]["band"]
+    assert len(x) == len(low) == len(middle) == len(high) > 10
+    assert all(a <= b <= c for a, b, c in zip(low, middle, high, strict=True))
+    assert (low[-1], middle[-1], high[-1]) == (1e-7, 1e-7, 1e-7)
+    assert "band" not in scs["x"][0]
+    assert scs["x"][1] is None
+    answers = scs["x"][0]["answers"]
+    assert answers[1] == [6, 9, 12], "the medians of 2, 3, 4 s times 1 to 5"
+    assert (answers[0], answers[2]) == ([2, 3, 4], [10, 15, 20])
+    monkeypatch.setattr(curves, "MOST_OF_BANDS", 0)
+    (coarse,) = charted(results)
+    assert len(coarse["solvers"][0]["x"][0]["band"][0]) <= 10
+
+
+def test_charts_across_problems_show_what_the_printed_figures_show(make_store: MakeStore) -> None:
+    sizes = (10, 20, 40)
+    runs = [
+        {**run, "problem": f"size {size}", "data": {"name": "synthetic", "features": size}}
+        for size in sizes
+        for run in (iterative("pg", scale=size), {"solver": "sub", "status": "timeout", "samples": [(60.0, 0, 1.0, 1.0, 0.5, None)]})
+    ]
+    results = read_results(make_store(*runs))
+    tables = report_tables(results)
+    drawn, _ = drawings(results, tables)
+    found = {chart["label"]: chart for chart in charts(drawn, tables["scaling"], {"pg": 0, "sub": 1})}
+    profile = next(chart for label, chart in found.items() if label.startswith("Performance profile of "))
+    assert profile["lines"][0] == {"s": 0, "note": "", "x": [1, 2], "y": [1, 1], "crosses": []}
+    (scaling,) = (chart for label, chart in found.items() if label.startswith("Scaling"))
+    assert [line["x"] for line in scaling["lines"]] == [[10, 20, 40], []]
+    assert scaling["lines"][0]["note"] == "exponent 1.00"
+    assert scaling["lines"][1]["crosses"] == [[10, 60], [20, 60], [40, 60]]
+    assert scaling["limit"] == {"label": "limit 60 s", "value": 60}
+    (front,) = (chart for label, chart in found.items() if label.startswith("Time against precision"))
+    assert front["front"][0] == sorted(front["front"][0])
+    captions = {drawing.caption for drawing in drawn}
+    assert all(chart["caption"] in captions for chart in found.values())
+
+
+def test_numbers_have_four_digits() -> None:
+    assert [rounded(value) for value in (1234.56, 0.123456, 12345.0, 1.0, 0.0, 1.23456e-9)] == [1235, 0.1235, 12340, 1, 0, 1.235e-9]
+    assert json.dumps(rounded(3.0)) == "3"
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+@needs_browser
+def test_a_filter_leaves_the_rows_that_hold_its_words(shown: Any) -> None:
+    assert len(rows(shown, "objectives")) == 6
+    box = shown.locator("#table-objectives input[type=search]")
+    box.fill("PG ridge")
+    assert [row.split("\t")[:2] for row in rows(shown, "objectives")] == [["ridge", "pg"]]
+    assert shown.locator("#table-objectives .count").inner_text() == "1 of 6 rows"
+    assert len(rows(shown, "times")) > 4, "other tables keep theirs"
+    box.fill("")
+    assert len(rows(shown, "objectives")) == 6
+
+
+@needs_browser
+def test_choices_of_the_page_apply_to_all_tables(shown: Any) -> None:
+    shown.locator("#only-problem").select_option("ridge")
+    assert {row.split("\t")[0] for name in ("winners", "summary", "objectives", "times") for row in rows(shown, name)} == {"ridge"}
+    assert rows(shown, "not_verified") == []
+    assert shown.locator("#problems article:visible h3").all_inner_texts() == ["ridge"]
+    assert shown.locator("#convergence [data-of=chart] option:checked").inner_text() == "ridge"
+    shown.locator("#only-solver").select_option("scs")
+    assert [row.split("\t")[:2] for row in rows(shown, "summary")] == [["ridge", "scs"]]
+    shown.get_by_role("button", name="Clear").click()
+    shown.wait_for_function("document.querySelectorAll('#table-not_verified tbody tr:not(.off)').length === 3")
+    shown.locator("#only-status").select_option("timeout")
+    assert [row.split("\t")[1] for row in rows(shown, "not_verified")] == ["slow"]
+    shown.locator("#only-target").select_option("1e-4")
+    assert set(rows(shown, "winners", 1)) == {"1e-4"}
+
+
+@needs_browser
+def test_columns_of_numbers_are_sorted_as_numbers(shown: Any) -> None:
+    heads = shown.locator("#table-summary thead th").all_inner_texts()
+    column = heads.index("s to 1e-2")
+    before = rows(shown, "summary", column)
+    head = shown.locator("#table-summary thead th").nth(column)
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    up = rows(shown, "summary", column)
+    assert sorted(up) != up, "as words they would be in another order"
+    known = [float(text) for text in up if text != "-"]
+    assert known == sorted(known)
+    assert up[len(known) :] == ["-"] * (len(up) - len(known)) != [], "what has no number comes last"
+    head.get_by_role("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    down = rows(shown, "summary", column)
+    assert [float(text) for text in down if text != "-"] == known[::-1]
+    assert down[len(known) :] == up[len(known) :]
+    head.get_by_role("button").click()
+    assert rows(shown, "summary", column) == before
+
+
+def drawn(tab: Any) -> SimpleNamespace:
+    """The chart of convergence: labels of its axes, how many points, and which solvers can be seen."""
+    script = """() => {
+        const chart = benchMtl.chart("convergence"), sets = chart.data.datasets.filter((_, i) => chart.isDatasetVisible(i));
+        return {
+            x: chart.options.scales.x.title.text, type: chart.scales.x.type, upward: chart.scales.y.type, lowest: chart.scales.y.min,
+            points: sets.reduce((sum, set) => sum + set.data.length, 0), names: sets.map((set) => set.name),
+            solvers: [...new Set(sets.map((set) => set.s))], targets: chart.options.plugins.markLines.marks.map((mark) => mark.label),
+        };
+    }"""
+    return SimpleNamespace(**tab.evaluate(script))
+
+
+@needs_browser
+def test_the_chart_follows_its_choices(shown: Any) -> None:
+    first = drawn(shown)
+    blank = "document.createElement('canvas').toDataURL().length"
+    assert shown.evaluate(f"benchMtl.chart('convergence').canvas.toDataURL().length > 5 * {blank}"), "something is drawn"
+    assert (first.x, first.type, first.upward) == ("solve time (s)", "logarithmic", "logarithmic")
+    assert first.solvers == [0, 1, 2, 3]
+    assert set(first.names) == {"steps", "markers", "waiting", "crosses", "answers"}
+    assert first.targets == ["1e-2", "1e-4", "1e-6"]
+    section = shown.locator("#convergence")
+    section.locator("[data-of=axis]").select_option("passes over the data")
+    passes = drawn(shown)
+    assert (passes.x, passes.solvers) == ("passes over the data", [0, 1])
+    section.locator("[data-of=chart]").select_option("ridge")
+    assert drawn(shown).x == "passes over the data"
+    assert drawn(shown).solvers == [0]
+    section.locator("[data-of=axis]").select_option("solve time (s)")
+    assert drawn(shown).solvers == [0, 2]
+    section.locator("[data-of=logx]").uncheck()
+    assert (drawn(shown).type, drawn(shown).upward) == ("linear", "logarithmic")
+    section.locator("[data-of=targets] input[value='1e-4']").uncheck()
+    assert drawn(shown).targets == ["1e-2", "1e-6"]
+    entry = section.locator(".legend button").first
+    assert entry.inner_text() == "pg"
+    entry.press("Enter")
+    assert entry.get_attribute("aria-pressed") == "false"
+    assert drawn(shown).solvers == [2]
+
+
+@needs_browser
+def test_the_chart_zooms_and_tells_of_a_point(shown: Any) -> None:
+    scale = "(() => { const { min, max } = benchMtl.chart('convergence').scales.x; return [min, max]; })()"
+    whole = shown.evaluate(scale)
+    canvas = shown.locator("#convergence .canvas canvas")
+    box = canvas.bounding_box()
+    canvas.hover(position={"x": box["width"] * 0.4, "y": box["height"] * 0.3})
+    shown.mouse.down()
+    shown.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.6, steps=4)
+    shown.mouse.up()
+    shown.wait_for_function(f"{scale}[0] > {whole[0] * 1.1}")
+    shown.get_by_role("button", name="Reset the zoom").click()
+    assert shown.evaluate(scale) == whole
+    place = shown.evaluate(
+        """() => {
+        const chart = benchMtl.chart("convergence"), set = chart.data.datasets.findIndex((one) => one.name === "answers");
+        const { x, y } = chart.getDatasetMeta(set).data[1];
+        return { x, y };
+    }"""
+    )
+    canvas.hover(position=place)
+    shown.wait_for_function("benchMtl.chart('convergence').tooltip?.body?.length > 0")
+    told = shown.evaluate("benchMtl.chart('convergence').tooltip.body.flatMap((part) => part.lines)")
+    assert told == ["scs", "gap 5e-5", "9 s, 80 iterations", "tolerance asked 1e-4"]
+
+
+@needs_browser
+def test_gaps_of_zero_are_drawn_at_a_floor_that_is_told(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    exact = {"solver": "pg", "samples": [(0.0, 0, 0.0, 1.0, 0.5, None), (0.4, 9, 10.0, 1.0, 1.0, None)]}
+    tab = open_page(built(make_store(exact))[1])
+    assert drawn(tab).lowest == pytest.approx(5e-10)
+    assert "Gaps below 1e-9, zero among them, are drawn there." in tab.locator("#convergence .caption").inner_text()
+    assert tab.evaluate("benchMtl.chart('convergence').data.datasets[0].data.at(-1).y") == 1e-9
+
+
+@needs_browser
+def test_sweeps_have_a_chart(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    sizes = (10, 20, 40)
+    runs = [
+        {**run, "problem": f"size {size}", "data": {"name": "synthetic", "features": size}}
+        for size in sizes
+        for run in (iterative("pg", scale=size), {"solver": "sub", "status": "timeout", "samples": [(60.0, 0, 1.0, 1.0, 0.5, None)]})
+    ]
+    tab = open_page(built(make_store(*runs))[1])
+    section = tab.locator("#charts")
+    labels = section.locator("option").all_text_contents()
+    section.locator("select").select_option(next(label for label in labels if label.startswith("Scaling")))
+    sets = tab.evaluate("benchMtl.chart('charts').data.datasets.map(({ name, s, data }) => [name, s, data.map(({ x }) => x)])")
+    assert sets == [["line", 0, [10, 20, 40]], ["line", 1, []], ["crosses", 1, [10, 20, 40]]]
+    assert section.locator(".legend button").first.inner_text() == "pg (exponent 1.00)"
+    for label in labels:
+        section.locator("select").select_option(label)
+        assert section.locator(".caption").inner_text()
+        assert tab.evaluate("benchMtl.chart('charts').data.datasets.length") > 0
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [375, 1280])
+def test_the_page_is_never_wider_than_the_window(make_store: MakeStore, open_page: Callable[..., Any], width: int) -> None:
+    long = [{**run, "problem": "a_very_long_label_without_any_space_in_it_" * 3} for run in RUNS[:3]]
+    tab = open_page(built(make_store(*RUNS, *long))[1], viewport={"width": width, "height": 700})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert (
+        tab.evaluate("Math.max(...[...document.querySelectorAll('.scroll, .canvas, pre')].map((one) => one.getBoundingClientRect().right))")
+        <= width
+    )
+    assert tab.locator("#table-summary .scroll").evaluate("box => box.scrollWidth > box.clientWidth"), "a wide table scrolls in its box"
+
+
+@needs_browser
+def test_on_paper_there_is_everything_but_what_one_would_press(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    many = [iterative("pg", seed=seed, points=2) for seed in range(205)]
+    tab = open_page(built(make_store(*RUNS, *many))[1])
+    assert len(rows(tab, "objectives")) == 200
+    assert tab.locator("#table-objectives .count").text_content() == "211 rows, the first 200 shown"
+    tab.emulate_media(media="print")
+    assert len(rows(tab, "objectives")) == 211
+    for hidden in ("nav", "#choices", ".controls", ".tools"):
+        assert not tab.locator(hidden).first.is_visible()
+    assert tab.locator("#convergence .canvas canvas").is_visible()
+    assert tab.pdf(format="A4").startswith(b"%PDF")
+    tab.emulate_media(media="screen")
+    tab.locator("#table-objectives").get_by_role("button", name="Show all 211 rows").click()
+    assert len(rows(tab, "objectives")) == 211
+
+
+@needs_browser
+def test_without_scripts_all_words_and_tables_are_there(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    tab = open_page(built(make_store(*RUNS))[1], java_script_enabled=False)
+    assert tab.locator("#table-objectives tbody tr").count() == 6
+    assert tab.get_by_text("The curves are drawn by a script").is_visible()
+    assert tab.locator("button:visible, select:visible, canvas:visible").count() == 0
+
+
+@needs_browser
+def test_labels_that_look_like_scripts_are_words(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    odd = {"problem": HOSTILE, "data": {"name": HOSTILE}, "notes": [HOSTILE], "reason": HOSTILE}
+    runs = [iterative(HOSTILE, info={"note": HOSTILE}, **odd), generic("scs", **odd), {"solver": "pg", "status": "error", **odd}]
+    content = built(make_store(*runs))[1]
+    assert "\u2028" not in content.decode().split('id="data">')[1].split("</script>")[0]
+    tab = open_page(content)
+    assert tab.title() == "hand: bench-mtl report"
+    assert tab.locator("img").count() == 0
+    assert tab.locator("a:not([href^='#'])").count() == 0
+    assert tab.locator("#convergence [data-of=chart] option").all_text_contents() == [HOSTILE]
+    tab.locator("#only-problem").select_option(index=1)
+    assert len(rows(tab, "summary")) == 3
+    tab.locator("#only-solver").select_option(HOSTILE)
+    assert len(rows(tab, "summary")) == 1
+    assert tab.title() == "hand: bench-mtl report"
+
+
+@needs_browser
+def test_a_page_of_failures_alone(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    tab = open_page(built(make_store(*RUNS[4:5], *RUNS[-1:]))[1])
+    assert [row.split("\t")[-1] for row in rows(tab, "not_verified")] == ["needs a split", "signal 9"]
+    assert tab.locator("canvas").count() == 0
+    assert tab.get_by_text("there is nothing to draw").is_visible()
+
+
+@needs_browser
+@pytest.mark.parametrize("count", [300, pytest.param(2000, marks=pytest.mark.slow)])
+def test_a_large_suite_opens_in_two_seconds(make_store: MakeStore, open_page: Callable[..., Any], count: int) -> None:
+    generator = np.random.default_rng(0)
+    runs = []
+    for number in range(count):
+        problem, solver, seed = f"problem {number // 100} of a family with a name", number // 10 % 10, number % 10
+        points = 12 if solver > 6 else 138
+        seconds = np.cumsum(generator.exponential(0.01 * (solver + 1), points))
+        gaps = np.exp(-np.linspace(0, 16 - solver % 4 * 2, points)) * generator.uniform(0.9, 1.0, points)
+        asked = 10.0 ** -np.arange(1, points + 1) if solver > 6 else [None] * points
+        columns = zip(seconds.tolist(), range(points), range(points), gaps.tolist(), asked, strict=True)
+        samples = [(s, 7 * i, 9.0 * j if a is None else 0.0, 1.0, 1 - gap, a) for s, i, j, gap, a in columns]
+        run = {"solver": f"solver {solver}", "family": "conic", "problem": problem, "seed": seed, "samples": samples}
+        runs.append({**run, "status": "timeout" if solver % 4 > 1 else "verified"})
+    results, content = built(make_store(*runs))
+    assert len(results.runs) == count
+    assert len(results.samples) > 100 * count
+    assert len(content) < MOST_BYTES
+    tab = open_page(content)
+    assert tab.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd") < 2000
+    tab.locator("#only-problem").select_option(index=2)
+    tab.locator("#only-solver").select_option("solver 3")
+    assert len(rows(tab, "objectives")) == 10
