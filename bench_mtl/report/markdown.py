@@ -41,13 +41,12 @@ def markdown(
         *says(results, tables),
         _table(tables["winners"]),
         *of_kind("speed_ups"),
-        *_section("speed_ups", tables, heading=False),
+        *_section("speed_ups", tables, level=""),
     ]
     for problem in results.runs["problem_label"].unique():
         figures = [*shown.get(("convergence", str(problem)), []), *shown.get(("patterns", str(problem)), [])]
         parts += _problem(str(problem), results, tables, figures)
-    across = [*of_kind("profiles", "pareto"), *_section("means", tables), *_section("comparisons", tables)]
-    parts += ["## Across problems", *across] if across else []
+    parts += _across(tables, of_kind("profiles", "pareto"))
     parts += _section("scaling", tables, figures=of_kind("scaling"))
     parts += [*_section("times", tables), *_section("tolerances", tables)]
     parts += ["## Objectives", *_objectives(tables)]
@@ -102,11 +101,20 @@ def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame],
     ]
 
 
-def _section(name: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[str] = (), *, heading: bool = True) -> list[str]:
+def _across(tables: Mapping[str, pd.DataFrame], figures: Sequence[str]) -> list[str]:
+    """What is said of groups of problems: of groups of more than one, and to the tightest target, which are the rows that are read."""
+    last = tables["winners"]["target"].min()
+    read = {name: tables[name][(tables[name]["target"] == last) & (tables[name]["instances"] > 1)] for name in ("means", "comparisons")}
+    parts = [*figures, *(part for name in read for part in _section(name, read, level="###"))]
+    rest = "The tables are to the tightest target; all targets are in their CSV files and on the HTML page."
+    return ["## Across problems", *([] if all(table.empty for table in read.values()) else [rest]), *parts] if parts else []
+
+
+def _section(name: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[str] = (), *, level: str = "##") -> list[str]:
     """A table with its figures before it and its explanation; nothing where it has no rows."""
-    if name not in tables or tables[name].empty:
+    if tables[name].empty:
         return []
-    return [f"## {TABLES[name].title}" if heading else "", text.EXPLANATIONS[name], *figures, _table(tables[name])]
+    return [f"{level} {TABLES[name].title}" if level else "", text.EXPLANATIONS[name], *figures, _table(tables[name])]
 
 
 def _objectives(tables: Mapping[str, pd.DataFrame]) -> list[str]:
@@ -116,8 +124,8 @@ def _objectives(tables: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def _failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    failed = tables["not_verified"]
-    return [_table(failed)] if len(failed) else ["Every run is verified."]
+    failed, statuses = tables["not_verified"], tables["statuses"]
+    return [_table(statuses), _table(failed)] if len(failed) else ["Every run is verified."]
 
 
 def _shown(drawing: Drawing, formats: Collection[str]) -> list[str]:

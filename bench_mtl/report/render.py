@@ -226,7 +226,7 @@ def _ends(column: str, frame: pd.DataFrame, form: Callable[[Any], str]) -> list[
         return [""] * len(frame)
     low, high = frame[f"{column}_low"], frame[f"{column}_high"]
     known = (low.notna() & high.notna()).tolist()
-    return [f" [{form(one)}, {form(other)}]" if both else "" for one, other, both in zip(low.tolist(), high.tolist(), known, strict=True)]
+    return [f" ({form(one)} to {form(other)})" if both else "" for one, other, both in zip(low.tolist(), high.tolist(), known, strict=True)]
 
 
 def _counted(value: float | None, form: Callable[[float], str], count: int, total: int) -> str:

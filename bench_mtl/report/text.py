@@ -39,7 +39,7 @@ EXPLANATIONS = {
     "speed_ups": """\
 Like problems together: how many times faster the fastest specialised solver is than the fastest generic one, as a geometric mean, below 1
 where the generic one is faster. A kind of solver that does not get there counts at its time limit; `>=` marks a ratio that is a
-lower bound for that reason. In brackets the 95 % interval over the problems; p is that of the sign test, corrected by Holm's method.""",
+lower bound for that reason. In brackets, its 95 % interval over the problems; p is that of the sign test, corrected by Holm's method.""",
     "means": """\
 Shifted geometric means of the time to each target over the instances of a group, each counted once with the median of its repetitions. The
 shift is the largest power of ten that is not above the median of the fastest times. A failure, whatever its reason, counts at the time
@@ -75,6 +75,8 @@ LIMITATIONS = """\
   it does after the just-in-time compilation of its kernels. Backends that report no set-up of their own (Clarabel, HiGHS, PDLP) have it in
   their solve time; the time limit counts set-up for all.
 - Bounds are proven up to rounding in double precision, not in interval arithmetic.
+- Intervals and tests over a group take its problems for a sample of their kind. Radii and preprocessings of one data set are not
+  independent, so that intervals are narrower, and p is smaller, than for data sets drawn anew.
 - Solvers run with the options of the suite below and their defaults otherwise. Nothing is claimed for other options, sizes or data.
 - Peak memory is that of the whole process, libraries included. A run that was killed has lost its set-up and certification times, and
   the answer that it was working on; if that was its first, its row shows the bounds of the zero point.

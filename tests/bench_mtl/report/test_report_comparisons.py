@@ -212,6 +212,6 @@ def test_statuses_are_counted_by_solver(make_store, frames):
 def test_an_interval_stands_beside_its_number():
     frame = pd.DataFrame({"ratio": [2.0, 3.0, None], "ratio_low": [1.5, None, None], "ratio_high": [2.5, None, None]})
     assert list(display(frame)) == ["Ratio"]
-    assert list(display(frame)["Ratio"]) == ["2.0x [1.5x, 2.5x]", "3.0x", "-"]
+    assert list(display(frame)["Ratio"]) == ["2.0x (1.5x to 2.5x)", "3.0x", "-"]
     values = pd.DataFrame({"p_value": [0.0421, 3.2e-5, 0.0, 1.0, None]})
     assert list(display(values)["p"]) == ["0.042", "3e-05", "0", "1.000", "-"]
