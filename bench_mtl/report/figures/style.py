@@ -64,8 +64,8 @@ _NO_DATES: dict[str, dict[str, str | None]] = {
 #: Inches around and between the panels of a sheet: left, right, below with ticks and label, between panels that share their y axis
 #: and between those that do not.
 _LEFT, _RIGHT, _BELOW, _BETWEEN, _APART = 0.68, 0.14, 0.48, 0.2, 0.66
-#: Inches of a row of the legend, of the line and the space beside a label, and of a line of the title.
-_ROW, _BESIDE, _TITLE_LINE = 0.158, 0.5, 0.2
+#: Inches of a row of the legend, of its line, of this and the space beside a label, between its columns, and of a line of the title.
+_ROW, _LINE, _BESIDE, _BETWEEN_COLUMNS, _TITLE_LINE = 0.158, 0.28, 0.36, 0.16, 0.2
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def sheet(
     labels = [broken(str(handle.get_label()), width - 0.3 - _BESIDE, _LEGEND_SIZE) for handle in handles]
     columns, rows = _columns(labels, width - 0.2) if handles else (1, 0)
     above = 0.1 + _TITLE_LINE * (heading.count("\n") + 1) + (_TITLE_LINE if headed else 0.0)
-    foot = below + _ROW * rows + (0.06 if rows else 0.0)
+    foot = below + _ROW * rows + (0.1 if rows else 0.0)
     full = above + height + foot
     figure = Figure(figsize=(width, full))
     figure.text(0.5, 1.0 - 0.06 / full, heading, ha="center", va="top", fontsize=_TITLE_SIZE)
@@ -140,11 +140,7 @@ def sheet(
         for axis in axes[1:]:
             axis.tick_params(labelleft=False)
     if handles:
-        for handle, label in zip(handles, labels, strict=True):
-            handle.set_label(label)
-        at = (0.5, (foot - below + 0.02) / full)
-        spaced: dict[str, Any] = {"labelspacing": 0.4, "handlelength": 2.4, "columnspacing": 1.2, "borderaxespad": 0.0, "borderpad": 0.2}
-        figure.legend(handles=list(handles), loc="upper center", bbox_to_anchor=at, ncols=columns, fontsize=_LEGEND_SIZE, **spaced)
+        _legend(figure, handles, labels, columns, (foot - below - 0.04, width, full))
     return figure, axes
 
 
@@ -220,19 +216,45 @@ def mark(**more: Any) -> dict[str, Any]:
     return {"marker": "x", "markersize": 7.0, "markeredgewidth": 1.6, "linestyle": "none", "zorder": 4, **more}
 
 
+def _legend(figure: Figure, handles: Sequence[Line2D], labels: Sequence[str], columns: int, place: tuple[float, float, float]) -> None:
+    """Lines and labels in columns, centred, below a height in inches on a sheet of a width and a height.
+
+    matplotlib's own legend takes as long to write as all the rest of a figure.
+    """
+    top, width, full = place
+    parts = _parts(len(labels), columns)
+    wide = [max(_label_width(label) for label in labels[part]) for part in parts]
+    start = 0.5 * (width - sum(wide) - _BETWEEN_COLUMNS * (columns - 1))
+    for part, needed in zip(parts, wide, strict=True):
+        height = top
+        for handle, label in zip(handles[part], labels[part], strict=True):
+            taken = _ROW * (label.count("\n") + 1)
+            middle = (height - 0.5 * taken) / full
+            ends = [(start + _LINE * share) / width for share in (0.0, 0.5, 1.0)]
+            handle.set(data=(ends, [middle] * 3), markevery=[1], transform=figure.transFigure)
+            figure.add_artist(handle)
+            figure.text((start + _BESIDE) / width, middle, label, va="center", fontsize=_LEGEND_SIZE)
+            height -= taken
+        start += needed + _BETWEEN_COLUMNS
+
+
 def _columns(labels: Sequence[str], width: float) -> tuple[int, int]:
     """Columns and rows of a legend: as many columns as fit into so many inches."""
-    wide = [text_width(label, _LEGEND_SIZE) + _BESIDE for label in labels]
+    wide = [_label_width(label) for label in labels]
     for columns in range(min(6, len(labels)), 0, -1):
         parts = _parts(len(labels), columns)
-        if sum(max(wide[part]) for part in parts) + 0.13 * (columns - 1) <= width:
+        if sum(max(wide[part]) for part in parts) + _BETWEEN_COLUMNS * (columns - 1) <= width:
             break
     lines = [label.count("\n") + 1 for label in labels]
     return columns, max(sum(lines[part]) for part in parts)
 
 
+def _label_width(label: str) -> float:
+    return text_width(label, _LEGEND_SIZE) + _BESIDE
+
+
 def _parts(total: int, columns: int) -> list[slice]:
-    """The columns of a legend, from left to right, as matplotlib fills them: the first ones have one entry more."""
+    """The columns of a legend, from left to right: the first ones have one entry more."""
     least, more = divmod(total, columns)
     ends = [0]
     for column in range(columns):

@@ -69,7 +69,7 @@ def test_a_timeout_is_marked_at_its_limit_and_in_the_legend(drawn):
     figure, _, _ = drawn(PG, SCS)
     (cross,) = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
     assert (list(cross.get_xdata()), list(cross.get_ydata())) == ([60.0], [pytest.approx(0.01)])
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    labels = [text.get_text() for text in figure.texts[1:]]
     assert labels == ["pg", "scs (timeout)", "targets", "stopped by a limit"]
 
 
@@ -79,7 +79,7 @@ def test_one_panel_where_nobody_counts_passes_and_words_for_who_is_not_drawn(dra
     assert len(figure.axes) == 1
     assert "No solver here counts passes" in caption
     assert "Without a proven point, so not drawn: ecos (crashed), ag (skipped)." in caption
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    labels = [text.get_text() for text in figure.texts[1:]]
     assert "ecos (crashed): nothing proven" in labels
     assert not any(label.startswith("ag") for label in labels)
 

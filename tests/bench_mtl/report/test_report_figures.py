@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -56,16 +57,21 @@ def test_legend_and_title_stay_on_the_sheet_whatever_they_say():
         figure, axes = style.sheet("A title that goes on and on $ and on $ " * 5, [2.0, 2.0], 1.0, handles, share_y=True)
         figure.draw_without_rendering()
     width, height = figure.bbox.size
-    (legend,) = figure.legends
-    assert len(legend.get_texts()) == 8
-    for artist in (legend, *figure.texts):
+    assert [text.get_text().split()[0] for text in figure.texts] == ["A", *["a"] * 7, "_hidden"]
+    for artist in (*figure.texts, *figure.artists):
         box = artist.get_window_extent()
         assert box.x0 >= 0
         assert box.y0 >= 0
         assert box.x1 <= width
         assert box.y1 <= height
-    assert legend.get_window_extent().y1 < axes[0].get_window_extent().y0
+    boxes = [text.get_window_extent() for text in figure.texts[1:]]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    assert max(box.y1 for box in boxes) < axes[0].get_tightbbox().y0
     assert figure.texts[0].get_window_extent().y0 > axes[0].get_window_extent().y1
+    for line, text, label in zip(figure.artists, figure.texts[1:], labels, strict=True):
+        assert text.get_text().split() == label.split()
+        assert line.get_window_extent().x1 < text.get_window_extent().x0
+        assert line.get_window_extent().y0 == pytest.approx(sum(text.get_window_extent().intervaly) / 2, abs=3)
 
 
 def test_a_figure_is_the_same_file_twice_and_only_in_the_formats_asked_for():

@@ -63,7 +63,7 @@ def test_the_figure_shows_the_limit_and_who_met_it(make_store, frames):
     (cross,) = [line for line in axis.lines if line.get_marker() == "x"]
     assert list(cross.get_ydata()) == [60.0]
     assert cross.get_xdata()[0] == pytest.approx(1000, rel=0.05)
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    labels = [text.get_text() for text in figure.texts[1:]]
     assert labels == ["pg  (exponent 1.50)", "scs", "limit 60 s (x: not reached)"]
 
 
