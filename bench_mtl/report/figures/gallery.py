@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.figures import convergence, pareto, profiles, scaling, speed_ups, style
+from bench_mtl.report.figures import convergence, pareto, patterns, profiles, scaling, speed_ups, style
 from bench_mtl.report.figures.drawing import Drawing, Undrawn, distinct_stems
 from bench_mtl.report.render import format_target
 from bench_mtl.report.results import Results
@@ -17,6 +17,8 @@ from bench_mtl.report.tables.scaling import scaling_points
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bench_mtl.store import Pattern
 
 #: A group of like problems within a family has profiles of its own if it has this many instances.
 MANY = 8
@@ -45,6 +47,7 @@ def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list
         *_of_groups(results, styles),
         *_speed_ups(tables["winners"]),
         *_scaling(results, tables["scaling"], styles),
+        *_patterns(results, tables["winners"]),
     ]
     found = [one for one in made if isinstance(one, Drawing)]
     stems = distinct_stems(drawing.stem for drawing in found)
@@ -149,3 +152,26 @@ def _scaling(results: Results, fits: pd.DataFrame, styles: Mapping[str, style.Li
         of_sweep = points[points["sweep"] == sweep]
         draw = partial(scaling.scaling_figure, of_sweep, of_fits, styles)
         yield Drawing(f"scaling {sweep}", f"Scaling of {sweep}", "scaling", str(sweep), scaling.caption(of_sweep, of_fits), of_sweep, draw)
+
+
+def _patterns(results: Results, winners: pd.DataFrame) -> Iterator[Drawing | Undrawn]:
+    """One of every problem of which solutions were kept."""
+    by_run: dict[int, list[Pattern]] = {}
+    for pattern in results.patterns:
+        by_run.setdefault(pattern.run_id, []).append(pattern)
+    if not by_run:
+        yield Undrawn("patterns", "", "These results hold no patterns of solutions, so there are no pictures of them.")
+        return
+    drawn = 0
+    for label, runs in results.runs.groupby("problem_label", sort=False):
+        problem = str(label)
+        won = winners[winners["problem"] == problem].tail(1)
+        leading = [str(name) for column in ("winner", "other") for name in won[column].dropna()]
+        shown = patterns.solutions(runs, by_run, leading)
+        drawn += bool(shown)
+        if not shown:
+            yield Undrawn("patterns", problem, "No verified run on this problem has a pattern of its solution.")
+        elif drawn <= MOST_PROBLEMS:
+            draw = partial(patterns.patterns, shown, problem)
+            title, points = f"Solutions of {problem}", patterns.pattern_points(shown)
+            yield Drawing(f"patterns {problem}", title, "patterns", problem, patterns.caption(shown), points, draw)

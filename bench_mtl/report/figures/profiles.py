@@ -99,7 +99,7 @@ def profiles(points: pd.DataFrame, group: str, styles: Mapping[str, LineStyle]) 
             Line2D([], [], **style.line(styles[solver], markersize=4.5, linewidth=1.3, label=label))
             for solver, label in zip(solvers, labels, strict=True)
         ]
-        figure, axes = style.sheet(group, [2.5] * len(panels), 2.4, handles, share_y=True, headed=True)
+        figure, axes = style.sheet(group, [2.5] * len(panels), 2.4, handles, share_y=True, headed=1)
         for axis, panel in zip(axes, panels, strict=True):
             rows = points[points["panel"] == panel]
             low, high = _limits(rows, panel)

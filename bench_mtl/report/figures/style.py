@@ -34,7 +34,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "<", "*", ">", "h")
 #: The first nine solvers have solid lines, the next nine dashed ones, and so on.
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (5, 1.2, 1.2, 1.2)), (0, (1.2, 1.2)))
 
-_FONT_SIZE, _LEGEND_SIZE, _TITLE_SIZE = 9.0, 8.0, 10.0
+_FONT_SIZE, LEGEND_SIZE, _TITLE_SIZE = 9.0, 8.0, 10.0
 
 STYLE = {
     "font.size": _FONT_SIZE,
@@ -105,7 +105,7 @@ def sheet(
     share_y: bool = False,
     left: float = _LEFT,
     below: float = _BELOW,
-    headed: bool = False,
+    headed: int = 0,
 ) -> tuple[Figure, list[Axes]]:
     """A figure of panels side by side, with a title above and a legend below, laid out.
 
@@ -116,16 +116,16 @@ def sheet(
     handles : of the legend; what is wider than the sheet is broken into lines
     share_y : whether the panels have one y axis
     left, below : inches for the ticks and labels of the axes
-    headed : whether the panels have titles of their own
+    headed : lines of the panels' own titles
     """
     from matplotlib.figure import Figure
 
     between = _BETWEEN if share_y else _APART
     width = left + sum(widths) + between * (len(widths) - 1) + _RIGHT
     heading = broken(title, width - 0.3, _TITLE_SIZE)
-    labels = [broken(str(handle.get_label()), width - 0.3 - _BESIDE, _LEGEND_SIZE) for handle in handles]
+    labels = [broken(str(handle.get_label()), width - 0.3 - _BESIDE, LEGEND_SIZE) for handle in handles]
     columns, rows = _columns(labels, width - 0.2) if handles else (1, 0)
-    above = 0.1 + _TITLE_LINE * (heading.count("\n") + 1) + (_TITLE_LINE if headed else 0.0)
+    above = 0.1 + _TITLE_LINE * (heading.count("\n") + 1) + _TITLE_LINE * headed * 0.85
     foot = below + _ROW * rows + (0.1 if rows else 0.0)
     full = above + height + foot
     figure = Figure(figsize=(width, full))
@@ -233,7 +233,7 @@ def _legend(figure: Figure, handles: Sequence[Line2D], labels: Sequence[str], co
             ends = [(start + _LINE * share) / width for share in (0.0, 0.5, 1.0)]
             handle.set(data=(ends, [middle] * 3), markevery=[1], transform=figure.transFigure)
             figure.add_artist(handle)
-            figure.text((start + _BESIDE) / width, middle, label, va="center", fontsize=_LEGEND_SIZE)
+            figure.text((start + _BESIDE) / width, middle, label, va="center", fontsize=LEGEND_SIZE)
             height -= taken
         start += needed + _BETWEEN_COLUMNS
 
@@ -250,7 +250,7 @@ def _columns(labels: Sequence[str], width: float) -> tuple[int, int]:
 
 
 def _label_width(label: str) -> float:
-    return text_width(label, _LEGEND_SIZE) + _BESIDE
+    return text_width(label, LEGEND_SIZE) + _BESIDE
 
 
 def _parts(total: int, columns: int) -> list[slice]:
