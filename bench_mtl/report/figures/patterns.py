@@ -109,7 +109,8 @@ def patterns(shown: Sequence[Solution], problem: str) -> Figure:
             axis.set_xlabel(text, fontsize=_SMALL)
         parts = max((solution.parts for solution in shown), key=len)
         style.ticks(axes[0], "y", [place + 0.5 for place in range(most)], lambda place: parts[int(place)].part)
-        axes[0].tick_params(length=0)
+        for axis in axes:
+            axis.tick_params(length=0)
     return figure
 
 

@@ -21,7 +21,7 @@ LEAST_SECONDS = 1e-6
 def scaling_figure(points: pd.DataFrame, fits: pd.DataFrame, styles: Mapping[str, LineStyle]) -> Figure:
     """The figure of one sweep, from its rows of `scaling_points` and `scaling_fits`: a line per solver, crosses where it failed.
 
-    The exponents have their intervals where the fits have the columns ``low`` and ``high``.
+    The exponents have their intervals where the fits have the columns ``exponent_low`` and ``exponent_high``.
     """
     from matplotlib.lines import Line2D
 
@@ -65,8 +65,8 @@ def _exponent(fit: Mapping[Hashable, Any]) -> str:
     """What the legend says of a fit."""
     if fit["exponent"] != fit["exponent"]:
         return ""
-    low, high = fit.get("low", math.nan), fit.get("high", math.nan)
-    interval = f", {low:.2f} to {high:.2f}" if low == low and high == high else ""
+    low, high = fit.get("exponent_low", math.nan), fit.get("exponent_high", math.nan)
+    interval = f" [{low:.2f}, {high:.2f}]" if low == low and high == high else ""
     return f"  (exponent {fit['exponent']:.2f}{interval})"
 
 
@@ -78,8 +78,8 @@ def caption(points: pd.DataFrame, fits: pd.DataFrame) -> str:
         "and only where all of them got there."
     ]
     if fits["exponent"].notna().any():
-        interval = "low" in fits and fits["low"].notna().any()
-        parts.append("Exponents: least squares on logarithms" + (", with their 95 % intervals." if interval else "."))
+        interval = "exponent_low" in fits and fits["exponent_low"].notna().any()
+        parts.append("Exponents: least squares on logarithms" + (", with their 95 % intervals in brackets." if interval else "."))
     failed = points[points["seconds"].isna()]
     if len(failed):
         crossed = failed["limit_seconds"].notna()

@@ -52,7 +52,7 @@ def test_two_instances_are_told_to_be_too_few(made):
 def test_failures_alone_have_sentences_alone(made):
     kinds, undrawn, _ = made(*({"solver": "pg", "problem": "p", "seed": seed, "status": "crashed"} for seed in range(4)))
     assert not kinds
-    assert set(undrawn) == {"convergence", "profiles", "pareto", "speed_ups"}
+    assert set(undrawn) == {"convergence", "profiles", "pareto", "speed_ups", "patterns"}
     assert undrawn["convergence"] == "No run has a proven point on this problem, so there is no figure: the reasons are listed below."
     assert undrawn["profiles"] == f"No solver proves a gap of 1e-6 on {GROUP}, so there are no profiles."
     assert undrawn["pareto"].startswith(f"No solver proves a gap of 1e-1 on half of {GROUP}")

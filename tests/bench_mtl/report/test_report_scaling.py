@@ -64,7 +64,7 @@ def test_the_figure_shows_the_limit_and_who_met_it(make_store, frames):
     assert list(cross.get_ydata()) == [60.0]
     assert cross.get_xdata()[0] == pytest.approx(1000, rel=0.05)
     labels = [text.get_text() for text in figure.texts[1:]]
-    assert labels == ["pg  (exponent 1.50)", "scs", "limit 60 s (x: not reached)"]
+    assert labels == ["pg  (exponent 1.50 [1.50, 1.50])", "scs", "limit 60 s (x: not reached)"]
 
 
 def test_the_report_shows_the_sweep(make_store):
