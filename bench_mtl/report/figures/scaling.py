@@ -66,7 +66,7 @@ def _exponent(fit: Mapping[Hashable, Any]) -> str:
     if fit["exponent"] != fit["exponent"]:
         return ""
     low, high = fit.get("exponent_low", math.nan), fit.get("exponent_high", math.nan)
-    interval = f" [{low:.2f}, {high:.2f}]" if low == low and high == high else ""
+    interval = f" [{low:.2f}, {high:.2f}]" if math.isfinite(low) and math.isfinite(high) else ""
     return f"  (exponent {fit['exponent']:.2f}{interval})"
 
 
