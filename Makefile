@@ -41,7 +41,7 @@ reports: $(STAMP)  # exit code 1: there are failed runs among the results, which
 setup: $(STAMP)
 
 system:
-	tools/setup-system.sh
+	.ci/setup-system
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }

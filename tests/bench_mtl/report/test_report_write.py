@@ -13,6 +13,8 @@ import pytest
 
 from bench_mtl.errors import InputError
 from bench_mtl.report import summary_frame, write_and_sum_up, write_report
+from bench_mtl.report.catalogue import TABLES
+from bench_mtl.report.formats import ALL
 from bench_mtl.store import FILE_NAME, SCHEMA, Store
 from bench_mtl.types import Status
 
@@ -297,3 +299,12 @@ def test_a_table_too_long_to_read_is_cut_and_says_so(full: Path, monkeypatch: py
     assert f"*{rows - 2} more rows in the CSV file of this table.*" in write_report(full).read_text()
     assert f"The first 2 of {rows} rows." in (full / "tables" / "objectives.tex").read_text()
     assert len((full / "tables" / "objectives.csv").read_text().splitlines()) == rows + 1
+
+
+def test_every_table_and_every_form_is_explained():
+    text = DOCS.with_name("reports.md").read_text()
+    explained = text.split("## What the tables are")[1].split("\n## ")[0]
+    for name in TABLES:
+        assert f"`{name}`" in explained, f"{name} is not explained"
+    for form in ALL:
+        assert f"`{form}`" in text
