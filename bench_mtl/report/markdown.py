@@ -46,6 +46,7 @@ def markdown(
     for problem in results.runs["problem_label"].unique():
         figures = [*shown.get(("convergence", str(problem)), []), *shown.get(("patterns", str(problem)), [])]
         parts += _problem(str(problem), results, tables, figures)
+    parts += shown.get(("patterns", ""), [])
     parts += _across(tables, of_kind("profiles", "pareto"))
     parts += _section("scaling", tables, figures=of_kind("scaling"))
     parts += [*_section("times", tables), *_section("tolerances", tables)]

@@ -171,7 +171,9 @@ def _patterns(results: Results, winners: pd.DataFrame) -> Iterator[Drawing | Und
         drawn += bool(shown)
         if not shown:
             yield Undrawn("patterns", problem, "No verified run on this problem has a pattern of its solution.")
-        elif drawn <= MOST_PROBLEMS:
+        elif drawn > MOST_PROBLEMS:
+            yield Undrawn("patterns", problem, f"The solutions of the first {MOST_PROBLEMS} problems alone are pictured.")
+        else:
             draw = partial(patterns.patterns, shown, problem)
             title, points = f"Solutions of {problem}", patterns.pattern_points(shown)
             yield Drawing(f"patterns {problem}", title, "patterns", problem, patterns.caption(shown), points, draw)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 import sqlite3
 import subprocess
@@ -308,3 +309,13 @@ def test_every_table_and_every_form_is_explained():
         assert f"`{name}`" in explained, f"{name} is not explained"
     for form in ALL:
         assert f"`{form}`" in text
+
+
+def test_the_example_of_a_figure_of_ones_own(full, tmp_path):
+    write_report(full, formats=["parquet"])
+    code = DOCS.with_name("reports.md").read_text().split("```py\n")[1].split("```")[0]
+    (tmp_path / "results").mkdir(exist_ok=True)
+    (tmp_path / "results" / "quick").symlink_to(full)
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "times.pdf").stat().st_size > 5000
