@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -17,6 +16,7 @@ from bench_mtl.report.figures.drawing import Drawing, Undrawn
 from bench_mtl.report.markdown import caveats, says
 from bench_mtl.report.page.charts import charts
 from bench_mtl.report.page.curves import convergence_charts
+from bench_mtl.report.page.markup import json_script, raw
 from bench_mtl.report.page.tables import Table, html_table
 from bench_mtl.report.render import format_target
 from bench_mtl.report.results import Results
@@ -34,6 +34,8 @@ _SCRIPTS = ("vendor/chart.umd.min.js", "vendor/hammer.min.js", "vendor/chartjs-p
 
 #: Which tables are shown elsewhere than under Tables.
 _SUMMARY, _FAILURES = ("winners", "speed_ups"), ("not_verified",)
+#: And which come first there.
+_FIRST = ("summary",)
 
 _LEFT_OUT = "Solvers that were skipped, for they do not fit the problem, are under [Not verified](#not-verified) alone."
 
@@ -72,9 +74,9 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
     scripts, sheet = [_script(name) for name in _SCRIPTS], _asset("page.css")
     parts = {
         "policy": _policy(scripts, sheet),
-        "sheet": _raw(sheet),
-        "scripts": list(map(_raw, scripts)),
-        "data": _raw(_json(data)),
+        "sheet": raw(sheet),
+        "scripts": list(map(raw, scripts)),
+        "data": json_script(data),
         "name": results.name,
         "opening": md(text.opening(results.name, results.description, results.text, results.runs["data"].unique())),
         "contradictions": alarms,
@@ -108,7 +110,7 @@ class _Words:
         rules["table_close"] = lambda *_: "</table></div>\n"
 
     def __call__(self, words: str) -> Markup:
-        return _raw(self._parser.render(words))
+        return raw(self._parser.render(words))
 
 
 def _look(look: style.LineStyle) -> dict[str, Any]:
@@ -132,9 +134,9 @@ def _problems(
 
 
 def _others(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    """In the order of the catalogue, and what it does not know after that."""
-    elsewhere = (*_SUMMARY, *_FAILURES)
-    return [name for name in (*TABLES, *(name for name in tables if name not in TABLES)) if name in tables and name not in elsewhere]
+    """In the order of the catalogue but for the first, and what it does not know after that."""
+    order = dict.fromkeys((*_FIRST, *TABLES, *tables))
+    return [name for name in order if name in tables and name not in (*_SUMMARY, *_FAILURES)]
 
 
 def _tables(tables: Mapping[str, pd.DataFrame], names: Sequence[str], md: _Words) -> Iterator[Table]:
@@ -162,12 +164,6 @@ def _choices(results: Results) -> dict[str, list[str]]:
     }
 
 
-def _json(data: object) -> str:
-    """JSON that ends no script element and holds no character that ends a line of one."""
-    words = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return words.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
-
-
 def _policy(scripts: Sequence[str], sheet: str) -> str:
     """The content security policy: these scripts and this style sheet, by their hashes, and nothing else."""
     hashed = " ".join(map(_hash, scripts))
@@ -185,12 +181,6 @@ def _asset(name: str) -> str:
 def _script(name: str) -> str:
     """Without the line that names a source map, which a browser's tools would fetch."""
     return "\n".join(line for line in _asset(name).splitlines() if not line.startswith("//# sourceMappingURL"))
-
-
-def _raw(words: str) -> Markup:
-    from markupsafe import Markup
-
-    return Markup(words)
 
 
 def _template() -> Any:

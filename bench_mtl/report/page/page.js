@@ -21,11 +21,61 @@
 
   const chosen = () => Object.fromEntries(ROLES.map((role) => [role, $(`#only-${role}`).value]));
 
+  /** A row that is in the page. */
+  class WrittenRow {
+    constructor(element) {
+      this.element = element;
+    }
+
+    text(column) {
+      return this.element.cells[column].textContent;
+    }
+
+    key(column) {
+      return this.element.cells[column].dataset.v;
+    }
+  }
+
+  /** A row that is made when it is shown: of each column its distinct cells are known, and which of them is this row's. */
+  class PackedRow {
+    constructor(columns, place) {
+      Object.assign(this, { columns, place });
+    }
+
+    cell(column) {
+      const { cells, rows } = this.columns[column];
+      return cells[rows[this.place]];
+    }
+
+    text(column) {
+      return this.cell(column)[0];
+    }
+
+    key(column) {
+      return this.cell(column)[1] ?? undefined;
+    }
+
+    get element() {
+      this.made ??= make("tr", {}, ...this.columns.map((_, column) => {
+        const [text, key, tone] = this.cell(column);
+        const cell = make("td", { textContent: text, className: tone || "" });
+        if (typeof key === "string") cell.dataset.v = key;
+        return cell;
+      }));
+      return this.made;
+    }
+  }
+
   class SortableTable {
     constructor(table) {
       this.heads = $$("thead th", table);
       this.body = table.tBodies[0];
-      this.rows = [...this.body.rows];
+      this.rows = [...this.body.rows].map((row) => new WrittenRow(row));
+      const rest = $("script", table.closest("section"));
+      if (rest) {
+        const columns = JSON.parse(rest.textContent);
+        this.rows.push(...columns[0].rows.map((_, place) => new PackedRow(columns, place)));
+      }
       this.order = this.rows;
       this.all = this.rows.length <= PAGE;
       this.roles = ROLES.map((role) => this.heads.flatMap((head, i) => (head.dataset.role === role ? [i] : [])));
@@ -44,7 +94,7 @@
       this.search.addEventListener("input", () => this.show(chosen()));
       this.count = make("span", { className: "count" });
       this.count.setAttribute("aria-live", "polite");
-      this.more = make("button", { type: "button", textContent: `Show all ${this.rows.length} rows`, hidden: true });
+      this.more = make("button", { type: "button", hidden: true });
       this.more.addEventListener("click", () => {
         this.all = true;
         this.show(chosen());
@@ -63,37 +113,39 @@
       } else {
         const sign = next === "ascending" ? 1 : -1;
         const numeric = "num" in head.dataset;
-        const keyed = this.rows.map((row, place) => [row, key(row.cells[column], numeric), place]);
+        const keyed = this.rows.map((row, place) => [row, sortKey(row, column, numeric), place]);
         const compare = numeric ? (a, b) => a - b : words.compare;
         // What has no number comes last either way; equal rows stay as they were.
         keyed.sort(([, a, i], [, b, j]) => (a === null) - (b === null) || (a === null ? 0 : sign * compare(a, b)) || i - j);
         this.order = keyed.map(([row]) => row);
       }
-      this.body.append(...this.order);
       this.show(chosen());
     }
 
-    show(choice) {
+    show(choice, all = this.all) {
       const wanted = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
       const picked = ROLES.map((role, i) => [role, choice[role], this.roles[i]]).filter(([, value, columns]) => value && columns.length);
-      let shown = 0;
-      for (const row of this.order) {
-        const fits = picked.every(([role, value, columns]) => columns.some((i) => matches(role, row.cells[i].textContent, value)));
-        const visible = fits && (!wanted.length || wanted.every((word) => row.textContent.toLowerCase().includes(word)));
-        const name = !visible ? "off" : shown++ < PAGE || this.all ? "" : "later";
-        if (row.className !== name) row.className = name;
-      }
-      this.more.hidden = this.all || shown <= PAGE;
-      this.more.textContent = `Show all ${shown} rows`;
-      const total = this.rows.length;
-      const cut = this.more.hidden ? "" : `, the first ${PAGE} shown`;
-      this.count.textContent = shown < total ? `${shown} of ${total} rows${cut}` : `${total} ${total === 1 ? "row" : "rows"}${cut}`;
+      const holds = (row) => {
+        const text = this.heads.map((_, i) => row.text(i)).join("\n").toLowerCase();
+        return wanted.every((word) => text.includes(word));
+      };
+      const found = this.order.filter(
+        (row) => picked.every(([role, value, columns]) => columns.some((i) => matches(role, row.text(i), value))) && (!wanted.length || holds(row)),
+      );
+      const shown = (all ? found : found.slice(0, PAGE)).map((row) => row.element);
+      const now = this.body.rows;
+      if (now.length !== shown.length || shown.some((element, i) => element !== now[i])) this.body.replaceChildren(...shown);
+      this.more.hidden = all || found.length <= PAGE;
+      this.more.textContent = `Show all ${found.length} rows`;
+      const total = this.rows.length, cut = this.more.hidden ? "" : `, the first ${PAGE} shown`;
+      this.count.textContent = `${found.length < total ? `${found.length} of ` : ""}${total} ${total === 1 ? "row" : "rows"}${cut}`;
     }
   }
 
-  function key(cell, numeric) {
-    if (!numeric) return cell.textContent === "-" ? null : cell.textContent;
-    const number = Number.parseFloat(cell.dataset.v || cell.textContent);
+  function sortKey(row, column, numeric) {
+    const text = row.text(column);
+    if (!numeric) return text === "-" ? null : text;
+    const number = Number.parseFloat(row.key(column) || text);
     return Number.isNaN(number) ? null : number;
   }
 
@@ -286,7 +338,7 @@
       title: { display: true, text: label, color: "#333" },
       border: { color: "#555" },
       grid: { color: "#ebebeb" },
-      ticks: { color: "#333", maxRotation: 0, autoSkipPadding: 12, callback: (value) => (log && axis === "y" ? power(value) : short(value)) },
+      ticks: { color: "#333", maxRotation: 0, autoSkipPadding: 12, includeBounds: false, callback: (value) => (log && axis === "y" ? power(value) : short(value)) },
       afterBuildTicks: (built) => {
         if (!log) return;
         const room = axis === "x" ? built.chart.width / 70 : built.chart.height / 34;
@@ -480,8 +532,14 @@
     return Object.values(panels).map(({ chart }) => chart);
   }
   window.addEventListener("load", () => setTimeout(charts));
-  window.addEventListener("beforeprint", () => charts().forEach((chart) => chart.resize(680, 380)));
-  window.addEventListener("afterprint", () => charts().forEach((chart) => chart.resize()));
+  window.addEventListener("beforeprint", () => {
+    tables.forEach((table) => table.show(chosen(), true));
+    charts().forEach((chart) => chart.resize(680, 380));
+  });
+  window.addEventListener("afterprint", () => {
+    tables.forEach((table) => table.show(chosen()));
+    charts().forEach((chart) => chart.resize());
+  });
 
   // ---------------------------------------------------------------- choices of the whole page
 

@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.catalogue import printed
+from bench_mtl.report.page.markup import json_script
 from bench_mtl.report.render import display, shown_columns
 from bench_mtl.report.tables.frames import numbers
 from bench_mtl.types import Status
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
 #: Of a table on the page; its CSV file has them all.
 MOST_ROWS = 5000
 
+#: Of these in HTML; a script makes the others when somebody looks for them, since a browser takes seconds to read a million cells.
+MOST_IN_HTML = 200
+
 #: What the choices at the head of the page look for in which columns.
-_ROLES = {"problem": "problem", "solver": "solver", "winner": "solver", "other": "solver", "status": "status", "target": "target"}
+_ROLES = {"problem": "problem", "status": "status", "target": "target"}
+_ROLES |= dict.fromkeys(("solver", "winner", "other", "reference"), "solver")
 
 _BAD = (Status.WRONG, Status.CRASHED, Status.ERROR)
 
@@ -56,6 +61,11 @@ class Table:
     about: Markup
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[Cell]]
+    """Those that are in HTML."""
+    more: int
+    """Rows that a script makes."""
+    rest: Markup
+    """These, as JSON: per column its distinct cells, each of text, key and tone, and the place of every row's among them."""
     left_out: int
     """Rows that are in the CSV file alone."""
 
@@ -77,7 +87,22 @@ def html_table(name: str, title: str, about: Markup, frame: pd.DataFrame) -> Tab
             cells.append([Cell(text, _key(text, value)) for text, value in zip(texts, numbers(head, source).tolist(), strict=True)])
         else:
             cells.append([Cell(text, None, _tone(text) if source == "status" else "") for text in texts])
-    return Table(name, title, about, tuple(columns), list(zip(*cells, strict=True)), len(frame) - len(head))
+    rows = list(zip(*(column[:MOST_IN_HTML] for column in cells), strict=True))
+    rest = [_packed(column[MOST_IN_HTML:]) for column in cells]
+    return Table(name, title, about, tuple(columns), rows, len(head) - len(rows), json_script(rest), len(frame) - len(head))
+
+
+def _packed(cells: Sequence[Cell]) -> dict[str, Any]:
+    """The cells of a column: labels that thousands of rows share are written once."""
+    distinct = {cell: place for place, cell in enumerate(dict.fromkeys(cells))}
+    return {"cells": [_short(cell) for cell in distinct], "rows": [distinct[cell] for cell in cells]}
+
+
+def _short(cell: Cell) -> list[str | None]:
+    """Without what is not there at the end."""
+    if cell.tone:
+        return [cell.text, cell.key, cell.tone]
+    return [cell.text] if cell.key is None else [cell.text, cell.key]
 
 
 def _key(text: str, value: float) -> str:

@@ -178,6 +178,8 @@ def test_every_table_with_a_row_is_shown_also_one_it_has_not_heard_of(make_store
     assert re.search(r'<section class="table" id="table-brand_new">\s*<h3>Brand new</h3>', text)
     expected = {name for name, table in tables.items() if len(table)}
     assert set(re.findall(r'id="table-(\w+)"', text)) == expected
+    contents = re.findall(r'href="#table-(\w+)"', text)
+    assert (contents[0], contents[-1]) == ("summary", "brand_new")
 
 
 def test_a_contradiction_comes_first(make_store: MakeStore) -> None:
@@ -321,7 +323,7 @@ def test_choices_of_the_page_apply_to_all_tables(shown: Any) -> None:
     shown.locator("#only-solver").select_option("scs")
     assert [row.split("\t")[:2] for row in rows(shown, "summary")] == [["ridge", "scs"]]
     shown.get_by_role("button", name="Clear").click()
-    shown.wait_for_function("document.querySelectorAll('#table-not_verified tbody tr:not(.off)').length === 3")
+    shown.wait_for_function("document.querySelectorAll('#table-not_verified tbody tr').length === 3")
     shown.locator("#only-status").select_option("timeout")
     assert [row.split("\t")[1] for row in rows(shown, "not_verified")] == ["slow"]
     shown.locator("#only-target").select_option("1e-4")
@@ -468,14 +470,20 @@ def test_on_paper_there_is_everything_but_what_one_would_press(make_store: MakeS
     assert len(rows(tab, "objectives")) == 200
     assert tab.locator("#table-objectives .count").text_content() == "211 rows, the first 200 shown"
     tab.emulate_media(media="print")
+    tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert len(rows(tab, "objectives")) == 211
     for hidden in ("nav", "#choices", ".controls", ".tools"):
         assert not tab.locator(hidden).first.is_visible()
     assert tab.locator("#convergence .canvas canvas").is_visible()
     assert tab.pdf(format="A4").startswith(b"%PDF")
     tab.emulate_media(media="screen")
+    tab.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert len(rows(tab, "objectives")) == 200
     tab.locator("#table-objectives").get_by_role("button", name="Show all 211 rows").click()
     assert len(rows(tab, "objectives")) == 211
+    seeds = tab.locator("#table-objectives thead th").all_inner_texts().index("Seed")
+    tab.locator("#table-objectives thead th").nth(seeds).get_by_role("button").click(click_count=2)
+    assert rows(tab, "objectives", seeds)[:3] == ["204", "203", "202"], "of rows that a script has made, too"
 
 
 @needs_browser
