@@ -206,7 +206,7 @@ def drawn_curves(points: pd.DataFrame, column: str, targets: Iterable[float], le
         return []
     targets, in_seconds = tuple(targets), column == "seconds"
     ids, limits = points["run_id"].to_numpy(), numbers(points, "limit_seconds").to_numpy()
-    x, y, asked = (np.array(numbers(points, name), np.float64) for name in (column, "relative_gap", "asked_tolerance"))
+    x, y, asked = (np.array(points[name], np.float64) for name in (column, "relative_gap", "asked_tolerance"))
     x[~(x > 0)] = ZERO_SECONDS if in_seconds else ZERO_PASSES
     y = np.clip(y, least_gap(targets), GREATEST_GAP)
     starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])

@@ -55,12 +55,16 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
     levels = _levels([_single(rows, tried[problem]) for problem, rows in of_problems.items()], targets)
     bands = len(AXES) * sum(total > 1 for totals in tried.values() for total in totals.values())
     columns = min(LEVELS, max(_FEWEST_LEVELS, MOST_OF_BANDS // 4 // max(1, bands)))
+    problem_of = dict(zip(results.runs["id"], results.runs["problem_label"], strict=True))
+    by_axis = [_by_problem(_counting(points, axis), axis, targets, levels, problem_of) for axis in AXES]
     charts = []
     for problem, rows in of_problems.items():
         runs = runs_of[problem]
         caption = captions.get(problem) or convergence.caption(rows, runs, targets)
-        chart = {"label": problem, "caption": caption}
-        charts.append(chart | _problem(rows, runs, tried[problem], targets, places, levels, columns))
+        gaps = convergence.gap_limits(rows, targets)
+        chart = {"label": problem, "caption": caption, "gaps": _pair(gaps)}
+        of_axes = [of_problem.get(problem, {}) for of_problem in by_axis]
+        charts.append(chart | _problem(of_axes, runs, tried[problem], gaps[1], places, columns))
     return charts
 
 
@@ -97,16 +101,13 @@ def _levels(parts: Sequence[pd.DataFrame], targets: Sequence[float]) -> int:
 
 
 def _problem(
-    points: pd.DataFrame,
+    by_axis: Sequence[Mapping[str, list[Curve]]],
     runs: pd.DataFrame,
     tried: Mapping[str, int],
-    targets: tuple[float, ...],
+    highest: float,
     places: Mapping[str, int],
-    levels: int,
     columns: int,
 ) -> dict[str, Any]:
-    gaps = convergence.gap_limits(points, targets)
-    by_axis = [_by_solver(_counting(points, axis), axis, targets, levels) for axis in AXES]
     ends = []
     for of_solvers in by_axis:
         curves = [curve for group in of_solvers.values() for curve in group]
@@ -125,12 +126,11 @@ def _problem(
             (curve,) = by_axis[0][label]
             entry |= {"y": _list(curve.y)} | ({"asked": list(map(format_target, curve.asked))} if curve.one_shot else {})
         entry["x"] = [
-            _on_axis(of_solvers[label], total, ends[i], gaps[1], columns) if label in of_solvers else None
+            _on_axis(of_solvers[label], total, ends[i], highest, columns) if label in of_solvers else None
             for i, of_solvers in enumerate(by_axis)
         ]
         solvers.append(entry)
     return {
-        "gaps": _pair(gaps),
         "axes": [None if end is None else _pair(end) for end in ends],
         "solvers": solvers,
     }
@@ -149,10 +149,14 @@ def _counting(points: pd.DataFrame, axis: str) -> pd.DataFrame:
     return points
 
 
-def _by_solver(points: pd.DataFrame, axis: str, targets: tuple[float, ...], levels: int) -> dict[str, list[Curve]]:
-    found: dict[str, list[Curve]] = {}
-    for curve in convergence.drawn_curves(points, axis, targets, levels):
-        found.setdefault(curve.solver, []).append(curve)
+def _by_problem(
+    points: pd.DataFrame, axis: str, targets: tuple[float, ...], levels: int, problem_of: Mapping[int, str]
+) -> dict[str, dict[str, list[Curve]]]:
+    """The curves of every problem by solver: of all problems at once, which is quicker by far than one after the other."""
+    found: dict[str, dict[str, list[Curve]]] = {}
+    curves = convergence.drawn_curves(points, axis, targets, levels)
+    for run, curve in zip(points["run_id"].unique(), curves, strict=True):
+        found.setdefault(problem_of[run], {}).setdefault(curve.solver, []).append(curve)
     return found
 
 
