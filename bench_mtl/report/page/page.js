@@ -1,4 +1,4 @@
-// The page without this script is complete but for its charts: it adds those, and sorting and choosing to the tables.
+// The page can be read without this script, which adds the charts, the rows of long tables, and sorting and choosing.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
