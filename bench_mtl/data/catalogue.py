@@ -164,6 +164,11 @@ def entries(data_dir: Path | None = None) -> list[Entry]:
     return listed + [Entry(name, "file", _described(path)) for name, path in sorted(_npz_files(folder).items())]
 
 
+def built_in_names() -> frozenset[str]:
+    """Of the data sets that need no file: generators and embedded sets."""
+    return frozenset(_BUILTIN)
+
+
 def _label(spec: Mapping[str, Any]) -> str:
     """What the spec calls its data, for messages."""
     if not isinstance(spec, Mapping) or ("name" in spec) == ("file" in spec):

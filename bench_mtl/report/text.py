@@ -91,13 +91,12 @@ def opening(name: str, description: str, suite_text: str, data: Iterable[str]) -
 
 def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
     """The command for a suite: by its name if it ships with this package, else by a file that holds the text below."""
-    from bench_mtl.data.catalogue import entries
+    from bench_mtl.data.catalogue import built_in_names
     from bench_mtl.suite_file import shipped_suites
 
     shipped = shipped_suites().get(name)
     suite = name if shipped is not None and shipped.read_text(encoding="utf-8") == suite_text else "SUITE.toml"
-    built_in = {entry.name for entry in entries()}
-    from_folder = any(json.loads(spec).get("name") not in built_in for spec in data)
+    from_folder = any(json.loads(spec).get("name") not in built_in_names() for spec in data)
     return f"bench-mtl run {suite}{' --data-dir DATA' if from_folder else ''} --out DIR"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.tables.frames import numbers, times_to_gap
 from bench_mtl.stats import power_law
@@ -73,15 +73,20 @@ def scaling_fits(points: pd.DataFrame) -> pd.DataFrame:
 def _sweeps(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, pd.Series[int]]]:
     """The option, the runs and their sizes of every sweep, in the order of the runs."""
     data = runs["data"].map(json.loads)
-    keys = dict.fromkeys(key for table in data for key, value in table.items() if isinstance(value, int) and not isinstance(value, bool))
+    keys = dict.fromkeys(key for table in data for key, value in table.items() if _is_size(value))
     for key in keys:
-        having = runs[data.map(lambda table, key=key: key in table)]
+        having = runs[data.map(lambda table, key=key: _is_size(table.get(key)))]
         sizes = data[having.index].map(lambda table, key=key: table[key])
         others = data[having.index].map(lambda table, key=key: json.dumps({k: v for k, v in table.items() if k != key}, sort_keys=True))
         machines = having["machine"] if "machine" in having else having["problem"].map(lambda _: "")
         for _, group in having.groupby([having["problem"], having["parameters"], others, machines], sort=False):
             if sizes[group.index].nunique() >= FEWEST:
                 yield key, group, sizes[group.index]
+
+
+def _is_size(value: Any) -> bool:
+    """Whether it can be a place on a logarithmic axis of sizes."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _name(runs: pd.DataFrame, key: str) -> str:

@@ -46,6 +46,9 @@ ODD = {
     "a sweep": [
         {**run, "problem": f"n={n}", "data": {"name": "synthetic", "n": n}} for n in (1, 10, 100) for run in NEVER_SCS
     ],
+    "a sweep from nothing": [
+        {**run, "problem": f"n={n}", "data": {"name": "synthetic", "n": n}} for n in (0, 1, 10, 20) for run in NEVER_SCS
+    ],
 }  # fmt: skip
 
 
