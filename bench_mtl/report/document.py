@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench_mtl.report import catalogue
 from bench_mtl.report import formats as forms
 from bench_mtl.report.catalogue import TABLES, printed
+from bench_mtl.report.figures.drawing import Drawing, Undrawn
 from bench_mtl.report.figures.gallery import drawings
-from bench_mtl.report.figures.printing import printed as figure_files
+from bench_mtl.report.figures.printing import printing
 from bench_mtl.report.markdown import markdown
 from bench_mtl.report.render import to_csv, to_latex, to_parquet
 from bench_mtl.report.results import Results
@@ -58,10 +59,19 @@ def report_files(results: Results, tables: Mapping[str, pd.DataFrame], formats: 
     ----------
     formats : of `bench_mtl.report.formats.ALL`. A figure comes with its data, a table in CSV with the runs and samples behind it.
     """
+    drawn, undrawn = drawings(results, tables) if {*forms.FIGURES, *forms.TEXTS} & set(formats) else ([], [])
+    pictures = [form for form in forms.FIGURES if form in formats]
+    with printing(drawn if pictures or "md" in formats else [], pictures) as figures:
+        files = _texts_and_tables(results, tables, drawn, undrawn, formats)
+        return files | figures()
+
+
+def _texts_and_tables(
+    results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[Drawing], undrawn: Sequence[Undrawn], formats: Collection[str]
+) -> dict[str, bytes]:
     from bench_mtl.report.page import page
 
-    drawn, undrawn = drawings(results, tables) if {*forms.FIGURES, *forms.TEXTS} & set(formats) else ([], [])
-    files = figure_files(drawn, [form for form in forms.FIGURES if form in formats])
+    files = {}
     for name, table in tables.items():
         if "csv" in formats:
             files[f"tables/{name}.csv"] = to_csv(table)

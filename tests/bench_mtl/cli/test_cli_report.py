@@ -35,6 +35,11 @@ def test_one_form_elsewhere(command, folder, tmp_path):
     assert "![" not in text, "no picture was asked for"
 
 
+def test_a_page_alone_is_one_file(command, folder, tmp_path):
+    assert command("report", folder, "--format", "html", "--out", tmp_path / "h").code == 0
+    assert files(tmp_path / "h") == {"report.html"}
+
+
 def test_tables_alone(command, folder, tmp_path):
     result = command("report", folder, "--format", "csv", "--format", "tex", "--out", tmp_path / "t")
     assert result.out[-1] == f"report: {tmp_path / 't'}"

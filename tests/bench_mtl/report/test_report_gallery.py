@@ -75,16 +75,21 @@ def test_of_many_problems_the_first_have_figures(made, monkeypatch):
     assert undrawn["convergence"].startswith("The first 2 problems alone have figures on paper")
 
 
+def files_of(drawn, formats):
+    with printing.printing(drawn, formats) as files:
+        return files()
+
+
 def test_two_processes_make_the_same_files_as_one(made, monkeypatch):
     _, _, drawn = made(*(run("pg", f"p{i}", 1.0 + i) for i in range(4)))
     monkeypatch.setattr(printing, "_processors", lambda: 1)
-    alone = printing.printed(drawn, ["svg", "pdf"])
+    alone = files_of(drawn, ["svg", "pdf"])
     monkeypatch.setattr(printing, "_processors", lambda: 2)
     monkeypatch.setattr(printing, "MANY", 2)
     drawn_here = []
     monkeypatch.setattr(printing, "files", lambda one, formats: drawn_here.append(one.stem) or drawing.files(one, formats))
-    together = printing.printed(drawn, ["svg", "pdf"])
-    assert drawn_here == ["p0", "p2"]
+    together = files_of(drawn, ["svg", "pdf"])
+    assert drawn_here == ["p1", "p3"]
     assert list(together) == list(alone)
     assert together == alone
 
@@ -98,7 +103,7 @@ def test_a_second_process_that_fails_is_done_without(made, monkeypatch, broken):
         monkeypatch.setattr(printing.sys, "executable", "/bin/false")
     else:
         drawn = [replace(one, draw=lambda one=one: one.draw()) for one in drawn]
-    assert list(printing.printed(drawn, ["png"])) == [f"figures/p{i}.{form}" for i in range(2) for form in ("png", "csv")]
+    assert list(files_of(drawn, ["png"])) == [f"figures/p{i}.{form}" for i in range(2) for form in ("png", "csv")]
 
 
 def test_stems_are_file_names_and_differ():
