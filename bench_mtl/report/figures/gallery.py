@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 #: A group of like problems within a family has profiles of its own if it has this many instances.
 MANY = 8
-#: Convergence figures, of which nobody reads more.
-MOST_PROBLEMS = 40
+#: Figures of problems, of each kind, of which nobody reads more.
+MOST_PROBLEMS = 32
+#: And of groups of problems, and of sweeps.
+MOST_GROUPS = 12
 
 
 def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list[Drawing], list[Undrawn]]:
@@ -88,7 +90,7 @@ def _of_groups(results: Results, styles: Mapping[str, style.LineStyle]) -> Itera
     """Profiles and fronts of groups of like problems.
 
     Profiles are of the families as a whole, and of a group within a family if it has many instances by itself. Fronts are of the groups,
-    whose times are of one size, and of a family of which no group has several instances.
+    whose times are of one size, and of a family of which no group has several instances. Of either kind there are `MOST_GROUPS`.
     """
     runs, target = results.runs, results.targets[-1]
     levels = pareto.levels(results.targets)
@@ -96,24 +98,47 @@ def _of_groups(results: Results, styles: Mapping[str, style.LineStyle]) -> Itera
     members = groups(runs)
     counts = {group: times.loc[times["problem"].isin(labels), "instance"].nunique() for group, labels in members.items()}
     whole = {group for group, labels in members.items() if not any(set(labels) < set(others) for others in members.values())}
-    few, alone = [], []
+    profiled, fronted, few, alone = [], [], [], []
     for group, labels in members.items():
-        of_group = times[times["problem"].isin(labels)]
-        within = [other for other, others in members.items() if set(others) < set(labels)]
+        within = [other for other, others in members.items() if set(others) < set(labels)] if group in whole else []
         if counts[group] >= (profiles.FEWEST if group in whole else MANY):
-            yield _profiles(of_group[of_group["target"] == target], group, target, styles)
+            profiled.append(group)
         elif group in whole:
             few.append(group)
         if counts[group] >= pareto.FEWEST and not any(counts[other] >= pareto.FEWEST for other in within):
-            yield _pareto(of_group[of_group["target"].isin(levels)], group, styles)
+            fronted.append(group)
         elif group in whole and not within:
             alone.append(group)
+
+    def of(group: str, *asked: float) -> pd.DataFrame:
+        return times[times["problem"].isin(members[group]) & times["target"].isin(asked)]
+
+    shares, more_shares = _first(profiled, whole, lambda group: _profiles(of(group, target), group, target, styles))
+    fronts, more_fronts = _first(fronted, whole, lambda group: _pareto(of(group, *levels), group, styles))
+    yield from (made[group] for group in members for made in (shares, fronts) if group in made)
+    which = f"is drawn of {MOST_GROUPS} groups of problems, families as a whole before others,"
+    if more_shares:
+        yield Undrawn("profiles", "", f"A profile {which} and not of {more_shares} more; the tables have all.")
+    if more_fronts:
+        yield Undrawn("pareto", "", f"Time against precision {which} and not of {more_fronts} more; the tables have all.")
     if few:
         names = "; ".join(few)
         yield Undrawn("profiles", names, f"Profiles are drawn of {profiles.FEWEST} instances or more, so not of {names}.")
     if alone:
         names = "; ".join(alone)
         yield Undrawn("pareto", names, f"Time against precision is drawn of {pareto.FEWEST} instances or more, so not of {names}.")
+
+
+def _first(
+    groups: Sequence[str], whole: Collection[str], make: Callable[[str], Drawing | Undrawn]
+) -> tuple[dict[str, Drawing | Undrawn], int]:
+    """Figures of the first groups that can be drawn, those that are a whole family before the others, and how many groups are left."""
+    made: dict[str, Drawing | Undrawn] = {}
+    for group in sorted(groups, key=lambda group: group not in whole):
+        if sum(isinstance(one, Drawing) for one in made.values()) == MOST_GROUPS:
+            break
+        made[group] = make(group)
+    return made, len(groups) - len(made)
 
 
 def _profiles(instances: pd.DataFrame, group: str, target: float, styles: Mapping[str, style.LineStyle]) -> Drawing | Undrawn:
@@ -144,14 +169,18 @@ def _speed_ups(winners: pd.DataFrame) -> Iterator[Drawing | Undrawn]:
 
 
 def _scaling(results: Results, fits: pd.DataFrame, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
-    """One of every sweep."""
+    """One of every sweep, of at most `MOST_GROUPS`."""
     if fits.empty:
         return
     points = scaling_points(results.runs, results.samples, results.targets[-1])
-    for sweep, of_fits in fits.groupby("sweep", sort=False):
+    sweeps = list(fits.groupby("sweep", sort=False))
+    for sweep, of_fits in sweeps[:MOST_GROUPS]:
         of_sweep = points[points["sweep"] == sweep]
         draw = partial(scaling.scaling_figure, of_sweep, of_fits, styles)
         yield Drawing(f"scaling {sweep}", f"Scaling of {sweep}", "scaling", str(sweep), scaling.caption(of_sweep, of_fits), of_sweep, draw)
+    if len(sweeps) > MOST_GROUPS:
+        more = len(sweeps) - MOST_GROUPS
+        yield Undrawn("scaling", "", f"Scaling is drawn of the first {MOST_GROUPS} sweeps and not of {more} more; the table has all.")
 
 
 def _patterns(results: Results, winners: pd.DataFrame) -> Iterator[Drawing | Undrawn]:

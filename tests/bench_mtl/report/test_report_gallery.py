@@ -75,6 +75,30 @@ def test_of_many_problems_the_first_have_figures(made, monkeypatch):
     assert undrawn["convergence"].startswith("The first 2 problems alone have figures on paper")
 
 
+def test_of_many_groups_the_first_are_drawn_and_one_sentence_tells_of_the_others(made, monkeypatch):
+    monkeypatch.setattr(gallery, "MOST_GROUPS", 2)
+    data = [{"name": name} for name in "abcd"]
+    hopeless = {"samples": [], "times": {}, "status": "crashed"}
+    runs = [
+        run("pg", f"{one['name']}{i}", 1.0, data=one, seed=i, **(hopeless if one["name"] == "a" else {})) for one in data for i in range(8)
+    ]
+    kinds, undrawn, drawn = made(*runs)
+    assert [about for kind, about in kinds if kind == "pareto"] == ["family on b", "family on c"], "nothing is proven on a"
+    assert [about for kind, about in kinds if kind == "profiles"] == ["family on b", "all of family"], "the family as a whole, and one more"
+    which = "is drawn of 2 groups of problems, families as a whole before others,"
+    assert undrawn["profiles"] == f"A profile {which} and not of 2 more; the tables have all."
+    assert undrawn["pareto"] == f"Time against precision {which} and not of 1 more; the tables have all."
+    assert all(len(one.data) for one in drawn)
+
+
+def test_of_many_sweeps_the_first_are_drawn_and_one_sentence_tells_of_the_others(made, monkeypatch):
+    monkeypatch.setattr(gallery, "MOST_GROUPS", 2)
+    data = [{"name": name, "examples": size} for name in "abcde" for size in (10, 20, 40)]
+    kinds, undrawn, _ = made(*(run("pg", f"{one['name']}{one['examples']}", 1.0, data=one) for one in data))
+    assert [about.split()[2].rstrip(",") for kind, about in kinds if kind == "scaling"] == ["a", "b"]
+    assert undrawn["scaling"] == "Scaling is drawn of the first 2 sweeps and not of 3 more; the table has all."
+
+
 def files_of(drawn, formats):
     with printing.printing(drawn, formats) as files:
         return files()
