@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
 #: What stands for a number that does not exist.
 BLANK = "-"
+
+#: What Markdown would take for markup. An underscore is emphasis at the edge of a word alone.
+_MARKS = re.compile(r"[\\|<*`\[\]~&]|(?<![^\W_])_|_(?![^\W_])")
 
 _TIME_TO, _REACHED = "seconds_to_", "reached_"
 
@@ -40,10 +44,12 @@ def to_markdown(frame: pd.DataFrame) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text for Markdown in which nothing is taken for a cell's end, a tag, a link or emphasis."""
-    for mark in "\\|<*`[]":
-        text = text.replace(mark, "\\" + mark)
-    return text
+    """Text for Markdown as it is, on one line: nothing is taken for a cell's end, a tag, an entity, a link or emphasis.
+
+    All white space becomes single blanks. An underscore between letters or digits, as in ``interior_point``, means nothing to Markdown
+    and stays as it can be read.
+    """
+    return _MARKS.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def to_latex(frame: pd.DataFrame, *, wide: str | None = None) -> str:

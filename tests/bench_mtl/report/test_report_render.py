@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -73,8 +75,28 @@ def test_markdown_escapes_what_would_break_it():
     text = render.to_markdown(render.display(FRAME))
     assert text.count("\n") == 3
     assert r"a\|b" in text
-    assert r"two lines & 5 % \<of> \*it\*" in text
+    assert r"two lines \& 5 % \<of> \*it\*" in text
     assert "nan" not in text.lower()
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["_it_", "__it__", "a _b c_ d", "_", "~~s~~", "&lt;b&gt;", "&#42;", "a\nb", " a \t b ", "*x*", "**x**", "<i>", "<http://a.b>", "a|b",
+     "`a`", "[a](b)", "a\\", r"\_it_", "interior_point_2", "a_(b)_c"],
+)  # fmt: skip
+def test_a_label_is_the_text_it_is_wherever_markdown_shows_it(label):
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    shown, plain = html.escape(" ".join(label.split())), render.escaped(label)
+    assert parser.render(f"## {plain}") == f"<h2>{shown}</h2>\n"
+    assert parser.render(f"It is {plain} that wins, _not {plain}_.") == f"<p>It is {shown} that wins, <em>not {shown}</em>.</p>\n"
+    table = parser.render(render.to_markdown(pd.DataFrame({"Solver": [label, "b"], "Reason": ["c", "d"]})))
+    assert re.findall(r"<td[^>]*>(.*?)</td>", table) == [shown, "c", "b", "d"]
+
+
+def test_an_underscore_within_a_word_can_be_read_where_markdown_is_not_shown():
+    assert render.escaped("interior_point of l1inf_2 and mean_ é_é") == r"interior_point of l1inf_2 and mean\_ é_é"
 
 
 def test_latex_is_escaped_and_breaks_the_wide_column():
