@@ -105,15 +105,15 @@ def files_of(drawn, formats):
 
 
 def test_two_processes_make_the_same_files_as_one(made, monkeypatch):
-    _, _, drawn = made(*(run("pg", f"p{i}", 1.0 + i) for i in range(4)))
+    _, _, drawn = made(*(run("pg", f"p{i}", 1.0 + i) for i in range(2)))
     monkeypatch.setattr(printing, "_processors", lambda: 1)
-    alone = files_of(drawn, ["svg", "pdf"])
+    alone = files_of(drawn, ["svg"])
     monkeypatch.setattr(printing, "_processors", lambda: 2)
     monkeypatch.setattr(printing, "MANY", 2)
     drawn_here = []
     monkeypatch.setattr(printing, "files", lambda one, formats: drawn_here.append(one.stem) or drawing.files(one, formats))
-    together = files_of(drawn, ["svg", "pdf"])
-    assert drawn_here == ["p1", "p3"]
+    together = files_of(drawn, ["svg"])
+    assert drawn_here == ["p1"]
     assert list(together) == list(alone)
     assert together == alone
 
