@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,10 +90,18 @@ def line_styles(solvers: Iterable[str]) -> dict[str, LineStyle]:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Within it, figures have the style of all figures, whatever the user's settings."""
+    """Within it, figures have the style of all figures, whatever the user's settings, and letters that the font lacks are no warning."""
     import matplotlib.style
 
-    with matplotlib.style.context(["default", STYLE]):
+    with matplotlib.style.context(["default", STYLE]), _any_letters():
+        yield
+
+
+@contextmanager
+def _any_letters() -> Iterator[None]:
+    """Within it nobody is warned of letters that the font lacks, which are drawn as boxes: the labels are whole in all texts and tables."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         yield
 
 
@@ -276,4 +285,5 @@ def text_width(text: str, size: float = _FONT_SIZE) -> float:
     from matplotlib.textpath import text_to_path
 
     font = FontProperties(size=size)
-    return max(text_to_path.get_text_width_height_descent(part, font, ismath=False)[0] for part in text.split("\n")) / 72.0
+    with _any_letters():
+        return max(text_to_path.get_text_width_height_descent(part, font, ismath=False)[0] for part in text.split("\n")) / 72.0

@@ -74,6 +74,22 @@ def test_legend_and_title_stay_on_the_sheet_whatever_they_say():
         assert line.get_window_extent().y0 == pytest.approx(sum(text.get_window_extent().intervaly) / 2, abs=3)
 
 
+def test_letters_that_the_font_lacks_are_no_warning_while_figures_are_made():
+    label = "ソルバー 中文"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert style.text_width(label) > 0
+        with style.styled():
+            figure, (axis,) = style.sheet(label, [1.0], 1.0, [Line2D([], [], label=label * 9)])
+            axis.set_xlabel(label)
+            figure.draw_without_rendering()
+        assert set(style.files(figure, ["svg", "png", "pdf"])) == {"svg", "png", "pdf"}
+        with style.styled(), pytest.raises(UserWarning, match="another"):
+            warnings.warn("another", stacklevel=1)
+        with pytest.raises(UserWarning, match="Glyph"):
+            warnings.warn("Glyph 20013 missing from font(s)", stacklevel=1)  # silenced there alone
+
+
 def test_a_figure_is_the_same_file_twice_and_only_in_the_formats_asked_for():
     with style.styled():
         figure, _ = style.sheet("T", [2.0], 1.0)
