@@ -36,7 +36,7 @@ def charts(drawn: Sequence[Drawing], fits: pd.DataFrame, places: Mapping[str, in
     -------
     list of dict
         label, caption, x and y (label, log, ends), step (whether lines are drawn in steps), lines (s: the place of a solver, note, x, y,
-        crosses), and where there is one a limit across the chart (label, value) and a front (x, y).
+        crosses), and where there is one a limit across the chart (label, value), an x at which two solvers are equal, and a front (x, y).
     """
     made: dict[str, Callable[[Drawing], Iterable[dict[str, Any]]]] = {
         "profiles": lambda drawing: _profiles(drawing, places),
@@ -64,7 +64,8 @@ def _profiles(drawing: Drawing, places: Mapping[str, int]) -> Iterable[dict[str,
             lines.append(line)
         x = {"label": label.format(leader), "log": True, "ends": [rounded(low), rounded(high)]}
         y = {"label": "share of instances", "log": False, "ends": [-0.02, 1.02]}
-        yield {"label": f"{title} of {drawing.about}", "x": x, "y": y, "step": True, "lines": lines}
+        chart = {"label": f"{title} of {drawing.about}", "x": x, "y": y, "step": True, "lines": lines}
+        yield {**chart, "equal": 1} if panel == PAIRWISE else chart
 
 
 def _pareto(drawing: Drawing, places: Mapping[str, int]) -> Iterable[dict[str, Any]]:

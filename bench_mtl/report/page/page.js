@@ -297,7 +297,7 @@
     sets.cross({ x: where, y: best, about: [named(solver), `stopped by a limit at ${short(where)}, ${toldGap(best)}`] });
   }
 
-  /** Any other chart: lines of solvers, and perhaps a limit or a front. */
+  /** Any other chart: lines of solvers, and perhaps a limit, a place where solvers are equal, or a front. */
   function plain(chart) {
     const datasets = chart.lines.flatMap((line) => {
       const sets = new Sets(line.s);
@@ -313,7 +313,7 @@
     }
     return {
       datasets, limits: { x: chart.x.ends, y: chart.y.ends }, labels: { x: chart.x.label, y: chart.y.label },
-      marks: chart.limit ? [chart.limit] : [], logx: chart.x.log, logy: chart.y.log,
+      marks: [...(chart.limit ? [chart.limit] : []), ...(chart.equal ? [{ value: chart.equal, upright: true }] : [])], logx: chart.x.log, logy: chart.y.log,
     };
   }
 
@@ -348,7 +348,7 @@
     };
   }
 
-  /** Dashed lines across the chart with their names. */
+  /** Dashed lines across the chart with their names, and upright ones without. */
   const markLines = {
     id: "markLines",
     beforeDatasetsDraw(chart, _, { marks }) {
@@ -356,17 +356,19 @@
       ctx.save();
       ctx.font = `11px ${Chart.defaults.font.family}`;
       ctx.textAlign = "right";
-      for (const { label, name, value } of marks) {
-        const y = chart.scales.y.getPixelForValue(value);
-        if (!(y >= area.top && y <= area.bottom)) continue;
-        ctx.strokeStyle = GREY;
-        ctx.setLineDash([5, 4]);
+      ctx.strokeStyle = GREY;
+      ctx.setLineDash([5, 4]);
+      for (const { label, name, value, upright } of marks) {
+        const place = chart.scales[upright ? "x" : "y"].getPixelForValue(value);
+        const [low, high] = upright ? [area.left, area.right] : [area.top, area.bottom];
+        if (!(place >= low && place <= high)) continue;
         ctx.beginPath();
-        ctx.moveTo(area.left, y);
-        ctx.lineTo(area.right, y);
+        ctx.moveTo(...(upright ? [place, area.top] : [area.left, place]));
+        ctx.lineTo(...(upright ? [place, area.bottom] : [area.right, place]));
         ctx.stroke();
+        if (upright) continue;
         ctx.fillStyle = "#666";
-        ctx.fillText(chart.width < 500 ? label : name || label, area.right - 4, y - 4);
+        ctx.fillText(chart.width < 500 ? label : name || label, area.right - 4, place - 4);
       }
       ctx.restore();
     },

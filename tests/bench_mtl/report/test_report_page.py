@@ -282,6 +282,7 @@ def test_charts_across_problems_show_what_the_printed_figures_show(make_store: M
     found = {chart["label"]: chart for chart in charts(drawn, tables["scaling"], {"pg": 0, "sub": 1})}
     profile = next(chart for label, chart in found.items() if label.startswith("Performance profile of "))
     assert profile["lines"][0] == {"s": 0, "note": "", "x": [1, 2], "y": [1, 1], "crosses": []}
+    assert [label.split(" of ")[0] for label, chart in found.items() if chart.get("equal") == 1] == ["Pairwise profiles"]
     (scaling,) = (chart for label, chart in found.items() if label.startswith("Scaling"))
     assert [line["x"] for line in scaling["lines"]] == [[10, 20, 40], []]
     assert scaling["lines"][0]["note"] == "exponent 1.00"
@@ -444,8 +445,17 @@ def test_sweeps_have_a_chart(make_store: MakeStore, open_page: Callable[..., Any
     sets = tab.evaluate("benchMtl.chart('charts').data.datasets.map(({ name, s, data }) => [name, s, data.map(({ x }) => x)])")
     assert sets == [["line", 0, [10, 20, 40]], ["line", 1, []], ["crosses", 1, [10, 20, 40]]]
     assert section.locator(".legend button").first.inner_text() == "pg (exponent 1.00)"
+    upright = """() => {
+        const chart = benchMtl.chart("charts"), { top, bottom } = chart.chartArea, ratio = chart.currentDevicePixelRatio;
+        const column = [Math.round((chart.scales.x.getPixelForValue(1) - 1) * ratio), top * ratio, 2 * ratio, (bottom - top) * ratio];
+        const { data, width, height } = chart.ctx.getImageData(...column.map(Math.round));
+        const grey = (i) => data[i] < 200 && data[i] === data[i + 1] && data[i] === data[i + 2] && data[i + 3] > 99;
+        return [...Array(height).keys()].filter((row) => [...Array(width).keys()].some((x) => grey(4 * (row * width + x)))).length / height;
+    }"""
     for label in labels:
         section.locator("select").select_option(label)
+        if label.startswith("Pairwise"):
+            assert 0.4 < tab.evaluate(upright) < 0.7, "dashes of 5 and gaps of 4 where the two are equal, as the caption says"
         assert section.locator(".caption").inner_text()
         assert tab.evaluate("benchMtl.chart('charts').data.datasets.length") > 0
 
