@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     "--select",
     multiple=True,
     metavar="KEY=PATTERN",
-    help="Only runs whose problem, family, solver, seed, repetition or status is like PATTERN (with * and ?). Repeatable.",
+    help="Only runs whose problem, family, solver, seed or repetition is like PATTERN (with * and ?). Repeatable.",
 )
 def report(
     folder: Path, out: Path | None, formats: tuple[str, ...], targets: tuple[float, ...], baseline: str | None, select: tuple[str, ...]

@@ -32,12 +32,12 @@ def report_tables(results: Results) -> dict[str, pd.DataFrame]:
     """The tables of a report, by the names of their files."""
     runs, samples, targets = results.runs, results.samples, results.targets
     objective_table = objectives(runs, samples)
-    winner_table = winners(runs, samples, targets)
     of_runs = run_times(runs, samples, targets)
+    winner_table = winners(runs, of_runs, results.view.baseline)
     return {
         "summary": summary(runs, samples, targets),
         "winners": winner_table,
-        "speed_ups": speed_ups(winner_table, runs),
+        "speed_ups": speed_ups(runs, of_runs, results.view.baseline),
         "comparisons": comparisons(runs, of_runs, results.view.baseline),
         "means": means(runs, of_runs),
         "scaling": scaling_fits(scaling_points(runs, samples, targets[-1])),
@@ -80,7 +80,7 @@ def _texts_and_tables(
         if "parquet" in formats:
             files[f"tables/{name}.parquet"] = to_parquet(table)
     if "csv" in formats:
-        files["runs.csv"] = to_csv(results.runs if len(results.machines) > 1 else results.runs.drop(columns="machine"))
+        files["runs.csv"] = to_csv(results.runs.drop(columns=["kind"] if len(results.machines) > 1 else ["kind", "machine"]))
         files["samples.csv"] = to_csv(results.samples)
     if "md" in formats:
         files["report.md"] = markdown(results, tables, drawn, undrawn, formats).encode()

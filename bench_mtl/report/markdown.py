@@ -39,7 +39,7 @@ def markdown(
         *caveats(results),
         "## What it says",
         *says(results, tables),
-        _table(tables["winners"]),
+        *_section("winners", tables, level=""),
         *of_kind("speed_ups"),
         *_section("speed_ups", tables, level=""),
     ]
@@ -61,7 +61,9 @@ def markdown(
 
 def caveats(results: Results) -> list[str]:
     """What is to be known before anything is read, in Markdown: an excerpt, results that are not whole, several machines."""
-    return [sentence for sentence in (results.view.sentence, text.unfinished(results.missing), text.machines(results.machines)) if sentence]
+    different = "" if len(results.machines) > 1 else text.environments_differ(results.environments)
+    parts = results.view.sentence, text.unfinished(results.missing), text.machines(results.machines), different
+    return [sentence for sentence in parts if sentence]
 
 
 def says(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[str]:

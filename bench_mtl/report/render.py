@@ -163,13 +163,12 @@ _FORMATS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "asked": ("Tolerance asked", format_target),
     "answers": ("Answers", format_count),
     "seconds": ("Seconds", format_seconds),
-    "other": ("Best of the other kind", str),
+    "other": ("Against", str),
     "other_seconds": ("Its seconds", format_seconds),
     "ratio": ("Ratio", format_ratio),
     "lowest_ratio": ("Lowest ratio", format_ratio),
     "instances": ("Instances", format_count),
     "without": ("Without a ratio", format_count),
-    "generic_wins": ("Generic wins", format_count),
     "size": ("Size", format_count),
     "exponent": ("Exponent", lambda value: f"{value:.2f}"),
     "points": ("Points", format_count),
@@ -196,7 +195,7 @@ _FORMATS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 }
 
 #: Columns that are printed as part of another one.
-_WITH_OTHERS = ("proven", "at_least", "at_most")
+_WITH_OTHERS = ("proven", "at_least", "at_most", "mean_at_least", "reference_wins")
 
 _LEFT = {"primal_solver", "dual_solver", "disagreeing", "other", "agrees"}
 _RIGHT_TITLES = {title for column, (title, _) in _FORMATS.items() if column not in _LEFT}
@@ -216,14 +215,20 @@ def _cells(column: str, frame: pd.DataFrame) -> list[str]:
     if column == "relative_gap" and "proven" in frame:
         return [_counted(value, format_gap, *counted) for value, *counted in zip(values, frame["proven"], frame["runs"], strict=True)]
     form = _FORMATS[column][1] if column in _FORMATS else str
-    if column == "ratio" and "at_least" in frame:
-        bounds = frame["at_least"].tolist()
-        uppers = frame["at_most"].tolist() if "at_most" in frame else [False] * len(frame)
-        signs = [">= " if lower else "<= " if upper else "" for lower, upper in zip(bounds, uppers, strict=True)]
-    else:
-        signs = [""] * len(frame)
-    texts = [BLANK if value is None or value == "" else sign + form(value) for value, sign in zip(values, signs, strict=True)]
+    texts = [
+        BLANK if value is None or value == "" else sign + form(value) for value, sign in zip(values, _signs(column, frame), strict=True)
+    ]
     return [text + end for text, end in zip(texts, _ends(column, frame, form), strict=True)]
+
+
+def _signs(column: str, frame: pd.DataFrame) -> list[str]:
+    """What goes before a number that may be a bound."""
+    before = "" if column == "ratio" else f"{column}_"
+    lower, upper = (
+        [bool(is_bound is True) for is_bound in frame[name].tolist()] if name in frame else [False] * len(frame)
+        for name in (f"{before}at_least", f"{before}at_most")
+    )
+    return [">= " if least else "<= " if most else "" for least, most in zip(lower, upper, strict=True)]
 
 
 def _ends(column: str, frame: pd.DataFrame, form: Callable[[Any], str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.environment import machines
 from bench_mtl.errors import InputError
-from bench_mtl.report.tables.frames import integers, numbers
+from bench_mtl.report.tables.frames import integers, kinds, numbers
 from bench_mtl.report.view import View
 from bench_mtl.store import Store
 
@@ -38,7 +38,7 @@ class Results:
     """How many cases the suite lists that have no row yet."""
     view: View
     runs: pd.DataFrame
-    """With the column `machine`: the name of each run's, empty where there is one alone."""
+    """With the columns `machine`, the name of each run's (empty where there is one alone), and `kind`, of its solver."""
     samples: pd.DataFrame
     patterns: tuple[Pattern, ...] = ()
     """Of the solutions, as far as runs have them."""
@@ -62,6 +62,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         raise InputError(f"{folder} has no finished run: nothing to report yet")
     missing = max(0, int(meta.get("cases", 0)) - len(runs))
     runs = runs.assign(seed=integers(runs, "seed"), iterations=integers(runs, "iterations"))
+    runs["kind"] = runs["solver"].map(kinds(runs, samples))  # of all runs, for some may show it that are not selected
     runs = view.selected(runs)
     if view.select:
         environments = [environment for environment in environments if environment["id"] in set(runs["environment_id"])]

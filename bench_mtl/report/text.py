@@ -36,16 +36,23 @@ READING = f"""\
 
 #: What the tables of these names say, and how they were made.
 EXPLANATIONS = {
+    "winners": """\
+The fastest solver of those that reached the target in every run, on all seeds of the problem; its time is the median over repetitions, and
+the geometric mean over seeds. `>=`: no rival ever got there, each was stopped by its time limit, and the shortest limit stands for their
+time. In brackets the 95 % interval of the ratio, over seeds and repetitions, where both solvers were measured more than once; it does not
+know that they were picked for being the fastest.""",
     "speed_ups": """\
 Like problems together: how many times faster the fastest specialised solver is than the fastest generic one, as a geometric mean, below 1
-where the generic one is faster. A kind of solver that does not get there counts at its time limit; `>=` marks a ratio that is a
-lower bound for that reason. In brackets, its 95 % interval over the problems; p is that of the sign test, corrected by Holm's method.""",
+where the generic one is faster (losses count those problems and seeds). Both are chosen anew on each of them. A failure, whatever its
+reason, counts at its time limit: `>=` where the generic solvers failed somewhere, `<=` where the specialised did, and no ratio where both
+did, on different ones. In brackets the 95 % interval over problems and repetitions; p (Holm) is that of the paired test, corrected for all
+rows.""",
     "means": """\
 Shifted geometric means of the time to each target over the instances of a group, each counted once with the median of its repetitions. The
 shift is the largest power of ten that is not above the median of the fastest times. A failure, whatever its reason, counts at the time
-limit, then at ten times the limit, then not at all: over the instances that all solvers of the group solved, but for those that solved
-nothing. In brackets the 95 % interval of the first, over instances and repetitions: what other instances of the kind might give. A solver
-that was not run on the whole group has no mean.""",
+limit (`>=`: the true mean is no smaller), then at ten times the limit, then not at all: over the instances that all solvers of the group
+solved, but for those that solved nothing. In brackets the 95 % interval of the first, over instances and repetitions: what other instances
+of the kind might give. A solver that was not run on the whole group has no mean.""",
     "comparisons": """\
 The reference's time over the solver's, as a geometric mean over instances: above 1 where the solver is faster, with its 95 % interval over
 instances and repetitions. The fastest of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at
@@ -54,8 +61,9 @@ Wilcoxon's signed-rank test of the logarithms, or the sign test where there are 
 same group and target.""",
     "scaling": """\
 Time to the last target as one size of the data grows and the others stay, by the median where all runs reached it. Exponents are least
-squares on logarithms over the sizes that were reached, with their 95 % intervals; a cross on the dashed limit is a size that was not. The
-size in the table is the largest that was reached.""",
+squares on logarithms over the sizes that were reached, with their 95 % intervals; a cross on the dashed limit is a size that was not, and
+does not enter, so that the exponent of a solver that fails on large sizes is too small. The size in the table is the largest that
+was reached. Of three sizes an interval says little, wide or narrow.""",
     "times": """\
 Medians, in seconds, and the largest peak memory. Only *solve* counts for time to a gap. A generic solver's model is built and compiled
 once; its set-up and solve are those of the last tolerance asked of it.""",
@@ -68,7 +76,8 @@ not meet cannot both be right.""",
 }
 
 LIMITATIONS = """\
-- Times are of one machine (see the environment) and one number of threads. Differences of a few per cent mean nothing{repeated}.
+- Times are of one machine (see the environment) a problem, and of the number of threads there. Differences of a few per cent mean
+nothing{repeated}.
 - Iterative solvers are certified at steps that grow by 5 %, so their times to a gap can be late by as much. A generic solver's time
   to a gap depends on its ladder: a tolerance between two rungs might have been cheaper.
 - A generic solver's time leaves out building, compiling and set-up, which favours it; a specialised solver's time holds everything
@@ -185,15 +194,33 @@ def environment(environments: Sequence[Mapping[str, Any]]) -> str:
     """The environments as a Markdown table, one column for each that differs, and when they were used."""
     import pandas as pd
 
-    flat = [_flat({key: value for key, value in entry.items() if key not in ("id", "started")}) for entry in environments]
-    different = [entry for i, entry in enumerate(flat) if entry not in flat[:i]]
+    flat, different = _environments(environments)
     lines = [f"Started: {', '.join(str(entry['started']) for entry in environments)}."]
     if len(different) > 1:
-        lines.append(f"**The runs were made in {len(different)} different environments: their times do not compare across them.**")
+        lines.append(f"**The runs were made in {len(different)} different environments: their times hardly compare across them.**")
     heads = [_ids(entry, flat, environments) if len(different) > 1 else "Value" for entry in different]
     keys = dict.fromkeys(key for entry in different for key in entry)
     table = pd.DataFrame([[key, *(entry.get(key, BLANK) for entry in different)] for key in keys], columns=pd.Index(["", *heads]))
     return "\n\n".join([*lines, to_markdown(table)])
+
+
+def environments_differ(environments: Sequence[Mapping[str, Any]]) -> str:
+    """That runs on one machine were not made alike, and in what."""
+    _, different = _environments(environments)
+    keys = dict.fromkeys(key for entry in different for key in entry)
+    unlike = [key for key in keys if len({entry.get(key) for entry in different}) > 1]
+    if not unlike:
+        return ""
+    return (
+        f"**The runs were made in {len(different)} [environments](#environment)**, which differ in {escaped(', '.join(unlike))}: ratios "
+        "mix them, and are to be read with that in mind."
+    )
+
+
+def _environments(environments: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """Every environment laid open, and the different ones."""
+    flat = [_flat({key: value for key, value in entry.items() if key not in ("id", "started")}) for entry in environments]
+    return flat, [entry for i, entry in enumerate(flat) if entry not in flat[:i]]
 
 
 def verbatim(text: str, language: str) -> str:

@@ -20,7 +20,6 @@ SELECTABLE = {
     "solver": "solver_label",
     "seed": "seed",
     "repetition": "repetition",
-    "status": "status",
 }
 
 #: So many names are listed to somebody who asked for one that is not there.

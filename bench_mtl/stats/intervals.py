@@ -45,7 +45,8 @@ def ratio_interval(old: Sequence[ArrayLike], new: Sequence[ArrayLike], *, confid
     The interval spans two: the percentile bootstrap of two levels, which draws instances with replacement and then the repetitions of
     each drawn one on both sides, and Student's on the logarithms of the instances' ratios. Of few instances the bootstrap is too
     narrow (see `geometric_mean_ratio`). Of one instance it is over the repetitions alone, and Student's that of two samples whose
-    logarithms scatter alike.
+    logarithms scatter alike; there is none unless both sides were measured twice or more, for how one solver scatters says nothing of
+    another.
 
     Parameters
     ----------
@@ -151,13 +152,13 @@ def _student(logs: Array, confidence: float, around: float | None = None) -> tup
 
 
 def _student_of_two(old: Array, new: Array, confidence: float) -> tuple[float, float] | None:
-    """Of the difference of the mean logarithms of two samples of one variance; None of one measurement each."""
+    """Of the difference of the mean logarithms of two samples of one variance; None where one of them is a single measurement."""
     from scipy.special import stdtrit
 
+    if min(len(old), len(new)) < 2:
+        return None
     before, after = np.log(old), np.log(new)
     freedom = len(before) + len(after) - 2
-    if freedom == 0:
-        return None
     squares = sum(float(((logs - logs.mean()) ** 2).sum()) for logs in (before, after))
     center = float(before.mean() - after.mean())
     half = float(stdtrit(freedom, 0.5 + 0.5 * confidence) * np.sqrt(squares / freedom * (1 / len(before) + 1 / len(after))))

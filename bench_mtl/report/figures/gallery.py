@@ -47,7 +47,7 @@ def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list
     made = [
         *_convergence(results, styles),
         *_of_groups(results, styles),
-        *_speed_ups(tables["winners"]),
+        *_speed_ups(tables["winners"], results.view.baseline),
         *_scaling(results, tables["scaling"], styles),
         *_patterns(results, tables["winners"]),
     ]
@@ -158,13 +158,13 @@ def _pareto(instances: pd.DataFrame, group: str, styles: Mapping[str, style.Line
     return Drawing(f"pareto {group}", f"Time against precision of {group}", "pareto", group, pareto.caption(points), points, draw)
 
 
-def _speed_ups(winners: pd.DataFrame) -> Iterator[Drawing | Undrawn]:
+def _speed_ups(winners: pd.DataFrame, baseline: str | None) -> Iterator[Drawing | Undrawn]:
     """One of all problems."""
     points = speed_ups.speed_up_points(winners)
     if points["speed_up"].isna().all():
         yield Undrawn("speed_ups", "", "No problem has a time of a specialised and of a generic solver, so there is no map of speed-ups.")
         return
-    caption, draw = speed_ups.caption(points), partial(speed_ups.speed_ups, points)
+    caption, draw = speed_ups.caption(points, baseline), partial(speed_ups.speed_ups, points, baseline)
     yield Drawing("speed ups", "Speed-ups of specialised solvers over generic ones", "speed_ups", "", caption, points, draw)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.report.figures import style
 from bench_mtl.report.render import BLANK, format_ratio, format_target
-from bench_mtl.report.tables.frames import GENERIC, numbers
+from bench_mtl.report.tables.frames import numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,11 +31,11 @@ def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        problem, target, speed_up (seconds of the fastest generic solver / seconds of the fastest specialised one: below 1 where the
-        generic one is faster; missing where neither or only one of them gives a number), bound (``>=`` or ``<=`` where one of them met
-        the time limit, which then stands for its time), winner, kind.
+        problem, target, speed_up (seconds of the fastest generic solver, or the baseline, / seconds of the fastest specialised, or other,
+        one: below 1 where the former is faster; missing where neither or only one of them gives a number), bound (``>=`` or ``<=`` where
+        one of them met the time limit, which then stands for its time), winner, kind.
     """
-    generic, ratio = winners["kind"] == GENERIC, numbers(winners, "ratio")
+    generic, ratio = winners["reference_wins"].astype(bool), numbers(winners, "ratio")
     table = winners[["problem", "target", "winner", "kind"]].copy()
     table.insert(2, "speed_up", ratio.where(~generic, 1.0 / ratio))
     bounded = winners["at_least"].astype(bool) & ratio.notna()
@@ -43,7 +43,7 @@ def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def speed_ups(points: pd.DataFrame) -> Figure:
+def speed_ups(points: pd.DataFrame, baseline: str | None = None) -> Figure:
     """The heat map of `speed_up_points`, of which at least one is known: a row per problem, a column per target."""
     import numpy as np
     from matplotlib import colormaps
@@ -65,7 +65,13 @@ def speed_ups(points: pd.DataFrame) -> Figure:
         labels = [style.broken(str(problem), _LABEL_WIDTH) for problem in problems]
         left = 0.15 + max(style.text_width(label) for label in labels)
         size = _CELL_WIDTH * len(targets), _CELL_HEIGHT * len(problems) * (1.0 + 0.5 * any("\n" in label for label in labels))
-        figure, (axis,) = style.sheet("Specialised against generic solvers", [max(size[0], 1.6)], size[1], left=left, below=1.0)
+        figure, (axis,) = style.sheet(
+            "Specialised against generic solvers" if baseline is None else f"All solvers against {baseline}",
+            [max(size[0], 1.6)],
+            size[1],
+            left=left,
+            below=1.0,
+        )
         axis.pcolormesh(np.ma.masked_invalid(values), cmap=colours, norm=scale, edgecolors="white", linewidth=1.0)
         for i, line in enumerate(words):
             for j, word in enumerate(line):
@@ -83,16 +89,17 @@ def speed_ups(points: pd.DataFrame) -> Figure:
     return figure
 
 
-def caption(points: pd.DataFrame) -> str:
+def caption(points: pd.DataFrame, baseline: str | None = None) -> str:
     """How the heat map was made, and what is not in it, in sentences."""
+    who, against = ("specialised solver", "the fastest generic one") if baseline is None else ("other solver", baseline)
     parts = [
-        "How many times faster the fastest specialised solver is to each proven relative gap than the fastest generic one, by their "
-        "medians on each problem: above 1 (purple) the specialised one is faster, below 1 (orange) the generic one."
+        f"How many times faster the fastest {who} is to each proven relative gap than {against}, on each problem: above 1 (purple) it is "
+        "faster, below 1 (orange) slower."
     ]
     if (points["bound"] != "").any():
-        parts.append("A bound, >= or <=: one of the kinds did not get there, and its time limit stands for its time.")
+        parts.append("A bound, >= or <=: one of the two did not get there, and its time limit stands for its time.")
     if points.loc[points["problem"].isin(_shown(points)), "speed_up"].isna().any():
-        parts.append(f"{BLANK}: one of the kinds was not run or stopped short of its limit, or neither got there.")
+        parts.append(f"{BLANK}: one of the two was not run, or not everywhere, or stopped short of its limit, or neither got there.")
     shown, total = _shown(points), points["problem"].nunique()
     if len(shown) < total:
         parts.append(f"Problems without a number to any target are left out: {total - len(shown)} of {total}.")

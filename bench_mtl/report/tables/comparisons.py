@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bench_mtl.errors import unknown
 from bench_mtl.report.tables.frames import GENERIC, SPECIALISED
-from bench_mtl.report.tables.grid import Column, Grid, fastest, grids, told
-from bench_mtl.stats import holm, paired_test, ratio_interval
+from bench_mtl.report.tables.grid import Column, Grid, fastest, grids
+from bench_mtl.report.tables.groups import groups
+from bench_mtl.report.tables.pairs import pair
+from bench_mtl.stats import holm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,10 +32,7 @@ def comparisons(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = 
     that nobody has who must choose before: the first kind of rows is unfair to the solver, the second to the reference. With a
     baseline all other solvers, and the fastest specialised of them, are compared with it.
 
-    A pair enters over the instances that both were tried on. A failure, whatever its reason, counts at its time limit: where only the
-    reference has failed anywhere, the ratio is a lower bound (`at_least`), where only the solver has, an upper one (`at_most`), and
-    where both have, on different instances, it would be neither and is missing, as it is where a failure had no limit. Instances that
-    both fail on do not enter the ratio.
+    A pair enters over the instances that both were tried on, with failures as in `pairs.pair`.
 
     Parameters
     ----------
@@ -46,11 +43,8 @@ def comparisons(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = 
     Returns
     -------
     DataFrame
-        group, target, reference, solver, instances (that both were tried on), ratios (how many of them
-        somebody solved, which the ratio is of), ratio (geometric mean
-        of the reference's seconds / the solver's; above 1 where the solver is faster), at_least, at_most, ratio_low and ratio_high (see
-        `ratio_interval`; missing where the ratio is a bound), wins (instances on which the solver is faster or alone), losses, ties,
-        test, p_value (see `paired_test`), p_adjusted (by Holm, over all rows of the group and target).
+        group, target, reference, solver, and what a `Pair` holds: instances, ratios, ratio, at_least, at_most, ratio_low, ratio_high, wins,
+        losses, ties, test, p_value; p_adjusted (by Holm, over all rows of the group and target that have a test).
 
     Raises
     ------
@@ -62,12 +56,12 @@ def comparisons(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = 
     if baseline is not None and baseline not in labels:
         raise unknown("baseline", baseline, labels)
     rows: list[dict[str, Any]] = []
-    for grid in grids(runs, times):
+    for grid in grids(times, groups(runs)):
         of_grid = [_row(grid, reference, solver) for reference, solver in _pairs(grid, baseline)]
         of_grid = [row for row in of_grid if row["instances"]]
-        adjusted = holm([np.nan if row["p_value"] is None else row["p_value"] for row in of_grid])
+        adjusted = holm([row["p_value"] for row in of_grid])
         rows += [{**row, "p_adjusted": float(p)} for row, p in zip(of_grid, adjusted, strict=True)]
-    return pd.DataFrame(rows, columns=_COLUMNS).astype({"p_value": "float64"})
+    return pd.DataFrame(rows, columns=_COLUMNS)
 
 
 def _pairs(grid: Grid, baseline: str | None) -> Iterator[tuple[Column, Column]]:
@@ -91,25 +85,7 @@ def _pairs(grid: Grid, baseline: str | None) -> Iterator[tuple[Column, Column]]:
 
 
 def _row(grid: Grid, reference: Column, solver: Column) -> dict[str, Any]:
-    both = reference.tried & solver.tried
-    row: dict[str, Any] = {"group": grid.group, "target": grid.target, "reference": reference.name, "solver": solver.name}
-    row["instances"] = int(both.sum())
-    if not both.any():
-        return row
-    places = np.flatnonzero(both & (reference.solved | solver.solved))
-    at_least, at_most = bool((~reference.solved[places]).any()), bool((~solver.solved[places]).any())
-    before, after = ([column.at_limit()[place] for place in places] for column in (reference, solver))
-    row |= {"ratios": len(places), "at_least": at_least and not at_most, "at_most": at_most and not at_least}
-    if len(places) and all(before) and all(after) and not (at_least and at_most):
-        interval = ratio_interval(before, after)
-        row["ratio"] = interval.value
-        if not (at_least or at_most):
-            row["ratio_low"], row["ratio_high"] = told(interval)
-    tested = paired_test(solver.seconds[both], reference.seconds[both])
-    return row | {
-        "wins": tested.wins,
-        "losses": tested.losses,
-        "ties": tested.ties,
-        "test": tested.test,
-        "p_value": tested.p_value,
-    }
+    found = pair(reference, solver)
+    row = {"group": grid.group, "target": grid.target, "reference": reference.name, "solver": solver.name}
+    same = ("instances", "ratios", "ratio", "at_least", "at_most", "wins", "losses", "ties", "test", "p_value")
+    return row | {name: getattr(found, name) for name in same} | {"ratio_low": found.low, "ratio_high": found.high}

@@ -1,8 +1,8 @@
-"""All times of a group of like problems to one target, as a matrix of instances and solvers."""
+"""All times of a set of problems to one target, as a matrix of instances and solvers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.report.tables.groups import groups
 from bench_mtl.stats import Interval
 from bench_mtl.stats.profiles import RESOLUTION
 from bench_mtl.types import Status
@@ -38,6 +37,11 @@ class Column:
     """In seconds; NaN where there is none."""
     repetitions: tuple[tuple[float, ...], ...]
     """The times themselves; empty where `seconds` is NaN."""
+    runs: int
+    reached: int
+    """How many of them got there."""
+    stopped: bool
+    """Whether all that did not were stopped by their time limit."""
 
     @property
     def solved(self) -> NDArray[np.bool_]:
@@ -50,7 +54,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Grid:
-    """A group, a target, and its solvers in the order of the runs."""
+    """A set of problems, a target, and its solvers in the order of the runs."""
 
     group: str
     target: float
@@ -58,8 +62,8 @@ class Grid:
     columns: tuple[Column, ...]
 
 
-def grids(runs: pd.DataFrame, times: pd.DataFrame) -> list[Grid]:
-    """Of every group and target, from the runs and their `run_times`. Solvers that were skipped throughout do not enter."""
+def grids(times: pd.DataFrame, members: Mapping[str, Sequence[str]]) -> list[Grid]:
+    """Of every set of problem labels, by name, and every target, from `run_times`. Solvers that were skipped throughout do not enter."""
     cells, kinds = _cells(times)
     solvers: dict[str, dict[str, None]] = {}
     instances: dict[str, dict[str, None]] = {}
@@ -68,7 +72,7 @@ def grids(runs: pd.DataFrame, times: pd.DataFrame) -> list[Grid]:
         instances.setdefault(problem, {})[instance] = None
     targets = times["target"].unique().tolist()
     found = []
-    for group, labels in groups(runs).items():
+    for group, labels in members.items():
         places = [(label, instance) for label in labels for instance in instances[label]]
         names = dict.fromkeys(solver for label in labels for solver in solvers[label])
         for target in targets:
@@ -94,6 +98,9 @@ def fastest(columns: Sequence[Column], name: str) -> Column:
         np.fmin.reduce(seconds, axis=0),
         np.where(unlimited, np.nan, np.fmin.reduce(limits, axis=0)),
         tuple(columns[place].repetitions[row] for row, place in enumerate(places)),
+        sum(column.runs for column in columns),
+        sum(column.reached for column in columns),
+        all(column.stopped for column in columns),
     )
 
 
@@ -106,16 +113,17 @@ def told(interval: Interval, shift: float = 0.0) -> tuple[float, float]:
 
 
 def _cells(times: pd.DataFrame) -> tuple[dict[tuple[str, str, str, float], list[Any]], dict[str, str]]:
-    """By problem, instance, solver and target: the times of all repetitions that were run, and the limit."""
+    """By problem, instance, solver and target: the times of all repetitions that were run, the limit, whether all stopped there."""
     names = ["problem", "instance", "solver", "target", "seconds", "limit_seconds", "status", "kind"]
     cells: dict[tuple[str, str, str, float], list[Any]] = {}
     kinds: dict[str, str] = {}
     for problem, instance, solver, target, seconds, limit, status, kind in zip(*(times[name].tolist() for name in names), strict=True):
         kinds[solver] = kind
         if status != Status.SKIPPED:
-            cell = cells.setdefault((problem, instance, solver, target), [[], limit])
+            cell = cells.setdefault((problem, instance, solver, target), [[], limit, True])
             cell[0].append(seconds)
-            cell[1] = max(cell[1], limit)
+            cell[1] = limit if limit != limit else max(cell[1], limit)  # a run without a limit leaves none
+            cell[2] &= seconds == seconds or status == Status.TIMEOUT
     return cells, kinds
 
 
@@ -126,4 +134,8 @@ def _column(name: str, kind: str, cells: Sequence[list[Any] | None]) -> Column:
         () if cell is None or any(time != time for time in cell[0]) else tuple(max(time, RESOLUTION) for time in cell[0]) for cell in cells
     )
     seconds = np.array([median(times) if times else float("nan") for times in repetitions])
-    return Column(name, kind, tried, seconds, limits, repetitions)
+    known = [cell for cell in cells if cell is not None]
+    reached = sum(time == time for cell in known for time in cell[0])
+    return Column(
+        name, kind, tried, seconds, limits, repetitions, sum(len(cell[0]) for cell in known), reached, all(cell[2] for cell in known)
+    )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.report.tables.grid import Column, Grid, grids, told
+from bench_mtl.report.tables.groups import groups
 from bench_mtl.stats import Failures, shifted_geometric_mean, shifted_mean_interval, suited_shift, treated
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from bench_mtl.types import Array
 
 _COLUMNS = [
-    "group", "target", "solver", "kind", "instances", "run_on", "solved", "shift", "mean", "mean_low", "mean_high", "mean_ten_times",
-    "solved_by_all", "mean_solved_by_all",
+    "group", "target", "solver", "kind", "instances", "run_on", "solved", "shift", "mean", "mean_at_least", "mean_low", "mean_high",
+    "mean_ten_times", "solved_by_all", "mean_solved_by_all",
 ]  # fmt: skip
 
 
@@ -37,14 +38,14 @@ def means(runs: pd.DataFrame, times: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         group, target, solver, kind, instances (of the group), run_on (how many of them the solver was tried on), solved, shift (of all
-        solvers of the group, see `suited_shift`), mean (failures at the limit), mean_low and mean_high (its interval, see
-        `shifted_mean_interval`), mean_ten_times (failures at ten times the limit), solved_by_all (instances that were solved by every
-        solver that was tried on all and solved any), mean_solved_by_all (over these; of those solvers alone). Means are missing where
-        a failure had no limit.
+        solvers of the group, see `suited_shift`), mean (failures at the limit), mean_at_least (whether there are any, so that the true mean
+        is no smaller), mean_low and mean_high (its interval, see `shifted_mean_interval`; missing where there are), mean_ten_times
+        (failures at ten times the limit), solved_by_all (instances that were solved by every solver that was tried on all and solved any),
+        mean_solved_by_all (over these; of those solvers alone). Means are missing where a failure had no limit.
     """
     import pandas as pd
 
-    rows = [row for grid in grids(runs, times) for row in _rows(grid)]
+    rows = [row for grid in grids(times, groups(runs)) for row in _rows(grid)]
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
@@ -71,7 +72,7 @@ def _rows(grid: Grid) -> list[dict[str, Any]]:
     return rows
 
 
-def _means(column: Column, common: NDArray[np.bool_], shift: float) -> dict[str, float]:
+def _means(column: Column, common: NDArray[np.bool_], shift: float) -> dict[str, float | bool]:
     found = {}
     if column.solved.any() and common.any():
         found["mean_solved_by_all"] = shifted_geometric_mean(column.seconds[common], shift)
@@ -79,7 +80,9 @@ def _means(column: Column, common: NDArray[np.bool_], shift: float) -> dict[str,
     if bounded.all():
         found["mean"] = shifted_geometric_mean(_entered(column, Failures.AT_LIMIT), shift)
         found["mean_ten_times"] = shifted_geometric_mean(_entered(column, Failures.TEN_TIMES), shift)
-        found["mean_low"], found["mean_high"] = told(shifted_mean_interval(column.at_limit(), shift), shift)
+        found["mean_at_least"] = not column.solved.all()
+        if column.solved.all():
+            found["mean_low"], found["mean_high"] = told(shifted_mean_interval(column.at_limit(), shift), shift)
     return found
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from dataclasses import dataclass
+from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.render import format_ratio, format_seconds, format_target
-from bench_mtl.report.tables.frames import GENERIC, GROUP, SPECIALISED, UNKNOWN, kinds, numbers, status_counts, times_to_gap
-from bench_mtl.report.tables.grid import told
-from bench_mtl.stats import ratio_interval
+from bench_mtl.report.tables.frames import GENERIC, SPECIALISED, UNKNOWN, numbers, status_counts
+from bench_mtl.report.tables.grid import Column, Grid, fastest, grids
+from bench_mtl.report.tables.pairs import pair
+from bench_mtl.stats.profiles import RESOLUTION
 from bench_mtl.types import Status
 
 if TYPE_CHECKING:
@@ -20,34 +23,41 @@ ABOUT_EQUAL = 1.1
 _OTHER = {SPECIALISED: GENERIC, GENERIC: SPECIALISED}
 
 
-def winners(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
+def winners(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     """One row per problem and target: the fastest solver, and the fastest of the other kind.
 
-    Only a solver that reached the target in every one of its runs on the problem can win; its time is their median. Where none
-    of the other kind did although some were stopped by their time limit, that limit stands for their time, and the ratio is a lower bound.
+    Only a solver that was run on all instances of the problem (its seeds), and reached the target in every one of its runs, can win or be
+    the rival. Its time is the geometric mean over the instances of the medians over repetitions. Where none of the other kind ever
+    got there and its time limit stopped every run of each, the shortest limit of each instance stands for their time, and
+    the ratio is a lower bound. With a baseline the rival is that solver; where it wins, it is the fastest of all others.
 
-    The interval of the ratio is that of `ratio_interval` over the problem's instances (its seeds) and their repetitions, widened to hold
-    the ratio where that of the medians over all runs lies outside. It does not know that both solvers were picked for being fastest.
+    Parameters
+    ----------
+    runs : of a store
+    times : their `run_times`
+    baseline : label of a solver, or None
 
     Returns
     -------
     DataFrame
-        problem, target, winner, kind, seconds, other (the fastest of the other kind), other_seconds, ratio
-        (other_seconds / seconds), at_least (whether the ratio is only a lower bound), ratio_low, ratio_high (missing where the runs say
-        nothing of the scatter, or the ratio is a bound), finding (the row as a sentence). Missing where nobody reached the target.
+        problem, target, winner, kind, seconds, other (the rival), other_seconds, ratio (other_seconds / seconds), at_least (whether the
+        ratio is only a lower bound), ratio_low, ratio_high (see `ratio_interval`; it does not know that both solvers were picked for being
+        fastest; missing where the runs say nothing of the scatter, or the ratio is a bound), reference_wins (whether the winner is a
+        generic solver, or the baseline), finding (the row as a sentence). Missing where nobody reached the target.
     """
     import pandas as pd
 
-    targets = tuple(targets)
-    entries = _entries(runs, samples, targets)
+    statuses: dict[str, dict[str, str]] = {}
+    first = times[times["target"] == times["target"].iloc[0]]
+    for (problem, solver), ended in first.groupby(["problem", "solver"], sort=False)["status"]:
+        statuses.setdefault(str(problem), {})[str(solver)] = status_counts(ended)
     limits = {str(problem): _seconds_limit(of_problem) for problem, of_problem in runs.groupby("problem_label", sort=False)}
-    return pd.DataFrame(
-        [
-            {"problem": problem, "target": target, **_row(entries[problem, target], format_target(target), limit)}
-            for problem, limit in limits.items()
-            for target in targets
-        ]
-    )
+    found = grids(times, {label: (label,) for label in statuses})
+    rows = [
+        {"problem": grid.group, "target": grid.target, **_row(grid, baseline, statuses[grid.group], limits[grid.group])} for grid in found
+    ]
+    numeric = ["seconds", "other_seconds", "ratio", "ratio_low", "ratio_high"]
+    return pd.DataFrame(rows).astype(dict.fromkeys(numeric, "float64"))
 
 
 def headlines(winners: pd.DataFrame) -> list[str]:
@@ -67,132 +77,120 @@ def findings(winners: pd.DataFrame) -> list[tuple[str, str]]:
     """Per problem its label and its findings: of neighbouring targets with the same winner and rival, the tightest one's."""
     found = []
     for problem, rows in winners.groupby("problem", sort=False):
-        by_pair: dict[tuple[Any, Any], str] = {}
-        for row in rows.to_dict("records"):
-            by_pair[row["winner"], row["other"]] = f"To {format_target(row['target'])}, {row['finding']}"
-        found.append((str(problem), " ".join(by_pair.values())))
+        sentences = []
+        for _, alike in itertools.groupby(rows.to_dict("records"), key=lambda row: (row["winner"], row["other"])):
+            *looser, last = alike
+            ratios = [
+                f"{_bound(row)}{format_ratio(row['ratio'])} to {format_target(row['target'])}"
+                for row in looser
+                if row["ratio"] == row["ratio"]
+            ]
+            also = f"; {', '.join(ratios)}" if ratios else ""
+            sentences.append(f"To {format_target(last['target'])}, {last['finding'].removesuffix('.')}{also}.")
+        found.append((str(problem), " ".join(sentences)))
     return found
 
 
-def _entries(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> dict[tuple[str, float], list[dict[str, Any]]]:
-    """By problem and target, per solver: its kind, status, how many runs reached the target, and its time if all did."""
-    times = times_to_gap(runs, samples, targets)
-    reached = times.groupby([*GROUP, "target"], sort=False)["seconds"].agg(["median", "count", "size"])
-    measured = _by_instance(times, runs)
-    groups = runs.groupby(GROUP, sort=False)
-    about = groups["solver"].first().map(kinds(runs, samples)).to_frame("kind").assign(status=groups["status"].agg(status_counts))
-    entries: dict[tuple[str, float], list[dict[str, Any]]] = {}
-    for row in reached.reset_index().join(about, on=GROUP).to_dict("records"):
-        entry = {
-            "label": str(row["solver_label"]),
-            "kind": row["kind"],
-            "status": row["status"],
-            "runs": row["size"],
-            "reached": row["count"],
-            "seconds": row["median"] if row["count"] == row["size"] else None,
-            "measured": measured[row["problem_label"], row["solver_label"], row["target"]],
-        }
-        entries.setdefault((str(row["problem_label"]), row["target"]), []).append(entry)
-    return entries
+def _bound(row: dict[Any, Any]) -> str:
+    return ">= " if row["at_least"] else ""
 
 
-def _by_instance(times: pd.DataFrame, runs: pd.DataFrame) -> dict[tuple[str, str, float], dict[str, list[float]]]:
-    """By problem, solver and target, per instance the times of its repetitions."""
-    found: dict[tuple[str, str, float], dict[str, list[float]]] = {}
-    names = [*GROUP, "target", "seconds"]
-    instances = times["run_id"].map(runs.set_index("id")["instance_key"]).tolist()
-    for instance, problem, solver, target, seconds in zip(instances, *(times[name].tolist() for name in names), strict=True):
-        found.setdefault((problem, solver, target), {}).setdefault(instance, []).append(seconds)
-    return found
-
-
-def _row(entries: list[dict[str, Any]], target: str, seconds_limit: float | None) -> dict[str, Any]:
+def _row(grid: Grid, baseline: str | None, statuses: dict[str, str], seconds_limit: float | None) -> dict[str, Any]:
     """What `winners` says of one problem and target."""
     limit = "" if seconds_limit is None else f" within the {seconds_limit:g} s limit"
-    complete = sorted((entry for entry in entries if entry["seconds"] is not None), key=lambda entry: entry["seconds"])
+    complete = sorted((column for column in grid.columns if column.solved.all()), key=_seconds)
     if not complete:
-        row = dict.fromkeys(["winner", "kind", "seconds", "other", "other_seconds", "ratio"])
-        ends = {"at_least": False, "ratio_low": None, "ratio_high": None}
-        return {**row, **ends, "finding": f"no solver gets there{limit} ({_outcomes(_tried(entries) or entries)})."}
+        row = dict.fromkeys(["winner", "kind", "seconds", "other", "other_seconds", "ratio", "ratio_low", "ratio_high"])
+        tried = {column.name: statuses[column.name] for column in grid.columns} or statuses
+        finding = f"no solver gets there{limit} ({_outcomes(grid, tried)})."
+        return {**row, "at_least": False, "reference_wins": False, "finding": finding}
     best = complete[0]
-    other_kind = _OTHER[best["kind"]]
-    rivals = [entry for entry in complete if entry["kind"] == other_kind]
-    rival = rivals[0] if rivals else None
-    ratio = rival["seconds"] / best["seconds"] if rival and best["seconds"] > 0 else None
-    losers = _tried(entries, (other_kind, UNKNOWN))
-    bounded = rival is None and seconds_limit is not None and best["seconds"] > 0
-    at_least = bounded and any(entry["kind"] == other_kind and str(Status.TIMEOUT) in entry["status"] for entry in losers)
-    if at_least and seconds_limit is not None:
-        ratio = seconds_limit / best["seconds"]
-    low, high = _interval(rival, best, ratio) if rival and ratio else (None, None)
-    return {
-        "winner": best["label"],
-        "kind": best["kind"],
-        "seconds": best["seconds"],
-        "other": rival and rival["label"],
-        "other_seconds": rival and rival["seconds"],
-        "ratio": ratio,
-        "at_least": at_least,
-        "ratio_low": low,
-        "ratio_high": high,
-        "finding": _finding(best, rival, ratio, (low, high), losers, limit),
-    }
+    others = _rivals(grid, best, baseline)
+    rival = next((column for column in complete if column in others), None)
+    seconds = _seconds(best)
+    row = {"other": rival and rival.name, "other_seconds": rival and _seconds(rival), "ratio": None, "at_least": False}
+    row |= {"ratio_low": None, "ratio_high": None}
+    if rival is not None and seconds > RESOLUTION:
+        found = pair(rival, best)
+        row |= {"ratio": found.ratio, "ratio_low": found.low, "ratio_high": found.high}
+    known = [column for column in others if column.kind != UNKNOWN]
+    if rival is None and seconds > RESOLUTION and known and all(column.stopped and not column.reached for column in known):
+        found = pair(fastest(known, ""), best)
+        if found.at_least and found.instances == grid.instances and found.ratio == found.ratio:
+            row |= {"ratio": found.ratio, "at_least": True}
+    losers = _outcomes(grid, {column.name: statuses[column.name] for column in others})
+    finding = _finding(best, seconds, row, _Rivals.of(best, baseline), losers, limit)
+    reference_wins = best.kind == GENERIC if baseline is None else best.name == baseline
+    return {"winner": best.name, "kind": best.kind, "seconds": seconds, **row, "reference_wins": reference_wins, "finding": finding}
 
 
-def _interval(rival: dict[str, Any], best: dict[str, Any], ratio: float) -> tuple[float | None, float | None]:
-    """Of rival / best, over the instances that both were run on."""
-    both = [instance for instance in best["measured"] if instance in rival["measured"]]
-    sides = [[entry["measured"][instance] for instance in both] for entry in (rival, best)]
-    if not both or min(time for side in sides for times in side for time in times) <= 0:
-        return None, None
-    low, high = told(ratio_interval(*sides))
-    return (min(low, ratio), max(high, ratio)) if low == low else (None, None)
+def _rivals(grid: Grid, best: Column, baseline: str | None) -> list[Column]:
+    """Who the winner is measured against; one of no known kind may be of the other."""
+    if baseline is None:
+        return [column for column in grid.columns if column.kind in (_OTHER[best.kind], UNKNOWN)]
+    return [column for column in grid.columns if (column.name != baseline if best.name == baseline else column.name == baseline)]
 
 
-def _tried(entries: list[dict[str, Any]], kinds: tuple[str, ...] = (SPECIALISED, GENERIC, UNKNOWN)) -> list[dict[str, Any]]:
-    """The solvers of these kinds that were run; one that does not fit the problem has not lost."""
-    return [entry for entry in entries if entry["kind"] in kinds and entry["status"] != Status.SKIPPED]
+def _seconds(column: Column) -> float:
+    """Over the instances, all of which it solved."""
+    seconds = column.seconds.tolist()
+    return float(seconds[0] if len(seconds) == 1 else geometric_mean(seconds))
 
 
-def _finding(
-    best: dict[str, Any],
-    rival: dict[str, Any] | None,
-    ratio: float | None,
-    ends: tuple[float | None, float | None],
-    losers: list[dict[str, Any]],
-    limit: str,
-) -> str:
-    kind, other_kind = best["kind"], _OTHER[best["kind"]]
-    winner = f"the {kind} solver {best['label']}"
-    if rival is None:
+@dataclass(frozen=True)
+class _Rivals:
+    """How the rivals of a winner are called."""
+
+    many: str
+    """As in: no ... gets there."""
+    title: str
+    """Of the best of them."""
+
+    @classmethod
+    def of(cls, best: Column, baseline: str | None) -> _Rivals:
+        if baseline is None:
+            return cls(f"{_OTHER[best.kind]} solver", f"the fastest {_OTHER[best.kind]} solver")
+        if best.name == baseline:
+            return cls("other solver", "the fastest of the others")
+        return cls(f"run of the baseline {baseline}", "the baseline")
+
+
+def _finding(best: Column, seconds: float, row: dict[str, Any], rivals: _Rivals, losers: str, limit: str) -> str:
+    winner, ratio = f"the {best.kind} solver {best.name}", row["ratio"]
+    if row["other"] is None:
         if not losers:
-            return f"{winner} is fastest with {format_seconds(best['seconds'])} s; no {other_kind} solver was run on this problem."
+            return f"{winner} is fastest with {format_seconds(seconds)} s; there is no {rivals.many} among the runs on this problem."
         lead = "" if ratio is None else f", at least {format_ratio(ratio)} faster"
-        failed = f"no {other_kind} solver gets there{limit} ({_outcomes(losers)})"
-        return f"{winner} is fastest with {format_seconds(best['seconds'])} s{lead}; {failed}."
-    against = f"{rival['label']}, the fastest {other_kind} solver"
-    low, high = ends
-    interval = "" if low is None or high is None else f"; 95 % interval {format_ratio(low)} to {format_ratio(high)}"
-    both = f"({format_seconds(best['seconds'])} s against {format_seconds(rival['seconds'])} s{interval})"
+        return f"{winner} is fastest with {format_seconds(seconds)} s{lead}; no {rivals.many} gets there{limit} ({losers})."
+    against = f"{row['other']}, {rivals.title}"
+    low, high = row["ratio_low"], row["ratio_high"]
+    interval = "" if low is None or low != low else f"; 95 % interval {format_ratio(low)} to {format_ratio(high)}"
+    both = f"({format_seconds(seconds)} s against {format_seconds(row['other_seconds'])} s{interval})"
     if ratio is None:
         return f"{winner} is there at once, before {against} {both}."
     if ratio < ABOUT_EQUAL:
         return f"{winner} is about as fast as {against} {both}."
-    verb = "wins: it is" if kind == GENERIC else "is"
+    verb = "wins: it is" if best.kind == GENERIC else "is"
     return f"{winner} {verb} {format_ratio(ratio)} faster than {against} {both}."
 
 
-def _outcomes(entries: list[dict[str, Any]]) -> str:
-    """``"scs: timeout; ecos: reached in 2 of 3 runs, verified 2/3, timeout 1/3"``."""
-    return "; ".join(
-        f"{entry['label']}: " + (f"in {entry['reached']} of {entry['runs']} runs, " if entry["reached"] else "") + entry["status"]
-        for entry in entries
-    )
+def _outcomes(grid: Grid, statuses: dict[str, str]) -> str:
+    """How solvers ended: ``"scs: timeout; ecos: in 2 of 3 runs, verified 2/3, timeout 1/3"``."""
+    columns = {column.name: column for column in grid.columns}
+    return "; ".join(f"{name}: {_extent(columns.get(name), grid.instances)}{status}" for name, status in statuses.items())
+
+
+def _extent(column: Column | None, instances: int) -> str:
+    if column is None:
+        return ""
+    some = f"in {column.reached} of {column.runs} runs, " if column.reached else ""
+    tried = int(column.tried.sum())
+    return some + (f"run on {tried} of {instances} seeds, " if tried < instances else "")
 
 
 def _seconds_limit(runs: pd.DataFrame) -> float | None:
     """What all runs of a problem were limited to."""
-    limits = numbers(runs, "limit_seconds").unique()
+    limits = numbers(runs[runs["status"] != Status.SKIPPED], "limit_seconds").unique()
     return float(limits[0]) if len(limits) == 1 and limits[0] == limits[0] else None
 
 

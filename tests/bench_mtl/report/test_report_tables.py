@@ -9,6 +9,7 @@ import pytest
 
 from bench_mtl.report.tables.enclosures import contradictions, enclosures, objectives
 from bench_mtl.report.tables.frames import GENERIC, SPECIALISED, UNKNOWN, kinds, status_counts, times_to_gap
+from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
 from bench_mtl.report.tables.winners import findings, headlines, winners
 
@@ -154,22 +155,27 @@ def test_tables_without_any_point(make_store, frames):
     assert objectives(runs, samples).empty
     assert enclosures(objectives(runs, samples)).empty
     assert summary(runs, samples, TARGETS)["relative_gap"].isna().all()
-    assert winners(runs, samples, TARGETS)["winner"].isna().all()
+    assert winners(runs, run_times(runs, samples, TARGETS))["winner"].isna().all()
     assert contradictions(enclosures(objectives(runs, samples))) == []
 
 
+def won(frames, folder, **more):
+    runs, samples = frames(folder)
+    return winners(runs, run_times(runs, samples, TARGETS), **more)
+
+
 def test_winners_say_by_how_much(make_store, frames):
-    table = winners(*frames(make_store(PG, SCS)), TARGETS)
+    table = won(frames, make_store(PG, SCS))
     row = row_of(table, target=1e-6)
     assert (row["winner"], row["kind"], row["other"], row["ratio"]) == ("pg", SPECIALISED, "scs", pytest.approx(15.0))
     assert row["finding"] == "the specialised solver pg is 15x faster than scs, the fastest generic solver (0.400 s against 6.00 s)."
     assert headlines(table)[0] == "To a proven relative gap of 1e-2, a specialised solver is fastest on 1 of 1 problem."
-    assert findings(table) == [("lasso", f"To 1e-6, {row['finding']}")]
+    assert findings(table) == [("lasso", f"To 1e-6, {row['finding'].removesuffix('.')}; 10x to 1e-2, 5.0x to 1e-4.")]
 
 
 def test_winners_say_so_where_a_generic_solver_wins(make_store, frames):
     fast = {**SCS, "samples": [(0.05, 9, 0.0, 1.0, 1 - 5e-7, 1e-3)]}
-    row = row_of(winners(*frames(make_store(PG, fast)), TARGETS), target=1e-6)
+    row = row_of(won(frames, make_store(PG, fast)), target=1e-6)
     assert (
         row["finding"]
         == "the generic solver scs wins: it is 8.0x faster than pg, the fastest specialised solver (0.0500 s against 0.400 s)."
@@ -178,7 +184,7 @@ def test_winners_say_so_where_a_generic_solver_wins(make_store, frames):
 
 def test_winners_say_why_the_other_kind_is_not_there(make_store, frames):
     slow = {**SCS, "status": "timeout", "samples": SCS["samples"][:1]}
-    table = winners(*frames(make_store(PG, slow, {"solver": "ecos", "family": "conic", "status": "skipped"})), TARGETS)
+    table = won(frames, make_store(PG, slow, {"solver": "ecos", "family": "conic", "status": "skipped"}))
     failed = "no generic solver gets there within the 60 s limit (scs: timeout)."
     assert row_of(table, target=1e-6)["finding"] == f"the specialised solver pg is fastest with 0.400 s, at least 150x faster; {failed}"
     assert (row_of(table, target=1e-6)["ratio"], row_of(table, target=1e-6)["at_least"]) == (pytest.approx(150.0), True)
@@ -189,16 +195,19 @@ def test_winners_say_why_the_other_kind_is_not_there(make_store, frames):
 
 
 def test_winners_of_one_solver_and_of_none(make_store, frames):
-    alone = winners(*frames(make_store(PG)), TARGETS)
-    assert alone["finding"].iloc[-1] == "the specialised solver pg is fastest with 0.400 s; no generic solver was run on this problem."
-    nobody = winners(*frames(make_store({"solver": "scs", "status": "crashed", "limit": None}, folder="nobody")), TARGETS)
+    alone = won(frames, make_store(PG))
+    assert (
+        alone["finding"].iloc[-1]
+        == "the specialised solver pg is fastest with 0.400 s; there is no generic solver among the runs on this problem."
+    )
+    nobody = won(frames, make_store({"solver": "scs", "status": "crashed", "limit": None}, folder="nobody"))
     assert nobody["finding"].iloc[0] == "no solver gets there (scs: crashed)."
     assert headlines(nobody)[0] == "To a proven relative gap of 1e-2, no solver gets there on 1 of 1 problem."
 
 
 def test_a_solver_that_reached_the_target_in_some_runs_only_does_not_win(make_store, frames):
     stuck = {**PG, "seed": 1, "status": "timeout", "samples": PG["samples"][:1]}
-    table = winners(*frames(make_store({**PG, "seed": 0}, stuck, {**SCS, "seed": 0}, {**SCS, "seed": 1})), TARGETS)
+    table = won(frames, make_store({**PG, "seed": 0}, stuck, {**SCS, "seed": 0}, {**SCS, "seed": 1}))
     row = row_of(table, target=1e-6)
     assert row["winner"] == "scs"
     assert "(pg: in 1 of 2 runs, verified 1/2, timeout 1/2)" in row["finding"]
@@ -206,11 +215,11 @@ def test_a_solver_that_reached_the_target_in_some_runs_only_does_not_win(make_st
 
 def test_a_time_of_zero_gives_no_ratio(make_store, frames):
     at_once = {"solver": "pg", "samples": [(0.0, 0, 0.0, 1.0, 1.0, None)]}
-    row = row_of(winners(*frames(make_store(at_once, SCS)), TARGETS), target=1e-6)
+    row = row_of(won(frames, make_store(at_once, SCS)), target=1e-6)
     assert pd.isna(row["ratio"])
     assert "is there at once, before scs" in row["finding"]
 
 
 def test_times_that_hardly_differ_are_called_equal(make_store, frames):
     near = {**SCS, "samples": [(0.41, 9, 0.0, 1.0, 1.0, 1e-3)]}
-    assert "is about as fast as scs" in row_of(winners(*frames(make_store(PG, near)), TARGETS), target=1e-6)["finding"]
+    assert "is about as fast as scs" in row_of(won(frames, make_store(PG, near)), target=1e-6)["finding"]

@@ -10,6 +10,7 @@ from bench_mtl.environment import machines
 from bench_mtl.errors import InputError
 from bench_mtl.report import View
 from bench_mtl.report.results import read_results
+from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import winners
 from bench_mtl.store import FILE_NAME
 
@@ -33,8 +34,8 @@ def labels(results):
 def test_a_view_takes_what_it_names(make_store):
     folder = make_store(*both("one"), *both("two", seed=3), *both("three", status="timeout"))
     assert labels(read_results(folder, View(select=("problem=t*", "solver=pg")))) == [("two", "pg"), ("three", "pg")]
-    assert labels(read_results(folder, View(select=("problem=one", "problem=three", "status=timeout")))) == [
-        ("three", "pg"),
+    assert labels(read_results(folder, View(select=("problem=one", "problem=three", "family=fam*", "solver=scs")))) == [
+        ("one", "scs"),
         ("three", "scs"),
     ]
     assert labels(read_results(folder, View(select=("seed=3",)))) == [("two", "pg"), ("two", "scs")]
@@ -53,6 +54,7 @@ def test_targets_of_a_view_take_the_place_of_the_suite_s_in_their_order(make_sto
     [
         ({"select": ("problem",)}, r"--select must be KEY=PATTERN with a key of problem, family, solver, .*, not 'problem'"),
         ({"select": ("colour=red",)}, r"--select must be KEY=PATTERN"),
+        ({"select": ("status=verified",)}, r"--select must be KEY=PATTERN"),
         ({"select": ("solver=",)}, r"--select must be KEY=PATTERN"),
         ({"targets": (0.0,)}, r"--target must"),
         ({"targets": (float("nan"),)}, r"--target must"),
@@ -101,7 +103,7 @@ def test_no_ratio_mixes_machines(make_store):
     results = read_results(on_two_machines(make_store(*both("one"), environments=2)))
     assert labels(results) == [("one [machine 1]", "pg"), ("one [machine 2]", "scs")]
     assert [machine["processor"] for machine in results.machines] == ["a | b", "C"]
-    table = winners(results.runs, results.samples, results.targets)
+    table = winners(results.runs, run_times(results.runs, results.samples, results.targets))
     assert table["ratio"].isna().all()
 
 

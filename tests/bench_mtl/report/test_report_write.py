@@ -211,7 +211,7 @@ def test_a_report_of_failures_alone_says_so(make_store):
 def test_a_report_of_one_verified_solver(make_store):
     report = write_report(make_store(PG)).read_text()
     assert "1 run, all verified." in report
-    assert "no generic solver was run on this problem" in report
+    assert "there is no generic solver among the runs on this problem" in report
     assert "Every run is verified." in report
     assert "## Tolerances asked" not in report
 
