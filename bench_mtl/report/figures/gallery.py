@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: A group of like problems within a family has profiles of its own if it has this many instances.
 MANY = 8
 #: Figures of problems, of each kind, of which nobody reads more.
-MOST_PROBLEMS = 32
+MOST_PROBLEMS = 12
 #: And of groups of problems, and of sweeps.
 MOST_GROUPS = 12
 
