@@ -69,13 +69,13 @@ def solutions(runs: pd.DataFrame, patterns: Mapping[int, Sequence[Pattern]], lea
 
 
 def pattern_points(shown: Sequence[Solution]) -> pd.DataFrame:
-    """The data of the figure: a row per row of a matrix that is not zero, and one for a matrix that has none.
+    """The data of the figure: a row per run of neighbouring rows of a matrix that are alike and not zero, and one for a matrix of zeros.
 
     Returns
     -------
     DataFrame
-        solver, run_id, relative_gap, part, rows, columns (of the matrix), nonzeros (entries that are not exactly zero), rank, row (from 0),
-        where (the columns that are not negligible, such as ``0-3 7``).
+        solver, run_id, relative_gap, part, rows, columns (of the matrix), nonzeros (entries that are not exactly zero), rank, first_row and
+        last_row (from 0), where (the columns that are not negligible, such as ``0-3 7``).
     """
     import numpy as np
     import pandas as pd
@@ -85,11 +85,13 @@ def pattern_points(shown: Sequence[Solution]) -> pd.DataFrame:
         for pattern in solution.parts:
             mask = pattern.mask
             about = (solution.solver, solution.run_id, solution.relative_gap, pattern.part, *mask.shape, pattern.nonzeros, pattern.rank)
-            rows = np.flatnonzero(mask.any(axis=1))
-            found += [(*about, int(row), _ranges(mask[row])) for row in rows] or [(*about, None, "")]
-    columns = ["solver", "run_id", "relative_gap", "part", "rows", "columns", "nonzeros", "rank", "row", "where"]
+            starts = np.flatnonzero(np.r_[True, (mask[1:] != mask[:-1]).any(axis=1)])
+            ends = [*starts[1:].tolist(), len(mask)]
+            blocks = [(first, end - 1) for first, end in zip(starts.tolist(), ends, strict=True) if mask[first].any()]
+            found += [(*about, *block, _ranges(mask[block[0]])) for block in blocks] or [(*about, None, None, "")]
+    columns = ["solver", "run_id", "relative_gap", "part", "rows", "columns", "nonzeros", "rank", "first_row", "last_row", "where"]
     table = pd.DataFrame(found, columns=columns)
-    return table.astype({"rank": "Int64", "row": "Int64"})
+    return table.astype(dict.fromkeys(["rank", "first_row", "last_row"], "Int64"))
 
 
 def patterns(shown: Sequence[Solution], problem: str) -> Figure:
@@ -171,7 +173,7 @@ def _words(pattern: Pattern, *, alone: bool) -> str:
     mask = pattern.mask
     name = "" if alone else f"{pattern.part}: "
     rank = "" if pattern.rank is None else f", rank {pattern.rank}"
-    return f"{name}{int(mask.any(axis=1).sum())} of {mask.shape[0]} rows{rank}\n{pattern.nonzeros} non-zeros"
+    return f"{name}{int(mask.any(axis=1).sum())} of {mask.shape[0]} rows\n{pattern.nonzeros} non-zeros{rank}"
 
 
 def _ranges(row: NDArray[np.bool_]) -> str:

@@ -44,7 +44,7 @@ def test_the_data_are_the_rows_that_are_not_zero():
     points = patterns.pattern_points(patterns.solutions(RUNS, KEPT, []))
     first = points[points["solver"] == "pg"]
     assert list(first["part"]) == ["P", "P", "Q"]
-    assert list(first["row"].fillna(-1)) == [1, 3, -1]
+    assert list(first["first_row"].fillna(-1)) == list(first["last_row"].fillna(-1)) == [1, 3, -1]
     assert list(first["where"]) == ["0-3", "0-1 3", ""]
     assert list(first["rank"].fillna(-1)) == [2, 2, -1]
     assert list(first["nonzeros"]) == [9, 9, 0]
@@ -58,7 +58,7 @@ def test_a_picture_for_each_solver_with_its_parts_below_one_another():
         above, below = axis.images
         assert (np.asarray(above.get_array())[..., 0] == 0).sum() == 7
         assert (np.asarray(below.get_array()) == 255).all()
-        assert axis.get_xlabel() == "P: 2 of 5 rows, rank 2\n9 non-zeros\nQ: 0 of 5 rows\n0 non-zeros"
+        assert axis.get_xlabel() == "P: 2 of 5 rows\n9 non-zeros, rank 2\nQ: 0 of 5 rows\n0 non-zeros"
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["P", "Q"]
     assert "gaps up to 1.0e-08." in patterns.caption(shown)
 
@@ -80,3 +80,14 @@ def test_a_large_matrix_keeps_every_entry_in_its_block():
     shown = patterns.solutions(RUNS, {2: [Pattern(2, "W", mask, 3, None)]}, [])
     assert "drawn in blocks" in patterns.caption(shown)
     assert patterns.pooled(np.zeros((3, 0), bool)).shape == (3, 0)
+
+
+def test_rows_that_are_alike_are_told_together():
+    mask = np.zeros((6, 3), bool)
+    mask[1:4] = True
+    mask[4, 0] = True
+    (one,) = patterns.solutions(
+        RUNS.head(1), {int(RUNS["id"].iloc[0]): [Pattern(int(RUNS["id"].iloc[0]), "W", mask, nonzeros=10, rank=2)]}, []
+    )
+    points = patterns.pattern_points([one])
+    assert points[["first_row", "last_row", "where"]].to_numpy().tolist() == [[1, 3, "0-2"], [4, 4, "0"]]
