@@ -257,6 +257,7 @@ def test_validate_passes() -> None:
     assert "all checks passed" in result.stdout
 
 
+@pytest.mark.slow
 def test_validate_fails_when_something_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "solvers").mkdir()
     text = (

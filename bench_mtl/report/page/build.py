@@ -86,7 +86,7 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
         "choices": _choices(results),
         "drawn": bool(problems),
         "charts": bool(data["charts"]),
-        "undrawn": [missing.sentence for missing in undrawn if missing.kind != "convergence"],
+        "undrawn": [missing.sentence for missing in undrawn if missing.kind in ("profiles", "pareto", "scaling")],
         "problems": list(_problems(results, tables, undrawn, {problem["label"] for problem in problems}, md)),
         "tables": list(_tables(tables, _others(tables), md)),
         "failures": list(_tables(tables, _FAILURES, md)),

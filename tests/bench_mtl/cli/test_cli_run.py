@@ -96,5 +96,5 @@ def test_a_report_is_written_again_where_changes_may_wait(command: Callable[...,
         somebody.commit()
         assert results.with_name(f"{FILE_NAME}-wal").exists()
         os.utime(report, (results.stat().st_mtime + 1000,) * 2)
-        assert command(*run).out[-1] == "report: out/report.md"
+        assert command(*run).out[-1] == "report: out/report.html, out/report.md"
     assert report.read_text() != "an old report"

@@ -73,7 +73,7 @@ def charted(results: Results) -> list[dict[str, Any]]:
     return convergence_charts(results, {}, places)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # it leaves an event loop behind, which other tests must not find
 def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 

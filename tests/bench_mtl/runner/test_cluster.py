@@ -72,6 +72,7 @@ def without_output(folder: Path) -> object:
 
 
 @two_processors
+@pytest.mark.slow
 def test_a_case_of_a_killed_dask_worker_is_run_again_and_recorded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench_mtl.runner.cluster import ClusterExecutor
 
@@ -131,7 +132,7 @@ def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_pat
     assert runs_in(command.out)["iterations"].tolist()[1:] == [40]
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_interrupts_of_all_processes_of_a_terminal_stop_a_local_cluster_in_order(tmp_path: Path, times: int) -> None:
     limits = "seconds = 60.0, iterations = 40" if times == 1 else "seconds = 60.0"
     command = command_for(tmp_path, suite_text('name = "silent"', solver("waits", "number", 1, 2), limits=limits))
@@ -161,6 +162,7 @@ def test_interrupts_of_all_processes_of_a_terminal_stop_a_local_cluster_in_order
     assert command.leaves_nothing()
 
 
+@pytest.mark.slow
 def test_a_dask_worker_that_hangs_does_not_keep_a_command_that_is_stopped(tmp_path: Path) -> None:
     text = suite_text('name = "silent"', solver("waits", "number", 1), limits="seconds = 60.0")
     command = command_for(tmp_path, text)

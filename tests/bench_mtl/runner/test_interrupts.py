@@ -177,6 +177,7 @@ def test_a_full_disk_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> N
     assert after.iloc[: len(before)].equals(before)
 
 
+@pytest.mark.slow
 def test_a_full_file_system_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> None:
     text = suite_text(solver("waits", "number", *range(CASES), pause=0.0), limits="seconds = 60.0, iterations = 400")
     command = command_for(tmp_path, text)

@@ -23,7 +23,7 @@ from bench_mtl.suite_file import read_suite
 STEPS = 12
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
 def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int) -> None:
     token = f"{os.getpid()} {kills}"
     monkeypatch.setenv(TOKEN, token)
@@ -69,7 +69,7 @@ def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: py
         assert len(steps) == (STEPS + 1 if row["status"] == "inaccurate" else len(steps))
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [1, pytest.param(25, marks=pytest.mark.slow)])
 def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, kills: int) -> None:
     dice = random.Random(kills)
     text = suite_text(

@@ -76,7 +76,8 @@ def test_a_report_has_the_patterns(tmp_path: Path) -> None:
     assert read_results(fill(tmp_path / "none", [0])).patterns == ()
     fill(folder, {2: outcome(status=Status.TIMEOUT, solution={"W": np.eye(2)})}, plan=[case(0), case(1), case(2)])
     assert len(read_results(folder).patterns) == 3
-    assert [pattern.part for pattern in read_results(folder, View(select=("status=timeout",))).patterns] == ["W"]
+    fill(folder, {}, plan=[case(0), case(1), case(2, solver="other")])  # the label alone is new
+    assert [pattern.part for pattern in read_results(folder, View(select=("solver=other",))).patterns] == ["W"]
 
 
 def test_the_columns_are_those_a_table_can_show(tmp_path: Path) -> None:
