@@ -5,7 +5,7 @@ A group is one solver on one labelled problem: its seeds and repetitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.types import Status
@@ -32,19 +32,27 @@ def times_to_gap(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[fl
     """
     import pandas as pd
 
-    verified = runs["status"] == Status.VERIFIED
-    gap, seconds = numbers(samples, "relative_gap"), numbers(samples, "seconds")
-    last = seconds.groupby(samples["run_id"]).last()
-    parts = []
-    for target in targets:
-        first = seconds[gap <= target].groupby(samples["run_id"]).min()
-        part = runs[["id", "problem_label", "solver_label"]].rename(columns={"id": "run_id"})
-        part["target"] = target
-        # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large.
-        accepted = last.where(last.index.isin(runs.loc[verified & (numbers(runs, "target") <= target), "id"]))
-        part["seconds"] = part["run_id"].map(first).astype(float).fillna(part["run_id"].map(accepted).astype(float))
-        parts.append(part)
+    about = runs[["id", "problem_label", "solver_label"]].rename(columns={"id": "run_id"})
+    parts = [about.join(found[["seconds"]], on="run_id").assign(target=target) for target, found in first_samples(runs, samples, targets)]
     return pd.concat(parts, ignore_index=True)
+
+
+def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> Iterator[tuple[float, pd.DataFrame]]:
+    """For each target the seconds, passes and iterations of the sample with which each run reached it, by run; see `times_to_gap`."""
+    import pandas as pd
+
+    found = pd.DataFrame({"run_id": samples["run_id"], "gap": numbers(samples, "relative_gap")})
+    for name, source in {"seconds": "seconds", "passes": "passes", "iterations": "iteration"}.items():
+        found[name] = numbers(samples, source)
+    last = found.groupby("run_id").last()
+    verified = runs["status"] == Status.VERIFIED
+    for target in targets:
+        close = found[found["gap"] <= target]
+        first = close.loc[close.groupby("run_id")["seconds"].idxmin()].set_index("run_id")
+        # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large.
+        accepted = runs.loc[verified & (numbers(runs, "target") <= target), "id"]
+        rest = last.loc[last.index.isin(accepted) & ~last.index.isin(first.index)]
+        yield target, (pd.concat([first, rest]) if len(rest) else first)[["seconds", "passes", "iterations"]]
 
 
 def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:

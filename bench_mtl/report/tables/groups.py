@@ -9,17 +9,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def group_names(runs: pd.DataFrame) -> dict[str, str]:
-    """By problem label its group: the problem family and the data set, by name and options, whatever the parameters and preprocessing.
-
-    Problems that were run on different machines are never in one group.
-    """
-    return {label: name for label, (_, name) in _named(runs).items()}
-
-
 def groups(runs: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """The problem labels of every group, in the order of the runs.
+    """The problem labels of every group: a problem family on one data set, whatever the parameters and the preprocessing.
 
+    They are in the order of the runs. Problems that were run on different machines are never in one group.
     Where a family has several groups there is one more after them, of the family as a whole: ``"all of l1inf_hinge"``.
     """
     members: dict[str, dict[str, list[str]]] = {}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.tables.frames import GENERIC, integers, kinds, numbers, status_counts
-from bench_mtl.types import Status
+from bench_mtl.report.tables.frames import GENERIC, first_samples, integers, kinds, numbers, status_counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,20 +36,7 @@ def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float
     about["kind"] = runs["solver"].map(kinds(runs, samples))
     about["limit_seconds"] = numbers(runs, "limit_seconds")
     about["status"] = runs["status"].astype(str)
-    found = pd.DataFrame({"run_id": samples["run_id"], "gap": numbers(samples, "relative_gap"), "seconds": numbers(samples, "seconds")})
-    for name, source in {"passes": "passes", "iterations": "iteration"}.items():
-        found[name] = numbers(samples, source)
-    last = found.groupby("run_id").last()
-    verified = runs["status"] == Status.VERIFIED
-    parts = []
-    for target in targets:
-        close = found[found["gap"] <= target]
-        first = close.loc[close.groupby("run_id")["seconds"].idxmin()].set_index("run_id")
-        # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large.
-        accepted = runs.loc[verified & (numbers(runs, "target") <= target), "id"]
-        rest = last.loc[last.index.isin(accepted) & ~last.index.isin(first.index)]
-        measured = (pd.concat([first, rest]) if len(rest) else first)[list(_MEASURED)]
-        parts.append(about.join(measured, on="run_id").assign(target=target))
+    parts = [about.join(found, on="run_id").assign(target=target) for target, found in first_samples(runs, samples, targets)]
     table = pd.concat(parts, ignore_index=True)
     for name in ("passes", "iterations"):
         table[name] = table[name].mask((table["kind"] == GENERIC) & (table[name] == 0))
