@@ -74,7 +74,7 @@ def headlines(winners: pd.DataFrame) -> list[str]:
 
 
 def findings(winners: pd.DataFrame) -> list[tuple[str, str]]:
-    """Per problem its label and its findings: of neighbouring targets with the same winner and rival, the tightest one's, and all ratios."""
+    """Per problem its label and its findings: of neighbouring targets with the same winner and rival, the tightest one's and all ratios."""
     found = []
     for problem, rows in winners.groupby("problem", sort=False):
         sentences = []
