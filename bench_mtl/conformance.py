@@ -13,6 +13,7 @@ from itertools import islice, pairwise
 import numpy as np
 
 from bench_mtl.driver import run
+from bench_mtl.forms import LinearFit
 from bench_mtl.protocols import Capability, IterativeSolver, NotOfferedError, Problem, Solver
 from bench_mtl.types import Array, Certificate, Iterate, Limits, Status, Tolerance
 
@@ -142,6 +143,55 @@ def check_split_form(problem: Problem, rng: np.random.Generator) -> None:
     assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
 
 
+def check_l1_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone, and slopes are those of the loss."""
+    form = problem.l1_form()
+    assert (form.radius is None) != (form.penalty is None), "a form has either a radius or a penalty"
+    point = problem.repair(rng.standard_normal(problem.point_shape))
+    predictions = form.fit.design.forward(point)
+    value = form.fit.value(predictions) + (form.penalty or 0.0) * float(np.abs(point).sum())
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+    _check_slopes(form.fit, predictions, rng)
+
+
+def check_ridge_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone."""
+    form = problem.ridge_form()
+    point = rng.standard_normal(problem.point_shape)
+    value = form.fit.value(form.fit.design.forward(point)) + form.ridge * float((point**2).sum())
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+
+
+def check_simplex_form(problem: Problem, rng: np.random.Generator) -> None:
+    """Random points of the simplices are feasible, and the corner that the form has for a direction is as good as the oracle's."""
+    try:
+        form = problem.simplex_form()
+    except NotOfferedError:
+        return
+    orientation = np.ones(problem.point_shape) if form.orientation is None else form.orientation
+    axis = 0 if form.balls == "task" else None
+    weights = rng.exponential(size=problem.point_shape) + (rng.exponential(size=1) if form.slack else 0.0)
+    weights /= weights.sum(axis=axis, keepdims=True)
+    flips = np.where(rng.random(problem.point_shape) < 0.5, 1.0, -1.0) if form.signed else 1.0
+    point = form.mass * orientation * flips * weights
+    assert problem.infeasibility(point) <= _ROUNDING, f"a point of the simplices is infeasible by {problem.infeasibility(point):g}"
+    if Capability.LMO in problem.offers:
+        direction = rng.standard_normal(problem.point_shape)
+        heights = np.abs(direction) if form.signed else -orientation * direction
+        highest = heights.max(axis=axis)
+        lowest = -form.mass * float(np.sum(np.maximum(highest, 0.0) if form.slack else highest))
+        assert np.isclose(lowest, float((direction * problem.lmo(direction)).sum())), "the simplices are not the feasible set"
+
+
+def _check_slopes(fit: LinearFit, predictions: Array, rng: np.random.Generator) -> None:
+    """Slopes give a plane below the loss, and none is changed by `admissible`."""
+    slopes = fit.slopes(predictions)
+    other = predictions + rng.standard_normal(predictions.shape)
+    plane = fit.value(predictions) + float((slopes * (other - predictions)).sum())
+    assert plane <= fit.value(other) + _ROUNDING * (1 + abs(plane)), "the slopes of the form are none of its loss"
+    assert np.allclose(fit.admissible(-slopes), -slopes, rtol=1e-9, atol=1e-12), "a slope is not admissible as a dual point"
+
+
 def check_weak_duality(problem: Problem, rng: np.random.Generator) -> None:
     """No lower bound, from any dual point, exceeds any feasible objective."""
     bounds, objectives = [], []
@@ -204,6 +254,9 @@ PROBLEM_CHECKS = (
     ProblemCheck("linear minimisation", check_lmo, Capability.LMO),
     ProblemCheck("hinge form", check_hinge_form, Capability.HINGE),
     ProblemCheck("split form", check_split_form, Capability.SPLIT),
+    ProblemCheck("l1 form", check_l1_form, Capability.L1),
+    ProblemCheck("simplex form", check_simplex_form, Capability.SIMPLEX),
+    ProblemCheck("ridge form", check_ridge_form, Capability.RIDGE),
     ProblemCheck("weak duality", check_weak_duality),
     ProblemCheck("repair", check_repair),
     ProblemCheck("agrees with CVXPY", check_against_cvxpy, Capability.CONIC),

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bench_mtl.linops import Design
-from bench_mtl.losses import hinge
-from bench_mtl.projections import norm_l1inf, norm_linf1
+from bench_mtl.losses import (
+    binary_entropies,
+    entropy,
+    highest_on_segment,
+    hinge,
+    hinge_dual,
+    log_sum_exp,
+    logistic_dual,
+    soft_max,
+)
+from bench_mtl.projections import norm_l1inf, norm_linf1, project_l1_ball, soft_threshold
 from bench_mtl.types import Array
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -63,3 +75,194 @@ class SplitForm:
     """"squared" (half the square of the residual) or "logistic"."""
     gamma: float
     tau: float
+
+
+#: Loss functions of a linear prediction t and its target y.
+LOSSES = ("squared", "logistic", "hinge", "multiclass")
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """A weighted loss of linear predictions, f(W) = sum_k sum_i weights_ki loss(x_ki.w_k, y_ki)::
+
+        squared     loss(t, y) = 1/2 (y - t)^2
+        logistic    loss(t, y) = log(1 + exp(-y t))
+        hinge       loss(t, y) = max(0, 1 - y t)
+        multiclass  loss(t, y) = log sum_r exp(t_r) - y.t     of a row of predictions of a shared design; y is the indicator of a class
+
+    A *slope* is the derivative of f in the predictions, weights included: at the optimum minus a dual point.
+    """
+
+    design: Design
+    targets: Array
+    """In the output shape of the design: real, -1 or +1 (logistic, hinge), or rows with one 1 and else 0 (multiclass)."""
+    loss: str
+    weights: Array
+    """Above 0: in the output shape of the design, for "multiclass" a column, n x 1."""
+
+    def value(self, predictions: Array) -> float:
+        """f at these predictions."""
+        y, t = self.targets, predictions
+        if self.loss == "squared":
+            return 0.5 * float((self.weights * (y - t) ** 2).sum())
+        if self.loss == "logistic":
+            return float((self.weights * np.logaddexp(0.0, -y * t)).sum())
+        if self.loss == "hinge":
+            return float((self.weights * hinge(y * t)).sum())
+        return float((self.weights[:, 0] * (log_sum_exp(t) - (y * t).sum(axis=1))).sum())
+
+    def slopes(self, predictions: Array) -> Array:
+        """The derivative of f in the predictions (of the hinge, one of its subgradients)."""
+        y, t = self.targets, predictions
+        if self.loss == "squared":
+            return np.asarray(self.weights * (t - y))
+        if self.loss == "logistic":
+            return np.asarray(-self.weights * y * logistic_dual(y * t))
+        if self.loss == "hinge":
+            return np.asarray(-self.weights * y * hinge_dual(y * t))
+        return np.asarray(self.weights * (soft_max(t) - y))
+
+    def admissible(self, dual: Array) -> Array:
+        """The nearest dual point (nearly so for "multiclass") at which the conjugate of f is finite; unchanged where it is already."""
+        y = self.targets
+        if self.loss == "squared":
+            return dual
+        if self.loss != "multiclass":
+            return np.asarray(y * np.clip(y * dual, 0.0, self.weights))
+        shares = np.clip(y - dual / self.weights, 0.0, 1.0)
+        sums = shares.sum(axis=1, keepdims=True)
+        return np.asarray(self.weights * (y - np.where(sums > 0.0, shares / np.where(sums > 0.0, sums, 1.0), y)))
+
+    def bound(self, dual: Array, support: float, limit: float = np.inf) -> float:
+        """max over 0 <= c <= limit of -f*(-c dual) - c support, a lower bound on min f over any set with max <X^T dual, W> = support.
+
+        `dual` must be admissible. f* is the conjugate of f as a function of the predictions. At least 0, which c = 0 proves.
+        """
+        y, w = self.targets, self.weights
+        size = float(np.abs(dual).max(initial=0.0))
+        if size == 0.0:
+            return 0.0
+        if self.loss == "squared":
+            r, limit = dual / size, limit * size  # only its direction matters, and squares of tiny or huge entries would not
+            slope, squares = float(np.vdot(r, y)) - support / size, float((r * r / w).sum())
+            c = min(max(slope / squares, 0.0), limit)
+            return max(0.0, c * slope - 0.5 * c * c * squares)
+        limit = min(limit, 1.0)
+        if self.loss == "hinge":
+            return max(0.0, limit * (float(np.vdot(y, dual)) - support))
+        return self._entropy_bound(dual, support, limit)
+
+    def _entropy_bound(self, dual: Array, support: float, limit: float) -> float:
+        """-f*(-c dual) is the sum of weighted entropies of probabilities p(c) = start + c step."""
+        y, w = self.targets, self.weights
+        multiclass = self.loss == "multiclass"
+        start, step = (y, -dual / w) if multiclass else (np.zeros_like(y), y * dual / w)
+
+        def value(c: float) -> float:
+            p = np.clip(start + c * step, 0.0, 1.0)
+            return float((w * (entropy(p) if multiclass else binary_entropies(p))).sum()) - c * support
+
+        def slope(c: float) -> float:
+            p = start + c * step
+            rise = -np.log(np.maximum(p, _TINY))
+            if not multiclass:
+                rise += np.log(np.maximum(1.0 - p, _TINY))
+            return float((w * step * rise).sum()) - support
+
+        return highest_on_segment(value, slope, limit)
+
+
+@dataclass(frozen=True)
+class L1Form:
+    """A loss of linear predictions under an l1 norm, f the function of a `LinearFit`::
+
+        radius given:   min_W  f(W)  subject to  sum_j |W_jk| <= radius for every task k (balls "task")
+                                     or          sum_jk |W_jk| <= radius                 (balls "all")
+        penalty given:  min_W  f(W) + penalty sum_jk |W_jk|
+
+    and, with `nonneg`, W_jk orientation_jk >= 0 besides (W >= 0 where `orientation` is None).
+    """
+
+    fit: LinearFit
+    radius: float | None
+    penalty: float | None
+    balls: str = "task"
+    nonneg: bool = False
+    orientation: Array | None = None
+    """Signs, d x m; only with `nonneg`."""
+
+    def project(self, W: Array, *, method: str = "newton") -> Array:
+        """argmin_V 1/2 ||V - W||^2 over the feasible set; `method` as in `project_l1_ball`."""
+        if self.radius is None:
+            return self.oriented(np.maximum(self.oriented(W), 0.0)) if self.nonneg else W
+        if self.balls == "task":
+            return self.oriented(project_l1_ball(self.oriented(W), self.radius, method=method, axis=0, nonneg=self.nonneg))
+        flat = project_l1_ball(np.ascontiguousarray(self.oriented(W)).ravel(), self.radius, method=method, nonneg=self.nonneg)
+        return self.oriented(flat.reshape(W.shape))
+
+    def prox(self, W: Array, step_size: float, *, method: str = "newton") -> Array:
+        """`project` with a radius; with a penalty argmin_V 1/2 ||V - W||^2 + step_size penalty sum |V| over V that point the right way."""
+        if self.radius is not None:
+            return self.project(W, method=method)
+        assert self.penalty is not None
+        threshold = step_size * self.penalty
+        return self.oriented(np.maximum(self.oriented(W) - threshold, 0.0)) if self.nonneg else soft_threshold(W, threshold)
+
+    def support(self, G: Array) -> float:
+        """max <G, W> over the set with radius 1; the dual norm of the penalty (0 or less where only W = 0 attains it, with `nonneg`)."""
+        heights = np.maximum(self.oriented(G), 0.0) if self.nonneg else np.abs(G)
+        largest = heights.max(axis=0)
+        together = self.balls == "task" and self.radius is not None
+        return float(largest.sum() if together else largest.max())
+
+    def bound(self, dual: Array) -> float:
+        """A proven lower bound on the optimum, from any dual point."""
+        r = self.fit.admissible(dual)
+        support = self.support(self.fit.design.adjoint(r))
+        if self.radius is not None:
+            return self.fit.bound(r, self.radius * support)
+        assert self.penalty is not None
+        return self.fit.bound(r, 0.0, self.penalty / support if support > 0.0 else np.inf)
+
+    def vertex(self, direction: Array) -> Array:
+        """argmin <direction, W> over the feasible set of a form with a radius: at most one entry a ball."""
+        assert self.radius is not None
+        W = np.zeros(direction.shape)
+        heights = self.oriented(-direction) if self.nonneg else np.abs(direction)
+        value = (
+            self.oriented(np.full(direction.shape, self.radius)) if self.nonneg else np.where(direction > 0.0, -self.radius, self.radius)
+        )
+        if self.balls == "task":
+            places: tuple[Any, ...] = (heights.argmax(axis=0), np.arange(direction.shape[1]))
+        else:
+            places = tuple(np.array([i]) for i in np.unravel_index(int(heights.argmax()), direction.shape))
+        chosen = heights[places] > 0.0
+        W[places] = np.where(chosen, self.radius * signs[places], 0.0)
+        return W
+
+    def oriented(self, W: Array) -> Array:
+        """W in coordinates in which what may not be negative is W itself, and back."""
+        return W if self.orientation is None else W * self.orientation
+
+
+@dataclass(frozen=True)
+class SimplexForm:
+    """A feasible set as the image of simplices: W = mass orientation (U - V), U >= 0, V >= 0, V = 0 unless `signed`.
+
+    The entries of U and V add up to 1, or with `slack` to at most 1: those of every column (`balls` "task") or all (`balls` "all").
+    """
+
+    mass: float
+    signed: bool
+    slack: bool
+    balls: str = "task"
+    orientation: Array | None = None
+    """Signs, shaped like W; None: all +1."""
+
+
+@dataclass(frozen=True)
+class RidgeForm:
+    """min_W  f(W) + ridge ||W||_F^2, f the function of a `LinearFit`."""
+
+    fit: LinearFit
+    ridge: float

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bench_mtl.types import Array
@@ -26,18 +28,44 @@ def half_squared(residuals: Array) -> float:
     return 0.5 * float(flat @ flat)
 
 
-def logistic(margins: Array) -> float:
-    """sum log(1 + exp(-margin)), without overflow."""
-    return float(np.logaddexp(0.0, -margins).sum())
-
-
 def logistic_dual(margins: Array) -> Array:
     """1 / (1 + exp(margin)): minus the slope of the logistic loss, the a in [0, 1] with log(1 + exp(-t)) = max_a H(a) - a t."""
     return np.exp(-np.logaddexp(0.0, margins))
 
 
-def binary_entropy(a: Array) -> float:
-    """sum H(a) with H(a) = -a log a - (1 - a) log(1 - a), for a in [0, 1]."""
+def entropy(p: Array) -> Array:
+    """-p log p, entry by entry, for p >= 0."""
     from scipy.special import entr
 
-    return float((entr(a) + entr(1.0 - a)).sum())
+    return np.asarray(entr(p))
+
+
+def binary_entropies(p: Array) -> Array:
+    """-p log p - (1 - p) log(1 - p), entry by entry, for p in [0, 1]."""
+    return entropy(p) + entropy(1.0 - p)
+
+
+def soft_max(scores: Array) -> Array:
+    """exp(scores) over its sum, row by row."""
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def log_sum_exp(scores: Array) -> Array:
+    """log sum exp of every row."""
+    highest = scores.max(axis=1, keepdims=True)
+    return np.asarray(np.log(np.exp(scores - highest).sum(axis=1)) + highest[:, 0])
+
+
+def highest_on_segment(value: Callable[[float], float], slope: Callable[[float], float], limit: float) -> float:
+    """max value(c) over c in [0, limit], for a concave function with this slope and with value(0) = 0.
+
+    Where the value is a lower bound for every c, any c gives one; the root of the slope is only the best.
+    """
+    from scipy.optimize import brentq
+
+    low = limit * 1e-12
+    if limit <= 0.0 or slope(low) <= 0.0:
+        return 0.0
+    c = limit if slope(limit) >= 0.0 else float(brentq(slope, low, limit, xtol=1e-14 * limit, rtol=1e-13))
+    return max(0.0, value(c))

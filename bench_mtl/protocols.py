@@ -17,7 +17,7 @@ import numpy as np
 from bench_mtl.checks import require_finite
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import BenchError, InputError
-from bench_mtl.forms import HingeForm, SplitForm
+from bench_mtl.forms import HingeForm, L1Form, RidgeForm, SimplexForm, SplitForm
 from bench_mtl.patterns import part_names
 from bench_mtl.types import Array, Certificate, Iterate
 
@@ -44,6 +44,12 @@ class Capability(enum.StrEnum):
     """`hinge_form`: the data of a sum of hinges under an l1,inf norm."""
     SPLIT = "split"
     """`split_form`: the data of a loss of a sparse plus a low-rank matrix."""
+    L1 = "l1"
+    """`l1_form`: the data of a loss of linear predictions under an l1 norm."""
+    SIMPLEX = "simplex"
+    """`simplex_form`: the feasible set as the image of simplices (raises NotOfferedError in a form whose set is none)."""
+    RIDGE = "ridge"
+    """`ridge_form`: the data of a loss of linear predictions plus a squared Euclidean norm."""
     CONIC = "conic"
     """`conic_forms`, `to_cvxpy`."""
 
@@ -120,6 +126,10 @@ class Problem(ABC):
     @abstractmethod
     def dual_bound(self, point: Array, dual: Array | None) -> float:
         """A proven lower bound on the optimum, from any `dual` at all, or from the residuals at `point`."""
+
+    def measures(self, point: Array) -> Mapping[str, float]:
+        """What a reader may want to know of a feasible point besides its objective, by name: non-zeros, errors on held-out examples."""
+        return {}
 
     @final
     def zero(self) -> Array:
@@ -217,7 +227,7 @@ class Problem(ABC):
         """argmin_z <direction, z> over the feasible set: an extreme point of it. A form whose set is unbounded raises NotOfferedError."""
         raise NotOfferedError(self, Capability.LMO)
 
-    # HINGE, SPLIT
+    # HINGE, SPLIT, L1, SIMPLEX, RIDGE
 
     def hinge_form(self) -> HingeForm:
         """What the problem is made of, as weighted hinges under an l1,inf norm."""
@@ -226,6 +236,18 @@ class Problem(ABC):
     def split_form(self) -> SplitForm:
         """What the problem is made of, as a loss of a sparse plus a low-rank matrix."""
         raise NotOfferedError(self, Capability.SPLIT)
+
+    def l1_form(self) -> L1Form:
+        """What the problem is made of, as a loss of linear predictions under an l1 norm."""
+        raise NotOfferedError(self, Capability.L1)
+
+    def simplex_form(self) -> SimplexForm:
+        """The feasible set as the image of simplices."""
+        raise NotOfferedError(self, Capability.SIMPLEX)
+
+    def ridge_form(self) -> RidgeForm:
+        """What the problem is made of, as a loss of linear predictions plus a squared Euclidean norm."""
+        raise NotOfferedError(self, Capability.RIDGE)
 
     # CONIC
 

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from bench_mtl.checks import one_of, real_number
 from bench_mtl.data.task_data import TaskData, signs
 from bench_mtl.errors import InputError
-from bench_mtl.forms import SplitForm
+from bench_mtl.forms import LinearFit, SplitForm
 from bench_mtl.linops import Design, SharedDesign, frozen, spectral_norm_bound
-from bench_mtl.losses import binary_entropy, half_squared, logistic, logistic_dual
+from bench_mtl.losses import half_squared
 from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
 from bench_mtl.protocols import Capability, ConicModel, Problem
 from bench_mtl.types import Array
@@ -80,6 +80,7 @@ class SparseLowRank(Problem):
                 note = "labels 0/1 were converted to -1/+1"
                 warnings.warn(note, UserWarning, stacklevel=2)
                 self.notes += (note,)
+        self._fit = LinearFit(self.design, self.targets, self.loss, np.broadcast_to(1.0, self.targets.shape))
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
@@ -125,29 +126,21 @@ class SparseLowRank(Problem):
         return max(0.0, norm_trace(point[1]) - self.tau) / (self.tau or 1.0)
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        r = self._slopes(point) if dual is None else dual
-        if self.loss == "logistic":
-            r = self.targets * np.clip(r * self.targets, 0.0, 1.0)
+        r = self._fit.admissible(-self._slopes(point) if dual is None else dual)
         size = float(np.abs(r).max())
         if size == 0.0:
             return 0.0
-        r = r / size  # only its direction matters, and squares of tiny or huge entries would not
-        G = self.design.adjoint(r)
+        G = self.design.adjoint(r / size)  # squares of tiny or huge entries would leave the range of doubles
         largest, height = float(np.abs(G).max()), self.tau * spectral_norm_bound(G)
-        limit = self.gamma / largest if largest > 0.0 else np.inf
-        if self.loss == "logistic":
-            return _entropy_bound(np.abs(r), height, min(limit, 1.0))
-        slope, squares = float(np.vdot(r, self.targets)) - height, float(np.vdot(r, r))
-        c = min(max(slope / squares, 0.0), limit)
-        return c * slope - 0.5 * c * c * squares
+        return self._fit.bound(r, size * height, self.gamma / (size * largest) if largest > 0.0 else np.inf)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         predictions = self.design.forward(point[0] + point[1])
-        block = -self.design.adjoint(self._slopes_at(predictions))
-        return self._loss_at(predictions), np.broadcast_to(block, self.point_shape)
+        block = self.design.adjoint(self._fit.slopes(predictions))
+        return self._fit.value(predictions), np.broadcast_to(block, self.point_shape)
 
     def smooth_value(self, point: Array) -> float:
-        return self._loss_at(self.design.forward(point[0] + point[1]))
+        return self._fit.value(self.design.forward(point[0] + point[1]))
 
     def lipschitz(self) -> float:
         """2 sigma_max(X)^2, a quarter of it for the logistic loss: P and Q share one gradient block (lemma 6.1 of the paper)."""
@@ -218,36 +211,7 @@ class SparseLowRank(Problem):
         return stacked, reduced.T.ravel(), outside, lambda r: basis @ r.reshape(design.n_tasks, -1).T + outside
 
     def _slopes(self, point: Array) -> Array:
-        return self._slopes_at(self.design.forward(point[0] + point[1]))
-
-    def _slopes_at(self, predictions: Array) -> Array:
-        """Minus the derivative of the loss."""
-        if self.loss == "squared":
-            return self.targets - predictions
-        return self.targets * logistic_dual(self.targets * predictions)
-
-    def _loss_at(self, predictions: Array) -> float:
-        return half_squared(self.targets - predictions) if self.loss == "squared" else logistic(self.targets * predictions)
-
-
-def _entropy_bound(a: Array, height: float, limit: float) -> float:
-    """max sum H(c a) - c height over c in [0, limit], for a in [0, 1] and limit <= 1; any c gives a bound, the root is only the best."""
-    from scipy.optimize import brentq
-
-    smallest = np.finfo(np.float64).tiny
-
-    def slope(c: float) -> float:
-        p = c * a
-        return float((a * (np.log(np.maximum(1.0 - p, smallest)) - np.log(np.maximum(p, smallest)))).sum()) - height
-
-    low = limit * 1e-12
-    if slope(limit) >= 0.0:
-        c = limit
-    elif slope(low) <= 0.0:
-        return 0.0
-    else:
-        c = float(brentq(slope, low, limit, xtol=1e-14 * limit, rtol=1e-13))
-    return max(0.0, binary_entropy(c * a) - c * height)
+        return self._fit.slopes(self.design.forward(point[0] + point[1]))
 
 
 def _tau(tau: float | str, data: TaskData) -> float:

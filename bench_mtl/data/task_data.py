@@ -29,6 +29,10 @@ class TaskData:
     """What a generator knows: ``{"W": ...}``, or ``{"P": ..., "Q": ...}``."""
     notes: tuple[str, ...] = ()
     """What was done to the data that a reader should be told, one sentence each."""
+    orientation: Array | None = None
+    """Signs, d x m, that the coefficients may have in a problem that restricts them (its `nonneg`); None: all +1."""
+    held_out: TaskData | None = None
+    """Other examples of the same tasks, preprocessed in the same way, which no solver sees."""
 
     @staticmethod
     def shared(X: Any, Y: Any, *, name: str = "unnamed", truth: dict[str, Array] | None = None, notes: tuple[str, ...] = ()) -> TaskData:

@@ -110,15 +110,3 @@ def test_logistic_bound_is_tight_at_the_optimum() -> None:
     problem = SparseLowRank(TaskData.shared(X, LABELS), gamma=0.2, tau=0.3, loss="logistic")
     record = run(problem, AcceleratedGradient(restart="gradient"), tolerance=Tolerance(1e-9), limits=Limits(seconds=20.0))
     assert record.status is Status.VERIFIED, record.reason
-
-
-def test_the_best_scale_of_a_logistic_dual_point_is_found() -> None:
-    from problems.sparse_low_rank import _entropy_bound
-
-    a = np.random.default_rng(0).random(50)
-    for height, limit in ((5.0, 1.0), (30.0, 1.0), (0.0, 0.3), (1e5, 1.0), (40.0, 0.1)):
-        grid = limit * np.linspace(0.0, 1.0, 2001)[1:-1]
-        values = [float(-(c * a * np.log(c * a) + (1 - c * a) * np.log1p(-c * a)).sum()) - c * height for c in grid]
-        bound = _entropy_bound(a, height, limit)
-        assert bound >= max(0.0, *values) - 1e-9
-        assert bound <= max(0.0, *values) + 0.1
