@@ -229,9 +229,7 @@ class L1Form:
         assert self.radius is not None
         W = np.zeros(direction.shape)
         heights = self.oriented(-direction) if self.nonneg else np.abs(direction)
-        value = (
-            self.oriented(np.full(direction.shape, self.radius)) if self.nonneg else np.where(direction > 0.0, -self.radius, self.radius)
-        )
+        signs = self.oriented(np.ones(direction.shape)) if self.nonneg else np.where(direction > 0.0, -1.0, 1.0)
         if self.balls == "task":
             places: tuple[Any, ...] = (heights.argmax(axis=0), np.arange(direction.shape[1]))
         else:

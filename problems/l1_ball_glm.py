@@ -52,7 +52,8 @@ class L1BallGLM(Problem):
         logistic:    D(c) = sum_ki s_k H(c a_ki / s_k) - c radius S(G),   c <= 1,  H(p) = -p log p - (1-p) log(1-p)
         multiclass:  D(c) = s sum_i H(y_i - c r_i / s) - c radius S(G),   c <= 1,  H(p) = - sum_r p_r log p_r
 
-    where a = r y is clipped to [0, s_k], and y_i - r_i / s is made probabilities;  and with a penalty the same without S(G), for c <= penalty / S(G).
+    where a = r y is clipped to [0, s_k], and y_i - r_i / s is made probabilities. With a penalty the same without S(G), for
+    c <= penalty / S(G).
 
     Parameters
     ----------
