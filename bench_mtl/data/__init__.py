@@ -4,7 +4,7 @@ from bench_mtl.data.catalogue import Entry, data_directory, entries, load, takes
 from bench_mtl.data.embedded import digits
 from bench_mtl.data.preprocess import preprocess
 from bench_mtl.data.readers import read_arff, read_libsvm, read_npz
-from bench_mtl.data.synthetic import synthetic_l1inf, synthetic_sparse_low_rank
+from bench_mtl.data.synthetic import synthetic_glm, synthetic_l1inf, synthetic_sparse_low_rank, synthetic_stream
 from bench_mtl.data.task_data import TaskData, signs
 
 __all__ = [
@@ -19,7 +19,9 @@ __all__ = [
     "read_libsvm",
     "read_npz",
     "signs",
+    "synthetic_glm",
     "synthetic_l1inf",
     "synthetic_sparse_low_rank",
+    "synthetic_stream",
     "takes_seed",
 ]

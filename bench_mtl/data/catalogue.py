@@ -14,7 +14,7 @@ from bench_mtl.data.preprocess import preprocess
 from bench_mtl.data.readers import read_arff, read_libsvm, read_npz
 from bench_mtl.data.readers.common import naming
 from bench_mtl.data.readers.npz import npz_arrays, npz_headers
-from bench_mtl.data.synthetic import synthetic_l1inf, synthetic_sparse_low_rank
+from bench_mtl.data.synthetic import synthetic_glm, synthetic_l1inf, synthetic_sparse_low_rank, synthetic_stream
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import InputError, unknown
 from bench_mtl.paths import is_dir, is_file, require_readable
@@ -43,6 +43,11 @@ class _Builtin:
 
 _BUILTIN = {
     "digits": _Builtin(digits, "embedded", "1797 x 64 dense, 10 classes: handwritten digits (scikit-learn)"),
+    "synthetic_glm": _Builtin(
+        synthetic_glm,
+        "generator",
+        "1 task of 1000 x 800 dense, real targets (or labels, classes): sparse coefficients (Duchi et al. 2008, sec. 7)",
+    ),
     "synthetic_l1inf": _Builtin(
         synthetic_l1inf, "generator", "60 tasks of 40 x 200 dense, labels: jointly sparse coefficients (Quattoni et al. 2009, sec. 5)"
     ),
@@ -50,6 +55,11 @@ _BUILTIN = {
         synthetic_sparse_low_rank,
         "generator",
         "30 tasks of 60 x 100 dense, real targets: sparse + low rank (Chen et al. 2012, sec. 7.1)",
+    ),
+    "synthetic_stream": _Builtin(
+        synthetic_stream,
+        "generator",
+        "1 task of 1000 x 2000000 sparse, a label: 5200 features an example, as frequent as words (Singer 2008)",
     ),
 }
 _READERS: dict[str, Callable[..., TaskData]] = {

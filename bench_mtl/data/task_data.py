@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,18 @@ class TaskData:
                 raise InputError(f"y of task {k} must have shape ({design.sizes[k]},) to match its X, but has {target.shape}")
             checked.append(target)
         return TaskData(design, frozen(np.concatenate(checked)), name, truth or {}, notes)
+
+    def with_held_out(self, other: TaskData) -> TaskData:
+        """These data with `other` as their held-out examples.
+
+        Raises
+        ------
+        InputError : another number of features or tasks.
+        """
+        for what, own, given in (("features", self.n_features, other.n_features), ("tasks", self.n_tasks, other.n_tasks)):
+            if own != given:
+                raise InputError(f"held-out examples have {given} {what}, but the data have {own}")
+        return replace(self, held_out=other)
 
     @property
     def n_features(self) -> int:

@@ -1,0 +1,8 @@
+"""Generators of synthetic tasks: the recipes of the papers, with every size a parameter."""
+
+from bench_mtl.data.synthetic.glm import synthetic_glm
+from bench_mtl.data.synthetic.l1inf import synthetic_l1inf
+from bench_mtl.data.synthetic.sparse_low_rank import synthetic_sparse_low_rank
+from bench_mtl.data.synthetic.stream import synthetic_stream
+
+__all__ = ["synthetic_glm", "synthetic_l1inf", "synthetic_sparse_low_rank", "synthetic_stream"]
