@@ -26,6 +26,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "admm": [({}, 1e-9), ({"relaxation": 1.0, "penalty": 5.0, "balance": False}, 1e-6)],
     "pdhg": [({}, 1e-9), ({"polish": False}, 1e-8), ({"variant": "average"}, 1e-6), ({"step_rule": "norm"}, 1e-6)],
     "block_coordinate": [({}, 1e-6)],
+    "coordinate_descent": [({}, 1e-9), ({"gram": "never"}, 1e-9)],
     "frank_wolfe_trace": [({}, 1e-2)],
     "projected_gradient": [({}, 1e-4), ({"step_rule": "line_search", "initial_lipschitz": 0.01}, 1e-4)],
     "accelerated_gradient": [
