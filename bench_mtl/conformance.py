@@ -183,6 +183,23 @@ def check_simplex_form(problem: Problem, rng: np.random.Generator) -> None:
         assert np.isclose(lowest, float((direction * problem.lmo(direction)).sum())), "the simplices are not the feasible set"
 
 
+def check_curved_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form, its derivatives are those of the losses, and its corner is as good as the oracle's."""
+    form = problem.curved_form()
+    point = problem.repair(rng.exponential(size=problem.point_shape))
+    predictions = form.design.forward(point)
+    value, slopes, curvatures = form.derivatives(predictions)
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+    step = 1e-6 * np.abs(predictions).min()
+    ahead, behind = form.derivatives(predictions + step), form.derivatives(predictions - step)
+    assert np.isclose((ahead[0] - behind[0]) / (2 * step), slopes.sum(), rtol=1e-4), "the slopes of the form are none of its losses"
+    assert np.allclose((ahead[1] - behind[1]) / (2 * step), curvatures, rtol=1e-4), "the curvatures are not those of the slopes"
+    corner = form.vertex(slopes_at := form.design.adjoint(slopes)[:, 0])
+    assert problem.infeasibility(corner[:, None]) <= _ROUNDING, "the corner of the form is infeasible"
+    if Capability.LMO in problem.offers:
+        assert np.isclose(slopes_at @ corner, slopes_at @ problem.lmo(slopes_at[:, None])[:, 0]), "the form's set is not the feasible one"
+
+
 def _check_slopes(fit: LinearFit, predictions: Array, rng: np.random.Generator) -> None:
     """Slopes give a plane below the loss, and none is changed by `admissible`."""
     slopes = fit.slopes(predictions)
@@ -201,7 +218,7 @@ def check_weak_duality(problem: Problem, rng: np.random.Generator) -> None:
         bounds.append(problem.dual_bound(point, None))
         bounds.extend(problem.dual_bound(point, scale * rng.standard_normal(problem.dual_shape)) for _ in range(5))
     extremes = [scale * rng.standard_normal(problem.dual_shape) for scale in (1e-100, 1e-20, 1e20, 1e100)]
-    bounds.extend(problem.dual_bound(problem.zero(), dual) for dual in extremes)
+    bounds.extend(problem.dual_bound(problem.start_point(), dual) for dual in extremes)
     highest, lowest = max(bounds), min(objectives)
     assert highest <= lowest + _ROUNDING * (1 + abs(lowest)), f"lower bound {highest:g} above objective {lowest:g}"
 
@@ -256,6 +273,7 @@ PROBLEM_CHECKS = (
     ProblemCheck("split form", check_split_form, Capability.SPLIT),
     ProblemCheck("l1 form", check_l1_form, Capability.L1),
     ProblemCheck("simplex form", check_simplex_form, Capability.SIMPLEX),
+    ProblemCheck("curved form", check_curved_form, Capability.CURVED),
     ProblemCheck("ridge form", check_ridge_form, Capability.RIDGE),
     ProblemCheck("weak duality", check_weak_duality),
     ProblemCheck("repair", check_repair),

@@ -19,7 +19,7 @@ SAMPLE_GROWTH = 1.05
 
 #: A claim of optimality is refuted by a feasible point that is better by more than this share of its objective ...
 REFUTING_SHARE = 1e-2
-#: ... and by more than this many tolerances of the objective at zero, so that what a loose tolerance allows is no lie.
+#: ... and by more than this many tolerances of the problem's scale, so that what a loose tolerance allows is no lie.
 REFUTING_TOLERANCES = 10.0
 #: Or by a violation of the constraint beyond this share and beyond this many tolerances.
 REFUTING_INFEASIBILITY, REFUTING_INFEASIBILITY_TOLERANCES = 1e-2, 100.0
@@ -129,12 +129,12 @@ class _Session:
     best_dual_point: Array | None = None
     best_dual: float = -math.inf
     scale: float = 0.0
-    """Objective at the zero point."""
+    """The problem's own, in units of the objective."""
     clock: Clock | None = None
     """Of an iterative solver, whose solve time is all that it has counted."""
 
     def __post_init__(self) -> None:
-        self.scale = abs(self.problem.objective(self.problem.zero()))
+        self.scale = self.problem.scale()
 
     def certify(self, iterate: Iterate) -> Certificate:
         """The problem's verdict on an iterate, off the solver's clock; keeps the best points."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -256,6 +257,31 @@ class SimplexForm:
     balls: str = "task"
     orientation: Array | None = None
     """Signs, shaped like W; None: all +1."""
+
+
+@dataclass(frozen=True)
+class CurvedForm:
+    """Smooth convex losses of linear predictions over a simplex, or over its part in a box::
+
+    min_w  f(X w)   subject to  sum_j w_j = mass,  lower <= w <= upper,      f(t) = sum_i loss_i(t_i)
+    """
+
+    design: Design
+    """Of one task."""
+    derivatives: Callable[[Array], tuple[float, Array, Array]]
+    """f, and the first and second derivatives of every loss_i, at predictions of a feasible point (in the output shape of the design)."""
+    mass: float
+    lower: Array
+    """d bounds; some w within all of them has the mass."""
+    upper: Array
+
+    def vertex(self, direction: Array) -> Array:
+        """argmin <direction, w> over the feasible set, all of length d: of least price first, up to the bound, until the mass is spent."""
+        order = np.argsort(direction, kind="stable")
+        room = (self.upper - self.lower)[order]
+        w = np.empty(direction.shape)
+        w[order] = np.clip(self.mass - self.lower.sum() - (np.cumsum(room) - room), 0.0, room)
+        return np.asarray(np.clip(self.lower + w, self.lower, self.upper))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from bench_mtl.checks import require_finite
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import BenchError, InputError
-from bench_mtl.forms import HingeForm, L1Form, RidgeForm, SimplexForm, SplitForm
+from bench_mtl.forms import CurvedForm, HingeForm, L1Form, RidgeForm, SimplexForm, SplitForm
 from bench_mtl.patterns import part_names
 from bench_mtl.types import Array, Certificate, Iterate
 
@@ -48,6 +48,8 @@ class Capability(enum.StrEnum):
     """`l1_form`: the data of a loss of linear predictions under an l1 norm."""
     SIMPLEX = "simplex"
     """`simplex_form`: the feasible set as the image of simplices (raises NotOfferedError in a form whose set is none)."""
+    CURVED = "curved"
+    """`curved_form`: smooth losses of linear predictions, with second derivatives, over a simplex or its part in a box."""
     RIDGE = "ridge"
     """`ridge_form`: the data of a loss of linear predictions plus a squared Euclidean norm."""
     CONIC = "conic"
@@ -133,8 +135,16 @@ class Problem(ABC):
 
     @final
     def zero(self) -> Array:
-        """The zero point, feasible for every problem here."""
+        """The zero point, feasible wherever `start_point` is not overridden."""
         return np.zeros(self.point_shape)
+
+    def start_point(self) -> Array:
+        """Where solvers start unless they are told: the zero point, or a feasible point of a set that is without it."""
+        return self.zero()
+
+    def scale(self) -> float:
+        """What objectives of this problem are measured in where the optimum is almost 0, see `Tolerance.met_by`: |F| at the start point."""
+        return abs(self.objective(self.start_point()))
 
     @final
     def certify(self, iterate: Iterate) -> Certificate:
@@ -227,7 +237,7 @@ class Problem(ABC):
         """argmin_z <direction, z> over the feasible set: an extreme point of it. A form whose set is unbounded raises NotOfferedError."""
         raise NotOfferedError(self, Capability.LMO)
 
-    # HINGE, SPLIT, L1, SIMPLEX, RIDGE
+    # HINGE, SPLIT, L1, SIMPLEX, CURVED, RIDGE
 
     def hinge_form(self) -> HingeForm:
         """What the problem is made of, as weighted hinges under an l1,inf norm."""
@@ -244,6 +254,10 @@ class Problem(ABC):
     def simplex_form(self) -> SimplexForm:
         """The feasible set as the image of simplices."""
         raise NotOfferedError(self, Capability.SIMPLEX)
+
+    def curved_form(self) -> CurvedForm:
+        """What the problem is made of, as smooth losses of linear predictions over a simplex or its part in a box."""
+        raise NotOfferedError(self, Capability.CURVED)
 
     def ridge_form(self) -> RidgeForm:
         """What the problem is made of, as a loss of linear predictions plus a squared Euclidean norm."""
@@ -307,7 +321,7 @@ class IterativeSolver(Solver):
 
     @abstractmethod
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        """Iterates from `start` (the zero point by default), for as long as somebody asks.
+        """Iterates from `start` (the problem's `start_point` by default), for as long as somebody asks.
 
         `start` must be feasible or is made so; it is not changed. A yielded array is not changed afterwards.
         """

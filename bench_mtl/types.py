@@ -21,7 +21,7 @@ Matrix: TypeAlias = Any
 SMALLEST_OBJECTIVE = 1e-300
 
 #: Where the optimum is (almost) zero a relative gap means nothing; a gap then counts as closed relative to
-#: this share of the objective at the zero point (see `Tolerance.met_by`).
+#: this share of the problem's own scale (see `Tolerance.met_by`).
 NEGLIGIBLE_SHARE = 1e-6
 
 
@@ -73,7 +73,7 @@ class Tolerance:
     def met_by(self, certificate: Certificate, scale: float) -> bool:
         """Whether gap <= relative_gap * max(|primal|, 1e-6 * scale).
 
-        `scale` is the objective at the zero point. It matters only where the optimum is below a millionth of it
+        `scale` is the problem's (mostly the objective at the zero point). It matters only where the optimum is below a millionth of it
         (separable data with a large radius have optimum 0, where no gap is small relative to the objective).
         """
         reference = max(abs(certificate.primal), NEGLIGIBLE_SHARE * abs(scale))

@@ -58,7 +58,7 @@ class AcceleratedGradient(IterativeSolver):
             restarted, searched = self.restart == "gradient", self.step_rule == "line_search"
             yield from gram_steps(problem, start, GramRule(True, restarted, searched, self.initial_lipschitz, self.objective_change))
             return
-        point = previous = problem.repair(problem.zero() if start is None else start)
+        point = previous = problem.repair(problem.start_point() if start is None else start)
         L = problem.lipschitz() if self.step_rule == "lipschitz" else self.initial_lipschitz
         step, work = 0, 0.0
         objective = None if self.objective_change is None else problem.objective(point)

@@ -77,7 +77,7 @@ class Auto(IterativeSolver):
         InteriorPoint().warm_up()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.zero() if start is None else start))
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         target = self.target or _DEFAULT_TARGET

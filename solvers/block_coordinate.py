@@ -56,7 +56,7 @@ class BlockCoordinate(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         from bench_mtl.kernels.split_blocks import block_steps
 
-        first = problem.repair(problem.zero() if start is None else start)
+        first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first, None, 0, 0.0)
         form = problem.split_form()
         blocks, target, state = square_state(form, first)

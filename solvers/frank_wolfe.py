@@ -74,7 +74,7 @@ class FrankWolfe(IterativeSolver):
         return reason
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        run = _Run(problem, self, problem.repair(problem.zero() if start is None else start))
+        run = _Run(problem, self, problem.repair(problem.start_point() if start is None else start))
         while True:
             run.judge()
             yield Iterate(run.best_point, run.best_dual, run.step, run.work)

@@ -54,7 +54,7 @@ class FrankWolfeTrace(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         from bench_mtl.kernels.split_blocks import frank_wolfe_steps
 
-        first = problem.repair(problem.zero() if start is None else start)
+        first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first, None, 0, 0.0)
         form = problem.split_form()
         blocks, target, state = square_state(form, first)

@@ -63,7 +63,7 @@ class ProjectedGradient(IterativeSolver):
             rule = GramRule(False, False, self.step_rule == "line_search", self.initial_lipschitz, self.objective_change)
             yield from gram_steps(problem, start, rule)
             return
-        point = problem.repair(problem.zero() if start is None else start)
+        point = problem.repair(problem.start_point() if start is None else start)
         L = problem.lipschitz() if self.step_rule == "lipschitz" else self.initial_lipschitz
         step, work, previous = 0, 0.0, None
         while True:
@@ -152,7 +152,7 @@ def gram_steps(problem: Problem, start: Array | None, rule: GramRule) -> Iterato
     """
     from bench_mtl.kernels.split import PRODUCTS, STOPPED, apply_blocks, gradient_steps
 
-    point = problem.repair(problem.zero() if start is None else start)
+    point = problem.repair(problem.start_point() if start is None else start)
     yield Iterate(point, None, 0, 0.0)
     form = problem.split_form()
     blocks = normal_blocks(form.design)

@@ -53,7 +53,7 @@ class ProjectedSubgradient(IterativeSolver):
             whole_number("iterations", self.iterations, minimum=1)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        first = problem.repair(problem.zero() if start is None else start)
+        first = problem.repair(problem.start_point() if start is None else start)
         trials = [_Run(problem, first, eta0) for eta0 in self.step_sizes]
         done, incumbent = 0, first
         lowest = np.inf

@@ -72,7 +72,7 @@ class SmoothedGradient(IterativeSolver):
         one_of("step_rule", self.step_rule, STEP_RULES)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.zero() if start is None else start))
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         run = _Run(problem, self, problem.repair(start.primal))

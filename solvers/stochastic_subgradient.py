@@ -75,7 +75,7 @@ class StochasticSubgradient(IterativeSolver):
         prox_l1inf(l1inf_projection(far, 1.0, theta0=1.0, threads=1).matrix, 0.1, threads=1)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        run = _Run(problem.hinge_form(), self, problem.repair(problem.zero() if start is None else start))
+        run = _Run(problem.hinge_form(), self, problem.repair(problem.start_point() if start is None else start))
         yield Iterate(run.point.copy())
         while True:
             for _ in range(min(max(1, run.t // 20), _MOST_STEPS)):
@@ -84,7 +84,7 @@ class StochasticSubgradient(IterativeSolver):
 
     def play(self, problem: Problem, rounds: int, start: Array | None = None) -> OnlineRun:
         """The first `rounds` steps as an online game: what was drawn, and what the iterate before each step lost on it."""
-        run = _Run(problem.hinge_form(), self, problem.repair(problem.zero() if start is None else start))
+        run = _Run(problem.hinge_form(), self, problem.repair(problem.start_point() if start is None else start))
         played = [run.advance() for _ in range(whole_number("rounds", rounds, minimum=1))]
         return OnlineRun(np.stack([chosen for chosen, _ in played]), np.array([loss for _, loss in played]))
 

@@ -121,7 +121,7 @@ class CaseRunner:
             if instance.code:
                 self._require_same("file of the problem", instance.code, source_digest(self._registry.problem(instance.problem)))
             problem = instance.build(self._registry, self._data_dir)
-            baseline = problem.certify(Iterate(problem.zero()))
+            baseline = problem.certify(Iterate(problem.start_point()))
             self._built = _Built(instance.key, problem, baseline, _state(problem))
         return self._built
 

@@ -94,7 +94,7 @@ class ADMM(IterativeSolver):
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.split_form()
-        first = problem.repair(problem.zero() if start is None else start)
+        first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first, None, 0, 0.0)
         yield from (self._factorised if factorisable(form.design) else self._by_products)(form, first, start is not None)
 

@@ -79,7 +79,7 @@ class InteriorPoint(IterativeSolver):
         _warm_up()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        W = problem.repair(problem.zero() if start is None else start)
+        W = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(W, None, 0, 0.0)
         form = problem.hinge_form()
         if form.radius == 0.0:

@@ -83,7 +83,7 @@ class PDHG(IterativeSolver):
         compile_polish()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.zero() if start is None else start))
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         """`steps` from the primal point of `start`, and from its dual point where it has one."""

@@ -29,8 +29,8 @@ def test_problem_keeps_its_promises(problem: type[Problem], check: ProblemCheck,
 def test_problem_describes_itself(problem: type[Problem]) -> None:
     for tiny in tiny_instances(problem, 0):
         assert {"n", "d", "m"} <= set(tiny.dimensions)
-        assert tiny.zero().shape == tiny.point_shape
-        assert tiny.infeasibility(tiny.zero()) == 0.0
+        assert tiny.start_point().shape == tiny.point_shape
+        assert tiny.infeasibility(tiny.start_point()) == 0.0
         assert problem.offers
 
 

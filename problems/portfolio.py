@@ -1,0 +1,261 @@
+"""Portfolio design: the constantly rebalanced portfolio of largest log-wealth, on a simplex or on its part in a box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from bench_mtl.checks import one_of, real_array, real_number
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.errors import InputError
+from bench_mtl.forms import CurvedForm, SimplexForm
+from bench_mtl.linops import Design, frozen, spectral_norm
+from bench_mtl.projections import project_box_simplex, project_simplex
+from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
+from bench_mtl.types import Array
+
+#: How far beyond 1 the sum of the bounds may be by rounding; what `project_box_simplex` allows.
+_SLACK = 1e-14
+
+#: The reference return of a period is its mean, but at most this many times its worst: rounding is weighed by it.
+_LARGEST_REFERENCE = 16.0
+
+_SMALLEST_DUAL = 1e-290
+
+
+class Portfolio(Problem):
+    """Weights of assets that would have earned the most, if rebalanced to them after every period.
+
+    ::
+
+        min_w  - sum_t log(x_t.w)    subject to  w >= 0,  sum_j w_j = 1,  and  lower <= w <= upper  where given
+
+    x_tj > 0 is the price of asset j after period t over its price before it. A point is w, d x 1.
+
+    Certificate. -log(u) >= 1 + log(a) - a u for every a > 0, so with sigma(g) = max <g, w> over the feasible set, at the best scale of a,
+
+        F* >= max_c  T + sum_t log(c a_t) - c sigma(X^T a) = sum_t log(a_t) + T log(T / sigma(X^T a))
+
+    because c = T / sigma, and sigma > 0 since X, a and w are not negative. A dual point is any a, T x 1, of which entries that are not
+    positive are raised to the smallest that counts. The residuals give a_t = 1 / x_t.w; on the simplex that is the bound of `math.md`
+    with T log(max_j g_j / T) in place of max_j g_j - T, so never worse.
+
+    Outside the feasible set. Let low_t = min x_t.w over the set (its d-dimensional linear minimisation: a corner). What gradients
+    see is f(w) = sum_t ell_t(x_t.w + r_t (1 - sum_j w_j)), where ell_t(u) = -log(u) for u >= low_t, its Taylor polynomial of second order
+    at low_t below, and r_t the mean of x_t, at most 16 times low_t. On the feasible set nothing changes; the gradient is Lipschitz
+    everywhere, with the constant ||diag(1 / low) (X - r 1^T)||^2. It takes the curvature 1/low_t^2 where 1/u_t^2 is met: loose by a tenth
+    on relatives that vary by 2 % a period, six times at 30 %; line searches do better. Thanks to r it leaves out the direction (1, ..., 1)
+    that no feasible step has, in which the curvature is 1e2 (30 %) to 1e5 (1 %) times larger.
+
+    Parameters
+    ----------
+    data : TaskData with a shared dense design, T x d price relatives, all above 0; its targets are ignored. `held_out` the same.
+    lower, upper : bounds on the weights, at least 0, numbers or one for every asset; 0 and 1 by default
+
+    Raises
+    ------
+    InputError : several tasks, designs that are not shared or not dense, a relative that is not positive, bounds that no portfolio meets.
+
+    References
+    ----------
+    Cover, Mathematical Finance 1(1), 1991; Singer's slides "Efficient projection algorithms onto the l1 ball", MMDS 2008 (portfolio design,
+    hyper-box constraints).
+    """
+
+    name: ClassVar[str] = "portfolio"
+    offers: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.SIMPLEX, Capability.CURVED, Capability.CONIC}
+    )
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"log": frozenset({"linear", "exponential"})}
+
+    def __init__(self, data: TaskData, *, lower: Any = None, upper: Any = None) -> None:
+        self.design: Design = data.design
+        self._relatives = _relatives("data", data)
+        self.notes = data.notes
+        d = self._relatives.shape[1]
+        floor, ceiling = _bounds(lower, upper, d)
+        self._boxed = bool(np.any(floor > 0.0) or np.any(ceiling < 1.0))
+        self._form = CurvedForm(self.design, _derivatives, 1.0, frozen(floor), frozen(ceiling))
+        self._lowest = frozen(self._lowest_returns())
+        self._reference = frozen(np.minimum(self._relatives.mean(axis=1), _LARGEST_REFERENCE * self._lowest))
+        self._held_out = None if data.held_out is None else _relatives("held-out data", data.held_out)
+        if self._held_out is not None and self._held_out.shape[1] != d:
+            raise InputError(f"held-out data must have {d} assets, but have {self._held_out.shape[1]}")
+
+    @classmethod
+    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
+        return cls(data, **parameters)
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        T, d = 14, 6
+
+        def market(periods: int, spread: float) -> TaskData:
+            drift = 0.3 * spread * rng.standard_normal(d)
+            return TaskData.shared(np.exp(drift + spread * rng.standard_normal((periods, d))), np.ones(periods), name="tiny market")
+
+        yield cls(market(T, 0.3))
+        yield cls(market(T, 0.3), upper=0.3)
+        yield cls(market(T, 0.5), lower=np.linspace(0.0, 0.1, d), upper=np.linspace(0.5, 0.4, d))
+        yield cls(market(4, 0.3))
+        yield cls(market(4, 0.3), lower=0.05)
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return (self._relatives.shape[1], 1)
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        return (self._relatives.shape[0], 1)
+
+    @property
+    def dimensions(self) -> Mapping[str, int]:
+        return {"n": self._relatives.shape[0], "d": self._relatives.shape[1], "m": 1}
+
+    def start_point(self) -> Array:
+        """The portfolio nearest to 0: all assets alike, as far as the bounds let them."""
+        return self.repair(self.zero())
+
+    def scale(self) -> float:
+        """One nat a period, or the log-wealth of the start point where that is more."""
+        return max(super().scale(), float(self._relatives.shape[0]))
+
+    def objective(self, point: Array) -> float:
+        return -float(np.log(self._relatives @ point).sum())
+
+    def repair(self, point: Array) -> Array:
+        if not self._boxed:
+            return project_simplex(point[:, 0])[:, None]
+        return project_box_simplex(np.ascontiguousarray(point[:, 0]), 1.0, self._form.lower, self._form.upper)[:, None]
+
+    def infeasibility(self, point: Array) -> float:
+        w = point[:, 0]
+        total = abs(float(w.sum()) - 1.0)
+        return max(0.0, total - 1e-12, float((self._form.lower - w).max()), float((w - self._form.upper).max()) - 1e-12)
+
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        a = 1.0 / (self._relatives @ point) if dual is None else dual
+        largest = float(a.max())
+        a = np.maximum(a / largest, _SMALLEST_DUAL) if largest > 0.0 else np.ones(a.shape)
+        gains = (self._relatives.T @ a)[:, 0]
+        support = float(gains.max()) if not self._boxed else float(gains @ self._form.vertex(-gains))
+        return float(np.log(a).sum()) + len(a) * float(np.log(len(a) / support))
+
+    def measures(self, point: Array) -> Mapping[str, float]:
+        """How many assets are held; the log-wealth that held-out periods would have brought."""
+        found = {"assets held": float(np.count_nonzero(point))}
+        if self._held_out is not None:
+            found["held-out log-wealth"] = float(np.log(self._held_out @ point).sum())
+        return found
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        u, below = self._returns(point)
+        slopes = -1.0 / u + below / self._lowest / self._lowest
+        gradient = self._relatives.T @ slopes - float(self._reference @ slopes)
+        return self._continued(u, below), gradient[:, None]
+
+    def smooth_value(self, point: Array) -> float:
+        return self._continued(*self._returns(point))
+
+    def lipschitz(self) -> float:
+        """||diag(1 / low) (X - r 1^T)||^2 in the spectral norm, see the class."""
+        return spectral_norm((self._relatives - self._reference[:, None]) / self._lowest[:, None]) ** 2
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        """Projection onto the simplex, or onto its part in the box."""
+        return self.repair(point)
+
+    def prox_value(self, point: Array) -> float:
+        return 0.0
+
+    def lmo(self, direction: Array) -> Array:
+        """All in the asset with the lowest entry; with a box the lowest entries first, each up to its bound."""
+        return self._form.vertex(direction[:, 0])[:, None]
+
+    def simplex_form(self) -> SimplexForm:
+        if self._boxed:
+            raise NotOfferedError(self, Capability.SIMPLEX)
+        return SimplexForm(1.0, False, False)
+
+    def curved_form(self) -> CurvedForm:
+        return self._form
+
+    def to_cvxpy(self, form: str = "log") -> ConicModel:
+        """The problem with returns u = X w as variables, so that their multiplier is a dual point."""
+        import cvxpy as cp
+
+        one_of("form", form, tuple(self.conic_forms))
+        T, d = self._relatives.shape
+        w, u = cp.Variable(d), cp.Variable(T)
+        earned = u == self._relatives @ w
+        constraints = [earned, cp.sum(w) == 1.0, w >= self._form.lower]
+        if np.any(self._form.upper < 1.0):
+            constraints.append(w <= self._form.upper)
+
+        def recover() -> tuple[Array, Array | None]:
+            dual = earned.dual_value
+            return np.asarray(w.value)[:, None], None if dual is None else np.asarray(dual)[:, None]
+
+        return ConicModel(cp.Problem(cp.Minimize(-cp.sum(cp.log(u))), constraints), recover)
+
+    def _lowest_returns(self) -> Array:
+        """min x_t.w over the feasible set, for every t."""
+        if not self._boxed:
+            return np.asarray(self._relatives.min(axis=1))
+        return np.array([row @ self._form.vertex(row) for row in self._relatives])
+
+    def _returns(self, point: Array) -> tuple[Array, Array]:
+        """x_t.w + r_t (1 - sum w), raised to the lowest return where below it, and by how much it is below (0 or negative)."""
+        w = point[:, 0]
+        u = self._relatives @ w + (1.0 - float(w.sum())) * self._reference
+        return np.maximum(u, self._lowest), np.minimum(u - self._lowest, 0.0)
+
+    def _continued(self, u: Array, below: Array) -> float:
+        share = below / self._lowest
+        return float((-np.log(u) - share + 0.5 * share**2).sum())
+
+
+def _derivatives(u: Array) -> tuple[float, Array, Array]:
+    """Of - sum log(u)."""
+    slopes = -1.0 / u
+    return -float(np.log(u).sum()), slopes, slopes**2
+
+
+def _relatives(name: str, data: TaskData) -> Array:
+    """The price relatives of `data`, checked."""
+    if not data.design.is_shared or data.n_tasks != 1:
+        raise InputError(f"{name} of a portfolio must have one shared design and one task, not {data.n_tasks} task(s)")
+    if data.design.is_sparse:
+        raise InputError(f"{name} of a portfolio must be dense: a price relative of 0 is none")
+    X: Array = data.design.block(0)
+    if not np.all(X > 0.0):
+        t, j = (int(i) for i in np.argwhere(~(X > 0.0))[0])
+        raise InputError(f"price relatives must be above 0, but that of asset {j} in period {t} of {name} is {X[t, j]:g}")
+    return X
+
+
+def _bounds(lower: Any, upper: Any, d: int) -> tuple[Array, Array]:
+    """Bounds of all assets, within 0 and 1."""
+    floor, ceiling = _bound("lower", lower, 0.0, d), np.minimum(_bound("upper", upper, 1.0, d), 1.0)
+    if np.any(floor > ceiling):
+        j = int(np.argmax(floor > ceiling))
+        raise InputError(f"lower must not exceed upper, but does for asset {j}: {floor[j]:g} and {ceiling[j]:g}")
+    for name, bound, excess in (("lower", floor, floor.sum() - 1.0), ("upper", ceiling, 1.0 - ceiling.sum())):
+        if excess > _SLACK:
+            raise InputError(f"no portfolio is within the bounds: those of {name} add up to {bound.sum():g}")
+    return floor, ceiling
+
+
+def _bound(name: str, value: Any, default: float, d: int) -> Array:
+    if value is None:
+        return np.full(d, default)
+    if np.ndim(value) == 0:
+        return np.full(d, real_number(name, value))
+    bound = real_array(name, value, ndim=1)
+    if bound.shape != (d,):
+        raise InputError(f"{name} must be a number or one for each of {d} assets, but has shape {bound.shape}")
+    if np.any(bound < 0.0):
+        raise InputError(f"{name} must be at least 0, but is {bound.min():g} for asset {int(bound.argmin())}")
+    return bound

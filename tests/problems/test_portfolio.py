@@ -1,0 +1,240 @@
+"""The portfolio problem against brute force, linear programmes and markets whose optimum is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import linprog, minimize
+
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.protocols import Capability, NotOfferedError
+from bench_mtl.types import Array, Iterate, Limits, Status, Tolerance
+from problems.portfolio import Portfolio
+from solvers.accelerated_gradient import AcceleratedGradient
+
+RNG = np.random.default_rng(0)
+
+
+def market(T: int, d: int, spread: float = 0.1, seed: int = 0) -> Array:
+    rng = np.random.default_rng(seed)
+    return np.exp(0.3 * spread * rng.standard_normal(d) + spread * rng.standard_normal((T, d)))
+
+
+def portfolio(X: Array, **parameters: object) -> Portfolio:
+    return Portfolio(TaskData.shared(X, np.ones(len(X))), **parameters)
+
+
+def proven(problem: Portfolio, target: float = 1e-9) -> Array:
+    record = run(
+        problem,
+        AcceleratedGradient(restart="gradient", step_rule="line_search"),
+        tolerance=Tolerance(target),
+        limits=Limits(seconds=20.0, iterations=20_000),
+    )
+    assert record.status is Status.VERIFIED, record.reason
+    assert record.solution is not None
+    return record.solution[:, 0]
+
+
+def test_two_assets_by_brute_force() -> None:
+    X = market(30, 2, 0.4)
+    grid = np.linspace(0.0, 1.0, 100_001)
+    values = -np.log(X @ np.stack([grid, 1.0 - grid])).sum(axis=0)
+    problem = portfolio(X)
+    w = proven(problem)
+    assert abs(w[0] - grid[values.argmin()]) < 1e-4
+    bound = problem.dual_bound(w[:, None], None)
+    assert values.min() - 1e-8 <= bound <= values.min() + 1e-10
+
+
+def test_a_box_by_a_generic_optimiser() -> None:
+    X = market(40, 5, 0.3, seed=3)
+    lower, upper = np.array([0.0, 0.05, 0.1, 0.0, 0.0]), np.array([0.3, 0.3, 0.5, 0.2, 0.4])
+    w = proven(portfolio(X, lower=lower, upper=upper))
+    found = minimize(
+        lambda v: -np.log(X @ v).sum(),
+        np.full(5, 0.2),
+        jac=lambda v: -X.T @ (1.0 / (X @ v)),
+        bounds=list(zip(lower, upper, strict=True)),
+        constraints={"type": "eq", "fun": lambda v: v.sum() - 1.0, "jac": lambda v: np.ones(5)},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert -np.log(X @ w).sum() <= found.fun + 1e-9
+    assert np.all((w >= lower) & (w <= upper))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_corners_are_those_of_a_linear_programme(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    d = 7
+    lower = rng.random(d) * 0.1
+    upper = lower + rng.random(d) * 0.4
+    upper[0] += max(0.0, 1.0 - upper.sum())
+    problem = portfolio(market(3, d), lower=lower, upper=upper)
+    direction = rng.standard_normal(d)
+    direction[2] = direction[4]  # a tie
+    corner = problem.lmo(direction[:, None])[:, 0]
+    best = linprog(direction, A_eq=np.ones((1, d)), b_eq=[1.0], bounds=list(zip(lower, np.minimum(upper, 1.0), strict=True))).fun
+    assert np.isclose(direction @ corner, best, rtol=1e-12)
+    assert problem.infeasibility(corner[:, None]) == 0.0
+
+
+def test_nothing_changes_on_the_feasible_set() -> None:
+    for parameters in ({}, {"upper": 0.3}, {"lower": 0.02, "upper": 0.5}):
+        problem = portfolio(market(20, 8, 0.5), **parameters)
+        for _ in range(20):
+            w = problem.repair(RNG.standard_normal((8, 1)))
+            value, gradient = problem.value_and_gradient(w)
+            assert np.isclose(value, problem.objective(w), rtol=1e-12)
+            plain = -problem.design.adjoint(1.0 / problem.design.forward(w))
+            assert np.allclose(gradient - gradient.mean(), plain - plain.mean(), rtol=1e-9, atol=1e-9)  # on the plane sum w = 1
+        corner = problem.lmo(RNG.standard_normal((8, 1)))
+        assert np.isclose(problem.smooth_value(corner), problem.objective(corner), rtol=1e-12)
+
+
+def test_the_lowest_returns_are_met_at_corners() -> None:
+    X = market(6, 5, 0.5)
+    for parameters in ({}, {"upper": 0.3}):
+        problem = portfolio(X, **parameters)
+        lowest = np.array([row @ problem.lmo(row[:, None])[:, 0] for row in X])
+        far = problem.design.forward(np.stack([problem.repair(RNG.standard_normal((5, 1))) for _ in range(50)])[:, :, 0].T[:, :1])
+        assert np.all(lowest[:, None] <= far + 1e-12)
+        assert problem.smooth_value(problem.zero()) < np.inf
+
+
+@pytest.mark.parametrize("parameters", [{}, {"upper": 0.3}, {"lower": 0.05, "upper": 0.4}])
+def test_no_dual_point_proves_too_much(parameters: dict[str, float]) -> None:
+    X = market(12, 6, 0.4)
+    problem = portfolio(X, **parameters)
+    w = proven(problem)
+    optimum = problem.objective(w[:, None])
+    a = 1.0 / (X @ w)[:, None]
+    strange = [a, 1e-30 * a, 1e30 * a, -a, 0.0 * a, np.where(RNG.random(a.shape) < 0.3, 0.0, a), np.where(RNG.random(a.shape) < 0.3, -a, a)]
+    strange += [np.eye(12)[:, :1], np.full((12, 1), 1e308), np.full((12, 1), 5e-324)]
+    for dual in strange:
+        assert problem.dual_bound(w[:, None], dual) <= optimum + 1e-10
+    for same in (a, 1e-30 * a, 1e30 * a):
+        assert np.isclose(problem.dual_bound(w[:, None], same), optimum, rtol=0.0, atol=1e-7)
+
+
+def test_the_bound_is_no_worse_than_that_of_the_notes() -> None:
+    X = market(12, 6, 0.4)
+    problem = portfolio(X)
+    for _ in range(10):
+        w = problem.repair(RNG.standard_normal((6, 1)))
+        gains = (X / (X @ w)).sum(axis=0)
+        assert problem.dual_bound(w, None) >= problem.objective(w) - (gains.max() - 12) - 1e-12
+
+
+def test_a_dominating_asset_takes_all() -> None:
+    X = market(20, 4)
+    X[:, 2] = 1.01 * X.max(axis=1)
+    assert np.allclose(proven(portfolio(X)), [0, 0, 1, 0])
+    assert np.allclose(proven(portfolio(X, upper=0.4))[2], 0.4)
+
+
+def test_identical_assets_are_all_optimal() -> None:
+    for relative in (1.0, 1.02, 1e-8, 1e8):
+        problem = portfolio(np.full((5, 3), relative))
+        certificate = problem.certify(Iterate(np.array([[0.2], [0.7], [0.1]])))
+        assert Tolerance(1e-8).met_by(certificate, problem.scale())
+        assert problem.lipschitz() <= 1e-20
+
+
+@pytest.mark.parametrize(("T", "d"), [(1, 1), (1, 4), (4, 1), (3, 30)])
+def test_small_shapes(T: int, d: int) -> None:
+    problem = portfolio(market(T, d))
+    w = proven(problem, 1e-7)
+    if T == 1:
+        assert np.isclose(problem.objective(w[:, None]), -np.log(market(T, d)).max())
+
+
+def test_relatives_of_all_sizes() -> None:
+    X = 10.0 ** RNG.uniform(-8, 8, (6, 4))
+    problem = portfolio(X)
+    for w in (np.eye(4)[:, :1], np.full((4, 1), 0.25), problem.lmo(X[:1].T)):
+        value, gradient = problem.value_and_gradient(w)
+        assert np.isclose(value, problem.objective(w), rtol=1e-12)
+        assert np.isfinite(gradient).all()
+        assert problem.dual_bound(w, None) <= value + 1e-9
+    scaled = portfolio(X * 10.0 ** RNG.uniform(-8, 8, (6, 1)))  # which changes the objective by a constant
+    assert np.isclose(scaled.lipschitz(), problem.lipschitz(), rtol=1e-6)
+    for factor in (1e-8, 1e8):
+        proven(portfolio(factor * market(10, 4)), 1e-7)
+
+
+def test_start_and_scale() -> None:
+    problem = portfolio(np.ones((5, 4)))
+    assert np.allclose(problem.start_point(), 0.25)
+    assert problem.objective(problem.start_point()) == 0.0
+    assert problem.scale() == 5.0
+    boxed = portfolio(np.ones((5, 4)), lower=[0.4, 0.0, 0.0, 0.0], upper=[0.5, 0.1, 1.0, 1.0])
+    assert np.allclose(boxed.start_point()[:, 0], [0.4, 0.1, 0.25, 0.25])
+
+
+def test_bounds_that_leave_one_portfolio() -> None:
+    X = market(6, 3)
+    for parameters in ({"upper": 1.0 / 3.0}, {"lower": 1.0 / 3.0}, {"lower": [0.2, 0.3, 0.5]}):
+        problem = portfolio(X, **parameters)
+        certificate = problem.certify(Iterate(RNG.standard_normal((3, 1))))
+        assert certificate.gap <= 1e-12
+
+
+def test_measures() -> None:
+    X, later = market(10, 3), market(4, 3, seed=9)
+    data = TaskData.shared(X, np.ones(10))
+    w = np.array([[0.5], [0.0], [0.5]])
+    assert Portfolio(data).measures(w) == {"assets held": 2.0}
+    found = Portfolio(replace(data, held_out=TaskData.shared(later, np.zeros(4)))).measures(w)
+    assert np.isclose(found["held-out log-wealth"], np.log(later @ w).sum())
+
+
+def test_bounds_that_do_not_bind_leave_the_simplex() -> None:
+    assert portfolio(market(4, 3), lower=0.0, upper=2.0).simplex_form().mass == 1.0
+    with pytest.raises(NotOfferedError, match=str(Capability.SIMPLEX)):
+        portfolio(market(4, 3), upper=0.5).simplex_form()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"upper": 0.2}, "upper add up to 0.6"),
+        ({"lower": 0.4}, "lower add up to 1.2"),
+        ({"lower": 1.5}, "lower"),
+        ({"lower": 0.3, "upper": [0.2, 1.0, 1.0]}, "exceed upper, but does for asset 0"),
+        ({"lower": -0.1}, "lower must be finite and at least 0"),
+        ({"lower": [0.0, -0.1, 0.0]}, "asset 1"),
+        ({"upper": [1.0, 1.0]}, "one for each of 3 assets"),
+        ({"upper": [1.0, np.nan, 1.0]}, "NaN"),
+        ({"upper": "many"}, "upper"),
+    ],
+)
+def test_bounds_are_refused(parameters: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        portfolio(market(5, 3), **parameters)
+
+
+def test_data_are_refused() -> None:
+    X = market(5, 3)
+    ones = np.ones(5)
+    for value in (0.0, -1.0):
+        bad = X.copy()
+        bad[3, 1] = value
+        with pytest.raises(InputError, match="asset 1 in period 3"):
+            portfolio(bad)
+        with pytest.raises(InputError, match="held-out"):
+            Portfolio(replace(TaskData.shared(X, ones), held_out=TaskData.shared(bad, ones)))
+    with pytest.raises(InputError, match="dense"):
+        Portfolio(TaskData.shared(sp.csr_array(X), ones))
+    with pytest.raises(InputError, match="one task"):
+        Portfolio(TaskData.shared(X, np.ones((5, 2))))
+    with pytest.raises(InputError, match="shared"):
+        Portfolio(TaskData.per_task([X], [ones]))
+    with pytest.raises(InputError, match="must have 3 assets, but have 2"):
+        Portfolio(replace(TaskData.shared(X, ones), held_out=TaskData.shared(X[:, :2], ones)))
