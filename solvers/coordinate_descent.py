@@ -105,7 +105,7 @@ class CoordinateDescent(IterativeSolver):
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.l1_form()
-        point = problem.repair(problem.zero() if start is None else start)
+        point = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(point)
         lassos, gram_work = _lassos(form, self.gram)
         balls = _balls(form, lassos, form.oriented(point))
