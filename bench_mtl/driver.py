@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from numbers import Real
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,8 +31,13 @@ CONTRADICTION = 1e-9
 #: Characters of an exception's message that are kept.
 _LONGEST_REASON = 1000
 
+#: Of a point: how many measures, and characters of a name.
+_MOST_MEASURES, _LONGEST_NAME = 50, 100
+
 #: What no solver yields.
 _END: Any = object()
+
+Measures: TypeAlias = tuple[tuple[str, float], ...]
 
 OnSample = Callable[[Sample], None]
 OnPhase = Callable[[str, float], None]
@@ -136,10 +142,11 @@ class _Session:
     def __post_init__(self) -> None:
         self.scale = self.problem.scale()
 
-    def certify(self, iterate: Iterate) -> Certificate:
-        """The problem's verdict on an iterate, off the solver's clock; keeps the best points."""
+    def certify(self, iterate: Iterate) -> tuple[Certificate, Measures]:
+        """The problem's verdict on an iterate and its measures of the repaired point, off the solver's clock; keeps the best points."""
         with timed(self.seconds, "certify"):
-            certificate = Certificate(*map(float, self.problem.certify(iterate)))
+            verdict, repaired = self.problem.certify_repaired(iterate)
+            certificate = Certificate(*map(float, verdict))
             if not all(math.isfinite(value) for value in certificate):
                 raise InputError(f"the certificate at step {iterate.step} is not finite: {certificate}")
             if -certificate.gap > CONTRADICTION * max(abs(certificate.primal), self.scale):
@@ -152,7 +159,8 @@ class _Session:
             if iterate.dual is not None and certificate.dual > self.best_dual:
                 self.best_dual = certificate.dual
                 self.best_dual_point = np.array(iterate.dual)
-        return certificate
+            # Last, for what a problem does with the point is its own affair.
+            return certificate, _measured(self.problem.measures(repaired))
 
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
@@ -178,9 +186,9 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     def sample(iterate: Iterate) -> bool:
         """Certify, tighten the proven enclosure, and tell whether the target is met."""
         nonlocal enclosure
-        certificate = session.certify(iterate)
+        certificate, measures = session.certify(iterate)
         enclosure = certificate if enclosure is None else enclosure.tightened(certificate)
-        session.add(Sample(clock.elapsed, *_counts(iterate), enclosure))
+        session.add(Sample(clock.elapsed, *_counts(iterate), enclosure, measures=measures))
         return session.tolerance.met_by(enclosure, session.scale)
 
     while True:
@@ -203,6 +211,25 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             return _iterative_record(session, True, "")
         if stop is not None:
             return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
+
+
+def _measured(measures: Mapping[str, float]) -> Measures:
+    """What a problem measures, as what a row can hold."""
+    if len(measures) > _MOST_MEASURES:
+        raise InputError(f"measures: at most {_MOST_MEASURES} are kept, but the problem has {len(measures)}")
+    return tuple((_name(name), _value(name, value)) for name, value in measures.items())
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) == len(name) <= _LONGEST_NAME:
+        raise InputError(f"measures: a name must be a line of 1 to {_LONGEST_NAME} characters, not {str(name)[:_LONGEST_NAME]!r}")
+    return str(name)
+
+
+def _value(name: str, value: Any) -> float:
+    if not isinstance(value, Real) or not math.isfinite(value):
+        raise InputError(f"measures: '{name}' must be a finite number, not {str(value)[:_LONGEST_NAME]}")
+    return float(value)
 
 
 def _counts(iterate: Iterate) -> tuple[int, float]:
@@ -267,8 +294,8 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
                 return session.record(Status.TIMEOUT, f"{failure}, {_gap_reached(session)}")
             continue
         earlier_best = session.best_primal
-        certificate = session.certify(answer.iterate)
-        session.add(Sample(clock.elapsed - setup, *_counts(answer.iterate), certificate, tolerance))
+        certificate, measures = session.certify(answer.iterate)
+        session.add(Sample(clock.elapsed - setup, *_counts(answer.iterate), certificate, tolerance, measures))
         if session.tolerance.met_by(certificate, session.scale):
             return session.record(Status.VERIFIED, f"{_gap_reached(session)} at tolerance {tolerance:g}")
         # A claim that a tighter tolerance makes good was only loose; the last one has to stand.

@@ -130,7 +130,10 @@ class Problem(ABC):
         """A proven lower bound on the optimum, from any `dual` at all, or from the residuals at `point`."""
 
     def measures(self, point: Array) -> Mapping[str, float]:
-        """What a reader may want to know of a feasible point besides its objective, by name: non-zeros, errors on held-out examples."""
+        """What a reader may want to know of a feasible point besides its objective, by name: non-zeros, errors on held-out examples.
+
+        Finite numbers, the same names at every point. The driver asks at every certified sample, with the solver's clock stopped.
+        """
         return {}
 
     @final
@@ -154,13 +157,18 @@ class Problem(ABC):
         ------
         InputError : the point or the dual has NaN, inf or the wrong shape.
         """
+        return self.certify_repaired(iterate)[0]
+
+    @final
+    def certify_repaired(self, iterate: Iterate) -> tuple[Certificate, Array]:
+        """`certify`, and the feasible point that it is of: the iterate's, repaired."""
         point = _checked("primal point", iterate.primal, self.point_shape)
         repaired = self.repair(point)
         bound = self.dual_bound(repaired, None)
         if iterate.dual is not None:
             dual = _checked("dual point", iterate.dual, self.dual_shape)
             bound = max(bound, self.dual_bound(repaired, dual))
-        return Certificate(self.objective(repaired), bound, self.infeasibility(point))
+        return Certificate(self.objective(repaired), bound, self.infeasibility(point)), repaired
 
     @final
     def warm_up(self) -> None:

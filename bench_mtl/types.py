@@ -160,6 +160,10 @@ class Sample:
     certificate: Certificate
     asked: float | None = None
     """The tolerance asked of a one-shot solver; its seconds then count from zero at this rung."""
+    measures: tuple[tuple[str, float], ...] = ()
+    """What the problem measures of this sample's own point, repaired (`Problem.measures`), as pairs of name and finite value. The
+    certificate may be of better points before; a measure never is, for a curve of non-zeros or held-out errors is to show the points that
+    the solver goes through, which somebody who stopped it there would have."""
 
 
 @dataclass(frozen=True)

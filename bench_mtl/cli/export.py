@@ -14,7 +14,7 @@ from bench_mtl.console import say
 @click.option("--format", "form", type=click.Choice(["parquet", "csv"]), default="parquet", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), help="Output folder; FOLDER/export by default.")
 def export(folder: Path, form: str, out: Path | None) -> None:
-    """Write the results in FOLDER as tables for other programs: runs, samples, environments, patterns of solutions.
+    """Write the results in FOLDER as tables for other programs: runs, samples, measures, environments, patterns of solutions.
 
     \b
     Examples:

@@ -40,6 +40,8 @@ class Results:
     runs: pd.DataFrame
     """With the columns `machine`, the name of each run's (empty where there is one alone), and `kind`, of its solver."""
     samples: pd.DataFrame
+    measures: pd.DataFrame
+    """What the problems measure of the samples' own points, all finite: run_id, number, name, value."""
     patterns: tuple[Pattern, ...] = ()
     """Of the solutions, as far as runs have them."""
 
@@ -57,7 +59,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     view = View() if view is None else view
     with Store.open(folder) as store, store.snapshot():
         meta, environments = store.meta(), store.environments()
-        runs, samples, patterns = store.runs(), store.samples(), store.patterns()
+        runs, samples, measures, patterns = store.runs(), store.samples(), store.measures(), store.patterns()
     if runs.empty:
         raise InputError(f"{folder} has no finished run: nothing to report yet")
     missing = max(0, int(meta.get("cases", 0)) - len(runs))
@@ -67,6 +69,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     if view.select:
         environments = [environment for environment in environments if environment["id"] in set(runs["environment_id"])]
         samples = samples[samples["run_id"].isin(runs["id"])].reset_index(drop=True)
+        measures = measures[measures["run_id"].isin(runs["id"])]
         chosen = set(runs["id"])
         patterns = tuple(pattern for pattern in patterns if pattern.run_id in chosen)
     found, places = machines(environments)
@@ -82,6 +85,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     # Rounding may leave a gap a hair below zero in a file that others wrote.
     samples["relative_gap"] = numbers(samples, "relative_gap").clip(lower=0.0)
     runs["relative_gap"] = numbers(runs, "relative_gap").clip(lower=0.0)
+    measures = measures[measures["value"].abs() < float("inf")].reset_index(drop=True)  # in a file that others wrote
     return Results(
         name=meta["suite_name"],
         description=meta["description"],
@@ -93,6 +97,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         view=view,
         runs=runs,
         samples=samples,
+        measures=measures,
         patterns=patterns,
     )
 

@@ -1,7 +1,8 @@
-"""The store of a suite's results: a row per run, per certified sample, per part of a solution; the suite's text and the environments once.
+"""The store of a suite's results: a row per run, per certified sample and measure of it, per part of a solution; the suite's text and the
+environments once.
 
-One transaction writes a run with its samples and patterns. Rows are never deleted: a run that is made again supersedes the row before,
-and rows of cases that the suite no longer lists wait for the day that it lists them again.
+One transaction writes a run with its samples, measures and patterns. Rows are never deleted: a run that is made again supersedes the row
+before, and rows of cases that the suite no longer lists wait for the day that it lists them again.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from bench_mtl.store.files import (
     require_own_wal,
 )
 from bench_mtl.store.patterns import PATTERN_COLUMNS, Pattern, read_pattern
-from bench_mtl.store.rows import Outcome, pattern_rows, run_row, sample_rows
+from bench_mtl.store.rows import Outcome, measure_rows, pattern_rows, run_row, sample_rows
 from bench_mtl.store.schema import SCHEMA_VERSION, has_its_tables, lay_out, migrate
 from bench_mtl.suite import Case, Suite
 from bench_mtl.types import Status
@@ -273,13 +274,15 @@ class Store:
         return self._all(f"SELECT problem_label, solver_label, wall_seconds FROM run WHERE {_IS_LISTED} AND wall_seconds > 0")
 
     def add(self, case: Case, outcome: Outcome, environment_id: int) -> None:
-        """One run with its samples and patterns, in one transaction."""
+        """One run with its samples, measures and patterns, in one transaction."""
         row = run_row(case, outcome, environment_id) | {"position": self._positions.get(case.key)}
         names, marks = ", ".join(row), ", ".join("?" * len(row))
         with self._writing() as connection:
             run_id = connection.execute(f"INSERT INTO run ({names}) VALUES ({marks})", tuple(row.values())).lastrowid
             samples = ((run_id, *sample) for sample in sample_rows(outcome.record.samples))
             connection.executemany("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", samples)
+            measures = ((run_id, *measure) for measure in measure_rows(outcome.record.samples))
+            connection.executemany("INSERT INTO measure VALUES (?, ?, ?, ?)", measures)
             patterns = ((run_id, *pattern) for pattern in pattern_rows(outcome.patterns))
             connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", patterns)
 
@@ -301,13 +304,37 @@ class Store:
             table = np.fromiter(cursor, np.dtype(list(kinds.items())))
         return pd.DataFrame({name: np.ascontiguousarray(table[name]) for name in kinds}, copy=False)
 
+    def measures(self) -> Any:
+        """The measures of the samples of the listed runs as a DataFrame, run by run and sample by sample: run_id, number, name, value.
+
+        Names are categories, in the order of the alphabet.
+        """
+        import numpy as np
+        import pandas as pd
+
+        names: dict[str, int] = {}
+
+        def coded(cursor: sqlite3.Cursor) -> Iterator[tuple[int, int, int, float]]:
+            for run_id, number, name, value in cursor:
+                if not isinstance(name, str):
+                    raise ValueError(f"a measure is called {name!r}")
+                yield run_id, number, names.setdefault(name, len(names)), value
+
+        kinds = [("run_id", np.int64), ("number", np.int64), ("name", np.int32), ("value", np.float64)]
+        with naming(self._path), decoding(self._path), closing(self._connection.execute(self._query("measures"))) as cursor:
+            table = np.fromiter(coded(cursor), np.dtype(kinds))
+        columns = {name: np.ascontiguousarray(table[name]) for name, _ in kinds}
+        named = pd.Categorical.from_codes(columns["name"], dtype=pd.CategoricalDtype(list(names)))
+        return pd.DataFrame(columns | {"name": named.reorder_categories(sorted(names))}, copy=False)
+
     def patterns(self) -> tuple[Pattern, ...]:
         """The patterns of the solutions of the listed runs, run by run, part by part by name; a damaged one is left out."""
         found = (read_pattern(*row) for row in self.rows(f"SELECT {', '.join(PATTERN_COLUMNS)} FROM {_LISTED_ROWS['patterns']}"))
         return tuple(pattern for pattern in found if pattern is not None)
 
     def columns(self, table: str) -> dict[str, str]:
-        """Names of the columns of the listed "runs", "samples", "environments" or "patterns", with their kinds: INTEGER, REAL or TEXT.
+        """Names of the columns of the listed "runs", "samples", "measures", "environments" or "patterns", with their kinds: INTEGER, REAL
+        or TEXT.
 
         The bits of a pattern, which no table can show, are not among them.
         """
@@ -356,6 +383,7 @@ _OF_THE_LISTING = ("position", "listed", "superseded")
 _LISTED_ROWS = {
     "runs": f"run WHERE {_IS_LISTED} {_IN_ORDER}",
     "samples": f"sample WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number",
+    "measures": f"measure WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number, name",
     "patterns": f"pattern WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, part",
     "environments": f"environment WHERE id IN (SELECT environment_id FROM run WHERE {_IS_LISTED}) ORDER BY id",
 }

@@ -17,7 +17,7 @@ from bench_mtl.store.files import decoding, made_folder
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLES = ("runs", "samples", "environments", "patterns")
+TABLES = ("runs", "samples", "measures", "environments", "patterns")
 
 FORMATS = ("parquet", "csv")
 
@@ -26,11 +26,11 @@ _CHUNK = 50_000
 
 
 def export(folder: Path, form: str, out: Path | None = None) -> dict[Path, int]:
-    """Write the listed runs, their samples, environments and patterns of the results in `folder`, a file a table.
+    """Write the listed runs, their samples, measures, environments and patterns of the results in `folder`, a file a table.
 
-    The columns are those of `Store.runs`, `Store.samples`, table `environment`, and table `pattern` without its bits, which no table can
-    show. A column of whole numbers keeps them beside nulls, times are timestamps, floats in CSV have all the digits it takes to read the
-    same number again.
+    The columns are those of `Store.runs`, `Store.samples`, `Store.measures`, table `environment`, and table `pattern` without its bits,
+    which no table can show. A column of whole numbers keeps them beside nulls, times are timestamps, floats in CSV have all the digits it
+    takes to read the same number again.
 
     Parameters
     ----------

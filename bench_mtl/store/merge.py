@@ -175,7 +175,7 @@ def _add_environments(connection: sqlite3.Connection, store: Store, known: dict[
 def _add_runs(
     connection: sqlite3.Connection, store: Store, number: int, environments: Mapping[int, int], selection: _Selection, offset: int
 ) -> int:
-    """Add all runs of a folder with their samples and patterns, the ids moved by `offset`; returns the highest there are now."""
+    """Add all runs of a folder with their samples, measures and patterns, the ids moved by `offset`; returns the highest there are now."""
     names = [name for _, name, *_ in store.rows("PRAGMA table_info(run)")]
     columns = ", ".join(names)
     insert = f"INSERT INTO run ({columns}) VALUES ({', '.join('?' * len(names))})"
@@ -192,6 +192,8 @@ def _add_runs(
         FROM sample ORDER BY run_id, number
     """
     connection.executemany("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", store.rows(samples))
+    measures = f"SELECT run_id + {offset}, number, name, value FROM measure ORDER BY run_id, number, name"
+    connection.executemany("INSERT INTO measure VALUES (?, ?, ?, ?)", store.rows(measures))
     patterns = f"SELECT run_id + {offset}, part, rows, columns, nonzeros, rank, bits FROM pattern ORDER BY run_id, part"
     connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", store.rows(patterns))
     return highest

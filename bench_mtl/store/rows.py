@@ -83,6 +83,11 @@ def sample_rows(samples: tuple[Sample, ...]) -> Iterator[tuple[Any, ...]]:
         )  # fmt: skip
 
 
+def measure_rows(samples: tuple[Sample, ...]) -> Iterator[tuple[Any, ...]]:
+    """The rows of table `measure`, without the run's id."""
+    return ((number, name, float(value)) for number, sample in enumerate(samples) for name, value in sample.measures)
+
+
 def pattern_rows(patterns: tuple[PackedPattern, ...]) -> Iterator[tuple[Any, ...]]:
     """The rows of table `pattern`, without the run's id."""
     return ((each.part, each.rows, each.columns, each.nonzeros, each.rank, each.bits) for each in patterns)

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _RUN_COLUMNS = """(
     id INTEGER PRIMARY KEY,
@@ -63,6 +63,15 @@ _PATTERN_TABLE = """CREATE TABLE pattern (
     PRIMARY KEY (run_id, part)
 ) WITHOUT ROWID"""
 
+_MEASURE_TABLE = """CREATE TABLE measure (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    value REAL NOT NULL,
+    PRIMARY KEY (run_id, number, name),
+    FOREIGN KEY (run_id, number) REFERENCES sample (run_id, number)
+) WITHOUT ROWID"""
+
 SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE environment (id INTEGER PRIMARY KEY, started TEXT NOT NULL, description TEXT NOT NULL);
@@ -82,6 +91,7 @@ CREATE TABLE sample (
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 {_PATTERN_TABLE};
+{_MEASURE_TABLE};
 """
 
 
@@ -138,4 +148,9 @@ def _from_2_to_3(connection: sqlite3.Connection) -> None:
     connection.execute(_PATTERN_TABLE)
 
 
-_STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1_to_2, 2: _from_2_to_3}
+def _from_3_to_4(connection: sqlite3.Connection) -> None:
+    """Samples may have measures of their points; those that were made before have none."""
+    connection.execute(_MEASURE_TABLE)
+
+
+_STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1_to_2, 2: _from_2_to_3, 3: _from_3_to_4}

@@ -237,6 +237,86 @@ def test_a_bound_above_the_objective_is_an_error() -> None:
     assert "contradicts itself" in record.reason
 
 
+class Counted(L1InfHinge):
+    """Measures what it is told to, and counts how often it repairs and measures."""
+
+    def __init__(self, **measures: object) -> None:
+        super().__init__(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+        self.of: dict[str, object] = measures
+        self.repaired = self.asked = 0
+
+    def repair(self, point: Array) -> Array:
+        self.repaired += 1
+        return super().repair(point)
+
+    def measures(self, point: Array) -> dict[str, float]:
+        self.asked += 1
+        assert self.infeasibility(point) < 1e-12
+        return {"non-zeros": np.count_nonzero(point), "largest": np.abs(point).max(), **self.of}  # type: ignore[dict-item]
+
+
+class Far(IterativeSolver):
+    """Worse and worse points, none of them feasible."""
+
+    name = "far"
+    requires = frozenset()
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        for step in range(1, 6):
+            yield Iterate(np.full(problem.point_shape, -(10.0**step)), step=step)
+
+
+def test_measures_are_of_each_samples_own_point_repaired() -> None:
+    problem = Counted()
+    record = run(problem, Far(), limits=SHORT)
+    assert len({sample.certificate.primal for sample in record.samples}) == 1, "the first point is the best"
+    for sample in record.samples:
+        repaired = problem.repair(np.full(problem.point_shape, -(10.0**sample.step)))
+        assert dict(sample.measures) == {"non-zeros": 30.0, "largest": np.abs(repaired).max()}
+        assert [type(value) for _, value in sample.measures] == [float, float]
+    assert hash(record.samples[0]) == hash(record.samples[0])
+
+
+def test_measuring_repairs_nothing_twice_and_is_asked_at_samples_alone() -> None:
+    problem = Counted()
+    record = run(problem, Far(), limits=SHORT)
+    assert problem.asked == len(record.samples) == 5
+    assert problem.repaired == 5 + 1 + 1, "and once to warm up, and once for the solution"
+
+
+def test_the_answers_of_a_generic_solver_are_measured(problem: L1InfHinge) -> None:
+    record = run(Counted(), Conic(backend="ECOS"), tolerance=Tolerance(1e-4))
+    assert record.status is Status.VERIFIED
+    assert all(dict(sample.measures)["largest"] > 0.0 for sample in record.samples)
+    assert run(problem, Conic(backend="ECOS"), tolerance=Tolerance(1e-4)).samples[-1].measures == ()
+
+
+@pytest.mark.parametrize(
+    ("measures", "words"),
+    [
+        ({"a": float("nan")}, "measures: 'a' must be a finite number, not nan"),
+        ({"a": np.float64(np.inf)}, "measures: 'a' must be a finite number, not inf"),
+        ({"a": "3"}, "measures: 'a' must be a finite number, not 3"),
+        ({"a": 1j}, "measures: 'a' must be a finite number"),
+        ({"a": None}, "measures: 'a' must be a finite number, not None"),
+        ({"": 1.0}, "measures: a name must be a line of 1 to 100 characters, not ''"),
+        ({" a": 1.0}, "measures: a name must be"),
+        ({"two\nlines": 1.0}, "measures: a name must be"),
+        ({"\ud800": 1.0}, "measures: a name must be"),
+        ({"a" * 101: 1.0}, "measures: a name must be"),
+        ({7: 1.0}, "measures: a name must be a line of 1 to 100 characters, not '7'"),
+        ({f"m{i}": 1.0 for i in range(49)}, "measures: at most 50 are kept, but the problem has 51"),
+    ],
+)
+def test_a_measure_that_no_row_can_hold_is_named(measures: dict[str, object], words: str) -> None:
+    problem = Counted()
+    problem.of = measures
+    record = run(problem, Far(), limits=SHORT)
+    assert record.status is Status.ERROR
+    assert words in record.reason
+    assert record.samples == ()
+
+
 def test_a_run_is_told_its_target_and_keeps_the_last_note(problem: L1InfHinge) -> None:
     class Talking(ProjectedSubgradient):
         said = "unaimed"

@@ -20,6 +20,7 @@ def test_tables_are_written_beside_the_results(command: Callable[..., Any], make
     assert (result.code, result.err) == (0, [])
     assert result.out == [
         f"{folder}/export/runs.parquet: 3 rows", f"{folder}/export/samples.parquet: 6 rows",
+        f"{folder}/export/measures.parquet: 0 rows",
         f"{folder}/export/environments.parquet: 1 row", f"{folder}/export/patterns.parquet: 0 rows",
     ]  # fmt: skip
     with Store.open(folder) as store:

@@ -18,6 +18,10 @@ from bench_mtl.types import Tolerance
 
 #: How a suite makes each problem that is installed, and what solves it the same way every time.
 PROBLEMS = {
+    "l1_ball_glm": (
+        'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { loss = "logistic", radius = 1.0 }',
+        "projected_gradient",
+    ),
     "l1inf_hinge": (
         'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { radius = 2.0 }',
         "projected_subgradient",

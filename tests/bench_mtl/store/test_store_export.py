@@ -53,6 +53,7 @@ def require_equal(folder: Path, files: dict[Path, int]) -> None:
         read = {path.stem: table(path, store.columns(path.stem)).to_pydict() for path in files}
         # As text, because -0.0 is equal to 0.0.
         assert repr(read["samples"]) == repr(columns(store.samples(), store.columns("samples")))
+        assert repr(read["measures"]) == repr(columns(store.measures(), store.columns("measures")))
         assert repr(read["runs"]) == repr(columns(store.runs(), store.columns("runs")))
         environments, patterns = store.environments(), store.patterns()
     shown = [(each.run_id, each.part, *each.shape, each.nonzeros, each.rank) for each in patterns]
@@ -89,7 +90,7 @@ def test_only_what_is_listed_is_exported_in_its_order(tmp_path: Path, form: str)
     with Store.create(tmp_path, suite()) as store:
         store.plan([case(3), case(1)])
     files = export(tmp_path, form, tmp_path / "a" / "b")
-    assert list(files.values()) == [2, 6, 1, 3]
+    assert list(files.values()) == [2, 6, 0, 1, 3]
     assert [path.relative_to(tmp_path).as_posix() for path in files] == [f"a/b/{name}.{form}" for name in TABLES]
     require_equal(tmp_path, files)
 
@@ -118,8 +119,8 @@ def test_an_export_replaces_the_one_before_and_nothing_else(tmp_path: Path) -> N
     with Store.create(tmp_path, suite()) as store:
         store.plan([case(0), case(1)])
         store.add(case(1), outcome(), store.add_environment(MACHINE))
-        assert list(export(tmp_path, "csv").values()) == [2, 6, 1, 0]  # while a run writes
-    assert sorted(path.name for path in out.iterdir()) == ["environments.csv", "mine.txt", "patterns.csv", "runs.csv", "samples.csv"]
+        assert list(export(tmp_path, "csv").values()) == [2, 6, 0, 1, 0]  # while a run writes
+    assert sorted(path.name for path in out.iterdir()) == sorted([*(f"{table}.csv" for table in TABLES), "mine.txt"])
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:

@@ -158,7 +158,9 @@ def test_a_migration_that_is_killed_has_not_happened(earlier: Path) -> None:
 
 
 def test_all_versions_are_merged(tmp_path: Path) -> None:
-    newest = fill(tmp_path / "3", {0: outcome(solution={"W": np.eye(2)}), 1: outcome(solution={"P": np.eye(2), "Q": np.eye(2)})}, of=QUICK)
+    newest = fill(
+        tmp_path / "newest", {0: outcome(solution={"W": np.eye(2)}), 1: outcome(solution={"P": np.eye(2), "Q": np.eye(2)})}, of=QUICK
+    )
     folders = [HERE / "version_2", newest, HERE / "version_1"]
     counts = [len(read_results(folder).runs) for folder in folders]
     merged = merge(folders, tmp_path / "out")

@@ -134,6 +134,21 @@ class Broken(Box):
         return 1e9 if self.fault == "contradicts" else super().dual_bound(point, dual)
 
 
+class Measured(Box):
+    """`Box` that measures its points; one with a fault cannot."""
+
+    name = "measured"
+
+    def __init__(self, data: TaskData, *, fault: str = "none") -> None:
+        self.fault = fault
+        super().__init__(data)
+
+    def measures(self, point: Array) -> Mapping[str, float]:
+        if self.fault == "raises":
+            raise RuntimeError("no measures")
+        return {"non-zeros": np.count_nonzero(point), "distance": math.nan if self.fault == "nan" else float(np.abs(point).sum())}
+
+
 class Parted(Box):
     """`Box` that names the parts of its points, or does what `names` says instead, which is for the last moment of a run."""
 

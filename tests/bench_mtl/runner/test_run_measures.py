@@ -1,0 +1,38 @@
+"""What a problem measures, from the process of a run into the results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runs import PLUGINS, TINY, cases_of, run_suite, suite_of
+
+from bench_mtl.driver import run
+from bench_mtl.registry import load_registry
+from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting
+from bench_mtl.store import Store
+from bench_mtl.types import Tolerance
+
+
+def measured(*faults: str) -> str:
+    table = TINY.replace('"box"', '"measured"')
+    return "".join(table.replace('"tiny"', f'"{fault}"').replace("bound = 0.5", f'fault = "{fault}"') for fault in faults)
+
+
+@pytest.mark.parametrize("executor", [LocalExecutor, InlineExecutor])
+def test_what_is_measured_in_a_run_is_stored_with_its_samples(tmp_path: Path, executor: Any) -> None:
+    suite = suite_of('name = "projected_gradient"', problems=measured("none", "nan", "raises") + TINY)
+    runs = run_suite(tmp_path, suite, executor=executor(Setting(1, PLUGINS))).set_index("problem_label")
+    assert runs["status"].to_dict() == {"none": "verified", "nan": "error", "raises": "error", "tiny": "verified"}
+    assert "measures: 'distance' must be a finite number, not nan" in runs.loc["nan", "reason"]
+    assert "RuntimeError: no measures" in runs.loc["raises", "reason"]
+    registry, case = load_registry(PLUGINS), cases_of(suite)[0]
+    problem = case.instance.build(registry, None)
+    record = run(problem, registry.solver(case.solver, case.options), tolerance=Tolerance(case.target), limits=case.limits)
+    expected = [(number, name, value) for number, sample in enumerate(record.samples) for name, value in sorted(sample.measures)]
+    assert len(expected) == 2 * len(record.samples) > 0
+    with Store.open(tmp_path) as store:
+        found = store.measures()
+    assert set(found["run_id"]) == {runs.loc["none", "id"]}
+    assert list(found.drop(columns="run_id").itertuples(index=False, name=None)) == expected
