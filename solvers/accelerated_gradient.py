@@ -9,7 +9,17 @@ from typing import ClassVar
 from bench_mtl.checks import one_of
 from bench_mtl.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.types import Array, Iterate
-from solvers.projected_gradient import GramRule, check_gradient_options, gram_misfit, gram_steps, prox_step, small_change, uses_gram
+from solvers.projected_gradient import (
+    GramRule,
+    check_gradient_options,
+    gram_misfit,
+    gram_steps,
+    projection_misfit,
+    prox_of,
+    prox_step,
+    small_change,
+    uses_gram,
+)
 
 
 @dataclass(frozen=True)
@@ -18,7 +28,7 @@ class AcceleratedGradient(IterativeSolver):
 
     Parameters
     ----------
-    step_rule, initial_lipschitz, objective_change, gram : as in `ProjectedGradient` ("lipschitz" is algorithm 4 of the paper,
+    step_rule, initial_lipschitz, objective_change, gram, projection : as in `ProjectedGradient` ("lipschitz" is algorithm 4 of the paper,
         "line_search" algorithm 2); with `objective_change` every step costs half a pass more
     restart : "none" is the paper's method; "gradient" drops the momentum whenever it points uphill, that is when
         <S_i - T_{i+1}, T_{i+1} - T_i> > 0 (O'Donoghue, Candes, Foundations of Computational Mathematics 15, 2015)
@@ -33,20 +43,21 @@ class AcceleratedGradient(IterativeSolver):
     objective_change: float | None = None
     restart: str = "none"
     gram: str = "auto"
+    projection: str | None = None
 
     name: ClassVar[str] = "accelerated_gradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
 
     def __post_init__(self) -> None:
-        check_gradient_options(self.step_rule, self.initial_lipschitz, self.objective_change, self.gram)
+        check_gradient_options(self.step_rule, self.initial_lipschitz, self.objective_change, self.gram, self.projection)
         one_of("restart", self.restart, ("none", "gradient"))
 
     @property
     def label(self) -> str:
-        return self.name if self.restart == "none" else f"{self.name}_restart"
+        return "_".join(filter(None, (self.name, "restart" if self.restart == "gradient" else "", self.projection)))
 
     def misfit(self, problem: Problem) -> str | None:
-        return super().misfit(problem) or gram_misfit(self, self.gram, problem)
+        return super().misfit(problem) or gram_misfit(self, self.gram, problem) or projection_misfit(self, self.projection, problem)
 
     def warm_up(self) -> None:
         from bench_mtl.kernels.split import warm_up
@@ -60,6 +71,7 @@ class AcceleratedGradient(IterativeSolver):
             return
         point = previous = problem.repair(problem.start_point() if start is None else start)
         L = problem.lipschitz() if self.step_rule == "lipschitz" else self.initial_lipschitz
+        prox = prox_of(problem, self.projection)
         step, work = 0, 0.0
         objective = None if self.objective_change is None else problem.objective(point)
         t_before, t = 0.0, 1.0  # t_{-1} and t_0 of the paper: the first step has no momentum
@@ -67,7 +79,7 @@ class AcceleratedGradient(IterativeSolver):
         while True:
             search_point = point + (t_before - 1.0) / t * (point - previous)
             value, gradient = problem.value_and_gradient(search_point)
-            new, L, trials = prox_step(problem, search_point, value, gradient, L, search=self.step_rule == "line_search")
+            new, L, trials = prox_step(problem, prox, search_point, value, gradient, L, search=self.step_rule == "line_search")
             work += 1.0 + 0.5 * trials
             step += 1
             t_before, t = t, 0.5 * (1.0 + (1.0 + 4.0 * t * t) ** 0.5)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from bench_mtl.checks import one_of, real_number
 from bench_mtl.normal_equations import cheaper_than_data, factorisable, normal_blocks
+from bench_mtl.projections.simplex import METHODS
 from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 from bench_mtl.types import Array, Iterate
 
 STEP_RULES = ("lipschitz", "line_search")
 
 GRAM_RULES = ("auto", "always", "never")
+
+Prox: TypeAlias = Callable[[Array, float], Array]
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class ProjectedGradient(IterativeSolver):
         tasks with fewer examples than features) cost less than passes over the data: the same iterates to rounding, of which the
         first 32, then one in about 32, and the last two are handed over; "always" refuses problems without, "never" uses the
         problem's own gradient and proximal operator
+    projection : of a problem under an l1 constraint, the method of `project_l1_ball` to use ("newton", "filter", "pivot", "sort"); by
+        default the problem's own proximal operator
 
     References
     ----------
@@ -43,15 +49,20 @@ class ProjectedGradient(IterativeSolver):
     initial_lipschitz: float = 1.0
     objective_change: float | None = None
     gram: str = "auto"
+    projection: str | None = None
 
     name: ClassVar[str] = "projected_gradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
 
     def __post_init__(self) -> None:
-        check_gradient_options(self.step_rule, self.initial_lipschitz, self.objective_change, self.gram)
+        check_gradient_options(self.step_rule, self.initial_lipschitz, self.objective_change, self.gram, self.projection)
+
+    @property
+    def label(self) -> str:
+        return "_".join(filter(None, (self.name, self.projection)))
 
     def misfit(self, problem: Problem) -> str | None:
-        return super().misfit(problem) or gram_misfit(self, self.gram, problem)
+        return super().misfit(problem) or gram_misfit(self, self.gram, problem) or projection_misfit(self, self.projection, problem)
 
     def warm_up(self) -> None:
         from bench_mtl.kernels.split import warm_up
@@ -65,6 +76,7 @@ class ProjectedGradient(IterativeSolver):
             return
         point = problem.repair(problem.start_point() if start is None else start)
         L = problem.lipschitz() if self.step_rule == "lipschitz" else self.initial_lipschitz
+        prox = prox_of(problem, self.projection)
         step, work, previous = 0, 0.0, None
         while True:
             value, gradient = problem.value_and_gradient(point)
@@ -74,19 +86,21 @@ class ProjectedGradient(IterativeSolver):
             if small_change(previous, objective, self.objective_change):
                 return
             previous = objective
-            point, L, trials = prox_step(problem, point, value, gradient, L, search=self.step_rule == "line_search")
+            point, L, trials = prox_step(problem, prox, point, value, gradient, L, search=self.step_rule == "line_search")
             work += 0.5 * trials
             step += 1
 
 
-def prox_step(problem: Problem, point: Array, value: float, gradient: Array, L: float, *, search: bool) -> tuple[Array, float, int]:
+def prox_step(
+    problem: Problem, prox: Prox, point: Array, value: float, gradient: Array, L: float, *, search: bool
+) -> tuple[Array, float, int]:
     """prox(point - gradient / L), the L that it took, and how many values of f the search cost.
 
     With `search`, L doubles until f(new) <= value + <gradient, new - point> + L/2 ||new - point||^2.
     """
     trials = 0
     while True:
-        new = problem.prox(point - gradient / L, 1.0 / L) if L > 0.0 else problem.prox(point, 1.0)
+        new = prox(point - gradient / L, 1.0 / L) if L > 0.0 else prox(point, 1.0)
         if not search:
             return new, L, trials
         change = new - point
@@ -98,18 +112,38 @@ def prox_step(problem: Problem, point: Array, value: float, gradient: Array, L: 
         L *= 2.0
 
 
+def prox_of(problem: Problem, projection: str | None) -> Prox:
+    """The problem's proximal operator, or its projection onto l1 balls by the method asked for."""
+    if projection is None:
+        return problem.prox
+    return functools.partial(problem.l1_form().prox, method=projection)
+
+
+def projection_misfit(solver: Solver, projection: str | None, problem: Problem) -> str | None:
+    """Why the methods of projection have no place here, as a sentence."""
+    if projection is None:
+        return None
+    if Capability.L1 not in problem.offers or problem.l1_form().radius is None:
+        return f"{solver.label} needs an l1 ball to project onto, which {problem.name} has not in this form"
+    return None
+
+
 def small_change(previous: float | None, objective: float, bound: float | None) -> bool:
     """The papers' stopping rule: |change of the objective| < bound."""
     return bound is not None and previous is not None and abs(previous - objective) < bound
 
 
-def check_gradient_options(step_rule: str, initial_lipschitz: float, objective_change: float | None, gram: str) -> None:
+def check_gradient_options(
+    step_rule: str, initial_lipschitz: float, objective_change: float | None, gram: str, projection: str | None
+) -> None:
     """Refuse bad options shared by the gradient methods."""
     one_of("step_rule", step_rule, STEP_RULES)
     one_of("gram", gram, GRAM_RULES)
     real_number("initial_lipschitz", initial_lipschitz, strict=True)
     if objective_change is not None:
         real_number("objective_change", objective_change, strict=True)
+    if projection is not None:
+        one_of("projection", projection, METHODS)
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,16 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "block_coordinate": [({}, 1e-6)],
     "coordinate_descent": [({}, 1e-9), ({"gram": "never"}, 1e-9)],
     "frank_wolfe_trace": [({}, 1e-2)],
-    "projected_gradient": [({}, 1e-4), ({"step_rule": "line_search", "initial_lipschitz": 0.01}, 1e-4)],
+    "projected_gradient": [
+        ({}, 1e-4),
+        ({"step_rule": "line_search", "initial_lipschitz": 0.01}, 1e-4),
+        *(({"projection": method}, 1e-4) for method in ("newton", "filter", "pivot", "sort")),
+    ],
     "accelerated_gradient": [
         ({}, 1e-5),
         ({"restart": "gradient"}, 1e-9),
         ({"step_rule": "line_search", "initial_lipschitz": 0.01}, 1e-5),
+        ({"restart": "gradient", "projection": "sort"}, 1e-9),
     ],
     "frank_wolfe": [({}, 1e-7), ({"variant": "away"}, 1e-6), ({"variant": "plain"}, PAIR_TARGET)],
     "stochastic_subgradient": [({"batch": 50}, PAIR_TARGET)],

@@ -99,7 +99,7 @@ def test_the_line_search_stays_below_twice_the_lipschitz_constant(low_rank: Spar
     from solvers.projected_gradient import prox_step
 
     value, gradient = low_rank.value_and_gradient(low_rank.zero())
-    _, L, trials = prox_step(low_rank, low_rank.zero(), value, gradient, 1e-3, search=True)
+    _, L, trials = prox_step(low_rank, low_rank.prox, low_rank.zero(), value, gradient, 1e-3, search=True)
     assert 1e-3 < L <= 2 * low_rank.lipschitz()
     assert trials == round(np.log2(L / 1e-3)) + 1
 
