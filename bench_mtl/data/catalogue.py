@@ -122,7 +122,7 @@ def spec_of(text: str, data_dir: Path | None = None) -> dict[str, Any]:
 
 
 def takes_seed(spec: Mapping[str, Any]) -> bool:
-    """Whether the `seed` given to `load` can change the tasks: a generator (or a sample) that fixes no seed itself.
+    """Whether the `seed` given to `load` can change the tasks: a generator (or a drawing of examples) that fixes no seed itself.
 
     Raises
     ------
@@ -130,9 +130,14 @@ def takes_seed(spec: Mapping[str, Any]) -> bool:
     """
     _label(spec)
     builtin = _BUILTIN.get(str(spec.get("name")))
-    if builtin is None or "seed" in spec:
+    if "seed" in spec:
         return False
-    return builtin.kind == "generator" or spec.get("examples") is not None
+    if builtin is not None and builtin.kind == "generator":
+        return True
+    reader = _READERS.get(Path(str(spec["file"])).suffix.lower()) if "file" in spec else read_npz
+    function = reader if builtin is None else builtin.function
+    numbers = [spec[key] for key in ("examples", "held_out") if not isinstance(spec.get(key), bool) and spec.get(key)]
+    return bool(numbers) and function is not None and "seed" in _options(function)
 
 
 def named_directory(option: Path | None = None) -> Path | None:

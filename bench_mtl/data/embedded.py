@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bench_mtl.checks import whole_number
+from bench_mtl.data.sampling import sample
 from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
 
 _GREY_LEVELS = 16.0
 _CLASSES = 10
 
 
-def digits(*, examples: int | None = None, seed: int = 0) -> TaskData:
+def digits(*, examples: int | None = None, held_out: int = 0, seed: int = 0) -> TaskData:
     """scikit-learn's handwritten digits as 10 one-against-all tasks over one shared design.
 
     X (n x 64) holds the 8 x 8 grey levels divided by 16; Y (n x 10) is +1 where the image shows the digit, else -1.
@@ -21,11 +19,12 @@ def digits(*, examples: int | None = None, seed: int = 0) -> TaskData:
     Parameters
     ----------
     examples : use only so many of the 1797 images (at least 10), in the classes' proportions; None uses all.
-    seed : of the choice of images; without effect when all are used.
+    held_out : so many other images, in the same proportions, as `TaskData.held_out`.
+    seed : of the choice of images; without effect when all are used for training.
 
     Raises
     ------
-    InputError : `examples` outside 10..1797, a negative seed.
+    InputError : `examples` outside 10..1797, more images than there are, a negative number or seed.
 
     Notes
     -----
@@ -33,27 +32,14 @@ def digits(*, examples: int | None = None, seed: int = 0) -> TaskData:
     """
     from sklearn.datasets import load_digits
 
-    seed = whole_number("seed", seed)
     X, classes = load_digits(return_X_y=True)
-    notes = [f"Grey levels were divided by {_GREY_LEVELS:g}.", "The 10 digits became one-against-all tasks."]
-    if examples is not None:
-        n = whole_number("examples", examples, minimum=_CLASSES)
-        if n > len(classes):
-            raise InputError(f"examples must be at most {len(classes)}, the number of images, not {n}")
-        rows = _proportional_sample(classes, n, np.random.default_rng(seed))
-        notes.append(f"{n} of {len(classes)} images were drawn in the classes' proportions, with seed {seed}.")
-        X, classes = X[rows], classes[rows]
-    Y = np.where(classes[:, None] == np.arange(_CLASSES), 1.0, -1.0)
-    return TaskData.shared(X / _GREY_LEVELS, Y, name="digits", notes=tuple(notes))
-
-
-def _proportional_sample(classes: NDArray[np.int64], n: int, generator: np.random.Generator) -> NDArray[np.intp]:
-    """`n` row numbers, ascending, whose classes have the proportions of `classes` up to rounding."""
-    order = generator.permutation(len(classes))
-    quantile = np.empty(len(classes))
-    for label in np.unique(classes):
-        members = order[classes[order] == label]
-        # The i-th of a class's members stands at the quantile (i + 1/2) / size; the lowest quantiles over all classes
-        # are a proportional sample, and the first of every class comes before the second of any.
-        quantile[members] = (np.arange(len(members)) + 0.5) / len(members)
-    return np.sort(order[np.argsort(quantile[order], kind="stable")[:n]])
+    drawn = sample(classes, examples, held_out, seed, what="images", minimum=_CLASSES)
+    X, Y = X / _GREY_LEVELS, np.where(classes[:, None] == np.arange(_CLASSES), 1.0, -1.0)
+    notes: tuple[str, ...] = (f"Grey levels were divided by {_GREY_LEVELS:g}.", "The 10 digits became one-against-all tasks.")
+    if drawn is None:
+        return TaskData.shared(X, Y, name="digits", notes=notes)
+    notes = (*notes, drawn.note(len(classes), "images", seed))
+    data = TaskData.shared(X[drawn.training], Y[drawn.training], name="digits", notes=notes)
+    if not len(drawn.held_out):
+        return data
+    return data.with_held_out(TaskData.shared(X[drawn.held_out], Y[drawn.held_out], name="digits, held out"))

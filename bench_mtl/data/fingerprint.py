@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bench_mtl.data.catalogue import resolved
+from bench_mtl.data.catalogue import resolved, takes_seed
 from bench_mtl.errors import InputError
 
 
@@ -28,7 +28,8 @@ def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: 
     origin = [_file_digest(path) for path in paths] or [_version("numpy"), _version("scikit-learn")]
     # Where a file lies says nothing about what is in it.
     asked = {key: value for key, value in spec.items() if not (paths and key in ("name", "file"))}
-    content = json.dumps([function.__name__, asked, None if paths else seed, origin, _code_digest()], sort_keys=True, default=str)
+    drawn = not paths or takes_seed(spec)
+    content = json.dumps([function.__name__, asked, seed if drawn else None, origin, _code_digest()], sort_keys=True, default=str)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.checks import one_of, require_finite, whole_number
 from bench_mtl.data.readers.common import keep_most_frequent, naming, one_against_all, parsing, readable_file
+from bench_mtl.data.readers.npz_rows import Asked, choose_rows, require_range
 from bench_mtl.data.task_data import TaskData, signs
 from bench_mtl.errors import InputError
 from bench_mtl.types import Array, Matrix
@@ -26,6 +28,8 @@ _GREY_LEVELS = 255.0
 _CONVERTED = "Labels 0/1 were read as -1/+1."
 
 Arrays = Mapping[str, NDArray[Any]]
+Take = Callable[[NDArray[Any], str], TaskData]
+"""Row numbers, and where they come from (for messages), to the tasks over these rows."""
 
 
 class Header(NamedTuple):
@@ -42,7 +46,16 @@ class _Targets(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_npz(path: str | Path, *, split: str = "all", labels: int | None = None, target: int = 0) -> TaskData:
+def read_npz(
+    path: str | Path,
+    *,
+    split: str = "all",
+    labels: int | None = None,
+    target: int = 0,
+    examples: int | None = None,
+    held_out: int | bool = False,
+    seed: int = 0,
+) -> TaskData:
     """Tasks from an .npz file, loaded without pickles.
 
     Features are `X` (n x d; uint8 means grey levels, divided by 255) or the CSR parts `X_data`, `X_indices`, `X_indptr`,
@@ -57,35 +70,34 @@ def read_npz(path: str | Path, *, split: str = "all", labels: int | None = None,
     labels : keep only so many labels, those most frequent in the whole file (so that both splits have the same tasks);
         ties go to the earlier column.
     target : the column of `Y` to use in a file with `task`.
+    examples : use only so many of the rows, in the proportions of the classes where every row has one; None uses all.
+    held_out : true, with the split ``"train"``, for the rows `test_idx` as `TaskData.held_out`; or a number of other rows, drawn as
+        for `examples`, which are then not used for training. Both kinds of drawing are for files without `task`.
+    seed : of the drawing; without effect where nothing is drawn.
 
     Raises
     ------
     InputError : anything but such a file (damaged, arrays missing or of wrong shape, pickled objects, an index out of
-        range), NaN or inf (the first place is named), labels of other values, an absent split, a task without rows.
+        range), NaN or inf (the first place is named), labels of other values, an absent split, a task without rows, more
+        examples than there are, held-out rows of a split that has none.
     """
     source = readable_file(path)
-    one_of("split", split, ("all", "train", "test"))
+    asked = Asked(one_of("split", split, ("all", "train", "test")), examples, held_out, seed)
     wanted = None if labels is None else whole_number("labels", labels, minimum=1)
     column = whole_number("target", target)
     with naming(source):
         arrays = npz_arrays(source, _USED)
         X, feature_notes = _features(arrays)
-        rows, row_notes = _split_rows(arrays, split, X.shape[0])
         targets = _targets(arrays, X.shape[0])
-        notes = (*feature_notes, *targets.notes, *row_notes)
-        if "task" in arrays:
-            if wanted is not None:
-                raise InputError("labels cannot be chosen in a file with 'task': each of its tasks has one target")
-            return _per_task(X, targets.values, arrays["task"], rows, column, name=source.stem, notes=notes, split=split)
-        if column != 0:
-            raise InputError(f"target = {column} is only for files with 'task'; here every column of Y is a task")
-        Y = targets.values
-        if wanted is not None:
-            if not targets.are_labels:
-                raise InputError("labels cannot be chosen: the targets are real numbers")
-            notes = (*notes, f"The {wanted} most frequent of {Y.shape[1]} labels were kept.")
-            Y = keep_most_frequent(Y, wanted)
-        return TaskData.shared(X if rows is None else X[rows], Y if rows is None else Y[rows], name=source.stem, notes=notes)
+        chosen = choose_rows(arrays, targets.values, asked)
+        Y, target_notes = _target_column(targets, wanted, column) if "task" in arrays else _label_columns(targets, wanted, column)
+        take = _task_rows(X, Y, arrays["task"]) if "task" in arrays else _shared_rows(X, Y)
+        data = take(chosen.training, f" in split '{split}'")
+        notes = (*feature_notes, *targets.notes, *chosen.notes, *target_notes)
+        data = replace(data, name=source.stem, notes=notes)
+        if chosen.held_out is None:
+            return data
+        return data.with_held_out(replace(take(chosen.held_out, " among the held-out rows"), name=f"{source.stem}, held out"))
 
 
 def npz_headers(path: Path) -> dict[str, Header]:
@@ -166,7 +178,7 @@ def _csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape:
         raise InputError(f"X_indptr must be {n + 1} numbers that rise from 0 to {len(data)}, the length of X_data")
     if len(indices) != len(data):
         raise InputError(f"X_indices has length {len(indices)}, but X_data has {len(data)}")
-    _require_range("X_indices", indices, d, "features")
+    require_range("X_indices", indices, d, "features")
     values = np.asarray(data, dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
@@ -201,56 +213,47 @@ def _is_binary(classes: NDArray[Any]) -> bool:
     return {int(value) for value in np.unique(classes)} in ({0, 1}, {-1, 1})
 
 
-def _split_rows(arrays: Arrays, split: str, n: int) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
-    """Row numbers of a split; None stands for all rows."""
-    if split == "all":
-        return None, ()
-    name = f"{split}_idx"
-    if name not in arrays:
-        raise InputError(f"has no split '{split}': the array {name} is missing; use split = 'all'")
-    rows = arrays[name]
-    if rows.ndim != 1 or rows.dtype.kind not in "iu":
-        raise InputError(f"{name} must be a vector of row numbers, but has shape {rows.shape} and type {rows.dtype}")
-    if len(rows) == 0:
-        raise InputError(f"{name} is empty: split '{split}' has no row")
-    _require_range(name, rows, n, "rows")
-    return rows, (f"Only the {len(rows)} rows of the split '{split}' were used, of {n}.",)
+def _label_columns(targets: _Targets, wanted: int | None, column: int) -> tuple[Array, tuple[str, ...]]:
+    """The targets of tasks over shared rows: all columns, or the labels that are wanted."""
+    if column != 0:
+        raise InputError(f"target = {column} is only for files with 'task'; here every column of Y is a task")
+    if wanted is None:
+        return targets.values, ()
+    if not targets.are_labels:
+        raise InputError("labels cannot be chosen: the targets are real numbers")
+    return keep_most_frequent(targets.values, wanted), (f"The {wanted} most frequent of {targets.values.shape[1]} labels were kept.",)
 
 
-def _per_task(
-    X: Matrix,
-    Y: Array,
-    task: NDArray[Any],
-    rows: NDArray[Any] | None,
-    column: int,
-    *,
-    name: str,
-    notes: tuple[str, ...],
-    split: str,
-) -> TaskData:
-    n, m = Y.shape
-    if task.shape != (n,) or task.dtype.kind not in "iu":
-        raise InputError(f"task must be {n} task numbers, one a row, but has shape {task.shape} and type {task.dtype}")
+def _target_column(targets: _Targets, wanted: int | None, column: int) -> tuple[Array, tuple[str, ...]]:
+    """The targets of tasks that have their own rows."""
+    if wanted is not None:
+        raise InputError("labels cannot be chosen in a file with 'task': each of its tasks has one target")
+    m = targets.values.shape[1]
     if column >= m:
         raise InputError(f"target = {column} is out of range: there are {m} target(s), numbered from 0")
+    return targets.values[:, column], (f"Column {column} of {m} in Y is the target.",) if m > 1 else ()
+
+
+def _shared_rows(X: Matrix, Y: Array) -> Take:
+    return lambda rows, _: TaskData.shared(X[rows], Y[rows])
+
+
+def _task_rows(X: Matrix, y: Array, task: NDArray[Any]) -> Take:
+    n = len(y)
+    if task.shape != (n,) or task.dtype.kind not in "iu":
+        raise InputError(f"task must be {n} task numbers, one a row, but has shape {task.shape} and type {task.dtype}")
     numbers = np.unique(task)
     expected = np.arange(len(numbers))
     if (numbers != expected).any():
         first = int(np.argmax(numbers != expected))
         given = int(numbers[first])
         raise InputError(f"task has {given}: numbers start at 0" if given < 0 else f"task {first} has no row: numbers must be 0, 1, ...")
-    rows = np.arange(n) if rows is None else rows
-    members = [rows[task[rows] == k] for k in numbers]
-    for k, own in enumerate(members):
-        if len(own) == 0:
-            raise InputError(f"task {k} has no row in split '{split}'")
-    if m > 1:
-        notes = (*notes, f"Column {column} of {m} in Y is the target.")
-    return TaskData.per_task([X[own] for own in members], [Y[own, column] for own in members], name=name, notes=notes)
 
+    def take(rows: NDArray[Any], where: str) -> TaskData:
+        members = [rows[task[rows] == k] for k in numbers]
+        for k, own in enumerate(members):
+            if len(own) == 0:
+                raise InputError(f"task {k} has no row{where}")
+        return TaskData.per_task([X[own] for own in members], [y[own] for own in members])
 
-def _require_range(name: str, indices: NDArray[Any], size: int, what: str) -> None:
-    wrong = np.flatnonzero((indices < 0) | (indices >= size))
-    if len(wrong):
-        place = int(wrong[0])
-        raise InputError(f"{name} has {indices[place]} at position {place}, but there are {size} {what}, numbered from 0")
+    return take

@@ -38,6 +38,15 @@ def test_the_bytes_of_a_file_count_and_not_its_place(folder: Path) -> None:
     assert fingerprint({"name": "mine"}, data_dir=folder) != named
 
 
+def test_the_seed_of_a_file_counts_where_rows_are_drawn(folder: Path) -> None:
+    def of(seed: int, **options: object) -> str:
+        return fingerprint({"name": "mine", **options}, data_dir=folder, seed=seed)
+
+    assert of(0) == of(1)
+    assert of(0, held_out=1) != of(1, held_out=1)
+    assert len({of(0), of(0, held_out=1), of(0, examples=2), of(0, preprocess="perceptron_kernel")}) == 4
+
+
 def test_a_file_that_is_not_there_is_named(folder: Path) -> None:
     with pytest.raises(InputError, match="'mime'"):
         fingerprint({"name": "mime"}, data_dir=folder)

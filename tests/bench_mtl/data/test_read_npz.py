@@ -351,3 +351,85 @@ def test_every_real_file_loads_with_the_shapes_of_the_manifest(data_dir: Path) -
         if "train_idx" in arrays:
             for split in ("train", "test"):
                 assert read_npz(path, split=split, labels=1).targets.shape == (*arrays[f"{split}_idx"], 1), name
+
+
+def test_the_rows_of_the_test_split_are_held_out(tmp_path: Path) -> None:
+    path = save(tmp_path, X=X, Y=Y, **SPLIT)
+    data = read_npz(path, split="train", labels=2, held_out=True)
+    assert data.held_out is not None
+    np.testing.assert_array_equal(dense(data), X[[0, 2, 4]])
+    np.testing.assert_array_equal(dense(data.held_out), X[[5, 1]])
+    np.testing.assert_array_equal(data.held_out.targets, SIGNS[[5, 1]][:, :2])
+    assert data.notes[-2:] == ("The 2 rows of the split 'test' are held out.", "The 2 most frequent of 3 labels were kept.")
+    some = read_npz(path, split="train", examples=2, held_out=True)
+    assert some.held_out is not None
+    assert (some.design.sizes[0], some.held_out.design.sizes[0]) == (2, 2)
+    assert read_npz(path, split="train").held_out is None
+
+
+def test_held_out_rows_of_a_file_with_tasks(tmp_path: Path) -> None:
+    task = np.array([0, 1, 0, 1, 1, 0])
+    path = save(tmp_path, X=X, y=X[:, 0], task=task, train_idx=np.array([0, 1, 2, 3]), test_idx=np.array([4, 5]))
+    data = read_npz(path, split="train", held_out=True)
+    assert data.held_out is not None
+    np.testing.assert_array_equal(dense(data.held_out, 0), X[[5]])
+    np.testing.assert_array_equal(data.held_out.targets, X[[5, 4], 0])
+    lacking = save(tmp_path, X=X, y=X[:, 0], task=task, train_idx=np.array([0, 1]), test_idx=np.array([4]))
+    with pytest.raises(InputError, match="task 0 has no row among the held-out rows"):
+        read_npz(lacking, split="train", held_out=True)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_rows_are_drawn_in_the_proportions_of_the_classes(tmp_path: Path, storage: str) -> None:
+    n = 300
+    values = np.arange(2.0 * n).reshape(n, 2) + 1.0
+    classes = np.repeat([3, 5, 9], [150, 100, 50])
+    path = save(tmp_path, **(csr_parts(values) if storage == "sparse" else {"X": values}), y=classes)
+    data = read_npz(path, examples=60, held_out=30, seed=2)
+    assert data.held_out is not None
+    np.testing.assert_array_equal(np.count_nonzero(data.targets == 1.0, axis=0), [30, 20, 10])
+    np.testing.assert_array_equal(np.count_nonzero(data.held_out.targets == 1.0, axis=0), [15, 10, 5])
+    assert not {row[0] for row in dense(data)} & {row[0] for row in dense(data.held_out)}
+    assert data.notes[-1] == "60 and 30 held-out of 300 rows were drawn in the classes' proportions, with seed 2."
+    np.testing.assert_array_equal(dense(read_npz(path, examples=60, seed=2)), dense(data))
+    assert not np.array_equal(dense(read_npz(path, examples=60, seed=3)), dense(data))
+    rest = read_npz(path, held_out=30)
+    assert rest.design.sizes[0] == 270
+
+
+def test_rows_without_a_class_are_drawn_at_random(tmp_path: Path) -> None:
+    data = read_npz(save(tmp_path, X=X, Y=Y, **SPLIT), split="train", held_out=1)
+    assert data.held_out is not None
+    together = sorted([*dense(data)[:, 0].tolist(), *dense(data.held_out)[:, 0].tolist()])
+    assert together == X[[0, 2, 4], 0].tolist()
+    assert "2 and 1 held-out of 3 rows were drawn at random, with seed 0." in data.notes
+    real = read_npz(save(tmp_path, X=X, y=X[:, 0]), examples=4)
+    np.testing.assert_array_equal(real.targets[:, 0], dense(real)[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"held_out": True}, "held_out = true takes the rows of the split 'test', so split must be 'train', not 'all'"),
+        ({"held_out": 6}, "held_out must be at most 5, so that 1 of 6 rows are left, not 6"),
+        ({"held_out": -1}, "held_out must be a whole number"),
+        ({"held_out": "test"}, "held_out must be a whole number"),
+        ({"examples": 7}, "examples must be at most 6, the number of rows, not 7"),
+        ({"examples": 0}, "examples must be a whole number of at least 1"),
+        ({"examples": 4, "held_out": 3}, "examples = 4 and held_out = 3 are more than the 6 rows there are"),
+        ({"examples": 4, "split": "train"}, "examples must be at most 3"),
+        ({"seed": -1}, "seed must be"),
+    ],
+)
+def test_rows_that_cannot_be_drawn(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_npz(save(tmp_path, X=X, Y=Y, **SPLIT), **options)
+
+
+def test_rows_that_cannot_be_drawn_from_other_layouts(tmp_path: Path) -> None:
+    path = save(tmp_path, X=X, y=X[:, 0], task=np.array([0, 1, 0, 1, 1, 0]))
+    for options in ({"examples": 2}, {"held_out": 2}):
+        with pytest.raises(InputError, match="only for files without 'task'"):
+            read_npz(path, **options)
+    with pytest.raises(InputError, match="has no split 'test'"):
+        read_npz(save(tmp_path, X=X, Y=Y, train_idx=SPLIT["train_idx"]), split="train", held_out=True)

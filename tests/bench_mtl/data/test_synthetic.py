@@ -180,3 +180,32 @@ def test_digits_sample_depends_on_the_seed_only() -> None:
 def test_digits_refuses_bad_arguments(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         digits(**options)
+
+
+def test_digits_held_out_images_are_others_in_the_same_proportions() -> None:
+    data = digits(examples=100, held_out=50, seed=5)
+    assert same(data, digits(examples=100, seed=5))
+    assert data.held_out is not None
+    assert data.held_out.design.output_shape == (50, 10)
+    counts = np.count_nonzero(data.held_out.targets == 1.0, axis=0)
+    assert (np.abs(counts - 5) <= 1).all()
+    assert "100 and 50 held-out of 1797 images were drawn in the classes' proportions" in data.notes[-1]
+    rest = digits(held_out=300, seed=5)
+    assert rest.held_out is not None
+    rows = np.concatenate([rest.task(0)[0], rest.held_out.task(0)[0]])
+    assert len(rows) == 1797
+    np.testing.assert_array_equal(rows[np.lexsort(rows.T)], digits().task(0)[0][np.lexsort(digits().task(0)[0].T)])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"held_out": 1788}, "held_out must be at most 1787, so that 10 of 1797 images are left"),
+        ({"examples": 1000, "held_out": 798}, "examples = 1000 and held_out = 798 are more than the 1797 images"),
+        ({"held_out": -1}, "held_out must be"),
+        ({"held_out": True}, "held_out must be"),
+    ],
+)
+def test_digits_refuses_bad_numbers_of_held_out_images(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        digits(**options)
