@@ -28,7 +28,9 @@ plugins_option = click.option(
 _problem_options = (
     click.option("--data", required=True, help="A generator, an embedded or catalogued data set, or a data file."),
     click.option("--data-option", multiple=True, metavar="KEY=VALUE", help="Option of the data, e.g. tasks=10. Repeatable."),
-    click.option("--preprocess", multiple=True, help="none, unit_rows, standardise, tfidf or svd:K. Repeatable, in order."),
+    click.option(
+        "--preprocess", multiple=True, help="none, unit_rows, standardise, tfidf, svd:K or perceptron_kernel. Repeatable, in order."
+    ),
     click.option("--param", multiple=True, metavar="KEY=VALUE", help="Parameter of the problem, e.g. radius=5 or penalty=0.1. Repeatable."),
     click.option("--option", multiple=True, metavar="KEY=VALUE", help="Option of the solver, e.g. backend=ECOS. Repeatable."),
     click.option(
