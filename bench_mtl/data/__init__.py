@@ -3,8 +3,8 @@
 from bench_mtl.data.catalogue import Entry, data_directory, entries, load, takes_seed
 from bench_mtl.data.embedded import digits
 from bench_mtl.data.preprocess import preprocess
-from bench_mtl.data.readers import read_arff, read_libsvm, read_npz
-from bench_mtl.data.synthetic import synthetic_glm, synthetic_l1inf, synthetic_sparse_low_rank, synthetic_stream
+from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices
+from bench_mtl.data.synthetic import synthetic_glm, synthetic_l1inf, synthetic_market, synthetic_sparse_low_rank, synthetic_stream
 from bench_mtl.data.task_data import TaskData, signs
 
 __all__ = [
@@ -18,9 +18,11 @@ __all__ = [
     "read_arff",
     "read_libsvm",
     "read_npz",
+    "read_prices",
     "signs",
     "synthetic_glm",
     "synthetic_l1inf",
+    "synthetic_market",
     "synthetic_sparse_low_rank",
     "synthetic_stream",
     "takes_seed",

@@ -11,10 +11,10 @@ from typing import Any
 
 from bench_mtl.data.embedded import digits
 from bench_mtl.data.preprocess import preprocess
-from bench_mtl.data.readers import read_arff, read_libsvm, read_npz
+from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices
 from bench_mtl.data.readers.common import naming
 from bench_mtl.data.readers.npz import npz_arrays, npz_headers
-from bench_mtl.data.synthetic import synthetic_glm, synthetic_l1inf, synthetic_sparse_low_rank, synthetic_stream
+from bench_mtl.data.synthetic import synthetic_glm, synthetic_l1inf, synthetic_market, synthetic_sparse_low_rank, synthetic_stream
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import InputError, unknown
 from bench_mtl.paths import is_dir, is_file, require_readable
@@ -51,6 +51,7 @@ _BUILTIN = {
     "synthetic_l1inf": _Builtin(
         synthetic_l1inf, "generator", "60 tasks of 40 x 200 dense, labels: jointly sparse coefficients (Quattoni et al. 2009, sec. 5)"
     ),
+    "synthetic_market": _Builtin(synthetic_market, "generator", "1000 periods of 50 correlated assets: price relatives, for portfolios"),
     "synthetic_sparse_low_rank": _Builtin(
         synthetic_sparse_low_rank,
         "generator",
@@ -68,6 +69,7 @@ _READERS: dict[str, Callable[..., TaskData]] = {
     ".svm": read_libsvm,
     ".libsvm": read_libsvm,
     ".txt": read_libsvm,
+    ".csv": read_prices,
 }
 
 
@@ -77,8 +79,8 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     Parameters
     ----------
     spec : exactly one of ``name`` (a generator, an embedded set, or the stem of an .npz file in the data directory) and
-        ``file`` (a path that ends in .npz, .arff, .svm, .libsvm or .txt; the last three are LIBSVM), the keyword options
-        of that generator or reader, and perhaps ``preprocess`` (the name of a step or a list of names). A relative
+        ``file`` (a path that ends in .npz, .arff, .csv for a table of prices, or .svm, .libsvm or .txt for LIBSVM), the keyword
+        options of that generator or reader, and perhaps ``preprocess`` (the name of a step or a list of names). A relative
         ``file`` is looked for in the data directory, then in the current folder.
     data_dir : the data directory; None takes the environment variable BENCH_MTL_DATA.
     seed : passed on where the function takes a seed and the spec gives none.

@@ -34,6 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.savez(folder / "odd.npz", Z=X)
     (folder / "damaged.npz").write_bytes(b"PK")
     (folder / "lines.svm").write_text("0,1 1:1\n1 2:1\n")
+    (folder / "prices.csv").write_text("day,A,B\n1,1,2\n2,2,2\n3,3,1\n")
     (folder / "lines.arff").write_text("@relation r\n@attribute x numeric\n@attribute l {0,1}\n@data\n1,0\n2,1\n")
     return folder
 
@@ -62,7 +63,13 @@ def test_files_by_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "tasks"), [({"file": "small.npz"}, 2), ({"file": "lines.svm", "features": 3}, 2), ({"file": "lines.arff", "labels": 1}, 1)]
+    ("spec", "tasks"),
+    [
+        ({"file": "small.npz"}, 2),
+        ({"file": "lines.svm", "features": 3}, 2),
+        ({"file": "lines.arff", "labels": 1}, 1),
+        ({"file": "prices.csv", "held_out": 1}, 1),
+    ],
 )
 def test_files_by_path(folder: Path, monkeypatch: pytest.MonkeyPatch, spec: dict[str, Any], tasks: int) -> None:
     assert load(spec, data_dir=folder).n_tasks == tasks
@@ -101,7 +108,7 @@ def test_libsvm_suffixes(folder: Path, suffix: str) -> None:
         ({"name": "small", "preprocess": ["unit_row"]}, "unknown preprocessing step 'unit_row': did you mean 'unit_rows'"),
         ({"name": "small", "split": "dev"}, "split must be one of all, train, test"),
         ({"name": "damaged"}, r"damaged\.npz: not readable as an \.npz file"),
-        ({"file": "small.csv"}, r"file 'small\.csv' of data: its name must end in one of \.npz, \.arff"),
+        ({"file": "small.tsv"}, r"file 'small\.tsv' of data: its name must end in one of \.npz, \.arff"),
         (
             {"file": "absent.svm"},
             r"file 'absent\.svm' is missing: looked for .*data/absent\.svm and .*absent\.svm \(set the data",
@@ -154,6 +161,7 @@ def test_data_directory(folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         ({"name": "scene", "examples": 100, "seed": 1}, False),
         ({"file": "a.npz", "examples": 5}, True),
         ({"file": "a.arff", "examples": 5}, False),
+        ({"file": "a.csv", "held_out": 5}, False),
         ({"file": "a.unknown", "examples": 5}, False),
         ({"name": "synthetic_stream"}, True),
     ],
@@ -172,6 +180,7 @@ def test_entries(folder: Path) -> None:
         ("digits", "embedded"),
         ("synthetic_glm", "generator"),
         ("synthetic_l1inf", "generator"),
+        ("synthetic_market", "generator"),
         ("synthetic_sparse_low_rank", "generator"),
         ("synthetic_stream", "generator"),
     ]

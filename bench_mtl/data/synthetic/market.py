@@ -1,0 +1,89 @@
+"""A market of correlated assets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bench_mtl.checks import real_number, whole_number
+from bench_mtl.data.relatives import market
+from bench_mtl.data.synthetic.common import share_of
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.errors import InputError
+from bench_mtl.types import Array
+
+
+class _Recipe(NamedTuple):
+    drift: Array
+    loadings: Array
+    own_std: float
+    cash: float | None
+
+    def draw(self, generator: np.random.Generator, periods: int) -> Array:
+        """Price relatives of so many periods, one after the other."""
+        d, factors = self.loadings.shape
+        normal = generator.standard_normal((periods, factors + d))  # row by row, so that later periods change no earlier one
+        with np.errstate(over="ignore", under="ignore"):  # refused by name later
+            relatives = np.exp(self.drift + normal[:, :factors] @ self.loadings.T + self.own_std * normal[:, factors:])
+        if self.cash is None:
+            return relatives
+        return np.column_stack([relatives, np.full(periods, 1.0 + self.cash)])
+
+
+def synthetic_market(
+    *,
+    periods: int = 1000,
+    assets: int = 50,
+    factors: int = 3,
+    common: float = 0.5,
+    volatility: float = 0.02,
+    drift_spread: float = 0.001,
+    cash: float | None = None,
+    seed: int = 0,
+    held_out: int = 0,
+) -> TaskData:
+    """Log-normal price relatives of correlated assets, independent from period to period.
+
+    With z_t, e_t independent N(0, 1) for every period t,
+
+        log x_tj = mu_j + volatility ( sqrt(common) b_j . z_t + sqrt(1 - common) e_tj ),    mu_j ~ N(0, drift_spread^2)
+
+    where the directions b_j are Gaussian vectors of length 1, the first entry of each made positive: that factor is the market,
+    which lifts all assets together. x_tj is the price of asset j after period t over its price before, a gross return a period.
+
+    Parameters
+    ----------
+    periods, assets : T and d, each at least 1; `cash` is one asset more.
+    factors : the number of common factors, at least 1.
+    common : the share of an asset's variance that comes from the factors, from 0 to 1.
+    volatility : standard deviation of a log return, a period (0.02 is much like a day of a share).
+    drift_spread : standard deviation of the assets' mean log returns, a period.
+    cash : interest a period, above -1, for a last column that is always 1 + cash; None for no such column.
+    seed : of the generator; the same seed gives the same market.
+    held_out : so many later periods as `TaskData.held_out`; they change no earlier one.
+
+    Returns
+    -------
+    TaskData : a shared T x d design; targets are 1 and mean nothing. The sizes and rates are choices of this package.
+
+    Raises
+    ------
+    InputError : a size below 1, a share out of its range, a negative deviation, returns beyond the range of numbers.
+    """
+    T, d = whole_number("periods", periods, minimum=1), whole_number("assets", assets, minimum=1)
+    n_factors, n_held_out = whole_number("factors", factors, minimum=1), whole_number("held_out", held_out)
+    share = share_of("common", common, "variance from the factors", zero=True)
+    std, spread = real_number("volatility", volatility), real_number("drift_spread", drift_spread)
+    rate = None if cash is None else real_number("cash", cash, minimum=-1.0, strict=True)
+    generator = np.random.default_rng(whole_number("seed", seed))
+    drift = spread * generator.standard_normal(d)
+    directions = generator.standard_normal((d, n_factors))
+    directions[:, 0] = np.abs(directions[:, 0])
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    recipe = _Recipe(drift, std * np.sqrt(share) * directions, std * np.sqrt(1.0 - share), rate)
+    relatives = recipe.draw(generator, T)
+    try:
+        return market(relatives, recipe.draw(generator, n_held_out), name="synthetic_market")
+    except InputError as error:
+        raise InputError(f"{error}: volatility = {std:g} or drift_spread = {spread:g} is too large") from None
