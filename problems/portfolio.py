@@ -19,6 +19,12 @@ from bench_mtl.types import Array
 #: How far beyond 1 the sum of the bounds may be by rounding; what `project_box_simplex` allows.
 _SLACK = 1e-14
 
+#: How far from 1 the sum of a portfolio may be; what projections leave.
+_ROUNDING = 4e-16
+
+#: Weights above this are counted as assets held: many methods leave a trace of all.
+_HELD = 1e-6
+
 #: The reference return of a period is its mean, but at most this many times its worst: rounding is weighed by it.
 _LARGEST_REFERENCE = 16.0
 
@@ -126,9 +132,10 @@ class Portfolio(Problem):
         return -float(np.log(self._relatives @ point).sum())
 
     def repair(self, point: Array) -> Array:
-        if not self._boxed:
-            return project_simplex(point[:, 0])[:, None]
-        return project_box_simplex(np.ascontiguousarray(point[:, 0]), 1.0, self._form.lower, self._form.upper)[:, None]
+        w, lower, upper = np.ascontiguousarray(point[:, 0]), self._form.lower, self._form.upper
+        if abs(float(w.sum()) - 1.0) <= _ROUNDING and not np.any(w < lower) and not np.any(w > upper):
+            return point  # which a projection would change by rounding
+        return (project_box_simplex(w, 1.0, lower, upper) if self._boxed else project_simplex(w))[:, None]
 
     def infeasibility(self, point: Array) -> float:
         w = point[:, 0]
@@ -144,8 +151,8 @@ class Portfolio(Problem):
         return float(np.log(a).sum()) + len(a) * float(np.log(len(a) / support))
 
     def measures(self, point: Array) -> Mapping[str, float]:
-        """How many assets are held; the log-wealth that held-out periods would have brought."""
-        found = {"assets held": float(np.count_nonzero(point))}
+        """How many assets have more than a millionth of the wealth; the log-wealth that held-out periods would have brought."""
+        found = {"assets held": float(np.count_nonzero(point > _HELD))}
         if self._held_out is not None:
             found["held-out log-wealth"] = float(np.log(self._held_out @ point).sum())
         return found

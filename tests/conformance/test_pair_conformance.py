@@ -39,6 +39,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
         ({"step_rule": "line_search", "initial_lipschitz": 0.01}, 1e-5),
         ({"restart": "gradient", "projection": "sort"}, 1e-9),
     ],
+    "exponentiated_gradient": [({}, 1e-4), ({"step_rule": "sqrt"}, 1e-2), ({"batch": 5}, PAIR_TARGET)],
     "frank_wolfe": [({}, 1e-7), ({"variant": "away"}, 1e-6), ({"variant": "plain"}, PAIR_TARGET)],
     "stochastic_subgradient": [({"batch": 50}, PAIR_TARGET)],
     "smoothed_gradient": [({}, 1e-6), ({"step_rule": "lipschitz"}, 1e-3)],
