@@ -41,6 +41,11 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     ],
     "exponentiated_gradient": [({}, 1e-4), ({"step_rule": "sqrt"}, 1e-2), ({"batch": 5}, PAIR_TARGET)],
     "frank_wolfe": [({}, 1e-7), ({"variant": "away"}, 1e-6), ({"variant": "plain"}, PAIR_TARGET)],
+    "pegasos": [
+        ({}, PAIR_TARGET),
+        ({"batch": 5, "averaging": "all"}, PAIR_TARGET),
+        ({"projection": False, "averaging": "last"}, PAIR_TARGET),
+    ],
     "stochastic_subgradient": [({"batch": 50}, PAIR_TARGET)],
     "smoothed_gradient": [({}, 1e-6), ({"step_rule": "lipschitz"}, 1e-3)],
 }

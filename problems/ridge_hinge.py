@@ -1,0 +1,171 @@
+"""Support vector machines without an intercept, for one or many tasks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.checks import real_number
+from bench_mtl.data.task_data import TaskData, signs
+from bench_mtl.forms import LinearFit, RidgeForm
+from bench_mtl.linops import Design, frozen
+from bench_mtl.protocols import Capability, ConicModel, Problem
+from bench_mtl.types import Array
+
+
+class RidgeHinge(Problem):
+    """A support vector machine for every task::
+
+        min_W  sigma ||W||_F^2 + sum_k 1/n_k sum_i max(0, 1 - y_ki x_ki.w_k)
+
+    A point is W, d x m. A dual point is r, shaped like the labels: a = y r is clipped to [0, 1/n_k]. (Minus a subgradient of the hinges in
+    the predictions is such an r.) With G_k = X_k^T r_k the bound is
+
+        D = sum_k max_{0 <= c <= c_k}  c sum_i a_ki - c^2 / (4 sigma) ||G_k||^2,      c_k the largest c with c a_k <= 1/n_k
+
+    Parameters
+    ----------
+    data : TaskData with labels -1/+1; labels 0/1 are converted, with a warning
+    ridge : sigma, above 0; half the lambda of Pegasos
+
+    Raises
+    ------
+    InputError : other labels, a ridge that is not above 0.
+
+    References
+    ----------
+    Singer's slides "Efficient projection algorithms onto the l1 ball", MMDS 2008 (two forms of empirical risk minimisation);
+    Shalev-Shwartz, Singer, Srebro, ICML 2007, equation 1.
+    """
+
+    name: ClassVar[str] = "ridge_hinge"
+    offers: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.SUBGRADIENT, Capability.PROX, Capability.SMOOTHED, Capability.RIDGE, Capability.CONIC}
+    )
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"qp": frozenset({"linear", "quadratic"})}
+
+    def __init__(self, data: TaskData, *, ridge: float) -> None:
+        self.ridge = real_number("ridge", ridge, strict=True)
+        labels, self.notes = _labels(data)
+        self.design: Design = data.design
+        shares = data.design.per_example(1.0 / np.asarray(data.design.sizes))
+        weights = frozen(np.ascontiguousarray(np.broadcast_to(shares, labels.shape)))
+        self._fit = LinearFit(data.design, frozen(labels), "hinge", weights)
+        self._held_out = None if data.held_out is None else (data.held_out.design, frozen(_labels(data.held_out)[0]))
+
+    @classmethod
+    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
+        return cls(data, **parameters)
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        d, m, n = 6, 3, 12
+        W = rng.standard_normal((d, m))
+        X = rng.standard_normal((n, d))
+        sparse = sp.csr_array(X * (rng.random((n, d)) < 0.5))
+        Y = np.where(X @ W + 0.5 * rng.standard_normal((n, m)) >= 0.0, 1.0, -1.0)
+        Xs = [rng.standard_normal((size, d)) for size in (5, 9, 7)]
+        ys = [np.where(Xk @ W[:, k] + 0.5 * rng.standard_normal(len(Xk)) >= 0.0, 1.0, -1.0) for k, Xk in enumerate(Xs)]
+        yield cls(TaskData.shared(X, Y[:, 0], name="tiny"), ridge=0.1)
+        yield cls(TaskData.shared(X, Y, name="tiny shared"), ridge=0.5)
+        yield cls(TaskData.per_task(Xs, ys, name="tiny per task"), ridge=0.2)
+        yield cls(TaskData.shared(sparse, Y, name="tiny CSR"), ridge=0.05)
+        yield cls(TaskData.per_task([sp.csr_array(Xk) for Xk in Xs], ys, name="tiny per task CSR"), ridge=0.1)
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return (self.design.n_features, self.design.n_tasks)
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        return self._fit.targets.shape
+
+    @property
+    def dimensions(self) -> Mapping[str, int]:
+        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
+
+    def objective(self, point: Array) -> float:
+        return self._fit.value(self.design.forward(point)) + self.prox_value(point)
+
+    def repair(self, point: Array) -> Array:
+        return point
+
+    def infeasibility(self, point: Array) -> float:
+        return 0.0
+
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        r = -self._fit.slopes(self.design.forward(point)) if dual is None else self._fit.admissible(dual)
+        a, design = r * self._fit.targets, self.design
+        largest = np.array([design.task_outputs(a, k).max() for k in range(design.n_tasks)]) * np.asarray(design.sizes)
+        longest = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0.0)  # each a_k touches its box now
+        longest[~np.isfinite(longest)] = 0.0
+        a = a * design.per_example(longest)
+        totals = np.array([design.task_outputs(a, k).sum() for k in range(design.n_tasks)])
+        squares = (design.adjoint(a * self._fit.targets) ** 2).sum(axis=0) / (4.0 * self.ridge)
+        inside = 2.0 * squares > totals
+        best = np.divide(totals, 2.0 * squares, out=np.zeros_like(totals), where=inside)
+        return float(np.where(inside, 0.5 * best * totals, totals - squares).sum())
+
+    def measures(self, point: Array) -> Mapping[str, float]:
+        """The share of errors on held-out examples."""
+        if self._held_out is None:
+            return {}
+        design, labels = self._held_out
+        return {"held-out error": float(np.mean(design.forward(point) * labels <= 0.0))}
+
+    def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
+        predictions = self.design.forward(point)
+        slopes = self._fit.slopes(predictions)
+        return self._fit.value(predictions), self.design.adjoint(slopes), -slopes
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        """point / (1 + 2 sigma step_size)."""
+        return point / (1.0 + 2.0 * self.ridge * step_size)
+
+    def prox_value(self, point: Array) -> float:
+        return self.ridge * float((point**2).sum())
+
+    def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
+        """max over 0 <= a <= 1/n of sum a (1 - margin) - smoothing/2 sum n a^2: at most m smoothing/2 below the hinges."""
+        y = self._fit.targets
+        slack = 1.0 - y * self.design.forward(point)
+        share = np.clip(slack / smoothing, 0.0, 1.0)
+        a = self._fit.weights * share
+        value = float(np.vdot(a, slack)) - 0.5 * smoothing * float(np.vdot(a, share))
+        return value, -self.design.adjoint(a * y), a * y
+
+    def smoothed_lipschitz(self, smoothing: float) -> float:
+        """max_k sigma_max(X_k)^2 / (n_k smoothing)."""
+        return float((self.design.norms() ** 2 / np.asarray(self.design.sizes)).max()) / smoothing
+
+    def ridge_form(self) -> RidgeForm:
+        return RidgeForm(self._fit, self.ridge)
+
+    def to_cvxpy(self, form: str = "qp") -> ConicModel:
+        """The quadratic programme with explicit slacks xi: minimise s.xi + sigma ||W||^2 subject to xi >= 1 - y x.w, xi >= 0."""
+        import cvxpy as cp
+
+        design, y = self.design, self.design.stack(self._fit.targets)
+        W, xi = cp.Variable(self.point_shape), cp.Variable(len(y), nonneg=True)
+        margin = xi >= 1.0 - sp.csr_array(design.stacked() * y[:, None]) @ cp.vec(W, order="F")
+        objective = design.stack(self._fit.weights) @ xi + self.ridge * cp.sum_squares(W)
+
+        def recover() -> tuple[Array, Array | None]:
+            a = margin.dual_value
+            return np.asarray(W.value), None if a is None else design.unstack(np.asarray(a) * y)
+
+        return ConicModel(cp.Problem(cp.Minimize(objective), [margin]), recover)
+
+
+def _labels(data: TaskData) -> tuple[Array, tuple[str, ...]]:
+    """-1/+1, and the notes of the data with what was changed."""
+    labels, converted = signs(data.targets)
+    if not converted:
+        return labels, data.notes
+    note = "labels 0/1 were converted to -1/+1"
+    warnings.warn(note, UserWarning, stacklevel=3)
+    return labels, (*data.notes, note)
