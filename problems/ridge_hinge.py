@@ -43,9 +43,7 @@ class RidgeHinge(Problem):
     """
 
     name: ClassVar[str] = "ridge_hinge"
-    offers: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.SUBGRADIENT, Capability.PROX, Capability.SMOOTHED, Capability.RIDGE, Capability.CONIC}
-    )
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX, Capability.RIDGE, Capability.CONIC})
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"qp": frozenset({"linear", "quadratic"})}
 
     def __init__(self, data: TaskData, *, ridge: float) -> None:
@@ -128,19 +126,6 @@ class RidgeHinge(Problem):
 
     def prox_value(self, point: Array) -> float:
         return self.ridge * float((point**2).sum())
-
-    def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
-        """max over 0 <= a <= 1/n of sum a (1 - margin) - smoothing/2 sum n a^2: at most m smoothing/2 below the hinges."""
-        y = self._fit.targets
-        slack = 1.0 - y * self.design.forward(point)
-        share = np.clip(slack / smoothing, 0.0, 1.0)
-        a = self._fit.weights * share
-        value = float(np.vdot(a, slack)) - 0.5 * smoothing * float(np.vdot(a, share))
-        return value, -self.design.adjoint(a * y), a * y
-
-    def smoothed_lipschitz(self, smoothing: float) -> float:
-        """max_k sigma_max(X_k)^2 / (n_k smoothing)."""
-        return float((self.design.norms() ** 2 / np.asarray(self.design.sizes)).max()) / smoothing
 
     def ridge_form(self) -> RidgeForm:
         return RidgeForm(self._fit, self.ridge)
