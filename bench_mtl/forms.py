@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.errors import InputError
 from bench_mtl.linops import Design
 from bench_mtl.losses import (
     binary_entropies,
@@ -122,6 +123,19 @@ class LinearFit:
         if self.loss == "hinge":
             return np.asarray(-self.weights * y * hinge_dual(y * t))
         return np.asarray(self.weights * (soft_max(t) - y))
+
+    def curvatures(self, predictions: Array) -> Array:
+        """The second derivative of f in every prediction; "hinge" has none, and those of "multiclass" are coupled (see `shares`)."""
+        if self.loss == "squared":
+            return np.asarray(self.weights)
+        if self.loss != "logistic":
+            raise InputError(f"loss '{self.loss}' has no second derivatives of single predictions")
+        p = logistic_dual(self.targets * predictions)
+        return np.asarray(self.weights * p * (1.0 - p))
+
+    def shares(self, predictions: Array) -> Array:
+        """The probabilities of the classes, n x m, by the "multiclass" loss."""
+        return soft_max(predictions)
 
     def admissible(self, dual: Array) -> Array:
         """The nearest dual point (nearly so for "multiclass") at which the conjugate of f is finite; unchanged where it is already."""

@@ -1,0 +1,255 @@
+"""Accelerated gradient steps until the non-zeros settle, then Newton's method on the face of the l1 ball that they span."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from bench_mtl.checks import whole_number
+from bench_mtl.forms import L1Form
+from bench_mtl.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.types import Array, Iterate
+from solvers.projected_gradient import prox_step
+
+#: Share of the mean curvature that is added to a Hessian, so that it can be factorised where columns are dependent.
+_RIDGE = 1e-12
+
+#: A Newton step must lower the objective by this share of what its slope promises.
+_ARMIJO = 1e-4
+
+#: Smaller Newton steps than this are none: back to the gradient.
+_SMALLEST_STEP = 1e-4
+
+#: Slopes below this share of the objective are lost in its rounding: only whether they fall tells whether a step is of use.
+_ROUNDING = 1e-13
+
+#: Features up to which X^T X is made whole for a squared loss, once as much has been spent on parts of it.
+_LARGEST_GRAM = 2000
+
+
+@dataclass(frozen=True)
+class FaceNewton(IterativeSolver):
+    """In turn:
+
+    1. accelerated proximal gradient steps with restarts and a line search, until the signs of W stay the same for `patience` steps;
+    2. Newton steps on the face that these signs span: with S the non-zeros, g and H the gradient and Hessian of f on S,
+
+           argmin_d  <g, d> + 1/2 d^T H d    subject to   sum_{j in S, ball b} sign(W_j) d_j = 0   for every ball b that is full
+
+       (with a penalty g + penalty sign(W) in place of g, and no constraint), followed by a line search on the objective at the projection
+       of W + t d. What changes sign on the way leaves the face. A step that does not help ends it, and so does a face that is solved.
+
+    A Newton step is one pass over the data, and n |S|^2 + |S|^3 / 3 products for the Hessian and its factor.
+
+    Parameters
+    ----------
+    patience : at least 1
+    most_active : faces with more non-zeros, or with more than there are examples and a fifth, are left to the gradient steps
+
+    References
+    ----------
+    More, Toraldo, SIAM Journal on Optimization 1, 1991 (gradient projection to find the face, a Newton-like method on it);
+    Lee, Sun, Saunders, SIAM Journal on Optimization 24, 2014 (proximal Newton methods).
+    """
+
+    patience: int = 5
+    most_active: int = 3000
+
+    name: ClassVar[str] = "face_newton"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.L1})
+
+    def __post_init__(self) -> None:
+        whole_number("patience", self.patience, minimum=1)
+        whole_number("most_active", self.most_active)
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        run = _Run(problem, self, problem.repair(problem.start_point() if start is None else start))
+        yield run.iterate()
+        while True:
+            yield from run.gradient_steps()
+            yield from run.newton_steps()
+
+
+class _Run:
+    def __init__(self, problem: Problem, options: FaceNewton, start: Array) -> None:
+        self._problem, self._options, self._form = problem, options, problem.l1_form()
+        self.point = start
+        self.step, self.work = 0, 0.0
+        self._L = 0.0
+        self._phase = 0
+        self._most_active = min(options.most_active, int(1.2 * self._form.fit.design.n_examples))
+        self._grams = _Grams(self._form)
+
+    def iterate(self) -> Iterate:
+        return Iterate(self.point, None, self.step, self.work)
+
+    def gradient_steps(self) -> Iterator[Iterate]:
+        """Accelerated steps with restarts, until the signs have settled or, where they do not, for twice as many as the last time."""
+        options = self._options
+        previous, t_before, t, settled = self.point, 0.0, 1.0, 0
+        self._phase += 1
+        most = 10 * 2 ** min(self._phase, 20)
+        made = 0
+        while made < most or np.count_nonzero(self.point) > self._most_active:
+            search = self.point + (t_before - 1.0) / t * (self.point - previous)
+            value, gradient = self._problem.value_and_gradient(search)
+            if self._L == 0.0:
+                self._L = self._curvature(search, gradient)
+            L = 0.8 * self._L
+            new, self._L, trials = prox_step(self._problem, self._problem.prox, search, value, gradient, L, search=True)
+            self.work += 1.0 + 0.5 * trials
+            t_before, t = t, 0.5 * (1.0 + (1.0 + 4.0 * t * t) ** 0.5)
+            uphill = float(((search - new) * (new - self.point)).sum()) > 0.0
+            if uphill:
+                t_before, t = 0.0, 1.0
+            settled = settled + 1 if np.array_equal(np.sign(new), np.sign(self.point)) else 0
+            previous, self.point = (new if uphill else self.point), new
+            self.step += 1
+            made += 1
+            yield self.iterate()
+            if settled >= options.patience and np.count_nonzero(new) <= self._most_active:
+                return
+
+    def newton_steps(self) -> Iterator[Iterate]:
+        """Newton steps until the face is solved, or one is of no use."""
+        slope = -np.inf
+        while np.count_nonzero(self.point):
+            new, slope, is_last = self._newton_step(slope)
+            if new is None:
+                return
+            self.point = new
+            self.step += 1
+            yield self.iterate()
+            if is_last:
+                return
+
+    def _newton_step(self, last_slope: float) -> tuple[Array | None, float, bool]:
+        """The point after it (None where it is of no use), the slope along it, and whether it has solved the face.
+
+        What a point proves depends on its gradient, of which the slope is the square: so steps go on below the rounding of the objective.
+        """
+        form, W = self._form, self.point
+        predictions = form.fit.design.forward(W)
+        objective = self._objective(W, predictions)
+        gradient = form.fit.design.adjoint(form.fit.slopes(predictions))
+        self.work += 1.0
+        rows, columns = np.nonzero(W)
+        signs = np.sign(W[rows, columns])
+        g = gradient[rows, columns] + (form.penalty or 0.0) * signs
+        H = face_hessian(form, predictions, rows, columns, self._grams)
+        step = constrained_newton(H, g, signs, full_balls(form, W, rows, columns))
+        slope = 0.0 if step is None else float(g @ step)
+        rounding = _ROUNDING * abs(objective)
+        if step is None or slope >= 0.0 or (last_slope > -rounding and 4.0 * slope < last_slope):
+            return None, slope, True
+        t = 1.0
+        while t >= _SMALLEST_STEP:
+            values = W[rows, columns] + t * step
+            moved = np.zeros_like(W)
+            moved[rows, columns] = np.where(values * signs > 0.0, values, 0.0)
+            moved = self._problem.repair(moved)
+            self.work += 0.5
+            if self._objective(moved, form.fit.design.forward(moved)) <= objective + _ARMIJO * t * slope + 0.1 * rounding:
+                return moved, slope, form.fit.loss == "squared" and t == 1.0 and bool(np.all(values * signs > 0.0))
+            t *= 0.5
+        return None, slope, True
+
+    def _objective(self, W: Array, predictions: Array) -> float:
+        penalty = self._form.penalty
+        return self._form.fit.value(predictions) + (0.0 if penalty is None else penalty * float(np.abs(W).sum()))
+
+    def _curvature(self, point: Array, gradient: Array) -> float:
+        """Of the loss along its gradient; a first guess from below, which the line search mends."""
+        size = float(np.linalg.norm(gradient))
+        if size == 0.0:
+            return 1.0
+        length = 1e-3 * max(float(np.linalg.norm(point)), 1e-3) / size
+        ahead = self._problem.value_and_gradient(point - length * gradient)[1]
+        self.work += 1.0
+        return float(np.linalg.norm(ahead - gradient)) / (length * size) or 1.0
+
+
+def face_hessian(form: L1Form, predictions: Array, rows: NDArray[np.intp], columns: NDArray[np.intp], grams: _Grams | None = None) -> Array:
+    """Second derivatives of the loss in the entries (rows, columns) of W; `grams` keeps products between calls."""
+    fit = form.fit
+    H = np.zeros((len(rows), len(rows)))
+    if fit.loss == "multiclass":
+        Z = _features(fit.design.block(0), rows)
+        shares = fit.shares(predictions)[:, columns]
+        mixed = Z * shares * fit.weights**0.5
+        H -= mixed.T @ mixed
+        for k in np.unique(columns):
+            own = np.flatnonzero(columns == k)
+            H[np.ix_(own, own)] += (Z[:, own] * (shares[:, own] * fit.weights)).T @ Z[:, own]
+        return H
+    curvatures = fit.curvatures(predictions)
+    for k in np.unique(columns):
+        own = np.flatnonzero(columns == k)
+        gram = None if grams is None else grams.of_task(int(k), len(own))
+        if gram is not None:
+            H[np.ix_(own, own)] = gram[np.ix_(rows[own], rows[own])]
+            continue
+        Z = _features(fit.design.block(int(k)), rows[own])
+        scaled = Z * np.sqrt(fit.design.task_outputs(curvatures, int(k)))[:, None]
+        H[np.ix_(own, own)] = scaled.T @ scaled
+    return H
+
+
+def full_balls(form: L1Form, W: Array, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Array:
+    """Indicators, balls x non-zeros, of the balls that W fills to rounding."""
+    if form.radius is None:
+        return np.zeros((0, len(rows)))
+    if form.balls == "all":
+        return np.ones((1, len(rows))) if np.abs(W).sum() >= form.radius * (1.0 - 1e-9) else np.zeros((0, len(rows)))
+    full = np.flatnonzero(np.abs(W).sum(axis=0) >= form.radius * (1.0 - 1e-9))
+    return np.asarray(columns == full[:, None], dtype=np.float64)
+
+
+def constrained_newton(H: Array, g: Array, signs: Array, full: Array) -> Array | None:
+    """argmin_d <g, d> + 1/2 d^T H d subject to (full * signs) d = 0; None where H cannot be factorised."""
+    H[np.diag_indices(len(H))] += _RIDGE * float(np.trace(H)) / len(H) + np.finfo(np.float64).tiny
+    try:
+        factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+    normals = full * signs
+    solved = cho_solve(factor, np.column_stack([g, normals.T]), check_finite=False)
+    d, across = -solved[:, 0], solved[:, 1:]
+    if len(normals):
+        multipliers = np.linalg.lstsq(normals @ across, normals @ d, rcond=None)[0]
+        d = d - across @ multipliers
+    return np.asarray(d) if np.isfinite(d).all() else None
+
+
+class _Grams:
+    """X_k^T D X_k of a squared loss with weights D, which no Newton step changes: one for all tasks that share X and weights."""
+
+    def __init__(self, form: L1Form) -> None:
+        fit = form.fit
+        self._fit = fit
+        self._common = fit.design.is_shared and bool(np.all(fit.weights == fit.weights[:, :1]))
+        self._spent: dict[int, int] = {}
+        self._made: dict[int, Array] = {}
+
+    def of_task(self, k: int, size: int) -> Array | None:
+        """None for as long as parts of it, of which one of `size` non-zeros is needed now, have cost less than the whole."""
+        design, key = self._fit.design, 0 if self._common else k
+        d = design.n_features
+        if self._fit.loss != "squared" or d > _LARGEST_GRAM:
+            return None
+        self._spent[key] = self._spent.get(key, 0) + size * size
+        if key not in self._made and self._spent[key] > d * d:
+            X = _features(design.block(k), np.arange(d))
+            scaled = X * np.sqrt(design.task_outputs(self._fit.weights, k))[:, None]
+            self._made[key] = scaled.T @ scaled
+        return self._made.get(key)
+
+
+def _features(X: Any, rows: NDArray[np.intp]) -> Array:
+    chosen = X[:, rows]
+    return np.asarray(chosen.toarray() if hasattr(chosen, "toarray") else chosen)

@@ -1,0 +1,105 @@
+"""Newton's method on faces of the l1 ball: its parts against slow twins, and problems at the edges."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.types import Array, Limits, Status, Tolerance
+from problems.l1_ball_glm import L1BallGLM
+from solvers.face_newton import FaceNewton, constrained_newton, face_hessian, full_balls
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 8))
+SCORES = X @ RNG.standard_normal((8, 3)) + RNG.standard_normal((40, 3))
+TARGETS = {
+    "squared": SCORES,
+    "logistic": np.where(SCORES > 0.0, 1.0, -1.0),
+    "multiclass": np.where(np.arange(3) == SCORES.argmax(axis=1)[:, None], 1.0, -1.0),
+}
+
+
+def solved(problem: L1BallGLM, *, target: float = 1e-9, **options: object) -> Array:
+    record = run(problem, FaceNewton(**options), tolerance=Tolerance(target), limits=Limits(seconds=20.0))  # type: ignore[arg-type]
+    assert record.status is Status.VERIFIED, record.reason
+    assert record.solution is not None
+    return record.solution
+
+
+@pytest.mark.parametrize("loss", TARGETS)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_hessian_on_a_face_is_that_of_finite_differences(loss: str, sparse: bool) -> None:
+    problem = L1BallGLM(TaskData.shared(sp.csr_array(X) if sparse else X, TARGETS[loss]), loss=loss, radius=1.0)
+    W = RNG.standard_normal((8, 3)) * (RNG.random((8, 3)) < 0.6)
+    rows, columns = np.nonzero(W)
+    form = problem.l1_form()
+    H = face_hessian(form, form.fit.design.forward(W), rows, columns)
+    for i, (j, k) in enumerate(zip(rows, columns, strict=True)):
+        step = np.zeros_like(W)
+        step[j, k] = 1e-5
+        change = problem.value_and_gradient(W + step)[1] - problem.value_and_gradient(W - step)[1]
+        assert np.allclose(H[i], change[rows, columns] / 2e-5, rtol=1e-5, atol=1e-6)
+
+
+def test_step_solves_the_equality_constrained_quadratic() -> None:
+    A = RNG.standard_normal((6, 6))
+    H, g = A @ A.T + np.eye(6), RNG.standard_normal(6)
+    signs = np.where(RNG.random(6) < 0.5, 1.0, -1.0)
+    full = np.array([[1.0, 1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 1.0, 0.0]])
+    normals = full * signs
+    kkt = np.block([[H, normals.T], [normals, np.zeros((2, 2))]])
+    expected = np.linalg.solve(kkt, np.concatenate([-g, np.zeros(2)]))[:6]
+    step = constrained_newton(H.copy(), g, signs, full)
+    assert step is not None
+    assert np.allclose(step, expected, atol=1e-8)
+
+
+def test_only_full_balls_bind() -> None:
+    W = np.array([[0.5, 0.1], [-0.5, 0.2]])
+    rows, columns = np.nonzero(W)
+    form = L1BallGLM(TaskData.shared(X[:, :2], SCORES[:, :2]), radius=1.0).l1_form()
+    assert np.array_equal(full_balls(form, W, rows, columns), [[1.0, 0.0, 1.0, 0.0]])
+
+
+@pytest.mark.parametrize("loss", TARGETS)
+@pytest.mark.parametrize("radius", [0.0, 1e-6, 0.5, 30.0])
+def test_any_radius(loss: str, radius: float) -> None:
+    W = solved(L1BallGLM(TaskData.shared(X, TARGETS[loss]), loss=loss, radius=radius), target=1e-6)
+    assert np.abs(W).sum(axis=0).max() <= radius * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_units_do_not_matter(scale: float) -> None:
+    problem = L1BallGLM(TaskData.shared(X, scale * TARGETS["squared"]), radius=0.5 * scale)
+    assert np.allclose(solved(problem) / scale, solved(L1BallGLM(TaskData.shared(X, TARGETS["squared"]), radius=0.5)), atol=1e-6)
+
+
+def test_dependent_columns_and_empty_features() -> None:
+    doubled = np.hstack([X, X, np.zeros((40, 2))])
+    for penalty in (0.01, 0.1):
+        W = solved(L1BallGLM(TaskData.shared(doubled, TARGETS["logistic"]), loss="logistic", penalty=penalty), target=1e-7)
+        assert not W[-2:].any()
+
+
+def test_more_features_than_examples() -> None:
+    wide = RNG.standard_normal((15, 60))
+    solved(L1BallGLM(TaskData.shared(wide, np.sign(wide[:, 0])), loss="logistic", radius=3.0), target=1e-8)
+
+
+def test_fewer_steps_than_gradients_take() -> None:
+    problem = L1BallGLM(TaskData.shared(X, TARGETS["logistic"]), loss="logistic", radius=2.0)
+    first = next(i.step for i in FaceNewton().steps(problem) if problem.certify(i).relative_gap < 1e-10)
+    without = islice((i.step for i in FaceNewton(most_active=0).steps(problem) if problem.certify(i).relative_gap < 1e-10), 1)
+    assert first < next(without)
+
+
+@pytest.mark.parametrize("options", [{"patience": 0}, {"most_active": -1}])
+def test_options_are_checked(options: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        FaceNewton(**options)  # type: ignore[arg-type]
