@@ -38,7 +38,7 @@ def synthetic_market(
     factors: int = 3,
     common: float = 0.5,
     volatility: float = 0.02,
-    drift_spread: float = 0.001,
+    drift_spread: float = 0.0003,
     cash: float | None = None,
     seed: int = 0,
     held_out: int = 0,
@@ -58,7 +58,7 @@ def synthetic_market(
     factors : the number of common factors, at least 1.
     common : the share of an asset's variance that comes from the factors, from 0 to 1.
     volatility : standard deviation of a log return, a period (0.02 is much like a day of a share).
-    drift_spread : standard deviation of the assets' mean log returns, a period.
+    drift_spread : standard deviation of the assets' mean log returns, a period (0.0003 a day is about 7 % a year).
     cash : interest a period, above -1, for a last column that is always 1 + cash; None for no such column.
     seed : of the generator; the same seed gives the same market.
     held_out : so many later periods as `TaskData.held_out`; they change no earlier one.
