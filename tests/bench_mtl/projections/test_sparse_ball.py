@@ -1,0 +1,314 @@
+"""The sparse l1 ball: against dense projections of the whole vector, and the tree and the slots against slow references."""
+
+from __future__ import annotations
+
+import bisect
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench_mtl.errors import InputError
+from bench_mtl.kernels import sparse_ball as kernel
+from bench_mtl.kernels import tree as treap
+from bench_mtl.projections import SparseBall, project_l1_ball
+from bench_mtl.projections.sparse_ball import STORAGES
+
+
+def tree_keys(nodes: Any, state: Any) -> list[float]:
+    """The keys in order, after every invariant has been checked: order, priorities, counts, sums, each node in one place."""
+    keys: list[float] = []
+    stack, at = [], int(state[treap.ROOT])
+    seen = set()
+    while stack or at:
+        while at:
+            assert at not in seen
+            seen.add(at)
+            stack.append(at)
+            at = int(nodes[at]["left"])
+        at = stack.pop()
+        node = nodes[at]
+        keys.append(float(node["key"]))
+        left, right = nodes[node["left"]], nodes[node["right"]]
+        for side in ("left", "right"):
+            assert node[side] == 0 or nodes[node[side]]["priority"] <= node["priority"]
+        assert node["count"] == left["count"] + right["count"] + 1
+        assert np.isclose(node["total"], left["total"] + right["total"] + node["key"], rtol=1e-12, atol=1e-12)
+        at = int(node["right"])
+    assert keys == sorted(keys)
+    dead, waiting = set(), [int(state[treap.DEAD])] if state[treap.DEAD] else []
+    while waiting:  # the list of dead subtrees: the next one is in the count of a root
+        root = waiting.pop()
+        if nodes[root]["count"]:
+            waiting.append(int(nodes[root]["count"]))
+        inside = [root]
+        while inside:
+            at = inside.pop()
+            assert at not in seen
+            assert at not in dead
+            dead.add(at)
+            inside += [int(nodes[at][side]) for side in ("left", "right") if nodes[at][side]]
+    assert seen | dead == set(range(1, int(state[treap.USED])))
+    return keys
+
+
+def depth(nodes: Any, at: int) -> int:
+    deepest, level = 0, [at] if at else []
+    while level:
+        deepest += 1
+        level = [int(nodes[i][side]) for i in level for side in ("left", "right") if nodes[i][side]]
+    return deepest
+
+
+def empty_tree(size: int) -> tuple[Any, Any]:
+    nodes, state = np.zeros(size + 1, dtype=treap.NODE), np.zeros(treap.STATE, dtype=np.int64)
+    treap.clear(nodes, state)
+    return nodes, state
+
+
+def fuzz_tree(operations: int, seed: int, check_every: int) -> None:
+    """Random inserts, removals, cuts and rebases, of a few distinct keys and of many, against a sorted list."""
+    rng = np.random.default_rng(seed)
+    nodes, state = empty_tree(2000)
+    kept: list[float] = []
+    for step in range(operations):
+        kind = rng.random()
+        if kept and (kind < 0.4 or len(kept) == 2000):
+            place = int(rng.integers(len(kept)))
+            treap.remove(nodes, state, kept.pop(place))
+        elif kind < 0.995:
+            key = float(rng.integers(1, 50)) if rng.random() < 0.5 else float(rng.exponential())
+            treap.insert(nodes, state, key)
+            bisect.insort(kept, key)
+        elif kind < 0.998 and kept:
+            key = kept[int(rng.integers(len(kept)))] + float(rng.choice([-1e-3, 0.0, 1e-3]))
+            treap.cut(nodes, state, key)
+            kept = kept[bisect.bisect_right(kept, key) :]
+        elif kept:
+            shift = 0.5 * kept[0]
+            treap.rebase(nodes, state, shift)
+            kept = [key - shift for key in kept]
+        if step % check_every == 0 or step == operations - 1:
+            assert tree_keys(nodes, state) == kept
+            if kept:
+                radius = float(rng.exponential() + 1e-3)
+                threshold = treap.pivot(nodes, state[treap.ROOT], radius)
+                assert np.isclose(np.maximum(np.array(kept) - threshold, 0.0).sum(), radius, rtol=1e-9)
+
+
+def test_tree_under_random_operations() -> None:
+    fuzz_tree(20_000, 0, 199)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_tree_under_a_million_random_operations(seed: int) -> None:
+    fuzz_tree(1_000_000, seed + 1, 4999)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("irc"), st.integers(0, 8)), max_size=60))
+def test_tree_of_equal_keys(operations: list[tuple[str, int]]) -> None:
+    nodes, state = empty_tree(60)
+    kept: list[float] = []
+    for kind, number in operations:
+        key = float(number)
+        if kind == "i":
+            treap.insert(nodes, state, key)
+            bisect.insort(kept, key)
+        elif kind == "r" and key in kept:
+            treap.remove(nodes, state, key)
+            kept.remove(key)
+        elif kind == "c":
+            treap.cut(nodes, state, key)
+            kept = [other for other in kept if other > key]
+        assert tree_keys(nodes, state) == kept
+
+
+@pytest.mark.parametrize("order", ["up", "down", "zigzag", "equal", "random"])
+def test_tree_stays_shallow_whatever_the_order(order: str) -> None:
+    n = 5_000
+    keys = {
+        "up": np.arange(n),
+        "down": np.arange(n)[::-1],
+        "zigzag": np.where(np.arange(n) % 2 == 0, np.arange(n), -np.arange(n)),
+        "equal": np.ones(n),
+        "random": np.random.default_rng(0).random(n),
+    }[order].astype(float)
+    nodes, state = empty_tree(n)
+    for key in keys:
+        treap.insert(nodes, state, key)
+    assert depth(nodes, int(state[treap.ROOT])) <= 4.5 * np.log(n)  # all but surely so: 4.31 ln n is the limit
+    assert len(tree_keys(nodes, state)) == n
+
+
+def test_dead_nodes_are_used_again() -> None:
+    nodes, state = empty_tree(1000)
+    for round_ in range(50):
+        for key in range(1000):
+            treap.insert(nodes, state, float(key))
+        treap.cut(nodes, state, 998.0 if round_ % 2 else 1e9)
+        if round_ % 2:
+            treap.remove(nodes, state, 999.0)
+    assert state[treap.USED] == 1001
+
+
+def check_slots(ball: SparseBall) -> None:
+    """Every feature is found at its place, the tree holds the living, and no stored number is lost."""
+    parts = ball._parts
+    state = parts.state[0]
+    filled = int(state[kernel.FILLED])
+    features = parts.features[0, :filled]
+    assert len(set(features.tolist())) == filled
+    assert [kernel.place_of(parts.features[0], parts.slots[0], state, j) for j in features] == list(range(filled))
+    assert np.count_nonzero(parts.slots[0]) == filled
+    if parts.tree:
+        sizes = np.abs(parts.stored[0, :filled])
+        assert tree_keys(parts.nodes[0], state) == sorted(sizes[sizes > parts.reals[0, kernel.SHIFT]])
+
+
+CASES = {
+    "ties": {"d": 50, "k": 5, "radius": 1.0, "scale": 1.0, "rounded": True},
+    "sparse": {"d": 2000, "k": 20, "radius": 1.0, "scale": 0.05},
+    "far outside": {"d": 30, "k": 3, "radius": 1.0, "scale": 1e3},
+    "mostly inside": {"d": 300, "k": 10, "radius": 50.0, "scale": 0.1},
+    "never outside": {"d": 300, "k": 10, "radius": 1e6, "scale": 0.1},
+    "radius 0": {"d": 10, "k": 3, "radius": 0.0, "scale": 1.0},
+    "all at once": {"d": 40, "k": 40, "radius": 2.0, "scale": 0.3},
+    "tiny": {"d": 50, "k": 5, "radius": 1e-150, "scale": 1e-150},
+    "huge": {"d": 50, "k": 5, "radius": 1e150, "scale": 1e150},
+}
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("nonneg", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_the_dense_projection(name: str, nonneg: bool, storage: str) -> None:
+    case: dict[str, Any] = CASES[name]
+    d, radius = case["d"], case["radius"]
+    rng = np.random.default_rng(5)
+    ball, w = SparseBall(radius, nonneg=nonneg, storage=storage), np.zeros(d)
+    unit = max(radius, case["scale"])
+    for step in range(800):
+        indices = rng.choice(d, case["k"], replace=False)
+        values = case["scale"] * rng.standard_normal(case["k"])
+        if "rounded" in case:
+            values = np.round(values)
+        if step % 10 == 9:  # take some entries away altogether
+            values = -w[indices]
+        ball.add(indices, values)
+        w[indices] += values
+        w = project_l1_ball(w, radius, nonneg=nonneg)
+        if step % 20 == 19:
+            assert np.abs(ball.to_dense(d) - w).max() <= 1e-12 * unit
+            assert np.array_equal(ball.get(np.arange(d)), ball.to_dense(d))
+            assert ball.nnz == np.count_nonzero(ball.to_dense(d))
+            assert ball.norm <= radius * (1 + 1e-12)
+            check_slots(ball)
+
+
+def many_updates(storage: str, updates: int, every: int) -> None:
+    d, k = 5000, 20
+    rng = np.random.default_rng(1)
+    ball, w = SparseBall(3.0, storage=storage), np.zeros(d)
+    for step in range(updates):
+        indices = (rng.random(k) ** 3 * d).astype(np.int64)  # some features often, some rarely; with repetitions
+        values = 0.02 * rng.standard_normal(k)
+        ball.add(indices, values)
+        np.add.at(w, indices, values)
+        project_l1_ball(w, 3.0, out=w)
+        if step % every == every - 1:
+            assert np.abs(ball.to_dense(d) - w).max() <= 1e-9
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_many_updates_are_the_dense_ones(storage: str) -> None:
+    many_updates(storage, 10_000, 100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_hundred_thousand_updates_are_the_dense_ones(storage: str) -> None:
+    many_updates(storage, 100_000, 100)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    updates=st.lists(
+        st.lists(st.tuples(st.integers(0, 12), st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 3.0])), max_size=6), max_size=30
+    ),
+    radius=st.sampled_from([0.0, 0.5, 1.0, 2.0, 100.0]),
+    nonneg=st.booleans(),
+    storage=st.sampled_from(STORAGES),
+)
+def test_any_updates(updates: list[list[tuple[int, float]]], radius: float, nonneg: bool, storage: str) -> None:
+    ball, w = SparseBall(radius, nonneg=nonneg, storage=storage), np.zeros(13)
+    for update in updates:
+        indices, values = np.array([j for j, _ in update], dtype=np.int64), np.array([v for _, v in update])
+        ball.add(indices, values)
+        for j, v in update:
+            w[j] = max(w[j] + v, 0.0) if nonneg else w[j] + v
+        w = project_l1_ball(w, radius, nonneg=nonneg)
+        assert np.allclose(ball.to_dense(13), w, rtol=0.0, atol=1e-13)
+        check_slots(ball)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_memory_is_that_of_the_non_zeros(storage: str) -> None:
+    """Not of the dimension, nor of how many features have ever been there."""
+    rng = np.random.default_rng(0)
+    sizes = {}
+    for d in (10**4, 10**15):
+        ball = SparseBall(1.0, storage=storage)
+        for _ in range(2000):
+            ball.add(rng.integers(0, d, size=50), np.full(50, 0.01))
+        sizes[d] = ball.nbytes
+        assert ball.nbytes <= 120 * 4 * (ball.nnz + 50 + 32)
+    assert sizes[10**15] <= 2 * sizes[10**4]
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_what_one_projection_subtracts(storage: str) -> None:
+    ball = SparseBall(1.0, storage=storage)
+    ball.add([7, 10**18], [1.0, -2.0])
+    assert ball.theta == pytest.approx(1.0)
+    indices, values = ball.items()
+    assert (indices.tolist(), values.tolist()) == ([10**18], [-1.0])
+    assert ball.get([10**18, 7, 3]).tolist() == [-1.0, 0.0, 0.0]
+    ball.add([3], [0.0])
+    assert ball.theta == 0.0
+    ball.add([10**18], [1.0])
+    assert (ball.nnz, ball.norm) == (0, 0.0)
+    ball.add([], [])
+    ball.add(5, 0.25)
+    assert ball.to_dense(6).tolist() == [0.0, 0.0, 0.0, 0.0, 0.0, 0.25]
+    ball.clear()
+    assert ball.nnz == 0
+    assert ball.get(5).tolist() == [0.0]
+
+
+def test_bad_input_is_refused() -> None:
+    ball = SparseBall(1.0)
+    ball.add([1], [0.5])
+    for indices, values, words in [
+        ([-1], [1.0], "indices must be from 0"),
+        ([0.5], [1.0], "indices must be a vector of whole numbers"),
+        ([[0]], [1.0], "indices must be a vector of whole numbers"),
+        ([1, 2], [1.0], "values must have the shape"),
+        ([1], [np.nan], "values has NaN at index 0"),
+        (np.array([1, -2]), np.array([1.0, 1.0]), "indices must be from 0"),
+        (np.array([1, 2]), np.array([1.0, np.inf]), "values has inf at index 1"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            ball.add(indices, values)
+    assert ball.to_dense(2).tolist() == [0.0, 0.5]
+    with pytest.raises(InputError, match="dimension must be above 1"):
+        ball.to_dense(1)
+    with pytest.raises(InputError, match="radius must be finite"):
+        SparseBall(-1.0)
+    with pytest.raises(InputError, match="storage must be one of"):
+        SparseBall(1.0, storage="heap")
+    with pytest.raises(InputError, match="nonneg must be true or false"):
+        SparseBall(1.0, nonneg=1)  # type: ignore[arg-type]
