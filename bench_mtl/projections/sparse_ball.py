@@ -51,16 +51,15 @@ class SparseBall:
         self._ball = self._parts.ball(0)
 
     def add(self, indices: Any, values: Any) -> None:
-        """Add `values` to the entries at `indices` (one that occurs twice is added to twice), then project.
+        """Add `values` to the entries at `indices`, one after the other, then project.
 
-        With `nonneg` an entry below 0 is 0 before the projection, which changes nothing.
+        With `nonneg` an entry that comes below 0 is 0 at once; that matters only to an index that occurs twice.
 
         Raises
         ------
         InputError : indices that are not whole numbers of at least 0, values that are not finite, different lengths.
         """
-        from bench_mtl.kernels import sparse_ball as kernel
-
+        kernel = _kernel()
         if not (_plain(indices, np.int64) and _plain(values, np.float64) and indices.size == values.size):
             indices, values = _indices(indices), np.atleast_1d(real_array("values", values))
             if values.shape != indices.shape:
@@ -77,8 +76,7 @@ class SparseBall:
 
     def get(self, indices: Any) -> Array:
         """The entries at `indices`."""
-        from bench_mtl.kernels import sparse_ball as kernel
-
+        kernel = _kernel()
         places = _indices(indices)
         out = np.empty(places.shape)
         parts = self._parts
@@ -115,8 +113,7 @@ class SparseBall:
     @property
     def theta(self) -> float:
         """What the last projection subtracted from the magnitudes; 0 where the vector was inside."""
-        from bench_mtl.kernels import sparse_ball as kernel
-
+        kernel = _kernel()
         return float(self._parts.reals[0, kernel.THETA])
 
     @property
@@ -134,8 +131,9 @@ class SparseParts:
     """The arrays of some sparse vectors, a line each, for `kernels/sparse_ball.py`."""
 
     def __init__(self, balls: int, places: int, tree: bool) -> None:
-        from bench_mtl.kernels import sparse_ball as kernel
         from bench_mtl.kernels import tree as treap
+
+        kernel = _kernel()
 
         self.tree = tree
         self.features = np.zeros((balls, places), dtype=np.int64)
@@ -162,15 +160,13 @@ class SparseParts:
         return (self.features[b], self.stored[b], self.slots[b], self.nodes[b], self.state[b], self.reals[b], self.tree)
 
     def clear(self) -> None:
-        from bench_mtl.kernels import sparse_ball as kernel
-
+        kernel = _kernel()
         for b in range(len(self.state)):
             kernel.clear(self.slots[b], self.nodes[b], self.state[b], self.reals[b])
 
     def grow(self, coming: int) -> None:
         """At least double the room, so that `coming` more entries fit into each vector."""
-        from bench_mtl.kernels import sparse_ball as kernel
-
+        kernel = _kernel()
         balls, old = self.features.shape
         most = max(self.count(b) for b in range(balls)) + coming
         places = 2 * old
@@ -185,14 +181,12 @@ class SparseParts:
         self.__dict__ = larger.__dict__
 
     def count(self, b: int) -> int:
-        from bench_mtl.kernels import sparse_ball as kernel
-
+        kernel = _kernel()
         return int(kernel.count_living(self.stored[b], self.nodes[b], self.state[b], self.reals[b], self.tree))
 
     def items(self, b: int) -> tuple[NDArray[np.int64], Array]:
         """Features, ascending, and values of the non-zeros of one vector."""
-        from bench_mtl.kernels import sparse_ball as kernel
-
+        kernel = _kernel()
         filled = int(self.state[b, kernel.FILLED])
         stored = self.stored[b, :filled]
         sizes = np.abs(stored) - self.reals[b, kernel.SHIFT]
@@ -203,6 +197,12 @@ class SparseParts:
     @property
     def nbytes(self) -> int:
         return int(sum(array.nbytes for array in self.arrays[:-1]))
+
+
+def _kernel() -> Any:
+    import bench_mtl.kernels.sparse_ball as kernel
+
+    return kernel
 
 
 def _plain(value: Any, kind: type) -> bool:
