@@ -167,6 +167,28 @@ def test_drawn_steps_are_plain_products(kind: str) -> None:
         assert np.allclose(iterate.primal, expected, atol=1e-10)
 
 
+@pytest.mark.parametrize("rate", [0.1, 5.0])
+@pytest.mark.parametrize(
+    "parameters",
+    [{"radius": 1.0}, {"radius": 2.0, "balls": "all"}, {"radius": 1.0, "nonneg": True}, {"radius": 1.5, "balls": "all", "nonneg": True}],
+    ids=lambda parameters: "-".join(map(str, parameters.values())),
+)
+def test_sparse_steps_are_the_dense_ones(parameters: dict[str, object], rate: float) -> None:
+    rng = np.random.default_rng(3)
+    few = rng.standard_normal((40, 30)) * (rng.random((40, 30)) < 0.1)
+    few[5] = 0.0  # an example without features
+    targets, orientation = rng.standard_normal((40, 3)), frozen(np.where(rng.random((30, 3)) < 0.5, 1.0, -1.0))
+    runs = []
+    for design in (few, sp.csr_array(few)):
+        data = TaskData.shared(design, targets)
+        problem = L1BallGLM(TaskData(data.design, data.targets, "few", orientation=orientation), **parameters)
+        solver = ExponentiatedGradient(batch=2, rates=(rate,), seed=5)
+        runs.append(list(islice(solver.steps(problem, 0.1 * np.array(orientation)), 60)))
+    for dense, sparse in zip(*runs, strict=True):
+        assert dense.step == sparse.step
+        assert np.allclose(dense.primal, sparse.primal, rtol=0.0, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_starts_are_met_almost(name: str) -> None:
     problem = FORMS[name]

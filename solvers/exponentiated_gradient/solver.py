@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from bench_mtl.checks import one_of, real_number, whole_number
 from bench_mtl.errors import InputError
-from bench_mtl.forms import LinearFit, SimplexForm
 from bench_mtl.protocols import Capability, IterativeSolver, NotOfferedError, Problem, Solver
 from bench_mtl.types import Array, Iterate
+from solvers.exponentiated_gradient.drawn import DenseRun, Examples, SparseRun
+from solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, scheduled_step, size_of
 
 STEP_RULES = ("auto", "line_search", "sqrt")
 
-#: No weight changes by more than this in its logarithm in one step, so that nothing overflows.
-_LONGEST_STEP = 700.0
-
-#: A given start, which may have weights of 0, is mixed with this much of all weights alike: products never lift a weight from 0.
-_MIXED = 1e-3
-
-#: Between averages handed over: a twentieth of the steps so far, at most these.
+#: Between averages handed over: a tenth of the steps so far, at most these.
 _MOST_STEPS = 200
 
 
@@ -43,7 +37,8 @@ class ExponentiatedGradient(IterativeSolver):
         holds too; "auto" is "line_search" for full gradients, and "sqrt" otherwise
     batch : None takes full gradients; a number that many examples a step, drawn uniformly with replacement from an `L1Form` (stochastic
         or online EG, "sqrt" only). The average of the iterates, with eta_t as weights, since the last power of two but one is handed over.
-        Weights are dense: a step costs O(d m) whatever the examples.
+        A dense design costs O(d m) a step, a sparse one in proportion to the features of its examples, besides a pass over all weights
+        for every average.
     rates : to choose from for "sqrt"
     search_iterations : length of each trial
     seed : of the draws
@@ -101,8 +96,13 @@ class ExponentiatedGradient(IterativeSolver):
             return f"{self.label} needs {Capability.L1} to draw examples from; {problem.name} does not offer it"
         return None
 
+    def warm_up(self) -> None:
+        from bench_mtl.kernels.rows import warm_up
+
+        warm_up()
+
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        weights = _Weights(problem.simplex_form(), problem.point_shape)
+        weights = Weights(problem.simplex_form(), problem.point_shape)
         first = problem.repair(problem.start_point() if start is None else start)
         logs = weights.alike() if start is None else weights.mixed(first)
         yield Iterate(first)
@@ -113,7 +113,7 @@ class ExponentiatedGradient(IterativeSolver):
         else:
             yield from _searched(problem, weights, logs)
 
-    def _scheduled(self, problem: Problem, weights: _Weights, logs: Array, first: Array) -> Iterator[Iterate]:
+    def _scheduled(self, problem: Problem, weights: Weights, logs: Array, first: Array) -> Iterator[Iterate]:
         """Full gradients with steps that fall as 1 / sqrt(t), the best of several rates."""
         incumbent, lowest = first, problem.smooth_value(first)
         done, trials = 0, [_Descent(problem, weights, logs, rate) for rate in self.rates]
@@ -127,39 +127,42 @@ class ExponentiatedGradient(IterativeSolver):
                     yield Iterate(incumbent, None, done, done + 0.5)
             trials = [min(trials, key=lambda trial: trial.lowest)]
 
-    def _stochastic(self, problem: Problem, weights: _Weights, logs: Array) -> Iterator[Iterate]:
+    def _stochastic(self, problem: Problem, weights: Weights, logs: Array) -> Iterator[Iterate]:
         """A few examples a step, with steps that fall as 1 / sqrt(t), the best of several rates, averaged."""
         assert self.batch is not None
-        examples = _Examples(problem.l1_form().fit)
+        examples = Examples(problem.l1_form().fit)
         everything = weights.prices(problem.value_and_gradient(weights.point(np.exp(logs)))[1])
         etas = [first_step(rate, everything) for rate in self.rates]
-        trials = [_Drawn(examples, weights, logs, eta0, self.batch, np.random.default_rng(self.seed)) for eta0 in etas]
-        values, done, judging = [], 0, 1.0
-        for trial in trials:
+        kind = SparseRun if examples.is_sparse else DenseRun
+        done, judging, lowest, chosen = 0, 1.0, np.inf, None
+        for eta0 in etas:
+            trial = kind(examples, weights, logs, eta0, self.batch, self.seed)
             for _ in range(self.search_iterations):
                 trial.advance()
-            done += self.search_iterations
-            values.append(problem.smooth_value(trial.average))
-            judging += 0.5
-            yield Iterate(trial.average, None, done, judging + done * self.batch / examples.count)
-        chosen = trials[int(np.argmin(values))]
+            average = trial.average
+            value = problem.smooth_value(average)
+            if chosen is None or value < lowest:
+                lowest, chosen = value, trial
+            done, judging = done + self.search_iterations, judging + 0.5
+            yield Iterate(average, None, done, judging + done * self.batch / examples.count)
+        assert chosen is not None
         while True:
-            for _ in range(min(max(1, chosen.t // 20), _MOST_STEPS)):
+            for _ in range(min(max(1, chosen.t // 10), _MOST_STEPS)):
                 chosen.advance()
                 done += 1
             yield Iterate(chosen.average, None, done, judging + done * self.batch / examples.count)
 
 
-def _searched(problem: Problem, weights: _Weights, logs: Array) -> Iterator[Iterate]:
+def _searched(problem: Problem, weights: Weights, logs: Array) -> Iterator[Iterate]:
     """Full gradients, the step size by backtracking on the Bregman model."""
     p = np.exp(logs)
     value, gradient = problem.value_and_gradient(weights.point(p))
     prices = weights.prices(gradient)
-    size = _size(prices)
+    size = size_of(prices)
     eta = 1.0 / size if size > 0.0 else 1.0
     step, work = 0, 1.0
     while True:
-        eta = min(eta, _LONGEST_STEP / size) if size > 0.0 else 1.0
+        eta = min(eta, LONGEST_STEP / size) if size > 0.0 else 1.0
         new_logs = normalised(logs - eta * prices)
         new = np.exp(new_logs)
         divergence = float((new * (new_logs - logs)).sum())
@@ -174,7 +177,7 @@ def _searched(problem: Problem, weights: _Weights, logs: Array) -> Iterator[Iter
         if bent <= 0.5 * divergence / eta:
             eta *= 2.0
         logs, p, value, prices = new_logs, new, new_value, weights.prices(gradient)
-        size = _size(prices)
+        size = size_of(prices)
         step += 1
         yield Iterate(point, None, step, work)
 
@@ -182,7 +185,7 @@ def _searched(problem: Problem, weights: _Weights, logs: Array) -> Iterator[Iter
 class _Descent:
     """One run with full gradients and one rate."""
 
-    def __init__(self, problem: Problem, weights: _Weights, logs: Array, rate: float) -> None:
+    def __init__(self, problem: Problem, weights: Weights, logs: Array, rate: float) -> None:
         self._problem, self._weights, self._logs, self._rate = problem, weights, logs, rate
         self._eta0 = 0.0
         self._t = 0
@@ -199,130 +202,3 @@ class _Descent:
         if self._t == 1:
             self._eta0 = first_step(self._rate, prices)
         self._logs = scheduled_step(self._logs, prices, self._eta0 / self._t**0.5)
-
-
-class _Drawn:
-    """One run on drawn examples with one first step size, and the sums of what it averages."""
-
-    def __init__(self, examples: _Examples, weights: _Weights, logs: Array, eta0: float, batch: int, rng: np.random.Generator) -> None:
-        self._examples, self._weights, self._logs, self._batch, self._rng = examples, weights, logs, batch, rng
-        self._eta0 = eta0
-        self.t = 0
-        self._sum = self._sum_before = np.zeros(())
-        self._total = self._total_before = 0.0
-
-    def advance(self) -> None:
-        self.t += 1
-        if self.t & (self.t - 1) == 0:
-            self._sum_before, self._total_before = self._sum, self._total
-            self._sum, self._total = np.zeros(()), 0.0
-        eta = self._eta0 / self.t**0.5
-        point = self._weights.point(np.exp(self._logs))
-        self._sum, self._total = self._sum + eta * point, self._total + eta
-        chosen = self._rng.integers(self._examples.count, size=self._batch)
-        prices = self._weights.prices(self._examples.gradient(chosen, point))
-        self._logs = scheduled_step(self._logs, prices, eta)
-
-    @property
-    def average(self) -> Array:
-        total = self._total + self._total_before
-        if total == 0.0:
-            return self._weights.point(np.exp(self._logs))
-        return np.asarray((self._sum + self._sum_before) / total)
-
-
-class _Weights:
-    """How logarithms of weights, one column a simplex (U, then V, then the slack), make a point."""
-
-    def __init__(self, form: SimplexForm, shape: tuple[int, ...]) -> None:
-        self._form, self._shape = form, shape
-        self._columns = shape[1] if form.balls == "task" else 1
-        self._entries = shape[0] * shape[1] // self._columns
-
-    @property
-    def count(self) -> int:
-        """Weights of a column."""
-        return self._entries * (1 + self._form.signed) + self._form.slack
-
-    def alike(self) -> Array:
-        return np.full((self.count, self._columns), -np.log(self.count))
-
-    def mixed(self, point: Array) -> Array:
-        """Weights that make this point, almost."""
-        form, n = self._form, self._entries
-        p = np.zeros((self.count, self._columns))
-        V = self._oriented(point).reshape(n, self._columns) / (form.mass or 1.0)
-        p[:n] = np.maximum(V, 0.0)
-        if form.signed:
-            p[n : 2 * n] = np.maximum(-V, 0.0)
-        left = np.maximum(1.0 - p.sum(axis=0), 0.0)
-        if form.signed:
-            p += left / self.count  # U and V cancel
-        elif form.slack:
-            p[-1] += left
-        return np.log((1.0 - _MIXED) * p / p.sum(axis=0) + _MIXED / self.count)
-
-    def point(self, p: Array) -> Array:
-        n = self._entries
-        W = p[:n] - p[n : 2 * n] if self._form.signed else p[:n]
-        return self._oriented(self._form.mass * W.reshape(self._shape))
-
-    def prices(self, gradient: Array) -> Array:
-        """The gradient in the weights."""
-        g = self._form.mass * self._oriented(gradient).reshape(self._entries, self._columns)
-        parts = [g, -g] if self._form.signed else [g]
-        return np.concatenate([*parts, np.zeros((1, self._columns))] if self._form.slack else parts)
-
-    def _oriented(self, W: Array) -> Array:
-        return W if self._form.orientation is None else W * self._form.orientation
-
-
-class _Examples:
-    """The examples of a loss of linear predictions, to draw from: rows of a shared design, or those of all tasks, one after the other."""
-
-    def __init__(self, fit: LinearFit) -> None:
-        design = fit.design
-        self._fit, self._tasks = fit, None
-        if design.is_shared:
-            self._X: Any = design.block(0)
-        else:
-            blocks = [design.block(k) for k in range(design.n_tasks)]
-            self._X = sp.csr_array(sp.vstack(blocks)) if design.is_sparse else np.concatenate(blocks)
-            self._tasks = np.repeat(np.arange(design.n_tasks), design.sizes)
-        self.count = int(self._X.shape[0])
-
-    def gradient(self, chosen: Any, W: Array) -> Array:
-        """Of the chosen examples' losses, times the number of all over that of the chosen."""
-        rows = self._X[chosen]
-        part = replace(self._fit, targets=self._fit.targets[chosen], weights=self._fit.weights[chosen])
-        predictions = np.asarray(rows @ W)
-        if self._tasks is None:
-            slopes = part.slopes(predictions)
-        else:
-            places = np.arange(len(chosen)), self._tasks[chosen]
-            slopes = np.zeros(predictions.shape)
-            slopes[places] = part.slopes(predictions[places])
-        return np.asarray(rows.T @ slopes) * (self.count / len(chosen))
-
-
-def normalised(logs: Array) -> Array:
-    """Logarithms of weights that add up to 1 in every column."""
-    logs = logs - logs.max(axis=0)
-    return np.asarray(logs - np.log(np.exp(logs).sum(axis=0)))
-
-
-def scheduled_step(logs: Array, prices: Array, eta: float) -> Array:
-    """One step, no longer than what cannot overflow."""
-    size = _size(prices)
-    return normalised(logs - min(eta, _LONGEST_STEP / size) * prices) if size > 0.0 else logs
-
-
-def first_step(rate: float, prices: Array) -> float:
-    """rate sqrt(log N) / G."""
-    size = _size(prices)
-    return rate * float(np.sqrt(np.log(max(2, len(prices))))) / size if size > 0.0 else 1.0
-
-
-def _size(prices: Array) -> float:
-    """The largest range of a column."""
-    return float((prices.max(axis=0) - prices.min(axis=0)).max())

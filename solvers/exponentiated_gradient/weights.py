@@ -1,0 +1,113 @@
+"""Weights on simplices: how they make a point, and one multiplicative step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.forms import SimplexForm
+from bench_mtl.types import Array
+
+#: No weight changes by more than this in its logarithm in one step, so that nothing overflows.
+LONGEST_STEP = 200.0
+
+#: A given start, which may have weights of 0, is mixed with this much of all weights alike: products never lift a weight from 0.
+_MIXED = 1e-3
+
+
+class Weights:
+    """How logarithms of weights, one column a simplex (U, then V, then the slack), make a point."""
+
+    def __init__(self, form: SimplexForm, shape: tuple[int, ...]) -> None:
+        self._form, self._shape = form, shape
+        self._columns = shape[1] if form.balls == "task" else 1
+        self._entries = shape[0] * shape[1] // self._columns
+
+    @property
+    def count(self) -> int:
+        """Weights of a column."""
+        return self._entries * (1 + self._form.signed) + self._form.slack
+
+    def alike(self) -> Array:
+        return np.full((self.count, self._columns), -np.log(self.count))
+
+    def mixed(self, point: Array) -> Array:
+        """Weights that make this point, almost."""
+        form, n = self._form, self._entries
+        p = np.zeros((self.count, self._columns))
+        V = self._oriented(point).reshape(n, self._columns) / (form.mass or 1.0)
+        p[:n] = np.maximum(V, 0.0)
+        if form.signed:
+            p[n : 2 * n] = np.maximum(-V, 0.0)
+        left = np.maximum(1.0 - p.sum(axis=0), 0.0)
+        if form.signed:
+            p += left / self.count  # U and V cancel
+        elif form.slack:
+            p[-1] += left
+        return np.log((1.0 - _MIXED) * p / p.sum(axis=0) + _MIXED / self.count)
+
+    @property
+    def signed(self) -> bool:
+        return self._form.signed
+
+    def parts(self, p: Array) -> tuple[Array, Array, Array]:
+        """U and V in the shape of a point, and the slack of every column, which is the caller's own."""
+        n = self._entries
+        U = p[:n].reshape(self._shape)
+        V = p[n : 2 * n].reshape(self._shape) if self._form.signed else np.zeros(self._shape)
+        return U, V, p[-1].copy() if self._form.slack else np.zeros(self._columns)
+
+    def scaled(self, W: Array, J: Any = slice(None)) -> Array:
+        """Rows J of U - V as those of a point; of a gradient, as those of the prices of U."""
+        orientation = self._form.orientation
+        return np.asarray(self._form.mass * (W if orientation is None else W * orientation[J]))
+
+    def column_sums(self, W: Array) -> Array:
+        """Of some rows, by simplex."""
+        sums = W.sum(axis=0)
+        return sums if self._columns == len(sums) else sums.sum(keepdims=True)
+
+    def point(self, p: Array) -> Array:
+        n = self._entries
+        W = p[:n] - p[n : 2 * n] if self._form.signed else p[:n]
+        return self._oriented(self._form.mass * W.reshape(self._shape))
+
+    def prices(self, gradient: Array) -> Array:
+        """The gradient in the weights."""
+        g = self._form.mass * self._oriented(gradient).reshape(self._entries, self._columns)
+        parts = [g, -g] if self._form.signed else [g]
+        return np.concatenate([*parts, np.zeros((1, self._columns))] if self._form.slack else parts)
+
+    def size_of_rows(self, prices: Array) -> float:
+        """The largest range of prices of a simplex, by those of some rows of U; all other prices are 0."""
+        high, low = prices.max(axis=0, initial=0.0), prices.min(axis=0, initial=0.0)
+        if self._form.signed:
+            return 2.0 * float(max(high.max(), -low.min()))
+        return float(high.max() - low.min() if self._columns == 1 else (high - low).max())
+
+    def _oriented(self, W: Array) -> Array:
+        return W if self._form.orientation is None else W * self._form.orientation
+
+
+def normalised(logs: Array) -> Array:
+    """Logarithms of weights that add up to 1 in every column."""
+    logs = logs - logs.max(axis=0)
+    return np.asarray(logs - np.log(np.exp(logs).sum(axis=0)))
+
+
+def scheduled_step(logs: Array, prices: Array, eta: float) -> Array:
+    """One step, no longer than what cannot overflow."""
+    size = size_of(prices)
+    return normalised(logs - min(eta, LONGEST_STEP / size) * prices) if size > 0.0 else logs
+
+
+def first_step(rate: float, prices: Array) -> float:
+    """rate sqrt(log N) / G."""
+    size = size_of(prices)
+    return rate * float(np.sqrt(np.log(max(2, len(prices))))) / size if size > 0.0 else 1.0
+
+
+def size_of(prices: Array) -> float:
+    """The largest range of a column."""
+    return float((prices.max(axis=0) - prices.min(axis=0)).max())
