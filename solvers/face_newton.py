@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from bench_mtl.checks import whole_number
+from bench_mtl.checks import is_sparse, whole_number
 from bench_mtl.forms import L1Form
 from bench_mtl.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.types import Array, Iterate
@@ -28,6 +28,12 @@ _SMALLEST_STEP = 1e-4
 #: Slopes below this share of the objective are lost in its rounding: only whether they fall tells whether a step is of use.
 _ROUNDING = 1e-13
 
+#: A product in making or factorising a Hessian takes about so much less time than one in a pass over the data, which waits for memory.
+_DENSER = 10.0
+
+#: A Newton step may cost as much as so many passes, or as all that has been done so far.
+_CHEAP_PASSES = 100.0
+
 #: Features up to which X^T X is made whole for a squared loss, once as much has been spent on parts of it.
 _LARGEST_GRAM = 2000
 
@@ -36,7 +42,8 @@ _LARGEST_GRAM = 2000
 class FaceNewton(IterativeSolver):
     """In turn:
 
-    1. accelerated proximal gradient steps with restarts and a line search, until the signs of W stay the same for `patience` steps;
+    1. accelerated proximal gradient steps with restarts and a line search, until the signs of W stay the same for `patience` steps (or
+       for long enough), and a Newton step costs no more than all that came before;
     2. Newton steps on the face that these signs span: with S the non-zeros, g and H the gradient and Hessian of f on S,
 
            argmin_d  <g, d> + 1/2 d^T H d    subject to   sum_{j in S, ball b} sign(W_j) d_j = 0   for every ball b that is full
@@ -84,6 +91,7 @@ class _Run:
         self._phase = 0
         self._most_active = min(options.most_active, int(1.2 * self._form.fit.design.n_examples))
         self._grams = _Grams(self._form)
+        self._stored = stored_products(self._form)
 
     def iterate(self) -> Iterate:
         return Iterate(self.point, None, self.step, self.work)
@@ -95,7 +103,7 @@ class _Run:
         self._phase += 1
         most = 10 * 2 ** min(self._phase, 20)
         made = 0
-        while made < most or np.count_nonzero(self.point) > self._most_active:
+        while made < most or not self._affords_newton():
             search = self.point + (t_before - 1.0) / t * (self.point - previous)
             value, gradient = self._problem.value_and_gradient(search)
             if self._L == 0.0:
@@ -112,8 +120,15 @@ class _Run:
             self.step += 1
             made += 1
             yield self.iterate()
-            if settled >= options.patience and np.count_nonzero(new) <= self._most_active:
+            if settled >= options.patience and self._affords_newton():
                 return
+
+    def _affords_newton(self) -> bool:
+        active, design = np.count_nonzero(self.point), self._form.fit.design
+        if active > self._most_active:
+            return False
+        price = (design.sizes[0] * active**2 + active**3 / 3.0) / (_DENSER * self._stored)
+        return bool(price <= max(_CHEAP_PASSES, self.work))
 
     def newton_steps(self) -> Iterator[Iterate]:
         """Newton steps until the face is solved, or one is of no use."""
@@ -226,6 +241,13 @@ def constrained_newton(H: Array, g: Array, signs: Array, full: Array) -> Array |
     return np.asarray(d) if np.isfinite(d).all() else None
 
 
+def stored_products(form: L1Form) -> int:
+    """Multiplications in one product with the design, over all tasks."""
+    design = form.fit.design
+    blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
+    return max(1, sum(X.nnz if is_sparse(X) else X.size for X in blocks) * (design.n_tasks if design.is_shared else 1))
+
+
 class _Grams:
     """X_k^T D X_k of a squared loss with weights D, which no Newton step changes: one for all tasks that share X and weights."""
 
@@ -252,4 +274,4 @@ class _Grams:
 
 def _features(X: Any, rows: NDArray[np.intp]) -> Array:
     chosen = X[:, rows]
-    return np.asarray(chosen.toarray() if hasattr(chosen, "toarray") else chosen)
+    return np.asarray(chosen.toarray() if is_sparse(chosen) else chosen)
