@@ -36,6 +36,7 @@ TABLES = {
     "comparisons": About("Comparisons", "Solver against solver over like problems, with intervals and paired tests."),
     "means": About("Means", "Shifted geometric means of the time to each target over like problems, with failures entered in three ways."),
     "summary": About("Summary", "Verified accuracy and time to each target."),
+    "measures": About("Measures", "What problems measure of points: at each run's best point and at its last one."),
     "scaling": About("Scaling", "Exponents of the time to the last target in the size of the data."),
     "times": About("Times", "Seconds by what they were spent on."),
     "tolerances": About("Tolerances asked", "What each tolerance asked of a generic solver gave."),

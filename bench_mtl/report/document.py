@@ -18,6 +18,7 @@ from bench_mtl.report.tables.comparisons import comparisons
 from bench_mtl.report.tables.enclosures import enclosures, objectives
 from bench_mtl.report.tables.instances import by_instance, run_times, time_to_gap
 from bench_mtl.report.tables.means import means
+from bench_mtl.report.tables.measures import measures_table
 from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
 from bench_mtl.report.tables.speed_ups import speed_ups
 from bench_mtl.report.tables.statuses import statuses
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
 
 
 def report_tables(results: Results) -> dict[str, pd.DataFrame]:
-    """The tables of a report, by the names of their files."""
+    """The tables of a report, by the names of their files; ``measures`` where a problem measures anything."""
     runs, samples, targets = results.runs, results.samples, results.targets
     objective_table = objectives(runs, samples)
     of_runs = run_times(runs, samples, targets)
     winner_table = winners(runs, of_runs, results.view.baseline)
+    measured = measures_table(runs, samples, results.measures)
     return {
         "summary": summary(runs, samples, targets),
         "winners": winner_table,
@@ -49,6 +51,7 @@ def report_tables(results: Results) -> dict[str, pd.DataFrame]:
         "statuses": statuses(runs, samples),
         "time_to_gap": time_to_gap(of_runs),
         "instances": by_instance(of_runs),
+        **({} if measured.empty else {"measures": measured}),
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.report import catalogue, text
 from bench_mtl.report.catalogue import TABLES, printed, without_skipped
-from bench_mtl.report.figures.drawing import FORMATS, Drawing, Undrawn
+from bench_mtl.report.figures.drawing import FORMATS, Drawing, Kind, Undrawn
 from bench_mtl.report.render import escaped, to_markdown
 from bench_mtl.report.results import Results
 from bench_mtl.report.tables.enclosures import contradictions
@@ -27,7 +27,9 @@ def markdown(
     drawn, undrawn : the figures, and those that there are none of
     formats : the other forms that the report is written in, which are linked to
     """
-    shown = {(drawing.kind, drawing.about): _shown(drawing, formats) for drawing in drawn}
+    shown: dict[tuple[str, str], list[str]] = {}
+    for drawing in drawn:
+        shown.setdefault((drawing.kind, drawing.about), []).extend(_shown(drawing, formats))
     for missing in undrawn:
         shown[missing.kind, missing.about] = [missing.sentence]
 
@@ -44,10 +46,12 @@ def markdown(
         *_section("speed_ups", tables, level=""),
     ]
     for problem in results.runs["problem_label"].unique():
-        figures = [*shown.get(("convergence", str(problem)), []), *shown.get(("patterns", str(problem)), [])]
+        kinds: tuple[Kind, ...] = ("convergence", "courses", "trade_offs", "patterns")
+        figures = [part for kind in kinds for part in shown.get((kind, str(problem)), [])]
         parts += _problem(str(problem), results, tables, figures)
-    parts += shown.get(("patterns", ""), [])
+    parts += [*shown.get(("courses", ""), []), *shown.get(("patterns", ""), [])]
     parts += _across(tables, of_kind("profiles", "pareto"))
+    parts += _section("measures", tables) if "measures" in tables else []
     parts += _section("scaling", tables, figures=of_kind("scaling"))
     parts += [*_section("times", tables), *_section("tolerances", tables)]
     parts += ["## Objectives", *_objectives(tables)]

@@ -118,6 +118,11 @@ def format_count(value: float) -> str:
     return f"{value:.0f}" if value >= 1000 or value == int(value) else f"{value:.1f}"
 
 
+def format_measure(value: float) -> str:
+    """A whole number as it is, anything else with four significant digits."""
+    return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
+
+
 def format_ratio(value: float) -> str:
     """Two digits and a times sign: ``0.051x``, ``1.3x``, ``12x``, ``480x``."""
     if value < 0.1:
@@ -172,6 +177,8 @@ _FORMATS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "size": ("Size", format_count),
     "exponent": ("Exponent", lambda value: f"{value:.2f}"),
     "points": ("Points", format_count),
+    "value": ("At the best point", format_measure),
+    "last": ("At the last point", format_measure),
     "seed": ("Seed", format_count),
     "repetition": ("Repetition", format_count),
     "runs": ("Runs", format_count),

@@ -59,6 +59,10 @@ instances and repetitions. The fastest of a kind is chosen anew on every instanc
 its time limit: `>=` where the reference failed, `<=` where the solver did, and no ratio where both did, on different instances. The test is
 Wilcoxon's signed-rank test of the logarithms, or the sign test where there are failures; p (Holm) is corrected for all rows of the
 same group and target.""",
+    "measures": """\
+What the problem measures of a point besides its objective, after its repair. *At the best point*: at the run's point of the lowest
+objective, which is its solution, with the seconds and passes until it; *at the last point*: at its last sample. Medians over seeds and
+repetitions, with the least and the greatest.""",
     "scaling": """\
 Time to the last target as one size of the data grows and the others stay, by the median where all runs reached it. Exponents are least
 squares on logarithms over the sizes that were reached, with their 95 % intervals; a cross on the dashed limit is a size that was not, and

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.style import LineStyle
@@ -125,7 +125,7 @@ def caption(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) 
         answers = " (markers: the same of the answers to each tolerance, with bars)" if one_shot.any() else ""
         parts.append(f"A solver with several seeds or repetitions: the gap that half of its runs have proven, in a band {band}{answers}.")
     parts.append("Dashed: the targets.")
-    if points["status"].isin(_LIMITS).any():
+    if points["status"].isin(LIMITS).any():
         parts.append("A cross: the run met its time or memory limit there" + (" (the median of such runs)." if several else "."))
     least = least_gap(targets)
     if (points["relative_gap"] < least).any():
@@ -152,7 +152,7 @@ def least_gap(targets: Iterable[float]) -> float:
     return min(targets) * LEAST_SHARE
 
 
-_LIMITS = (str(Status.TIMEOUT), str(Status.MEMORY))
+LIMITS = (str(Status.TIMEOUT), str(Status.MEMORY))
 
 
 def counts_passes(points: pd.DataFrame) -> pd.Series[bool]:
@@ -181,7 +181,7 @@ class Curve:
     @property
     def stopped(self) -> bool:
         """Whether a limit ended it."""
-        return self.status in _LIMITS
+        return self.status in LIMITS
 
     @property
     def start(self) -> float | None:
@@ -215,10 +215,20 @@ def drawn_curves(points: pd.DataFrame, column: str, targets: Iterable[float], le
     for start, end, (solver, status) in zip(starts, [*starts[1:], len(ids)], labels, strict=True):
         run = slice(start, end)
         one_shot = bool((~np.isnan(asked[run])).any())
+        if not in_seconds and x[run].min() < ZERO_PASSES:
+            x[run] = _spaced(x[run], points[column].to_numpy(np.float64)[run])
         kept = slice(None) if one_shot else visible(y[run], targets, levels)
         curve = Curve(str(solver), str(status), limits[start], in_seconds, one_shot, x[run][kept], y[run][kept], asked[run][kept])
         curves.append(curve)
     return curves
+
+
+def _spaced(places: Array, counts: Array) -> Array:
+    """The places of a run that shows points within its first half pass: what is before its first pass stays before all others."""
+    import numpy as np
+
+    known = counts > 0
+    return np.where(known, places, 0.5 * counts[known].min())
 
 
 def visible(gaps: Array, targets: Iterable[float], levels: int = LEVELS) -> NDArray[np.bool_]:
@@ -296,11 +306,11 @@ def _panel(
 
 def _draw_run(axis: Axes, curve: Curve, look: LineStyle, left: float) -> None:
     if curve.one_shot:
-        axis.plot(curve.x, curve.y, **_JOINED, **style.line(look))
+        axis.plot(curve.x, curve.y, **JOINED, **style.line(look))
     else:
         seen = curve.x >= left
         seen[:-1] |= seen[1:]  # the step that the left edge cuts
-        axis.plot(curve.x[seen], curve.y[seen], **_STEPPED, **style.line(look))
+        axis.plot(curve.x[seen], curve.y[seen], **STEPPED, **style.line(look))
     _draw_ends(axis, [curve], look)
 
 
@@ -313,21 +323,19 @@ def _draw_several(axis: Axes, curves: Sequence[Curve], look: LineStyle, total: i
     one_shot = [curve for curve in curves if curve.one_shot]
     if one_shot:
         x, y = answer_quantiles(one_shot, shares)
-        axis.plot(x[1], y[1], **_JOINED, **style.line(look))
+        axis.plot(x[1], y[1], **JOINED, **style.line(look))
         gap = np.full(len(x[1]), np.nan)  # lifts the pen between two bars
         for bars in ((np.c_[x[0], x[2], gap], np.c_[y[1], y[1], gap]), (np.c_[x[1], x[1], gap], np.c_[y[0], y[2], gap])):
             axis.plot(*(ends.ravel() for ends in bars), color=look.colour, linewidth=0.8, alpha=0.5, zorder=2)
     if len(one_shot) < len(curves):
         grid, (low, middle, high) = quantiles([curve for curve in curves if not curve.one_shot], total, shares, left)
-        axis.add_artist(
-            Polygon(_outline(grid, low, np.minimum(high, highest)), facecolor=look.colour, alpha=0.2, linewidth=0.0, zorder=1.5)
-        )
+        axis.add_artist(Polygon(outline(grid, low, np.minimum(high, highest)), facecolor=look.colour, alpha=0.2, linewidth=0.0, zorder=1.5))
         seen = _steps(middle) & np.isfinite(middle)
-        axis.plot(grid[seen], middle[seen], **_STEPPED, **style.line(look))
+        axis.plot(grid[seen], middle[seen], **STEPPED, **style.line(look))
     _draw_ends(axis, [curve for curve in curves if curve.stopped], look)
 
 
-def _outline(x: Array, low: Array, high: Array) -> Array:
+def outline(x: Array, low: Array, high: Array) -> Array:
     """The corners of the band between two functions that step at `x`, from where the lower one is finite."""
     import numpy as np
 
@@ -349,8 +357,8 @@ def _steps(values: Array) -> NDArray[np.bool_]:
 
 
 #: Markers are spaced by a float, which is even on the paper.
-_STEPPED: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.4, "markersize": 4.0, "markevery": (0.07, 0.15), "zorder": 2}
-_JOINED: dict[str, Any] = {"linewidth": 0.7, "markersize": 5.5, "alpha": 0.95, "zorder": 3}
+STEPPED: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.4, "markersize": 4.0, "markevery": (0.07, 0.15), "zorder": 2}
+JOINED: dict[str, Any] = {"linewidth": 0.7, "markersize": 5.5, "alpha": 0.95, "zorder": 3}
 
 
 def _draw_ends(axis: Axes, curves: Sequence[Curve], look: LineStyle) -> None:
@@ -370,8 +378,20 @@ def enclosed(total: int) -> tuple[float, float, float]:
     return _ALL if total <= MOST_ENCLOSED else _MOST
 
 
-def answer_quantiles(curves: Sequence[Curve], shares: Sequence[float]) -> tuple[Array, Array]:
-    """The quantiles of the x and of the gaps of all answers to each tolerance asked, in order of the median x."""
+class Answers(Protocol):
+    """What a one-shot solver has answered in one run."""
+
+    @property
+    def x(self) -> Array: ...
+    @property
+    def y(self) -> Array: ...
+    @property
+    def asked(self) -> Array:
+        """The tolerances."""
+
+
+def answer_quantiles(curves: Sequence[Answers], shares: Sequence[float]) -> tuple[Array, Array]:
+    """The quantiles of the x and of the y of all answers to each tolerance asked, in order of the median x."""
     import numpy as np
 
     x, y, asked = (np.concatenate([getattr(curve, name) for curve in curves]) for name in ("x", "y", "asked"))
@@ -401,6 +421,6 @@ def _legend(points: pd.DataFrame, runs: pd.DataFrame, styles: Mapping[str, LineS
         elif statuses != {str(Status.SKIPPED)}:
             handles.append(Line2D([], [], linestyle="none", label=f"{label}: nothing proven"))
     handles.append(Line2D([], [], color=_TARGET_GREY, linewidth=0.8, linestyle=(0, (4, 3)), label="targets"))
-    if points["status"].isin(_LIMITS).any():
+    if points["status"].isin(LIMITS).any():
         handles.append(Line2D([], [], color="0.3", **style.mark(label="stopped by a limit")))
     return handles

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-Kind = Literal["convergence", "profiles", "pareto", "scaling", "speed_ups", "patterns"]
+Kind = Literal["convergence", "profiles", "pareto", "scaling", "speed_ups", "patterns", "courses", "trade_offs"]
 
 #: What a figure can be written as, beside its data.
 FORMATS = ("svg", "png", "pdf")

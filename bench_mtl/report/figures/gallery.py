@@ -7,12 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.figures import convergence, pareto, patterns, profiles, scaling, speed_ups, style
+from bench_mtl.report.figures import convergence, courses, pareto, patterns, profiles, scaling, speed_ups, style, trade_offs
 from bench_mtl.report.figures.drawing import Drawing, Undrawn, distinct_stems
 from bench_mtl.report.render import format_target
 from bench_mtl.report.results import Results
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import instance_times
+from bench_mtl.report.tables.measures import NONZEROS, quantities
+from bench_mtl.report.tables.measures import courses as course_points
 from bench_mtl.report.tables.scaling import scaling_points
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list
         *_speed_ups(tables["winners"], results.view.baseline),
         *_scaling(results, tables["scaling"], styles),
         *_patterns(results, tables["winners"]),
+        *_measures(results, styles),
     ]
     found = [one for one in made if isinstance(one, Drawing)]
     stems = distinct_stems(drawing.stem for drawing in found)
@@ -181,6 +184,36 @@ def _scaling(results: Results, fits: pd.DataFrame, styles: Mapping[str, style.Li
     if len(sweeps) > MOST_GROUPS:
         more = len(sweeps) - MOST_GROUPS
         yield Undrawn("scaling", "", f"Scaling is drawn of the first {MOST_GROUPS} sweeps and not of {more} more; the table has all.")
+
+
+def _measures(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
+    """Where anything is measured: of every problem the course of the objective and of what it measures, and sparsity against accuracy."""
+    if results.measures.empty:
+        return
+    points = course_points(results.runs, results.samples, results.measures)
+    by_problem = {str(problem): rows for problem, rows in points.groupby("problem", sort=False)}
+    for place, (problem, rows) in enumerate(by_problem.items()):
+        if place == MOST_PROBLEMS:
+            sentence = f"Objectives and measures are on paper of the first {MOST_PROBLEMS} problems alone; the page report.html has all."
+            yield Undrawn("courses", "", sentence)
+            return
+        runs = results.runs[results.runs["problem_label"] == problem]
+        known = quantities(rows, results.measures)
+        for quantity in known:
+            told, draw = courses.caption(rows, runs, quantity), partial(courses.course, rows, quantity, styles)
+            title = f"{quantity[:1].upper()}{quantity[1:]} on {problem}"
+            yield Drawing(f"{quantity} {problem}", title, "courses", problem, told, _data_of(rows, quantity), draw)
+        accuracy = trade_offs.accuracy_of(known)
+        if accuracy is not None:
+            title, draw = f"Sparsity against accuracy on {problem}", partial(trade_offs.trade_off, rows, accuracy, styles)
+            told, data = trade_offs.caption(rows, accuracy), _data_of(rows, NONZEROS, accuracy)
+            yield Drawing(f"sparsity against accuracy {problem}", title, "trade_offs", problem, told, data, draw)
+
+
+def _data_of(points: pd.DataFrame, *of: str) -> pd.DataFrame:
+    """The rows of `courses` that have these quantities, with what they are drawn against."""
+    about = ["problem", "solver", "run_id", "seed", "repetition", "status", "asked_tolerance", "iteration", "seconds", "passes", "examples"]
+    return points.loc[points[list(of)].notna().all(axis=1), [*about, *of]]
 
 
 def _patterns(results: Results, winners: pd.DataFrame) -> Iterator[Drawing | Undrawn]:

@@ -21,8 +21,8 @@ ENVIRONMENT = {"bench_mtl": "0.1.0", "python": "3.11", "packages": {"numpy": "2.
 
 def _record(run: dict[str, Any]) -> Record:
     samples = tuple(
-        Sample(seconds, step, passes, Certificate(primal, dual, run.get("infeasibility", 0.0)), asked)
-        for seconds, step, passes, primal, dual, asked in run.get("samples", ())
+        Sample(seconds, step, passes, Certificate(primal, dual, run.get("infeasibility", 0.0)), asked, tuple(dict(*measures).items()))
+        for seconds, step, passes, primal, dual, asked, *measures in run.get("samples", ())
     )
     times = Times(**run.get("times", {"solve": samples[-1].seconds, "certify": 0.5} if samples else {}))
     reason = run.get("reason", "as it is")
@@ -41,7 +41,8 @@ def _case(run: dict[str, Any], number: int) -> Case:
 
 @pytest.fixture
 def make_store(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder with the results of runs given as tables; a sample is (seconds, step, passes, primal, dual, asked)."""
+    """Makes a folder with the results of runs given as tables; a sample is (seconds, step, passes, primal, dual, asked), and perhaps a table of
+    measures."""
 
     def make(*runs: dict[str, Any], environments: int = 1, folder: str = "results") -> Path:
         suite = Suite("hand", "made by hand", TARGETS, (), (), Limits(), 1, (0,), 1, TEXT)

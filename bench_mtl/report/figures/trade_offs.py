@@ -1,0 +1,118 @@
+"""Sparsity against accuracy: the non-zeros of the points that solvers go through, and the error that goes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench_mtl.report.figures import style
+from bench_mtl.report.figures.convergence import LEVELS
+from bench_mtl.report.figures.courses import answers_of, drawn_courses, spread, value_limits
+from bench_mtl.report.figures.style import LineStyle
+from bench_mtl.report.tables.measures import NONZEROS, OBJECTIVE
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from bench_mtl.types import Array
+
+#: A logarithmic axis has no zero: a point of zeros alone is drawn here.
+NO_NONZEROS = 0.5
+
+
+@dataclass(frozen=True)
+class Track:
+    """Where the runs of one solver go."""
+
+    solver: str
+    runs: int
+    one_shot: bool
+    x: Array
+    """Non-zeros, at least `NO_NONZEROS`; of several runs the median at equal iterations, or of the answers to equal tolerances. Points of
+    zeros alone are left out where there are others."""
+    y: Array
+    """The other quantity, likewise. The last one is where the runs end."""
+
+
+def accuracy_of(quantities: Sequence[str]) -> str | None:
+    """What is drawn against non-zeros: an error, one on held-out examples above all; the objective where no error is measured. None
+    where non-zeros are not measured."""
+    if NONZEROS not in quantities:
+        return None
+    errors = [name for name in quantities if "error" in name]
+    return next((name for name in errors if "held-out" in name), next(iter(errors), OBJECTIVE))
+
+
+def tracks(points: pd.DataFrame, accuracy: str, levels: int = LEVELS) -> list[Track]:
+    """The solvers of one problem, from its rows of `bench_mtl.report.tables.measures.courses`."""
+    import numpy as np
+
+    known = points[points[NONZEROS].notna() & points[accuracy].notna()]
+    found = []
+    for solver, own in known.groupby("solver", sort=False, observed=True):
+        counts, values = (drawn_courses(own, quantity, "seconds", levels) for quantity in (NONZEROS, accuracy))
+        one_shot = counts[0].one_shot
+        if one_shot:
+            x, y = (answers_of(curves)[1][1] for curves in (counts, values))
+        elif len(counts) == 1:
+            x, y = counts[0].y, values[0].y
+        else:
+            column = "iteration" if (own["iteration"].groupby(own["run_id"]).max() > 0).all() else "seconds"
+            x, y = (spread(drawn_courses(own, quantity, column, levels), levels)[1][1] for quantity in (NONZEROS, accuracy))
+        left = x > 0 if (x > 0).any() else np.ones(len(x), bool)  # the start at zero is no point of interest, and far from all others
+        x, y = np.maximum(x[left], NO_NONZEROS), y[left]
+        moved = np.r_[True, (x[1:] != x[:-1]) | (y[1:] != y[:-1])]
+        found.append(Track(str(solver), len(counts), one_shot, x[moved], y[moved]))
+    return found
+
+
+def trade_off(points: pd.DataFrame, accuracy: str, styles: Mapping[str, LineStyle]) -> Figure:
+    """The figure of one problem."""
+    import numpy as np
+    from matplotlib.lines import Line2D
+
+    drawn = tracks(points, accuracy)
+    low, high, logarithmic = value_limits(np.concatenate([track.y for track in drawn]))
+    places = np.concatenate([track.x for track in drawn])
+    with style.styled():
+        handles = [Line2D([], [], **style.line(styles[track.solver], markersize=6.0, linewidth=1.2, label=track.solver)) for track in drawn]
+        figure, (axis,) = style.sheet(str(points["problem"].iloc[0]), [4.2], 3.0, handles)
+        axis.set(xlabel=NONZEROS, ylabel=accuracy)
+        style.logarithmic(axis, "x", places.min() / 1.3, places.max() * 1.3)
+        if logarithmic:
+            style.logarithmic(axis, "y", low, high, most=9)
+        else:
+            axis.set_ylim(low, high)
+        for track in drawn:
+            y = np.maximum(track.y, low)
+            axis.plot(track.x, y, **style.line(styles[track.solver], marker="None", linewidth=1.1, alpha=0.8, zorder=2))
+            # Hollow, for several may end at one point.
+            end = style.line(styles[track.solver], linestyle="none", markersize=9.0, markerfacecolor="none", markeredgewidth=1.6, zorder=3)
+            axis.plot(track.x[-1:], y[-1:], **end)
+    return figure
+
+
+def caption(points: pd.DataFrame, accuracy: str) -> str:
+    """How the figure of one problem was made, and what is not in it, in sentences."""
+    drawn = tracks(points, accuracy)
+    parts = [
+        f"Non-zeros and {accuracy} of the points that a solver goes through, each repaired, along the run; the marker is where it ends."
+    ]
+    if accuracy == OBJECTIVE:
+        parts.append("No error is measured here; the objective of an iterative solver is of its best point so far.")
+    if any(track.runs > 1 for track in drawn):
+        parts.append("Of several seeds or repetitions both medians, at equal iterations.")
+    if any(track.one_shot for track in drawn):
+        parts.append(
+            "A generic solver: its answers, from the loosest tolerance to the tightest; tiny values count, which it has in place of zeros."
+        )
+    if any((track.x <= NO_NONZEROS).any() for track in drawn):
+        parts.append(f"Where there are points of zeros alone they are drawn at {NO_NONZEROS:g}.")
+    elif (points[NONZEROS] == 0).any():
+        parts.append("Points of zeros alone, such as a start at zero, are left out.")
+    absent = [str(solver) for solver in points["solver"].unique() if solver not in {track.solver for track in drawn}]
+    if absent:
+        parts.append(f"Not measured, so not drawn: {', '.join(absent)}.")
+    return " ".join(parts)
