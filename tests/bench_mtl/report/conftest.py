@@ -41,8 +41,8 @@ def _case(run: dict[str, Any], number: int) -> Case:
 
 @pytest.fixture
 def make_store(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder with the results of runs given as tables; a sample is (seconds, step, passes, primal, dual, asked), and perhaps a table of
-    measures."""
+    """Makes a folder with the results of runs given as tables; a sample is (seconds, step, passes, primal, dual, asked), and perhaps
+    a table of measures."""
 
     def make(*runs: dict[str, Any], environments: int = 1, folder: str = "results") -> Path:
         suite = Suite("hand", "made by hand", TARGETS, (), (), Limits(), 1, (0,), 1, TEXT)
