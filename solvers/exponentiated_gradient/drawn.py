@@ -149,7 +149,8 @@ class SparseRun(Run):
         self._S += eta / self._Z
         J, values = self._examples.rows(chosen)
         rows = np.empty((len(J), *self._rows.shape[1:]))
-        take_rows(self._rows.reshape(len(self._rows), -1), J, rows.reshape(len(J), -1))
+        flat, all_flat = (part.reshape(len(part), 4 * part.shape[2]) for part in (rows, self._rows))
+        take_rows(all_flat, J, flat)
         U, V, sums, settled = rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3]
         before = U + V
         sums += (U - V) * (self._S - settled)
@@ -162,7 +163,7 @@ class SparseRun(Run):
             if self._weights.signed:
                 np.maximum(V / growth, _LEAST, out=V)
             self._Z += self._weights.column_sums(U + V - before)
-        put_rows(self._rows.reshape(len(self._rows), -1), J, rows.reshape(len(J), -1))
+        put_rows(all_flat, J, flat)
         if self._Z.min() < _SUMS[0] or self._Z.max() > _SUMS[1]:
             self._settle()
 

@@ -17,6 +17,9 @@ from solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_
 
 STEP_RULES = ("auto", "line_search", "sqrt")
 
+_RATES = (0.1, 1.0, 10.0, 100.0)
+_RATES_OF_DRAWS = (0.1, 0.3, 1.0, 3.0)
+
 #: Between averages handed over: a tenth of the steps so far, at most these.
 _MOST_STEPS = 200
 
@@ -39,7 +42,8 @@ class ExponentiatedGradient(IterativeSolver):
         or online EG, "sqrt" only). The average of the iterates, with eta_t as weights, since the last power of two but one is handed over.
         A dense design costs O(d m) a step, a sparse one in proportion to the features of its examples, besides a pass over all weights
         for every average.
-    rates : to choose from for "sqrt"
+    rates : to choose from for "sqrt"; by default 0.1, 1, 10, 100, and 0.1, 0.3, 1, 3 on drawn examples, where short trials are too kind to
+        large ones
     search_iterations : length of each trial
     seed : of the draws
 
@@ -55,7 +59,7 @@ class ExponentiatedGradient(IterativeSolver):
 
     step_rule: str = "auto"
     batch: int | None = None
-    rates: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)
+    rates: tuple[float, ...] | None = None
     search_iterations: int = 50
     seed: int = 0
 
@@ -68,9 +72,10 @@ class ExponentiatedGradient(IterativeSolver):
             whole_number("batch", self.batch, minimum=1)
             if self.step_rule == "line_search":
                 raise InputError("step_rule 'line_search' needs full gradients: leave batch out, or take 'sqrt'")
-        if not isinstance(self.rates, (tuple, list)) or not self.rates:
-            raise InputError(f"rates must be a non-empty list of numbers, not {self.rates!r}")
-        object.__setattr__(self, "rates", tuple(real_number("rates", rate, strict=True) for rate in self.rates))
+        if self.rates is not None:
+            if not isinstance(self.rates, (tuple, list)) or not self.rates:
+                raise InputError(f"rates must be a non-empty list of numbers, not {self.rates!r}")
+            object.__setattr__(self, "rates", tuple(real_number("rates", rate, strict=True) for rate in self.rates))
         whole_number("search_iterations", self.search_iterations, minimum=1)
         whole_number("seed", self.seed)
 
@@ -116,7 +121,7 @@ class ExponentiatedGradient(IterativeSolver):
     def _scheduled(self, problem: Problem, weights: Weights, logs: Array, first: Array) -> Iterator[Iterate]:
         """Full gradients with steps that fall as 1 / sqrt(t), the best of several rates."""
         incumbent, lowest = first, problem.smooth_value(first)
-        done, trials = 0, [_Descent(problem, weights, logs, rate) for rate in self.rates]
+        done, trials = 0, [_Descent(problem, weights, logs, rate) for rate in self.rates or _RATES]
         while True:
             for trial in trials:
                 for _ in range(self.search_iterations):
@@ -132,7 +137,7 @@ class ExponentiatedGradient(IterativeSolver):
         assert self.batch is not None
         examples = Examples(problem.l1_form().fit)
         everything = weights.prices(problem.value_and_gradient(weights.point(np.exp(logs)))[1])
-        etas = [first_step(rate, everything) for rate in self.rates]
+        etas = [first_step(rate, everything) for rate in self.rates or _RATES_OF_DRAWS]
         kind = SparseRun if examples.is_sparse else DenseRun
         done, judging, lowest, chosen = 0, 1.0, np.inf, None
         for eta0 in etas:
