@@ -12,6 +12,7 @@ from bench_mtl.checks import one_of, real_number
 from bench_mtl.errors import InputError
 from bench_mtl.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.types import Array, Iterate
+from solvers.atoms import Atoms
 
 VARIANTS = ("pairwise", "away", "plain")
 
@@ -88,7 +89,7 @@ class _Run:
         self._problem, self._options, self._form = problem, options, problem.hinge_form()
         self.step, self.work = 0, 0.0
         self._smoothing = options.smoothing
-        self._atoms = _Atoms(start)
+        self._atoms = Atoms(start)
         self.point = self.best_point = start
         self.best_dual = np.zeros(problem.dual_shape)
         self._lowest, self._highest = np.inf, -np.inf
@@ -186,104 +187,3 @@ def line_search(slack: Array, change: Array, weights: Array, smoothing: float, l
         if abs(value) <= 1e-14 * -first:
             break
     return gamma
-
-
-class _Atoms:
-    """The point as a convex combination of the start and of vertices, each one row of signs times the radius."""
-
-    def __init__(self, start: Array) -> None:
-        m = start.shape[1]
-        self._start, self._start_weight = start, 1.0
-        self._places: dict[tuple[int, bytes], int] = {}
-        self._keys: list[tuple[int, bytes]] = []
-        self._rows = np.zeros(16, dtype=np.int64)
-        self._values = np.zeros((16, m))
-        self._weights = np.zeros(16)
-
-    def worst(self, gradient: Array) -> int:
-        """The atom with the largest product with the gradient; -1 is the start."""
-        n = len(self._keys)
-        best, place = (float(np.vdot(gradient, self._start)), -1) if self._start_weight > 0.0 else (-np.inf, -1)
-        if n:
-            products = np.einsum("ij,ij->i", gradient[self._rows[:n]], self._values[:n])
-            if float(products.max()) > best:
-                place = int(products.argmax())
-        return place
-
-    def weight(self, place: int) -> float:
-        return self._start_weight if place < 0 else float(self._weights[place])
-
-    def dense(self, place: int) -> Array:
-        if place < 0:
-            return self._start
-        out = np.zeros_like(self._start)
-        out[self._rows[place]] = self._values[place]
-        return out
-
-    def total(self) -> Array:
-        out = self._start_weight * self._start
-        n = len(self._keys)
-        np.add.at(out, self._rows[:n], self._weights[:n, None] * self._values[:n])
-        return out
-
-    def move(self, place: int | None, vertex: Array, gamma: float, *, all_of_it: bool) -> None:
-        """gamma of the weight of one atom to the vertex."""
-        assert place is not None
-        if gamma > 0.0:
-            self._add(vertex, gamma)
-            self._set(place, 0.0 if all_of_it else self.weight(place) - gamma)
-
-    def towards(self, vertex: Array, gamma: float) -> None:
-        self._scale(1.0 - gamma)
-        if gamma > 0.0:
-            self._add(vertex, gamma)
-        if gamma == 1.0:
-            for place in range(len(self._keys) - 1, -1, -1):
-                if self._weights[place] == 0.0:
-                    self._drop(place)
-
-    def away_from(self, place: int, gamma: float, *, all_of_it: bool) -> None:
-        self._scale(1.0 + gamma)
-        self._set(place, 0.0 if all_of_it else max(0.0, self.weight(place) - gamma))
-
-    def _scale(self, factor: float) -> None:
-        self._start_weight *= factor
-        self._weights *= factor
-
-    def _set(self, place: int, weight: float) -> None:
-        if place < 0:
-            self._start_weight = max(0.0, weight)
-        elif weight > 0.0:
-            self._weights[place] = weight
-        else:
-            self._drop(place)
-
-    def _add(self, vertex: Array, weight: float) -> None:
-        row = int(np.abs(vertex).max(axis=1).argmax())
-        key = (row, np.signbit(vertex[row]).tobytes())
-        place = self._places.get(key)
-        if place is None:
-            place = len(self._keys)
-            if place == len(self._rows):
-                self._grow()
-            self._places[key] = place
-            self._keys.append(key)
-            self._rows[place], self._values[place], self._weights[place] = row, vertex[row], 0.0
-        self._weights[place] += weight
-
-    def _drop(self, place: int) -> None:
-        """The last atom takes its place."""
-        del self._places[self._keys[place]]
-        last = len(self._keys) - 1
-        if place != last:
-            self._keys[place] = self._keys[last]
-            self._places[self._keys[place]] = place
-            for array in (self._rows, self._values, self._weights):
-                array[place] = array[last]
-        self._weights[last] = 0.0
-        self._keys.pop()
-
-    def _grow(self) -> None:
-        self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-        self._values = np.concatenate([self._values, np.zeros_like(self._values)])
-        self._weights = np.concatenate([self._weights, np.zeros_like(self._weights)])

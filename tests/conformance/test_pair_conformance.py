@@ -27,6 +27,12 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "pdhg": [({}, 1e-9), ({"polish": False}, 1e-8), ({"variant": "average"}, 1e-6), ({"step_rule": "norm"}, 1e-6)],
     "block_coordinate": [({}, 1e-6)],
     "coordinate_descent": [({}, 1e-9), ({"gram": "never"}, 1e-9)],
+    "frank_wolfe_smooth": [
+        ({}, 1e-7),
+        ({"variant": "away"}, 1e-7),
+        ({"variant": "plain"}, 1e-2),
+        ({"step_rule": "backtracking"}, 1e-7),
+    ],
     "frank_wolfe_trace": [({}, 1e-2)],
     "projected_gradient": [
         ({}, 1e-4),

@@ -1,0 +1,155 @@
+"""Feasible sets as convex hulls: directions between corners, and how far they go."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from bench_mtl.forms import SimplexForm
+from bench_mtl.linops import Design
+from bench_mtl.protocols import Problem
+from bench_mtl.types import Array
+from solvers.atoms import Atoms
+from solvers.frank_wolfe_smooth.losses import Columns, Loss
+
+#: What of the mass may be missing by rounding.
+_ROUNDING = 1e-14
+
+
+class Line(NamedTuple):
+    """Where to go from a point; block by block."""
+
+    predictions: Array
+    """What a step of length 1 adds to the predictions."""
+    gains: Array
+    """Minus the slopes of the loss at the beginning, at least 0."""
+    longest: Array
+    """The longest steps."""
+
+
+class Hull(ABC):
+    """The feasible set, and a point in it."""
+
+    point: Array
+    blocks: int
+
+    @abstractmethod
+    def line(self, gradient: Array, predictions: Array, variant: str) -> Line:
+        """The direction of a variant, remembered for `move`."""
+
+    @abstractmethod
+    def move(self, steps: Array, longest: Array) -> None:
+        """Along the last line."""
+
+
+class Corners(Hull):
+    """Simplices whose corners are mass times signed unit vectors, and 0 where the masses may be less.
+
+    The weights of the corners are read off the point, |W_jk| / mass, and what is missing to 1 is the weight of 0. (For signed corners 0 is
+    none, but the midpoint of any two.) So there is no active set beside the point.
+    """
+
+    def __init__(self, form: SimplexForm, design: Design, start: Array) -> None:
+        self.point, self._form, self._design = start, form, design
+        self._columns = Columns(design)
+        self._together = form.balls == "all"
+        self.blocks = 1 if self._together else design.n_tasks
+        orientation = np.ones(start.shape) if form.orientation is None else form.orientation
+        self._signs = self._by_block(orientation)
+        self._each = np.arange(self.blocks)
+
+    def line(self, gradient: Array, predictions: Array, variant: str) -> Line:
+        G, W, form, each = self._by_block(gradient), self._by_block(self.point), self._form, self._each
+        heights = np.abs(G) if form.signed else -self._signs * G
+        best = heights.argmax(axis=0)
+        top = heights[best, each]
+        sign = np.where(G[best, each] > 0.0, -1.0, 1.0) if form.signed else self._signs[best, each]
+        towards = np.where((top > 0.0) | (not form.slack), form.mass * sign, 0.0)
+        now = (G * W).sum(axis=0)
+        ahead = now - towards * G[best, each]
+        self._best, self._towards = best, towards
+        if variant == "plain":
+            return self._made(
+                predictions, np.full(self.blocks, -1.0), np.zeros(self.blocks, dtype=np.int64), 0.0 * top, ahead, np.ones(self.blocks)
+            )
+        heaviest = np.where(W != 0.0, G * np.sign(W), -np.inf)
+        worst = heaviest.argmax(axis=0)
+        weights = np.abs(W[worst, each]) / form.mass
+        left = 1.0 - np.abs(W).sum(axis=0) / form.mass
+        zero = (left > _ROUNDING) & form.slack & (heaviest[worst, each] < 0.0) | (weights == 0.0)
+        away = np.where(zero, 0.0, form.mass * np.sign(W[worst, each]))
+        weights = np.where(zero, np.maximum(left, 0.0), weights)
+        behind = away * G[worst, each] - now
+        if variant == "pairwise":
+            return self._made(predictions, np.zeros(self.blocks), worst, away, ahead + behind, weights)
+        backwards = (behind > ahead) & (weights < 1.0)
+        self._towards = np.where(backwards, 0.0, towards)
+        longest = np.where(backwards, weights / np.where(weights < 1.0, 1.0 - weights, 1.0), 1.0)
+        gains = np.where(backwards, behind, ahead)
+        return self._made(predictions, np.where(backwards, 1.0, -1.0), worst, np.where(backwards, away, 0.0), gains, longest)
+
+    def move(self, steps: Array, longest: Array) -> None:
+        W, each = self._by_block(self.point).copy(), self._each
+        factors = 1.0 + steps * self._scaling
+        factors[(self._scaling < 0.0) & (steps >= 1.0)] = 0.0
+        W *= factors
+        left = W[self._worst, each] - steps * self._away
+        W[self._worst, each] = np.where((self._away != 0.0) & ((steps >= longest) | (left * self._away < 0.0)), 0.0, left)
+        W[self._best, each] += steps * self._towards
+        self.point = W.reshape(self.point.shape)
+
+    def _made(self, predictions: Array, scaling: Array, worst: Array, away: Array, gains: Array, longest: Array) -> Line:
+        self._scaling, self._worst, self._away = scaling, worst, away
+        change = np.array(predictions * (scaling[0] if self._together else self._design.per_example(scaling)))
+        m = self._design.n_tasks
+        for b in range(self.blocks):
+            for place, value in ((self._best[b], self._towards[b]), (worst[b], -away[b])):
+                j, k = divmod(int(place), m) if self._together else (int(place), b)
+                self._columns.add(k, j, float(value), change)
+        return Line(change, np.maximum(gains, 0.0), longest)
+
+    def _by_block(self, A: Array) -> Array:
+        return A.reshape(-1, 1) if self._together else A
+
+
+class Vertices(Hull):
+    """Any set with a linear oracle: the point is a combination of the start and of the oracle's answers."""
+
+    def __init__(self, problem: Problem, loss: Loss, start: Array) -> None:
+        self.point, self.blocks = start, 1
+        self._problem, self._loss = problem, loss
+        self._atoms = Atoms(start.reshape(1, -1))
+        self._moves = 0
+
+    def line(self, gradient: Array, predictions: Array, variant: str) -> Line:
+        atoms, shape = self._atoms, self.point.shape
+        self._vertex = self._problem.lmo(gradient)
+        place = None if variant == "plain" else atoms.worst(gradient.reshape(1, -1))
+        direction, longest = self._vertex - self.point, 1.0
+        if place is not None:
+            corner, weight = atoms.dense(place).reshape(shape), atoms.weight(place)
+            backwards = self.point - corner
+            if variant == "pairwise":
+                direction, longest = self._vertex - corner, weight
+            elif weight < 1.0 and float(np.vdot(gradient, backwards)) < float(np.vdot(gradient, direction)):
+                direction, longest = backwards, weight / (1.0 - weight)
+            else:
+                place = None
+        self._place, self._direction, self._pairwise = place, direction, variant == "pairwise"
+        gain = max(0.0, -float(np.vdot(gradient, direction)))
+        return Line(self._loss.predict(direction), np.array([gain]), np.array([longest]))
+
+    def move(self, steps: Array, longest: Array) -> None:
+        gamma, all_of_it = float(steps[0]), bool(steps[0] == longest[0])
+        flat = self._vertex.reshape(1, -1)
+        if self._place is None:
+            self._atoms.towards(flat, gamma)
+        elif self._pairwise:
+            self._atoms.move(self._place, flat, gamma, all_of_it=all_of_it)
+        else:
+            self._atoms.away_from(self._place, gamma, all_of_it=all_of_it)
+        self._moves += 1
+        # Made anew from its atoms every so often, so that rounding does not part them.
+        self.point = self._atoms.total().reshape(self.point.shape) if self._moves % 100 == 0 else self.point + gamma * self._direction

@@ -1,0 +1,203 @@
+"""Frank-Wolfe for smooth losses: its directions, its step sizes, its blocks, its edges, its options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice, pairwise
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
+
+from bench_mtl.data import TaskData
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.protocols import Capability, Problem
+from bench_mtl.types import Limits, Status, Tolerance
+from problems.l1_ball_glm import L1BallGLM
+from problems.portfolio import Portfolio
+from solvers.frank_wolfe_smooth import FrankWolfeSmooth
+from solvers.frank_wolfe_smooth.losses import Backtracking, exact_steps, loss_of
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((20, 8))
+Y = X @ (RNG.standard_normal((8, 3)) * (RNG.random((8, 3)) < 0.5)) + 0.3 * RNG.standard_normal((20, 3))
+LABELS = np.where(Y > 0.0, 1.0, -1.0)
+CLASSES = np.where(np.arange(3) == Y.argmax(axis=1)[:, None], 1.0, -1.0)
+XS = [X[:5], X[5:12], X[12:]]
+MARKET = TaskData.shared(np.exp(0.3 * RNG.standard_normal((14, 6))), np.ones(14))
+LIMITS = Limits(seconds=20.0, iterations=20_000)
+
+PROBLEMS: dict[str, Problem] = {
+    "one ball": L1BallGLM(TaskData.shared(X, Y[:, 0]), radius=1.0),
+    "a ball a task": L1BallGLM(TaskData.shared(X, Y), radius=1.0),
+    "one ball in all": L1BallGLM(TaskData.per_task(XS, [Xk @ Y[0:8, k] for k, Xk in enumerate(XS)]), radius=2.0, balls="all"),
+    "CSR": L1BallGLM(TaskData.shared(sp.csr_array(X * (np.abs(X) > 0.7)), LABELS), loss="logistic", radius=1.0),
+    "nonneg": L1BallGLM(TaskData.shared(X, Y), radius=1.0, nonneg=True),
+    "logistic": L1BallGLM(TaskData.per_task(XS, [np.sign(Xk @ Y[0:8, k]) for k, Xk in enumerate(XS)]), loss="logistic", radius=1.0),
+    "classes": L1BallGLM(TaskData.shared(X, CLASSES), loss="multiclass", radius=1.0),
+    "classes together": L1BallGLM(TaskData.shared(X, CLASSES), loss="multiclass", radius=2.0, balls="all"),
+    "portfolio": Portfolio(MARKET),
+    "boxed portfolio": Portfolio(MARKET, upper=0.3),
+}
+
+
+class Opaque(L1BallGLM):
+    """Offers no form, so that only its operators can be used."""
+
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO})
+
+
+def step_by_hand(A: np.ndarray, y: np.ndarray, radius: float, variant: str, w: np.ndarray) -> np.ndarray | None:
+    """A step of least squares over one l1 ball, with the weights of the corners read off the point; None where two corners are as good."""
+    corners = [sign * radius * np.eye(len(w))[j] for j in range(len(w)) for sign in (1.0, -1.0)]
+    g = A.T @ (A @ w - y)
+    weights = [max(0.0, float(w @ corner)) / radius**2 for corner in corners] + [1.0 - np.abs(w).sum() / radius]
+    held = [(c, a) for c, a in zip([*corners, np.zeros(len(w))], weights, strict=True) if a > 1e-13]
+    low, high = np.sort([g @ c for c in corners]), np.sort([g @ c for c, _ in held])[::-1]
+    if any(len(values) > 1 and abs(values[1] - values[0]) < 1e-9 * abs(values[0]) for values in (low, high)):
+        return None
+    S = min(corners, key=lambda corner: float(g @ corner))
+    U, weight = max(held, key=lambda pair: float(g @ pair[0]))
+    D, longest = S - w, 1.0
+    if variant == "pairwise":
+        D, longest = S - U, weight
+    elif variant == "away" and weight < 1.0 and g @ (w - U) < g @ D:
+        D, longest = w - U, weight / (1.0 - weight)
+    return w + min(longest, max(0.0, -(g @ D)) / max(1e-300, (A @ D) @ (A @ D))) * D
+
+
+@pytest.mark.parametrize("variant", ["pairwise", "away", "plain"])
+@pytest.mark.parametrize("name", ["one ball", "a ball a task"])
+def test_steps_are_those_of_the_papers_ball_by_ball(variant: str, name: str) -> None:
+    compared = 0
+    for before, after in pairwise(islice(FrankWolfeSmooth(variant).steps(PROBLEMS[name]), 30)):
+        for k in range(before.primal.shape[1]):
+            expected = step_by_hand(X, Y[:, k], 1.0, variant, before.primal[:, k])
+            if expected is not None:
+                compared += 1
+                assert np.allclose(after.primal[:, k], expected, atol=1e-9)
+    assert compared >= 3  # close to the optimum corners are as good as each other
+
+
+@pytest.mark.parametrize("name", ["one ball", "a ball a task", "logistic", "classes together", "portfolio"])
+def test_the_exact_step_is_the_minimum_on_the_line(name: str) -> None:
+    problem = PROBLEMS[name]
+    loss, rng = loss_of(problem), np.random.default_rng(1)
+    W = problem.repair(0.1 * rng.random(problem.point_shape))
+    t = loss.predict(W)
+    towards = problem.lmo(problem.value_and_gradient(W)[1]) - W
+    T = loss.predict(towards)
+    blocks = 3 if name in ("a ball a task", "logistic") else 1
+    for longest in (0.01, 0.999):
+        gamma = exact_steps(loss, t, T, np.full(blocks, longest))
+        found = loss.value(t + loss.per_block(gamma) * T)
+        if blocks == 1:
+            best = minimize_scalar(lambda g: loss.value(t + g * T), bounds=(0.0, longest), method="bounded", options={"xatol": 1e-10})
+            assert found <= best.fun + 1e-9 * (1.0 + abs(best.fun))
+        slopes = loss.block_sums(loss.slopes(t + loss.per_block(gamma) * T) * T, blocks)
+        first = loss.block_sums(loss.slopes(t) * T, blocks)
+        assert np.all((np.abs(slopes) <= 1e-8 * np.abs(first)) | ((gamma == longest) & (slopes < 0.0)))
+    assert not exact_steps(loss, t, -T, np.full(blocks, 1e-3)).any()  # uphill
+
+
+def test_backtracking_keeps_below_its_model_and_forgets() -> None:
+    loss = loss_of(PROBLEMS["one ball"])
+    t, rule = np.zeros((20, 1)), Backtracking()
+    T = loss.predict(RNG.standard_normal((8, 1)))
+    T *= -np.sign(float(np.vdot(loss.slopes(t), T)))
+    gain = np.array([-float(np.vdot(loss.slopes(t), T))])
+    curvatures = []
+    for _ in range(10):
+        gamma, _ = rule.steps(loss, t, T, loss.value(t), gain, np.array([np.inf]))
+        assert rule._curvature is not None
+        model = loss.value(t) - gamma[0] * gain[0] + 0.5 * gamma[0] ** 2 * rule._curvature * float(np.vdot(T, T))
+        assert loss.value(t + gamma[0] * T) <= model + 1e-12
+        curvatures.append(rule._curvature)
+    assert 1.0 <= max(curvatures) <= 2.0  # that of the squared loss is 1
+    assert any(after < before for before, after in pairwise(curvatures))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("variant", ["pairwise", "away", "plain"])
+@pytest.mark.parametrize("rule", ["exact", "backtracking"])
+def test_points_stay_inside_fall_and_agree_with_their_predictions(name: str, variant: str, rule: str) -> None:
+    problem = PROBLEMS[name]
+    loss = loss_of(problem)
+    iterates = list(islice(FrankWolfeSmooth(variant, rule).steps(problem), 99))
+    objectives = [problem.objective(iterate.primal) for iterate in iterates]
+    for iterate in iterates:
+        assert problem.infeasibility(iterate.primal) <= 1e-12
+        assert iterate.dual is not None
+        assert np.allclose(-iterate.dual, loss.slopes(loss.predict(iterate.primal)), rtol=1e-9, atol=1e-12)
+    assert all(after <= before + 1e-12 * abs(before) for before, after in pairwise(objectives))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize(("variant", "target"), [("pairwise", 1e-7), ("away", 1e-7), ("plain", 1e-2)])
+@pytest.mark.parametrize("rule", ["exact", "backtracking"])
+def test_it_proves_small_gaps(name: str, variant: str, target: float, rule: str) -> None:
+    record = run(PROBLEMS[name], FrankWolfeSmooth(variant, rule), tolerance=Tolerance(target), limits=LIMITS)
+    assert record.status is Status.VERIFIED, record.reason
+
+
+@pytest.mark.parametrize("variant", ["pairwise", "away", "plain"])
+def test_a_problem_without_forms_is_solved_by_its_oracles(variant: str) -> None:
+    problem = Opaque(TaskData.shared(X, Y[:, :2]), radius=1.0)
+    record = run(problem, FrankWolfeSmooth(variant), tolerance=Tolerance(1e-6 if variant != "plain" else 1e-2), limits=LIMITS)
+    assert record.status is Status.VERIFIED, record.reason
+    best = run(L1BallGLM(TaskData.shared(X, Y[:, :2]), radius=1.0), FrankWolfeSmooth(), tolerance=Tolerance(1e-8), limits=LIMITS)
+    assert record.best is not None
+    assert best.best is not None
+    assert record.best.primal == pytest.approx(best.best.primal, rel=2e-2 if variant == "plain" else 2e-6)
+
+
+def test_a_step_costs_a_gradient_and_two_columns() -> None:
+    work = [iterate.work for iterate in islice(FrankWolfeSmooth().steps(PROBLEMS["one ball"]), 4)]
+    assert work == pytest.approx([1.0 + step * (0.5 + 2 * 0.5 / 8) for step in range(4)])
+
+
+DATA: dict[str, Callable[[float], TaskData]] = {
+    "one feature": lambda scale: TaskData.shared(scale * X[:, :1], Y),
+    "wide": lambda scale: TaskData.shared(scale * X[:4], Y[:4]),
+    "one example": lambda scale: TaskData.shared(sp.csr_array(scale * X[:1]), Y[:1]),
+    "duplicates": lambda scale: TaskData.shared(scale * np.repeat(X[:3], 2, axis=0), Y[:6]),
+    "no features": lambda scale: TaskData.shared(0.0 * X, scale * Y),
+}
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("radius", [0.0, 0.3, 10.0])
+@pytest.mark.parametrize("balls", ["task", "all"])
+def test_edges(scale: float, data: str, radius: float, balls: str) -> None:
+    problem = L1BallGLM(DATA[data](scale), radius=radius / scale, balls=balls)
+    record = run(problem, FrankWolfeSmooth(), tolerance=Tolerance(1e-4), limits=LIMITS)
+    assert record.status is Status.VERIFIED, record.reason
+
+
+def test_it_goes_on_from_a_given_point() -> None:
+    problem = PROBLEMS["classes"]
+    good = run(problem, FrankWolfeSmooth(), tolerance=Tolerance(1e-6))
+    record = run(problem, FrankWolfeSmooth("away"), tolerance=Tolerance(1e-7), start=good.solution, limits=LIMITS)
+    assert record.status is Status.VERIFIED, record.reason
+    assert record.samples[0].certificate.relative_gap <= 1e-6
+
+
+def test_a_penalty_is_refused_with_a_sentence() -> None:
+    words = "frank_wolfe_smooth needs a bounded set, and a penalty bounds none: give l1_ball_glm a radius"
+    assert FrankWolfeSmooth().misfit(L1BallGLM(TaskData.shared(X, Y), penalty=1.0)) == words
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"variant": "lazy"}, "variant must be one of pairwise, away, plain"),
+        ({"step_rule": "2"}, "step_rule must be one of exact, backtracking"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        FrankWolfeSmooth(**options)  # type: ignore[arg-type]
