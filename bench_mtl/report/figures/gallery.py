@@ -194,7 +194,7 @@ def _measures(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterat
     by_problem = {str(problem): rows for problem, rows in points.groupby("problem", sort=False)}
     for place, (problem, rows) in enumerate(by_problem.items()):
         if place == MOST_PROBLEMS:
-            sentence = f"Objectives and measures are on paper of the first {MOST_PROBLEMS} problems alone; the page report.html has all."
+            sentence = f"Objectives and measures are on paper of the first {MOST_PROBLEMS} problems alone; report.html has those of all."
             yield Undrawn("courses", "", sentence)
             return
         runs = results.runs[results.runs["problem_label"] == problem]
@@ -212,7 +212,8 @@ def _measures(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterat
 
 def _data_of(points: pd.DataFrame, *of: str) -> pd.DataFrame:
     """The rows of `courses` that have these quantities, with what they are drawn against."""
-    about = ["problem", "solver", "run_id", "seed", "repetition", "status", "asked_tolerance", "iteration", "seconds", "passes", "examples"]
+    about = ["problem", "solver", "run_id", "seed", "repetition", "status", "limit_seconds", "asked_tolerance", "number", "iteration"]
+    about += ["seconds", "passes", "examples"]
     return points.loc[points[list(of)].notna().all(axis=1), [*about, *of]]
 
 

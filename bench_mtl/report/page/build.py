@@ -62,12 +62,13 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
     styles = style.line_styles(results.runs["solver_label"])
     places = {solver: place for place, solver in enumerate(styles)}
     problems = convergence_charts(results, {one.about: one.caption for one in drawn if one.kind == "convergence"}, places)
+    others = charts(drawn, tables["scaling"], places)
     data = {
         "targets": [{"label": format_target(target), "value": target} for target in results.targets],
         "least": convergence.least_gap(results.targets),
         "solvers": [{"label": solver, **_look(look)} for solver, look in styles.items()],
         "problems": problems,
-        "charts": charts(drawn, tables["scaling"], places),
+        "charts": others,
     }
     md = _Words()
     alarms = contradictions(tables["enclosures"])
@@ -85,7 +86,9 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
         "first": list(_tables(tables, _SUMMARY, md)),
         "choices": _choices(results),
         "drawn": bool(problems),
-        "charts": bool(data["charts"]),
+        "charts": bool(others),
+        "measured": any("quantities" in problem for problem in problems),
+        "tracks": any(chart.get("track") for chart in others),
         "undrawn": [missing.sentence for missing in undrawn if missing.kind in ("profiles", "pareto", "scaling")],
         "problems": list(_problems(results, tables, undrawn, {problem["label"] for problem in problems}, md)),
         "tables": list(_tables(tables, _others(tables), md)),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.report.figures import trade_offs
+from bench_mtl.report.figures.courses import value_limits
 from bench_mtl.report.figures.drawing import Drawing
 from bench_mtl.report.figures.profiles import BUDGET, PAIRWISE, PERFORMANCE
 from bench_mtl.report.page.curves import rounded
 from bench_mtl.report.render import format_target
+from bench_mtl.report.tables.measures import NONZEROS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +27,7 @@ _PANELS = {
 
 
 def charts(drawn: Sequence[Drawing], fits: pd.DataFrame, places: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The charts of profiles, of time against precision, and of scaling.
+    """The charts of profiles, of time against precision, of scaling, and of sparsity against accuracy.
 
     Parameters
     ----------
@@ -36,12 +39,14 @@ def charts(drawn: Sequence[Drawing], fits: pd.DataFrame, places: Mapping[str, in
     -------
     list of dict
         label, caption, x and y (label, log, ends), step (whether lines are drawn in steps), lines (s: the place of a solver, note, x, y,
-        crosses), and where there is one a limit across the chart (label, value), an x at which two solvers are equal, and a front (x, y).
+        crosses; of a track also end: where its marker is), and where there is one a limit across the chart (label, value), an x at which
+        two solvers are equal, a front (x, y), and whether the lines are tracks, without markers along them.
     """
     made: dict[str, Callable[[Drawing], Iterable[dict[str, Any]]]] = {
         "profiles": lambda drawing: _profiles(drawing, places),
         "pareto": lambda drawing: _pareto(drawing, places),
         "scaling": lambda drawing: _scaling(drawing, fits, places),
+        "trade_offs": lambda drawing: _trade_off(drawing, places),
     }
     return [{**chart, "caption": drawing.caption} for drawing in drawn if drawing.kind in made for chart in made[drawing.kind](drawing)]
 
@@ -107,6 +112,26 @@ def _scaling(drawing: Drawing, fits: pd.DataFrame, places: Mapping[str, int]) ->
         "lines": lines,
     }
     yield {**chart, "limit": {"label": f"limit {limit:g} s", "value": rounded(limit)}} if limited else chart
+
+
+def _trade_off(drawing: Drawing, places: Mapping[str, int]) -> Iterable[dict[str, Any]]:
+    accuracy = str(drawing.data.columns[-1])
+    tracks = trade_offs.tracks(drawing.data, accuracy)
+    import numpy as np
+
+    low, high, logarithmic = value_limits(np.concatenate([track.y for track in tracks]))
+    lines = [
+        {**_line(places, track.solver, track.x, track.y.clip(low)), "end": [rounded(track.x[-1]), rounded(max(track.y[-1], low))]}
+        for track in tracks
+    ]
+    yield {
+        "label": drawing.title,
+        "x": {"label": NONZEROS, "log": True, "ends": _ends([place for track in tracks for place in track.x])},
+        "y": {"label": accuracy, "log": logarithmic, "ends": [rounded(low), rounded(high)]},
+        "step": False,
+        "track": True,
+        "lines": lines,
+    }
 
 
 def _line(places: Mapping[str, int], solver: Hashable, x: Iterable[float], y: Iterable[float], note: str = "") -> dict[str, Any]:

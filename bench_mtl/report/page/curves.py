@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.figures import convergence
 from bench_mtl.report.figures.convergence import LEVELS, Curve
+from bench_mtl.report.page.quantities import examples_of, quantity_charts
 from bench_mtl.report.render import format_target
 from bench_mtl.report.tables.frames import numbers, status_counts
 from bench_mtl.types import Status
@@ -46,6 +47,8 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
         it), and solvers: s (its place), note (how its runs ended, unless all are verified), runs (how many), y, asked (of a generic
         solver), and x, an object for each of `AXES` or null: its x, or of several runs band ([x, low, middle, high], drawn from `from`
         on), answers ([x low, middle, high, gap low, middle, high]); end ([where its runs were stopped, their best gap, their last point]).
+        Where a solver shows points within its first pass, examples (how many a pass sees); where anything is measured, quantities: what
+        `quantities.quantity_charts` has of the problem.
     """
     targets = results.targets
     points = convergence.curves(results.runs, results.samples)
@@ -57,6 +60,7 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
     columns = min(LEVELS, max(_FEWEST_LEVELS, MOST_OF_BANDS // 4 // max(1, bands)))
     problem_of = dict(zip(results.runs["id"], results.runs["problem_label"], strict=True))
     by_axis = [_by_problem(_counting(points, axis), axis, targets, levels, problem_of) for axis in AXES]
+    measured = quantity_charts(results, places)
     charts = []
     for problem, rows in of_problems.items():
         runs = runs_of[problem]
@@ -64,7 +68,9 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
         gaps = convergence.gap_limits(rows, targets)
         chart = {"label": problem, "caption": caption, "gaps": _pair(gaps)}
         of_axes = [of_problem.get(problem, {}) for of_problem in by_axis]
-        charts.append(chart | _problem(of_axes, runs, tried[problem], gaps[1], places, columns))
+        chart |= _problem(of_axes, runs, tried[problem], gaps[1], places, columns)
+        more = {"examples": examples_of(runs, rows), "quantities": measured.get(problem)}
+        charts.append(chart | {key: value for key, value in more.items() if value})
     return charts
 
 

@@ -159,7 +159,7 @@
   // ---------------------------------------------------------------- charts
 
   const AXES = ["seconds", "passes", "iteration"];
-  const AXIS_LABELS = { seconds: "solve time (s)", passes: "passes over the data", iteration: "iterations" };
+  const AXIS_LABELS = { seconds: "solve time (s)", passes: "passes over the data", iteration: "iterations", examples: "examples seen" };
   const UNITS = ["s", "passes", "iterations"];
   const MARKERS = {
     o: ["circle", 0], s: ["rect", 0], "^": ["triangle", 0], D: ["rectRot", 0], v: ["triangle", 180],
@@ -195,10 +195,10 @@
   }
 
   /** Those points of a long line that get a marker: wherever it has come far enough since the last one. */
-  function marked(points, [spanX, spanY]) {
+  function marked(points, place) {
     let [x, y] = [-Infinity, -Infinity];
     return points.filter((point) => {
-      const [u, v] = [Math.log(point.x) / spanX, Math.log(point.y) / spanY];
+      const [u, v] = place(point);
       if (Math.hypot(u - x, v - y) < 0.13) return false;
       [x, y] = [u, v];
       return true;
@@ -222,9 +222,9 @@
       for (const point of points) set.data.push(point);
     }
 
-    steps(points, seen, span) {
+    steps(points, seen, place) {
       this.add("steps", points, { stepped: "before", pointRadius: 0 });
-      this.add("markers", marked(seen, span), { showLine: false, pointRadius: 3, pointHitRadius: 0 });
+      this.add("markers", marked(seen, place), { showLine: false, pointRadius: 3, pointHitRadius: 0 });
     }
 
     answers(points) {
@@ -238,63 +238,78 @@
 
   const named = ({ s, note }) => data.solvers[s].label + (note ? ` (${note})` : "");
 
-  /** One problem against one axis, as a chart of datasets. */
-  function convergence(problem, axis, logx, logy) {
-    const column = AXES.indexOf(axis);
-    const limits = {
-      x: logx ? problem.axes[column] : [0, problem.axes[column][1]],
-      y: logy ? problem.gaps : [0, problem.gaps[1] / 2],
+  /** The same places on an axis whose numbers are so many times as large. */
+  function scaled({ x, band, end, ...rest }, factor) {
+    const times = (value) => value * factor;
+    return {
+      ...rest, x: x?.map(times), band: band && [band[0].map(times), ...band.slice(1)], end: end && [times(end[0]), end[1], times(end[2])],
     };
-    const span = [problem.axes[column], problem.gaps].map(([low, high]) => Math.log(high / low));
-    const datasets = problem.solvers.filter((solver) => solver.x[column]).flatMap((solver) => {
-      const sets = new Sets(solver.s), { x, band, from, answers, end } = solver.x[column];
-      if (x) addRun(sets, solver, x, problem.axes[column][0], span);
-      if (answers) addAnswers(sets, solver, answers);
-      if (band) addBand(sets, solver, band, from, span);
-      if (end) addEnd(sets, solver, end);
+  }
+
+  /** The gaps, or another quantity, of one problem against one axis, as a chart of datasets. */
+  function convergence(chart, examples, axis, logx, logy) {
+    const [column, factor] = axis === "examples" ? [AXES.indexOf("passes"), examples] : [AXES.indexOf(axis), 1];
+    const ends = chart.axes[column].map((end) => end * factor), [low, high] = chart.gaps, straight = chart.log === false;
+    const upward = logy && !straight;
+    const limits = { x: logx ? ends : [0, ends[1]], y: upward || straight ? chart.gaps : [0, chart.what ? high : high / 2] };
+    const view = {
+      left: ends[0],
+      up: (y) => (upward ? Math.max(y, low) : y),
+      say: chart.what ? (value) => `${chart.what} ${short(value)}` : toldGap,
+      place: ({ x, y }) => [
+        Math.log(x) / Math.log(ends[1] / ends[0]), straight ? y / (high - low) : Math.log(Math.max(y, low)) / Math.log(high / low),
+      ],
+    };
+    const datasets = chart.solvers.filter((solver) => solver.x[column]).flatMap((solver) => {
+      const sets = new Sets(solver.s), { x, band, from, answers, end } = factor === 1 ? solver.x[column] : scaled(solver.x[column], factor);
+      if (x) addRun(sets, solver, x, view);
+      if (answers) addAnswers(sets, solver, answers, view);
+      if (band) addBand(sets, solver, band, from, view);
+      if (end) addEnd(sets, solver, end, view);
       return sets.sets;
     });
-    const marks = data.targets.filter((target) => shownTargets.has(target.label)).map((target) => ({ ...target, name: `target ${target.label}` }));
-    return { datasets, limits, labels: { x: AXIS_LABELS[axis], y: "proven relative gap" }, marks, logx, logy };
+    const what = chart.what || "proven relative gap";
+    const marks = chart.what ? [] : data.targets.filter((target) => shownTargets.has(target.label)).map((target) => ({ ...target, name: `target ${target.label}` }));
+    return { datasets, limits, labels: { x: AXIS_LABELS[axis], y: what }, marks, logx, logy: upward };
   }
 
   /** What is said of a gap; below the least one that is drawn all are alike. */
   const toldGap = (gap) => `gap ${short(gap)}${gap <= data.least ? " or less" : ""}`;
 
-  function addRun(sets, solver, x, left, span) {
-    const points = x.map((place, i) => ({ x: place, y: solver.y[i], solver, i }));
+  function addRun(sets, solver, x, { left, up, say, place }) {
+    const points = x.map((at, i) => ({ x: at, y: up(solver.y[i]), solver, i, say }));
     if (solver.asked) sets.answers(points);
     // Markers begin where something is seen.
-    else sets.steps(points, points.filter((point) => point.x >= left), span);
+    else sets.steps(points, points.filter((point) => point.x >= left), place);
   }
 
   /** The median of many runs in a band. */
-  function addBand(sets, solver, [x, low, middle, high], from, span) {
+  function addBand(sets, solver, [x, low, middle, high], from, { up, say, place }) {
     const edge = { stepped: "before", borderWidth: 0, borderDash: [], pointRadius: 0, pointHitRadius: 0, order: 2 };
-    const line = (y) => x.map((place, i) => ({ x: place, y: y[i] }));
+    const line = (y) => x.map((at, i) => ({ x: at, y: up(y[i]) }));
     sets.add("above", line(high), { ...edge, fill: "+1", backgroundColor: faded(sets.style.borderColor, 0.2) });
     sets.add("below", line(low), edge);
-    const about = (place, i) => [`${named(solver)}, median of ${solver.runs} runs`, `${toldGap(middle[i])} at ${short(place)}`];
-    const points = x.map((place, i) => ({ x: place, y: middle[i], about: about(place, i) })).slice(from);
-    sets.steps(points, points, span);
+    const about = (at, i) => [`${named(solver)}, median of ${solver.runs} runs`, `${say(middle[i])} at ${short(at)}`];
+    const points = x.map((at, i) => ({ x: at, y: up(middle[i]), about: about(at, i) })).slice(from);
+    sets.steps(points, points, place);
   }
 
   /** The medians of the answers to each tolerance, with bars. */
-  function addAnswers(sets, solver, [lowX, x, highX, lowY, y, highY]) {
-    const about = (i) => [`${named(solver)}, median of the answers of ${solver.runs} runs`, `${toldGap(y[i])} at ${short(x[i])}`];
-    sets.answers(x.map((place, i) => ({ x: place, y: y[i], about: about(i) })));
+  function addAnswers(sets, solver, [lowX, x, highX, lowY, y, highY], { up, say }) {
+    const about = (i) => [`${named(solver)}, median of the answers of ${solver.runs} runs`, `${say(y[i])} at ${short(x[i])}`];
+    sets.answers(x.map((at, i) => ({ x: at, y: up(y[i]), about: about(i) })));
     const bars = { borderColor: faded(sets.style.borderColor, 0.5), borderWidth: 1, borderDash: [], pointRadius: 0, pointHitRadius: 0 };
     x.forEach((middle, i) => {
-      sets.add("bars", [{ x: lowX[i], y: y[i] }, { x: highX[i], y: y[i] }], bars);
-      sets.add("bars", [{ x: middle, y: lowY[i] }, { x: middle, y: highY[i] }], bars);
+      sets.add("bars", [{ x: lowX[i], y: up(y[i]) }, { x: highX[i], y: up(y[i]) }], bars);
+      sets.add("bars", [{ x: middle, y: up(lowY[i]) }, { x: middle, y: up(highY[i]) }], bars);
     });
   }
 
   /** A cross where a limit ended the runs, and a dotted line to it. */
-  function addEnd(sets, solver, [where, best, last]) {
+  function addEnd(sets, solver, [where, best, last], { up, say }) {
     const waiting = { borderWidth: 1, borderDash: [2, 3], pointRadius: 0, pointHitRadius: 0 };
-    if (where > last) sets.add("waiting", [{ x: last, y: best }, { x: where, y: best }], waiting);
-    sets.cross({ x: where, y: best, about: [named(solver), `stopped by a limit at ${short(where)}, ${toldGap(best)}`] });
+    if (where > last) sets.add("waiting", [{ x: last, y: up(best) }, { x: where, y: up(best) }], waiting);
+    sets.cross({ x: where, y: up(best), about: [named(solver), `stopped by a limit at ${short(where)}, ${say(best)}`] });
   }
 
   /** Any other chart: lines of solvers, and perhaps a limit, a place where solvers are equal, or a front. */
@@ -302,7 +317,11 @@
     const datasets = chart.lines.flatMap((line) => {
       const sets = new Sets(line.s);
       const points = line.x.map((x, i) => ({ x, y: line.y[i], about: [named(line), `${short(x)}: ${short(line.y[i])}`] }));
-      sets.add("line", points, { stepped: chart.step ? "before" : false, pointRadius: chart.step ? 2.5 : 4 });
+      sets.add("line", points, { stepped: chart.step ? "before" : false, pointRadius: chart.track ? 0 : chart.step ? 2.5 : 4 });
+      if (line.end) {
+        const [x, y] = line.end, hollow = { pointBackgroundColor: "rgba(255,255,255,0)", pointBorderWidth: 2.5, pointRadius: 8 };
+        sets.add("end", [{ x, y, about: [named(line), `ends at ${short(x)}: ${short(y)}`] }], { ...hollow, showLine: false, order: -1 });
+      }
       for (const [x, y] of line.crosses) sets.cross({ x, y, about: [named(line), `not reached at ${short(x)}`] });
       return sets.sets;
     });
@@ -376,10 +395,10 @@
 
   /** What is said of a point that is pointed at. */
   function told(item) {
-    const { about, solver, i } = item.raw;
+    const { about, solver, i, say } = item.raw;
     if (about) return about;
     const counts = UNITS.flatMap((unit, axis) => (solver.x[axis] ? [`${short(solver.x[axis].x[i])} ${unit}`] : []));
-    return [named(solver), toldGap(solver.y[i]), counts.join(", "), ...(solver.asked ? [`tolerance asked ${solver.asked[i]}`] : [])];
+    return [named(solver), say(solver.y[i]), counts.join(", "), ...(solver.asked ? [`tolerance asked ${solver.asked[i]}`] : [])];
   }
 
   class Panel {
@@ -389,7 +408,7 @@
       this.part = (name) => $(`[data-of=${name}]`, section);
       this.canvas = $(".canvas canvas", section);
       charts.forEach((chart, i) => this.part("chart").append(make("option", { value: i, textContent: chart.label })));
-      this.part("chart").addEventListener("change", () => this.draw(true));
+      for (const name of ["chart", "quantity"]) this.part(name)?.addEventListener("change", () => this.draw(true));
       for (const name of ["logx", "logy", "axis", "targets"]) this.part(name)?.addEventListener("change", () => this.draw());
       for (const [text, label, act] of [
         ["\u2212", "Zoom out", (chart) => chart.zoom(0.7)], ["+", "Zoom in", (chart) => chart.zoom(1.4)], ["Reset", "Reset the zoom", (chart) => chart.resetZoom("none")],
@@ -408,15 +427,21 @@
       return this.charts[Number(this.part("chart").value)];
     }
 
+    /** What is drawn of it. */
+    get subject() {
+      const what = this.part("quantity")?.value;
+      return this.current.quantities?.find((quantity) => quantity.what === what) || this.current;
+    }
+
     draw(fresh = false) {
       const [logx, logy] = ["logx", "logy"].map((name) => this.part(name)?.checked);
       if (fresh) this.fill();
-      const built = this.build(this.current, { axis: this.part("axis")?.value, logx, logy });
+      const built = this.build(this.subject, { examples: this.current.examples, axis: this.part("axis")?.value, logx, logy });
       for (const set of built.datasets) set.hidden = this.hidden.has(set.s);
       this.chart?.destroy();
       this.chart = new Chart(this.canvas, this.configuration(built));
       this.canvas.setAttribute("aria-label", `${this.current.label}: ${built.labels.y} against ${built.labels.x}. The numbers are in the tables.`);
-      this.part("caption").textContent = this.current.caption;
+      this.part("caption").textContent = this.subject.caption;
     }
 
     configuration({ datasets, limits, labels, marks, logx, logy }) {
@@ -446,14 +471,20 @@
 
     /** The choices that depend on the chart: what it can be drawn against, and its solvers. */
     fill() {
-      const axis = this.part("axis");
-      if (axis) {
-        const before = axis.value;
-        const known = AXES.filter((_, i) => this.current.axes[i]);
-        axis.replaceChildren(...known.map((name) => make("option", { value: name, textContent: AXIS_LABELS[name] })));
-        if (known.includes(before)) axis.value = before;
+      const offer = (select, options) => {
+        const before = select.value;
+        select.replaceChildren(...options.map(([value, textContent]) => make("option", { value, textContent })));
+        if (options.some(([value]) => value === before)) select.value = before;
+      };
+      const quantities = (this.current.quantities || []).map(({ what }) => [what, what]);
+      if (this.part("quantity")) offer(this.part("quantity"), [["", "proven relative gap"], ...quantities]);
+      const subject = this.subject;
+      if (subject.axes) {
+        const known = AXES.filter((_, i) => subject.axes[i]);
+        if (this.current.examples && known.includes("passes")) known.push("examples");
+        offer(this.part("axis"), known.map((name) => [name, AXIS_LABELS[name]]));
       }
-      const entries = this.current.solvers || this.current.lines;
+      const entries = subject.solvers || subject.lines;
       const all = (text, hide) => {
         const button = make("button", { type: "button", textContent: text, className: "all" });
         button.addEventListener("click", () => {
@@ -510,7 +541,7 @@
     const panels = {};
     if (data.problems.length) {
       panels.convergence = new Panel($("#convergence"), data.problems, {
-        build: (problem, { axis, logx, logy }) => convergence(problem, axis, logx, logy),
+        build: (chart, { examples, axis, logx, logy }) => convergence(chart, examples, axis, logx, logy),
         start: (panel) => {
           for (const { label } of data.targets) {
             const box = make("input", { type: "checkbox", checked: true, value: label });

@@ -16,7 +16,7 @@ import pytest
 from bench_mtl.report.document import report_tables
 from bench_mtl.report.figures import convergence
 from bench_mtl.report.figures.gallery import drawings
-from bench_mtl.report.page import curves, page
+from bench_mtl.report.page import curves, page, quantities
 from bench_mtl.report.page.charts import charts
 from bench_mtl.report.page.curves import convergence_charts, rounded
 from bench_mtl.report.page.tables import html_table
@@ -560,3 +560,112 @@ def test_a_large_suite_opens_in_two_seconds(make_store: MakeStore, open_page: Ca
     tab.locator("#only-problem").select_option(index=2)
     tab.locator("#only-solver").select_option("solver 3")
     assert len(rows(tab, "objectives")) == 10
+
+
+# ---------------------------------------------------------------- what problems measure
+
+
+def measuring(run: dict[str, Any], nonzeros: float = 50.0) -> dict[str, Any]:
+    """A run whose points have fewer and fewer non-zeros, and a smaller error; it begins with none."""
+    samples = [
+        (s, i, p, v, d, a, {"non-zeros": nonzeros / place if place else 0.0, "held-out error": 0.3 + 0.1 / (place + 1)})
+        for place, (s, i, p, v, d, a) in enumerate(run["samples"])
+    ]
+    return {**run, "samples": samples}
+
+
+ONLINE = {
+    "solver": "online", "samples": [(0.01 * (i + 1), 10 * i + 1, 0.1 * (i + 1), 1.0 + 2.0 / (i + 1), 0.1, None) for i in range(10)],
+}  # fmt: skip
+MEASURED = (
+    measuring(iterative("pg")),
+    measuring(ONLINE),
+    measuring(generic("scs")),
+    *(measuring({**iterative("several", scale=1.0 + seed), "seed": seed}, 80.0) for seed in range(3)),
+    iterative("pg", problem="ridge"),
+)
+
+
+def test_quantities_are_those_of_the_printed_figures(make_store: MakeStore) -> None:
+    lasso, ridge = charted(read_results(make_store(*MEASURED)))
+    assert lasso["examples"] == 7
+    assert [one["what"] for one in lasso["quantities"]] == ["objective", "held-out error", "non-zeros"]
+    assert [one["what"] for one in ridge["quantities"]] == ["objective"]
+    assert "examples" not in ridge
+    objective, error, nonzeros = lasso["quantities"]
+    assert (objective["log"], error["log"], nonzeros["log"]) == (False, False, True)
+    pg, online, scs, several = nonzeros["solvers"]
+    assert pg["y"] == [0, 50, 25, rounded(50 / 3), 12.5, 10, rounded(50 / 6), rounded(50 / 7)]
+    np.testing.assert_allclose(online["x"][1]["x"], 0.1 * np.arange(1, 11), rtol=1e-3)
+    assert (scs["x"][1], scs["asked"]) == (None, ["1e-2", "1e-4", "1e-7"])
+    x, low, middle, high = several["x"][0]["band"]
+    assert (x[0], x[-1], several["runs"]) == (0.3, 2.4, 3)
+    assert all(a <= b <= c for a, b, c in zip(low, middle, high, strict=True))
+    assert json.dumps(lasso, allow_nan=False)
+
+
+def test_quantities_are_thinned_to_what_a_page_can_hold(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = read_results(make_store(measuring(iterative("pg", points=400))))
+    monkeypatch.setattr(quantities, "MOST_NUMBERS", 4 * 3 * 50)
+    (problem,) = charted(results)
+    assert [len(one["solvers"][0]["y"]) for one in problem["quantities"]] == [50, 50, 50]
+
+
+def test_a_page_without_measures_has_no_choice_of_quantities(make_store: MakeStore) -> None:
+    results, content = built(make_store(*RUNS))
+    assert all("quantities" not in problem and "examples" not in problem for problem in charted(results))
+    assert 'data-of="quantity"' not in re.sub(r"<script.*?</script>", "", content.decode(), flags=re.DOTALL)
+    measured = make_store(*MEASURED, folder="measured")
+    assert built(measured)[1] == built(measured)[1]
+
+
+@needs_browser
+def test_another_quantity_and_examples_seen_can_be_drawn(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    tab = open_page(built(make_store(*MEASURED))[1])
+    section = tab.locator("#convergence")
+    assert section.locator("[data-of=quantity] option").all_text_contents() == [
+        "proven relative gap", "objective", "held-out error", "non-zeros",
+    ]  # fmt: skip
+    section.locator("[data-of=axis]").select_option("examples seen")
+    last = "benchMtl.chart('convergence').data.datasets.find((set) => set.s === 1 && set.name === 'steps').data.at(-1).x"
+    assert tab.evaluate(last) == pytest.approx(7.0)
+    assert drawn(tab).targets == ["1e-2", "1e-4", "1e-6"]
+    section.locator("[data-of=quantity]").select_option("non-zeros")
+    nonzeros = drawn(tab)
+    assert (nonzeros.x, nonzeros.upward, nonzeros.targets, nonzeros.solvers) == ("examples seen", "logarithmic", [], [0, 1, 3])
+    assert tab.evaluate("benchMtl.chart('convergence').options.scales.y.title.text") == "non-zeros"
+    first = "benchMtl.chart('convergence').data.datasets.find((set) => set.s === 0 && set.name === 'steps').data[0].y"
+    assert tab.evaluate(first) == nonzeros.lowest > 0, "a zero is at the lower end"
+    section.locator("[data-of=logy]").uncheck()
+    assert (drawn(tab).upward, tab.evaluate(first)) == ("linear", 0)
+    assert "Non-zeros against solve time and examples seen" in section.locator(".caption").inner_text()
+    section.locator("[data-of=axis]").select_option("solve time (s)")
+    section.locator("[data-of=logy]").check()
+    section.locator("[data-of=quantity]").select_option("held-out error")
+    assert (drawn(tab).upward, drawn(tab).solvers) == ("linear", [0, 1, 2, 3]), "values that are close together"
+    section.locator("[data-of=chart]").select_option("ridge")
+    assert drawn(tab).targets == ["1e-2", "1e-4", "1e-6"], "ridge has no such measure, so its gap is drawn"
+    section.locator("[data-of=chart]").select_option("lasso")
+    section.locator("[data-of=quantity]").select_option("objective")
+    canvas = section.locator(".canvas canvas")
+    place = """() => {
+        const chart = benchMtl.chart("convergence"), set = chart.data.datasets.findIndex((one) => one.name === "answers");
+        const { x, y } = chart.getDatasetMeta(set).data[1];
+        return { x, y };
+    }"""
+    canvas.hover(position=tab.evaluate(place))
+    tab.wait_for_function("benchMtl.chart('convergence').tooltip?.body?.length > 0")
+    told = tab.evaluate("benchMtl.chart('convergence').tooltip.body.flatMap((part) => part.lines)")
+    assert told == ["scs", "objective 1", "3 s, 80 iterations", "tolerance asked 1e-4"]
+
+
+@needs_browser
+def test_sparsity_against_accuracy_has_a_chart(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    tab = open_page(built(make_store(*MEASURED))[1])
+    assert tab.locator("#charts h2").inner_text() == "Across problems, and sparsity against accuracy"
+    section = tab.locator("#charts")
+    section.locator("select").select_option("Sparsity against accuracy on lasso")
+    sets = tab.evaluate("benchMtl.chart('charts').data.datasets.map(({ name, s, data }) => [name, s, data.at(-1).x])")
+    assert sets[:2] == [["line", 0, rounded(50 / 7)], ["end", 0, rounded(50 / 7)]]
+    assert {s for _, s, _ in sets} == {0, 1, 2, 3}
+    assert "the marker is where it ends" in section.locator(".caption").inner_text()
