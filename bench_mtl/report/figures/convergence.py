@@ -139,7 +139,8 @@ def caption(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) 
     if (points["seconds"] <= 0).any() and left_edge(in_seconds) <= ZERO_SECONDS:
         parts.append(f"Times of zero are drawn at {format_target(ZERO_SECONDS)} s.")
     if in_passes and (points.loc[counts, "passes"] <= 0).any() and left_edge(in_passes) <= ZERO_PASSES:
-        parts.append(f"Points before the first pass are drawn at {ZERO_PASSES:g}.")
+        early = ", or at half of a run's first count where that is less" if any(curve.x[0] < ZERO_PASSES for curve in in_passes) else ""
+        parts.append(f"Points before the first pass are drawn at {ZERO_PASSES:g}{early}.")
     absent = runs[~runs["id"].isin(points["run_id"])]
     if len(absent):
         names = [f"{solver} ({status_counts(group['status'])})" for solver, group in absent.groupby("solver_label", sort=False)]

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 #: An axis of values that are this many times apart is logarithmic.
 LOGARITHMIC_FROM = 10.0
 
-#: A solver that shows a point after less than this share of its first pass is stochastic or online: its first examples count.
-FIRST_SHARE = 0.5
+#: A solver that shows points less than this share of a pass apart, which is half a pass up to rounding, is stochastic or online: it takes
+#: examples one by one, and how many says more than passes. One product with the whole data is half a pass.
+PART_OF_A_PASS = 0.499
 
 
 @dataclass(frozen=True)
@@ -41,16 +42,16 @@ class Course:
     """Where a limit ended it, if one did."""
 
 
-def seen_within_a_pass(points: pd.DataFrame) -> bool:
-    """Whether a solver shows points so early in its first pass that the examples it has seen say more than passes."""
-    early = (points["passes"] > 0) & (points["passes"] < FIRST_SHARE) & points["asked_tolerance"].isna()
-    return bool((early & points["examples"].notna()).any())
+def takes_examples(points: pd.DataFrame) -> bool:
+    """Whether a solver shows points so little of a pass apart that the examples it has seen say more than passes."""
+    apart = points["passes"].groupby(points["run_id"]).diff().fillna(points["passes"])
+    return bool(((apart > 0) & (apart < PART_OF_A_PASS) & points["asked_tolerance"].isna()).any())
 
 
 def axes_of(points: pd.DataFrame) -> dict[str, str]:
     """What a figure of these rows of `courses` has panels against, with their labels."""
     panels = {"seconds": "solve time (s)"}
-    if seen_within_a_pass(points):
+    if takes_examples(points) and points["examples"].notna().any():
         sizes = (points["examples"] / points["passes"])[points["passes"] > 0].round().dropna().unique()
         return panels | {"examples": f"examples seen ({sizes[0]:.0f} are a pass)" if len(sizes) == 1 else "examples seen"}
     return panels | ({"passes": "passes over the data"} if convergence.counts_passes(points).any() else {})

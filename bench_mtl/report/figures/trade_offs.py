@@ -37,12 +37,12 @@ class Track:
 
 
 def accuracy_of(quantities: Sequence[str]) -> str | None:
-    """What is drawn against non-zeros: an error, one on held-out examples above all; the objective where no error is measured. None
+    """What is drawn against non-zeros: what is measured on held-out examples, an error above all, or another error, or the objective. None
     where non-zeros are not measured."""
     if NONZEROS not in quantities:
         return None
-    errors = [name for name in quantities if "error" in name]
-    return next((name for name in errors if "held-out" in name), next(iter(errors), OBJECTIVE))
+    others = [name for name in quantities if name != NONZEROS]
+    return next((name for word in ("held-out error", "held-out", "error") for name in others if word in name), OBJECTIVE)
 
 
 def tracks(points: pd.DataFrame, accuracy: str, levels: int = LEVELS) -> list[Track]:

@@ -47,7 +47,7 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
         it), and solvers: s (its place), note (how its runs ended, unless all are verified), runs (how many), y, asked (of a generic
         solver), and x, an object for each of `AXES` or null: its x, or of several runs band ([x, low, middle, high], drawn from `from`
         on), answers ([x low, middle, high, gap low, middle, high]); end ([where its runs were stopped, their best gap, their last point]).
-        Where a solver shows points within its first pass, examples (how many a pass sees); where anything is measured, quantities: what
+        Where a solver takes examples one by one, examples (how many a pass sees); where anything is measured, quantities: what
         `quantities.quantity_charts` has of the problem.
     """
     targets = results.targets

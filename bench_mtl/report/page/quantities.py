@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.figures import courses
-from bench_mtl.report.figures.convergence import LEVELS, counts_passes
+from bench_mtl.report.figures.convergence import LEVELS
 from bench_mtl.report.figures.courses import Course
 from bench_mtl.report.render import format_target
 from bench_mtl.report.tables.frames import status_counts
@@ -49,11 +49,10 @@ def quantity_charts(results: Results, places: Mapping[str, int]) -> dict[str, li
 
 
 def examples_of(runs: pd.DataFrame, points: pd.DataFrame) -> float | None:
-    """How many examples a pass over one problem sees, where a solver shows points early in its first; None where passes say as much."""
+    """How many examples a pass over one problem sees, where a solver takes them one by one; None where passes say as much."""
     sizes = {json.loads(text).get("n") for text in runs["dimensions"].unique()}
-    early = (points["passes"] < courses.FIRST_SHARE) & (points["passes"] > 0) & counts_passes(points)
     size = sizes.pop() if len(sizes) == 1 else None
-    return size if size and early.any() else None
+    return size if size and courses.takes_examples(points) else None
 
 
 def _chart(points: pd.DataFrame, runs: pd.DataFrame, quantity: str, places: Mapping[str, int], levels: int) -> dict[str, Any]:

@@ -65,6 +65,17 @@ def test_a_solver_that_stands_still_from_the_start_is_drawn_from_the_start(drawn
     assert "Cut off" not in caption
 
 
+def test_a_solver_that_shows_points_early_in_its_first_pass_goes_forward(drawn):
+    samples = [(0.1, 0, 0.0, 1.0, 0.2, None), (0.2, 1, 0.01, 1.0, 0.5, None), (0.3, 2, 0.1, 1.0, 0.6, None), (0.4, 9, 1.0, 1.0, 0.9, None)]
+    figure, points, _ = drawn({"solver": "online", "samples": samples}, PG)
+    (curve, _) = convergence.drawn_curves(points, "passes", TARGETS)
+    assert curve.x.tolist() == [0.005, 0.01, 0.1, 1.0]
+    for line in figure.axes[1].lines:
+        assert (np.diff(np.asarray(line.get_xdata(), float)) >= 0).all()
+    _, _, caption = drawn({"solver": "standing", "samples": [samples[0], (0.2, 1, 0.01, 1.0, 0.2, None)]})
+    assert "drawn at 0.5, or at half of a run's first count where that is less." in caption
+
+
 def test_a_timeout_is_marked_at_its_limit_and_in_the_legend(drawn):
     figure, _, _ = drawn(PG, SCS)
     (cross,) = [line for line in figure.axes[0].lines if line.get_marker() == "x"]

@@ -94,6 +94,14 @@ def test_examples_are_passes_times_the_examples_of_the_problem(course_points):
     assert list(courses.axes_of(points[points["solver"] == "scs"])) == ["seconds"]
 
 
+@pytest.mark.parametrize(
+    ("passes", "takes"), [((1, 1.01, 3), True), ((0, 0.5, 1.0), False), ((1, 1.5, 1.5), False), ((0.2, 0.7, 2.0), True)]
+)
+def test_a_solver_takes_examples_if_its_points_are_less_than_half_a_pass_apart(course_points, passes, takes):
+    _, points = course_points({"solver": "a", "samples": [sample(i, p, 1.0, 1, 0.1) for i, p in enumerate(passes)]}, PG, SCS)
+    assert courses.takes_examples(points) is takes
+
+
 def lines_of(axis: Any, marker: str) -> list[Any]:
     return [line for line in axis.lines if line.get_marker() == marker]
 
@@ -182,6 +190,7 @@ def test_sparsity_goes_with_the_objective_where_no_error_is_measured(course_poin
     assert trade_offs.accuracy_of([OBJECTIVE, "training error", ERROR, NONZEROS]) == ERROR
     assert trade_offs.accuracy_of([OBJECTIVE, "training error", NONZEROS]) == "training error"
     assert trade_offs.accuracy_of([OBJECTIVE, NONZEROS]) == OBJECTIVE
+    assert trade_offs.accuracy_of([OBJECTIVE, "held-out log-wealth", "training error", NONZEROS]) == "held-out log-wealth"
     assert trade_offs.accuracy_of([OBJECTIVE, ERROR]) is None
     zeros = {"solver": "pg", "samples": [(0.1 * i, i, 1.0, 1.0, 0.5, None, {NONZEROS: 0.0}) for i in range(3)]}
     _, points = course_points(zeros, slower(zeros, 2.0, 1))
