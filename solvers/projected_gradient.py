@@ -11,7 +11,7 @@ import numpy as np
 
 from bench_mtl.checks import one_of, real_number
 from bench_mtl.normal_equations import cheaper_than_data, factorisable, normal_blocks
-from bench_mtl.projections.simplex import METHODS
+from bench_mtl.projections import METHODS
 from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 from bench_mtl.types import Array, Iterate
 

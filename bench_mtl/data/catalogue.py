@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from bench_mtl.paths import is_dir, is_file, require_readable
 
 DATA_VARIABLE = "BENCH_MTL_DATA"
 _HOW_TO_SET = f"set the data directory with --data-dir or {DATA_VARIABLE}"
-_COMMON_KEYS = ("name", "file", "preprocess")
+_COMMON_KEYS = ("name", "file", "preprocess", "fallback")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     spec : exactly one of ``name`` (a generator, an embedded set, or the stem of an .npz file in the data directory) and
         ``file`` (a path that ends in .npz, .arff, .csv for a table of prices, or .svm, .libsvm or .txt for LIBSVM), the keyword
         options of that generator or reader, and perhaps ``preprocess`` (the name of a step or a list of names). A relative
-        ``file`` is looked for in the data directory, then in the current folder.
+        ``file`` is looked for in the data directory, then in the current folder. With ``name`` there may be a ``fallback``, a
+        table of its own, for where the data directory has no such set; `notes` say that it took its place.
     data_dir : the data directory; None takes the environment variable BENCH_MTL_DATA.
     seed : passed on where the function takes a seed and the spec gives none.
 
@@ -90,6 +91,7 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     InputError : an unknown name or key (the nearest is suggested), a file or data directory that is not there (with the
         places looked at), or whatever the generator, reader or preprocessing step refuses.
     """
+    spec, notes = available(spec, data_dir)
     label = _label(spec)
     function, fixed = resolved(spec, data_dir)
     allowed = _options(function)
@@ -103,11 +105,30 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     if not isinstance(steps, (str, list, tuple)):
         raise InputError(f"preprocess of data '{label}' must be the name of a step or a list of names, not {steps!r}")
     try:
-        return preprocess(function(*fixed, **given), [steps] if isinstance(steps, str) else steps)
+        data = preprocess(function(*fixed, **given), [steps] if isinstance(steps, str) else steps)
+        return replace(data, notes=notes + data.notes)
     except InputError:
         raise
     except (MemoryError, ValueError, OverflowError) as error:  # what NumPy says to sizes that no machine has
         raise InputError(f"data '{label}' cannot be made: {' '.join(str(error).split()) or type(error).__name__}") from None
+
+
+def available(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """The table without its ``fallback``, or, where the data directory has no set of its name, the fallback; and a note of that.
+
+    Raises
+    ------
+    InputError : a fallback that is no table of the form of `load`, or of a table without ``name``.
+    """
+    if "fallback" not in spec:
+        return spec, ()
+    label, instead = _label(spec), spec["fallback"]
+    if "name" not in spec:
+        raise InputError(f"fallback of data '{label}' needs a data set asked for by name, not by file")
+    other = _label(instead)
+    if label in _BUILTIN or label in _npz_files(data_directory(data_dir)):
+        return {key: value for key, value in spec.items() if key != "fallback"}, ()
+    return instead, (f"The data directory has no '{label}': '{other}' in its place.",)
 
 
 def spec_of(text: str, data_dir: Path | None = None) -> dict[str, Any]:

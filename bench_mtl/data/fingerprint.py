@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bench_mtl.data.catalogue import resolved, takes_seed
+from bench_mtl.data.catalogue import available, resolved, takes_seed
 from bench_mtl.errors import InputError
 
 
@@ -24,6 +24,7 @@ def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: 
     ------
     InputError : as `load` does for a name or file that is not there, or one that cannot be read.
     """
+    spec, _ = available(spec, data_dir)
     function, paths = resolved(spec, data_dir)
     origin = [_file_digest(path) for path in paths] or [_version("numpy"), _version("scikit-learn")]
     # Where a file lies says nothing about what is in it.

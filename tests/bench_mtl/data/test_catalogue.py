@@ -12,6 +12,7 @@ import pytest
 
 from bench_mtl.data import Entry, data_directory, digits, entries, load, synthetic_l1inf, takes_seed
 from bench_mtl.data.catalogue import spec_of
+from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.errors import InputError
 
 X = np.arange(8.0).reshape(4, 2)
@@ -235,3 +236,21 @@ def test_paths_that_cannot_be_looked_at_are_refused(tmp_path: Path) -> None:
     for file in ("n" * 300 + ".svm", "a\0b.npz"):
         with pytest.raises(InputError, match=r"data file .* cannot be used"):
             load({"file": file})
+
+
+def test_a_fallback_takes_the_place_of_an_absent_set(folder: Path) -> None:
+    instead = {"name": "digits", "examples": 20}
+    here = load({"name": "small", "split": "train", "fallback": instead}, data_dir=folder)
+    assert (here.name, here.design.sizes[0]) == ("small", 3)
+    absent = {"name": "mnist_t10k", "labels": 3, "fallback": instead}
+    for place in (folder, None):
+        data = load(absent, data_dir=place)
+        assert (data.name, data.design.sizes[0]) == ("digits", 20)
+        assert data.notes[0] == "The data directory has no 'mnist_t10k': 'digits' in its place."
+    assert fingerprint(absent, data_dir=folder) == fingerprint(instead, data_dir=folder)
+
+
+@pytest.mark.parametrize("spec", [{"file": "a.npz", "fallback": {"name": "digits"}}, {"name": "absent", "fallback": "digits"}])
+def test_a_fallback_that_is_none_is_refused(folder: Path, spec: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"fallback of data|must be a table"):
+        load(spec, data_dir=folder)
