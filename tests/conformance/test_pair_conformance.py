@@ -54,6 +54,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
         ({"projection": False, "averaging": "last"}, PAIR_TARGET),
     ],
     "stochastic_subgradient": [({"batch": 50}, PAIR_TARGET)],
+    "simplex_newton": [({}, 1e-10), ({"largest": 3}, 1e-6)],
     "smoothed_gradient": [({}, 1e-6), ({"step_rule": "lipschitz"}, 1e-3)],
 }
 

@@ -1,0 +1,109 @@
+"""Newton's method on a simplex: its model step against a generic optimiser, its speed, its starts and edges."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.types import Array, Limits, Status, Tolerance
+from problems.l1_ball_glm import L1BallGLM
+from problems.portfolio import Portfolio
+from solvers.simplex_newton import SimplexNewton, model_step
+
+SOLVER = SimplexNewton()
+
+
+def market(T: int, d: int, spread: float = 0.1, seed: int = 0) -> Array:
+    rng = np.random.default_rng(seed)
+    return np.exp(0.3 * spread * rng.standard_normal(d) + spread * rng.standard_normal((T, d)))
+
+
+def portfolio(X: Array, **parameters: object) -> Portfolio:
+    return Portfolio(TaskData.shared(X, np.ones(len(X))), **parameters)
+
+
+def steps_to(problem: Portfolio, target: float, solver: SimplexNewton = SOLVER, start: Array | None = None) -> int:
+    limits = Limits(seconds=20.0, iterations=1000)
+    record = run(problem, solver, tolerance=Tolerance(target), limits=limits, start=start)
+    assert record.status is Status.VERIFIED, record.reason
+    return record.samples[-1].step
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_model_step_is_the_best(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, curvatures, g = rng.standard_normal((12, 7)), rng.random(12) + 0.1, 3.0 * rng.standard_normal(7)
+    w = rng.dirichlet(np.ones(7))
+    lower, upper = 0.5 * w * (rng.random(7) < 0.5), w + 0.3 * rng.random(7)
+    p = model_step(g, X, curvatures, w, lower, upper)
+
+    def model(q: Array) -> float:
+        return float(g @ q + 0.5 * (curvatures * (X @ q) ** 2).sum())
+
+    best = minimize(
+        model,
+        np.zeros(7),
+        jac=lambda q: g + X.T @ (curvatures * (X @ q)),
+        bounds=list(zip(lower - w, upper - w, strict=True)),
+        constraints={"type": "eq", "fun": lambda q: q.sum(), "jac": lambda q: np.ones(7)},
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    assert model(p) <= best.fun + 1e-7
+    assert abs(p.sum()) < 1e-14
+    assert np.all(w + p >= lower - 1e-15)
+    assert np.all(w + p <= upper + 1e-15)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"upper": 0.1}, {"lower": 0.005, "upper": 0.2}])
+@pytest.mark.parametrize(("T", "d"), [(200, 40), (20, 60)])
+def test_few_steps_prove_much(parameters: dict[str, float], T: int, d: int) -> None:
+    assert steps_to(portfolio(market(T, d, 0.3), **parameters), 1e-10) <= 15
+
+
+def test_every_step_lowers_the_objective_and_stays_feasible() -> None:
+    problem = portfolio(market(60, 20, 0.5), upper=0.2)
+    iterates = list(islice(SOLVER.steps(problem), 8))
+    values = [problem.objective(iterate.primal) for iterate in iterates]
+    assert np.all(np.diff(values) <= 1e-12)
+    assert max(problem.infeasibility(iterate.primal) for iterate in iterates) <= 1e-12
+
+
+def test_small_working_sets_get_there_too() -> None:
+    assert steps_to(portfolio(market(80, 30, 0.3)), 1e-8, SimplexNewton(largest=4)) > 0
+
+
+def test_a_good_start_is_used() -> None:
+    problem = portfolio(market(100, 30, 0.3))
+    good = run(problem, SOLVER, tolerance=Tolerance(1e-6)).solution
+    assert steps_to(problem, 1e-6, start=good) <= 1
+
+
+@pytest.mark.parametrize(("T", "d"), [(1, 1), (1, 5), (5, 1), (3, 40)])
+def test_small_shapes(T: int, d: int) -> None:
+    steps_to(portfolio(market(T, d)), 1e-8)
+
+
+def test_degenerate_markets() -> None:
+    steps_to(portfolio(np.ones((5, 4))), 1e-9)
+    steps_to(portfolio(np.repeat(market(30, 4, 0.3), 3, axis=1)), 1e-9)  # every asset three times
+    dominated = market(30, 5)
+    dominated[:, 3] = 1.01 * dominated.max(axis=1)
+    steps_to(portfolio(dominated), 1e-9)
+    steps_to(portfolio(market(6, 3), lower=[0.2, 0.3, 0.5]), 1e-9)  # one feasible point
+    for factor in (1e-8, 1e8):
+        steps_to(portfolio(factor * market(30, 5, 0.3)), 1e-9)
+    steps_to(portfolio(10.0 ** np.random.default_rng(0).uniform(-8, 8, (10, 4))), 1e-7)
+
+
+def test_bad_options_and_misfits() -> None:
+    with pytest.raises(InputError, match="largest"):
+        SimplexNewton(largest=1)
+    X = market(5, 3)
+    assert "needs curved" in (SOLVER.misfit(L1BallGLM(TaskData.shared(X, np.ones(5)), radius=1.0)) or "")
