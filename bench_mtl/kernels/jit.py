@@ -26,6 +26,9 @@ _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"
 #: of the function that it is first compiled for.)
 exact: _Compiler = numba.njit(fastmath=False, **_OPTIONS)
 
+#: For a few lines of `exact` code that a hot loop calls: put there before compilation, since passing arrays costs more than such lines do.
+inlined: _Compiler = numba.njit(fastmath=False, inline="always", **_OPTIONS)
+
 #: For loops that sum, and may see NaN or inf.
 reordered: _Compiler = numba.njit(fastmath=_REORDERED, **_OPTIONS)
 

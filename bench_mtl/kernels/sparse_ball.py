@@ -21,7 +21,7 @@ import math
 from typing import Any
 
 from bench_mtl.kernels import tree as treap
-from bench_mtl.kernels.jit import exact, selecting
+from bench_mtl.kernels.jit import exact, inlined, selecting
 
 MASK, FILLED, LIVING, CHANGES = range(
     treap.STATE, treap.STATE + 4
@@ -35,42 +35,37 @@ _MAX_STEPS = 100
 _BLOCK = 2048
 
 
-@exact
+@inlined
 def _scrambled(feature: int) -> int:
     mixed = feature * -7046029254386353131
     return mixed ^ ((mixed >> 32) & 0xFFFFFFFF)
 
 
-@exact
-def place_of(features: Any, slots: Any, state: Any, feature: int) -> int:
-    """Where the entry of a feature is; -1 where there is none."""
-    mask = state[MASK]
+@inlined
+def place_of(features: Any, slots: Any, mask: int, feature: int) -> int:
+    """Where the entry of a feature is; where there is none, -1 less the slot that it would get."""
     at = _scrambled(feature) & mask
-    while slots[at] != 0:
-        if features[slots[at] - 1] == feature:
-            return slots[at] - 1
+    while slots[at] != 0 and features[slots[at] - 1] != feature:
         at = (at + 1) & mask
-    return -1
+    return slots[at] - 1 if slots[at] != 0 else -1 - at
 
 
-@exact
-def _new_place(features: Any, slots: Any, state: Any, feature: int, place: int) -> None:
-    """Let `place` be that of a feature that has none."""
-    mask = state[MASK]
-    at = _scrambled(feature) & mask
+@inlined
+def _new_place(features: Any, slots: Any, mask: int, at: int, feature: int, place: int) -> None:
+    """Let `place` be that of a feature that has none, by the first free slot from `at` on."""
     while slots[at] != 0:
         at = (at + 1) & mask
     slots[at] = place + 1
     features[place] = feature
 
 
-@exact
-def value_at(stored: Any, reals: Any, place: int) -> float:
-    """The value of the entry at a place (-1: 0)."""
-    if place < 0:
-        return 0.0
-    size = abs(stored[place]) - reals[SHIFT]
-    return math.copysign(size, stored[place]) if size > 0.0 else 0.0
+@inlined
+def value_at(stored: Any, shift: float, place: int) -> float:
+    """The value of the entry at a place; 0 where there is none."""
+    value = 0.0
+    if place >= 0:
+        value = math.copysign(max(abs(stored[place]) - shift, 0.0), stored[place])
+    return value
 
 
 @exact
@@ -114,8 +109,9 @@ def rebuild(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, real
     while size < 4 * (living + coming) and size < slots.size:
         size *= 2
     state[MASK] = size - 1
+    mask = size - 1
     for place in range(living):
-        _new_place(features, slots, state, features[place], place)
+        _new_place(features, slots, mask, _scrambled(features[place]) & mask, features[place], place)
     state[FILLED] = living
     state[LIVING] = living
     state[CHANGES] = 0
@@ -139,7 +135,7 @@ def make_room(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, re
     return True
 
 
-@exact
+@inlined
 def change(
     features: Any,
     stored: Any,
@@ -153,23 +149,20 @@ def change(
     delta: float,
     nonneg: bool,
 ) -> None:
-    """Add `delta` to the entry of a feature, at its place (-1 where it may have none): not less than 0 where `nonneg`."""
+    """Add `delta` to the entry of a feature, at what `place_of` said: not less than 0 where `nonneg`."""
     shift = reals[SHIFT]
-    if place < 0:
-        place = place_of(features, slots, state, feature)
-    before = value_at(stored, reals, place)
+    before = value_at(stored, shift, place)
     after = before + delta
-    if after == before:
-        return
     if nonneg and after < 0.0:
         after = 0.0
     size = abs(after) + shift
+    if after == before or (place < 0 and size <= shift):
+        return
     if place < 0:
-        if size <= shift:
-            return
+        at = -1 - place
         place = state[FILLED]
         state[FILLED] += 1
-        _new_place(features, slots, state, feature, place)
+        _new_place(features, slots, state[MASK], at, feature, place)
     elif tree and before != 0.0:
         treap.remove(nodes, state, abs(stored[place]))
     if size > shift:
@@ -230,7 +223,10 @@ def _newton(stored: Any, state: Any, shift: float, theta: float, radius: float) 
 
 @exact
 def project(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
-    """The exact Euclidean projection onto the l1 ball of a radius above 0; again after a `rebuild`, where the shift costs digits."""
+    """The exact Euclidean projection onto the l1 ball; again after a `rebuild`, where the shift costs digits."""
+    if radius == 0.0:
+        clear(slots, nodes, state, reals)
+        return
     reals[THETA], last = 0.0, reals[THETA]
     for _ in range(2):
         shift = reals[SHIFT]
@@ -262,7 +258,7 @@ def shrink(nodes: Any, state: Any, reals: Any, tree: bool, threshold: float) -> 
 def look_up(features: Any, stored: Any, slots: Any, state: Any, reals: Any, wanted: Any, out: Any) -> None:
     """out = the values of the features wanted."""
     for i in range(wanted.size):
-        out[i] = value_at(stored, reals, place_of(features, slots, state, wanted[i]))
+        out[i] = value_at(stored, reals[SHIFT], place_of(features, slots, state[MASK], wanted[i]))
 
 
 @exact
@@ -293,11 +289,10 @@ def add(
     """Add to some entries and project: `DONE`, or with nothing changed `SHORT` of room or `REFUSED`, not being `acceptable`."""
     if not acceptable(indices, values):
         return REFUSED
-    if radius == 0.0:
-        return DONE
     if not make_room(features, stored, slots, nodes, state, reals, tree, indices.size):
         return SHORT
     for i in range(indices.size):
-        change(features, stored, slots, nodes, state, reals, tree, indices[i], -1, values[i], nonneg)
+        place = place_of(features, slots, state[MASK], indices[i])
+        change(features, stored, slots, nodes, state, reals, tree, indices[i], place, values[i], nonneg)
     project(features, stored, slots, nodes, state, reals, tree, radius)
     return DONE

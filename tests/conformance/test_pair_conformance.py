@@ -53,6 +53,8 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
         ({"batch": 5, "averaging": "all"}, PAIR_TARGET),
         ({"projection": False, "averaging": "last"}, PAIR_TARGET),
     ],
+    "sparse_online": [({}, 0.02), ({"storage": "tree"}, 0.02)],
+    "stochastic_gradient": [({}, 0.03), ({"batch": 10, "averaging": "last"}, 0.03)],
     "stochastic_subgradient": [({"batch": 50}, PAIR_TARGET)],
     "simplex_newton": [({}, 1e-10), ({"largest": 3}, 1e-6)],
     "smoothed_gradient": [({}, 1e-6), ({"step_rule": "lipschitz"}, 1e-3)],

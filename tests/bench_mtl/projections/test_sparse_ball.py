@@ -162,7 +162,7 @@ def check_slots(ball: SparseBall) -> None:
     filled = int(state[kernel.FILLED])
     features = parts.features[0, :filled]
     assert len(set(features.tolist())) == filled
-    assert [kernel.place_of(parts.features[0], parts.slots[0], state, j) for j in features] == list(range(filled))
+    assert [kernel.place_of(parts.features[0], parts.slots[0], int(state[kernel.MASK]), j) for j in features] == list(range(filled))
     assert np.count_nonzero(parts.slots[0]) == filled
     if parts.tree:
         sizes = np.abs(parts.stored[0, :filled])

@@ -1,0 +1,190 @@
+"""Online and stochastic projected gradient steps on a sparse vector, at the cost of the non-zeros of an example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.checks import one_of, real_number, whole_number
+from bench_mtl.errors import InputError
+from bench_mtl.examples import ORDERS, Examples, Order, Visits
+from bench_mtl.forms import L1Form, LinearFit
+from bench_mtl.linops import SharedDesign
+from bench_mtl.online import OnlineRun
+from bench_mtl.projections.sparse_ball import STORAGES, SparseParts
+from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
+from bench_mtl.types import Array, Iterate
+
+#: Steps made in one call, at most.
+_MOST_STEPS = 1_000_000
+
+
+@dataclass(frozen=True)
+class SparseOnline(IterativeSolver):
+    """W <- P(W - eta_t N s_i grad loss(x_i.W)) for one example i after the other, eta_t = eta0 / sqrt(t), P the projection onto l1 balls.
+
+    Only the entries of W that are not zero are stored, without the sum of all thresholds subtracted so far (see `SparseBall`). A step
+    looks up, changes and puts back as many entries as the example has non-zeros, and finds the threshold of the exact projection: its
+    cost, and the memory, do not depend on the number of features. All steps between two iterates are one compiled loop. With a penalty
+    P is the soft threshold at eta_t penalty, which is a change of one number.
+
+    An iterate handed over is W itself (an average has all entries that have ever been other than 0). It is dense, as every
+    point here is, so it is handed over the more rarely the more features there are. The dual point is minus the average slope of the
+    loss at the visits to each example, see `Visits`. Work counts examples seen, N of them as 1; of a multiclass loss an example is a row.
+
+    Parameters
+    ----------
+    storage : where thresholds are found: "array" (passes over what is stored) or "tree" (a balanced tree), see `SparseBall`
+    order : of the examples: "shuffled" takes each once an epoch, in a new order; "random" draws with replacement; "given" as they are
+    seed : of the order
+    step_size : eta0; by default R / G, see `Examples.default_step_size`
+
+    References
+    ----------
+    Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, sections 5 and 7; Singer's slides on the same work, MMDS 2008; Zinkevich, ICML 2003;
+    Langford, Li, Zhang, JMLR 10, 2009 (truncated gradient: steps with a penalty).
+    """
+
+    storage: str = "array"
+    order: str = "shuffled"
+    seed: int = 0
+    step_size: float | None = None
+
+    name: ClassVar[str] = "sparse_online"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.L1})
+
+    def __post_init__(self) -> None:
+        one_of("storage", self.storage, STORAGES)
+        one_of("order", self.order, ORDERS)
+        whole_number("seed", self.seed)
+        if self.step_size is not None:
+            real_number("step_size", self.step_size, strict=True)
+
+    @property
+    def label(self) -> str:
+        return self.name if self.storage == "array" else f"{self.name}_{self.storage}"
+
+    @classmethod
+    def variants(cls) -> list[Solver]:
+        return [cls(), cls(storage="tree")]
+
+    def warm_up(self) -> None:
+        fit = LinearFit(SharedDesign(sp.csr_array(np.ones((1, 1))), 1), np.ones((1, 1)), "squared", np.ones((1, 1)))
+        run = SparseRun(L1Form(fit, 0.5, None), self, np.ones((1, 1)))
+        run.advance(1)
+        assert run.iterate.primal.size == 1
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        first = problem.repair(problem.start_point() if start is None else start)
+        yield Iterate(first)
+        run = SparseRun(problem.l1_form(), self, first)
+        while True:
+            run.advance(1 + max(run.t // SHOWN_SHARE, run.rare))
+            yield run.iterate
+
+    def play(self, problem: Problem, rounds: int, start: Array | None = None) -> OnlineRun:
+        """The first `rounds` steps as an online game: which example came, and N s_i times the loss on it of the iterate before the step.
+
+        Raises
+        ------
+        InputError : a problem with a penalty, which every round would have to pay.
+        """
+        form = problem.l1_form()
+        if form.radius is None:
+            raise InputError("play is for problems with a radius")
+        run = SparseRun(form, self, problem.repair(problem.start_point() if start is None else start))
+        chosen, losses = run.advance(whole_number("rounds", rounds, minimum=1))
+        return OnlineRun(chosen[:, None], losses)
+
+
+class SparseRun:
+    """One run: its sparse vectors, one in all or one a task, and what visits said."""
+
+    def __init__(self, form: L1Form, options: SparseOnline, start: Array) -> None:
+        self._form = form
+        self._examples = Examples.of(form.fit)
+        self._order = Order(self._examples.count, options.order, options.seed)
+        self._visits = Visits(form.fit)
+        self._eta0 = self._examples.default_step_size(form) if options.step_size is None else options.step_size
+        self._shape = start.shape
+        self._apart = form.radius is not None and form.balls == "task"
+        self._signs = np.ones(1) if form.orientation is None or not form.nonneg else np.array(form.orientation, order="C").ravel()
+        self.t = 0
+        outputs, longest = self._examples.targets.shape[1], self._examples.longest
+        self._scratch = np.empty((outputs, longest), dtype=np.int64), np.empty(outputs), np.empty(outputs)
+        #: Steps that cost about as much as a point does.
+        self.rare = int(start.size / (2.0 * outputs * max(1.0, self._examples.X.nnz / self._examples.X.shape[0])))
+        self.parts = SparseParts.empty(self._shape[1] if self._apart else 1, tree=options.storage == "tree")
+        self._load(form.oriented(start) if form.nonneg else start)
+
+    def _load(self, W: Array) -> None:
+        import bench_mtl.kernels.sparse_ball as kernel
+
+        add: Any = kernel.add
+        for b, column in enumerate(W.T if self._apart else [W.ravel()]):
+            places = np.flatnonzero(column)
+            while add(*self.parts.ball(b), places, np.ascontiguousarray(column[places]), np.inf, False) == kernel.SHORT:
+                self.parts.grow(places.size)
+
+    def advance(self, steps: int) -> tuple[Any, Array]:
+        """So many steps: which examples came, and what was lost on them before."""
+        chosen, losses = [], []
+        while steps > 0:
+            portion = min(steps, _MOST_STEPS, self._left_of_epoch)
+            if (self.t + 1) & self.t == 0:
+                self._visits.next_epoch()
+            chosen.append(self._order.next(portion))
+            losses.append(self._portion(chosen[-1]))
+            steps -= portion
+        return np.concatenate(chosen), np.concatenate(losses)
+
+    @property
+    def _left_of_epoch(self) -> int:
+        """Steps before the next one whose number is a power of two."""
+        return (1 << (self.t + 1).bit_length()) - (self.t + 1)
+
+    def _portion(self, chosen: Any) -> Array:
+        import bench_mtl.kernels.online as kernel
+
+        sparse_steps: Any = kernel.sparse_steps
+        form, examples = self._form, self._examples
+        losses = np.empty(chosen.size)
+        done = 0
+        while done < chosen.size:
+            made = sparse_steps(
+                *examples.for_kernels,
+                examples.n_tasks,
+                chosen[done:],
+                self.t,
+                self._eta0,
+                np.inf if form.radius is None else form.radius,
+                form.penalty or 0.0,
+                form.nonneg,
+                self._signs,
+                *self.parts.arrays,
+                *self._visits.for_kernels,
+                *self._scratch,
+                losses[done:],
+            )
+            self.t += made
+            done += made
+            if done < chosen.size:
+                self.parts.grow(self._scratch[0].size if not self._apart else self._scratch[0].shape[1])
+        return losses
+
+    @property
+    def point(self) -> Array:
+        W = np.zeros(self._shape)
+        flat = W.reshape(-1)
+        for b in range(len(self.parts.state)):
+            features, values = self.parts.items(b)
+            flat[features * self._shape[1] + b if self._apart else features] = values
+        return self._form.oriented(W) if self._form.nonneg else W
+
+    @property
+    def iterate(self) -> Iterate:
+        return Iterate(self.point, self._visits.dual(self._form.fit), self.t, self.t / self._examples.count)

@@ -1,0 +1,212 @@
+"""Stochastic gradient steps on sparse vectors and on dense matrices: the same iterates, and those of a loop written by hand."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.examples import Examples, Order
+from bench_mtl.forms import L1Form, LinearFit
+from bench_mtl.linops import frozen
+from bench_mtl.projections import project_l1_ball
+from bench_mtl.projections.sparse_ball import STORAGES
+from bench_mtl.protocols import IterativeSolver
+from bench_mtl.types import Limits, Status, Tolerance
+from problems.l1_ball_glm import L1BallGLM
+from solvers.sparse_online import SparseOnline, SparseRun
+from solvers.stochastic_gradient import StochasticGradient
+
+EXAMPLES = list(L1BallGLM.examples(np.random.default_rng(3)))
+
+
+def wide(loss: str = "logistic", **parameters: Any) -> L1BallGLM:
+    """More features than examples, one in ten of them other than 0, none of some."""
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((40, 300)) * (rng.random((40, 300)) < 0.1)
+    X[:, :5] = 0.0
+    X[7] = X[3]
+    Y = X @ rng.standard_normal((300, 2))
+    targets = Y if loss == "squared" else np.where(Y > 0.0, 1.0, -1.0)
+    if loss == "multiclass":
+        targets = np.where(np.arange(2) == Y.argmax(axis=1)[:, None], 1.0, -1.0)
+    return L1BallGLM(TaskData.shared(sp.csr_array(X), targets), loss=loss, **parameters)
+
+
+WIDE = [
+    wide(radius=5.0),
+    wide(radius=5.0, balls="all"),
+    wide(radius=5.0, nonneg=True),
+    wide(radius=0.0),
+    wide(radius=1e6),
+    wide(penalty=0.02),
+    wide(penalty=0.0),
+    wide(penalty=1e3),
+    wide("squared", radius=1.0),
+    wide("squared", penalty=1.0, nonneg=True),
+    wide("multiclass", radius=5.0),
+    wide("multiclass", radius=5.0, balls="all", nonneg=True),
+    wide("multiclass", penalty=0.01),
+]
+
+
+def last(solver: IterativeSolver, problem: L1BallGLM, iterates: int = 60) -> Any:
+    return list(islice(solver.steps(problem), iterates))[-1]
+
+
+def by_hand(problem: L1BallGLM, order: str, step_size: float, steps: int) -> Any:
+    """W after some steps, from the definitions."""
+    form = problem.l1_form()
+    fit, W = form.fit, np.zeros(problem.point_shape)
+    shared = fit.design.is_shared
+    count = fit.targets.shape[0] if fit.loss == "multiclass" else fit.targets.size
+    for t, i in enumerate(Order(count, order, 0).next(steps), start=1):
+        predictions = fit.design.forward(W)
+        slopes = fit.slopes(predictions)
+        only = np.zeros_like(slopes)
+        if fit.loss == "multiclass":
+            only[i] = slopes[i]
+        else:
+            place = np.unravel_index(i, slopes.shape) if shared else i
+            only[place] = slopes[place]
+        eta = step_size / t**0.5
+        W = form.prox(W - eta * count * fit.design.adjoint(only), eta)
+    return W
+
+
+@pytest.mark.parametrize("problem", [*EXAMPLES, *WIDE])
+@pytest.mark.parametrize("order", ["random", "shuffled", "given"])
+def test_sparse_and_dense_steps_are_those_of_a_loop_by_hand(problem: L1BallGLM, order: str) -> None:
+    dense = last(StochasticGradient(averaging="last", order=order), problem)
+    examples = Examples.of(problem.l1_form().fit)
+    eta0 = examples.default_step_size(problem.l1_form())
+    assert np.allclose(dense.primal, by_hand(problem, order, eta0, dense.step), rtol=1e-9, atol=1e-11)
+    for storage in STORAGES:
+        sparse_run = SparseRun(problem.l1_form(), SparseOnline(storage=storage, order=order), problem.zero())
+        sparse_run.advance(dense.step)
+        sparse = sparse_run.iterate
+        assert np.allclose(sparse.primal, dense.primal, rtol=1e-9, atol=1e-11)
+        assert np.allclose(sparse.dual, dense.dual, rtol=1e-9, atol=1e-11)
+        assert sparse.work == dense.work
+
+
+@pytest.mark.parametrize("method", ["newton", "filter", "pivot", "sort"])
+def test_all_projections_lead_the_same_way(method: str) -> None:
+    for problem in WIDE:
+        reference = last(StochasticGradient(averaging="last"), problem)
+        other = last(StochasticGradient(averaging="last", projection=method), problem)
+        assert np.allclose(other.primal, reference.primal, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_many_steps_stay_those_of_dense_projections(storage: str) -> None:
+    """50 epochs: structures grow, are rebuilt, and lose and gain entries all the time."""
+    for problem in (WIDE[0], WIDE[2], WIDE[5], WIDE[10]):
+        sparse = SparseOnline(storage=storage).play(problem, 2000) if problem.radius is not None else None
+        if sparse is not None:
+            dense = StochasticGradient(averaging="last").play(problem, 2000)
+            assert np.array_equal(sparse.examples, dense.examples)
+            assert np.allclose(sparse.losses, dense.losses, rtol=1e-8, atol=1e-10)
+
+
+def test_a_step_takes_a_batch() -> None:
+    problem = WIDE[0]
+    form, fit = problem.l1_form(), problem.l1_form().fit
+    solver = StochasticGradient(batch=7, averaging="last", step_size=0.1)
+    iterate = next(it for it in solver.steps(problem) if it.step == 3)
+    order, W = Order(fit.targets.size, "shuffled", 0), np.zeros(problem.point_shape)
+    for t in (1, 2, 3):
+        only = np.zeros_like(fit.targets)
+        slopes = fit.slopes(fit.design.forward(W))
+        for i in order.next(7):
+            only[np.unravel_index(i, only.shape)] += slopes[np.unravel_index(i, only.shape)]
+        W = form.prox(W - 0.1 / t**0.5 * fit.targets.size / 7 * fit.design.adjoint(only), 0.1 / t**0.5)
+    assert np.allclose(iterate.primal, W, rtol=0.0, atol=1e-12)
+    assert iterate.work == pytest.approx(21 / fit.targets.size)
+
+
+def test_the_suffix_begins_at_the_last_power_of_two_but_one() -> None:
+    points = {it.step: it.primal for it in islice(StochasticGradient(averaging="last").steps(WIDE[0]), 21)}
+    suffix = {it.step: it.primal for it in islice(StochasticGradient(averaging="suffix").steps(WIDE[0]), 21)}
+    whole = {it.step: it.primal for it in islice(StochasticGradient(averaging="all").steps(WIDE[0]), 21)}
+    assert np.allclose(suffix[20], np.mean([points[t] for t in range(8, 21)], axis=0))
+    assert np.allclose(whole[20], np.mean([points[t] for t in range(1, 21)], axis=0))
+
+
+@pytest.mark.parametrize("order", ["shuffled", "given", "random"])
+def test_order_does_not_depend_on_the_portions(order: str) -> None:
+    whole = Order(10, order, 4).next(35)
+    one = Order(10, order, 4)
+    assert np.array_equal(np.concatenate([one.next(k) for k in (1, 0, 9, 10, 15)]), whole)
+    if order != "random":
+        assert sorted(whole[:10]) == sorted(whole[10:20]) == list(range(10))
+
+
+@pytest.mark.parametrize("solver", [SparseOnline(), SparseOnline(storage="tree"), StochasticGradient(batch=4)])
+def test_it_proves_a_gap_by_itself(solver: IterativeSolver) -> None:
+    record = run(wide(radius=1.0), solver, tolerance=Tolerance(0.02), limits=Limits(iterations=50_000))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+def test_hinges_too() -> None:
+    """No problem offers them yet, but the form does."""
+    base = WIDE[0].l1_form()
+    hinge = LinearFit(base.fit.design, base.fit.targets, "hinge", base.fit.weights)
+
+    class Hinges(L1BallGLM):
+        def l1_form(self) -> L1Form:
+            return L1Form(hinge, self.radius, None)
+
+    problem = Hinges(TaskData.shared(base.fit.design.block(0), base.fit.targets), loss="logistic", radius=5.0)
+    dense = last(StochasticGradient(averaging="last"), problem, 30)
+    expected = by_hand(problem, "shuffled", Examples.of(hinge).default_step_size(problem.l1_form()), dense.step)
+    assert np.allclose(dense.primal, expected, rtol=1e-9, atol=1e-11)
+    assert np.allclose(SparseOnline().play(problem, 300).losses, StochasticGradient(averaging="last").play(problem, 300).losses, rtol=1e-9)
+
+
+def test_a_start_is_taken_up() -> None:
+    problem = WIDE[2]
+    start = project_l1_ball(np.random.default_rng(0).exponential(size=(300, 2)), 5.0, axis=0, nonneg=True)
+    for solver in (SparseOnline(step_size=1e-12), SparseOnline(storage="tree", step_size=1e-12), StochasticGradient(step_size=1e-12)):
+        first, second = islice(solver.steps(problem, start), 2)
+        assert np.array_equal(first.primal, start)
+        assert np.allclose(second.primal, start, rtol=0.0, atol=1e-9)
+        frozen_start = frozen(start)
+        assert next(iter(solver.steps(problem, frozen_start))).step == 0
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_units_do_not_matter(scale: float) -> None:
+    base = wide("squared", radius=1.0)
+    X, Y = base.design.block(0), base.l1_form().fit.targets
+    scaled = L1BallGLM(TaskData.shared(scale * X, Y), radius=1.0 / scale)
+    for solver in (SparseOnline(), SparseOnline(storage="tree"), StochasticGradient()):
+        assert np.allclose(last(solver, scaled, 40).primal * scale, last(solver, base, 40).primal, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("solver", "options", "words"),
+    [
+        (SparseOnline, {"storage": "heap"}, "storage must be one of array, tree"),
+        (SparseOnline, {"order": "sorted"}, "order must be one of random, shuffled, given"),
+        (SparseOnline, {"seed": -1}, "seed must be a whole number"),
+        (SparseOnline, {"step_size": 0.0}, "step_size must be finite and above 0"),
+        (StochasticGradient, {"batch": 0}, "batch must be a whole number"),
+        (StochasticGradient, {"averaging": "mean"}, "averaging must be one of suffix, all, last"),
+        (StochasticGradient, {"projection": "bisection"}, "method must be one of|projection must be one of newton"),
+    ],
+)
+def test_bad_options_are_refused(solver: Any, options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        solver(**options)
+
+
+def test_the_online_game_is_for_balls() -> None:
+    with pytest.raises(InputError, match="play is for problems with a radius"):
+        SparseOnline().play(WIDE[5], 10)
