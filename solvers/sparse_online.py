@@ -15,7 +15,7 @@ from bench_mtl.examples import ORDERS, Examples, Order, Visits
 from bench_mtl.forms import L1Form, LinearFit
 from bench_mtl.linops import SharedDesign
 from bench_mtl.online import OnlineRun
-from bench_mtl.projections.sparse_ball import STORAGES, SparseParts
+from bench_mtl.projections import STORAGES, SparseParts
 from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 from bench_mtl.types import Array, Iterate
 

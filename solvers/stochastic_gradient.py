@@ -14,8 +14,7 @@ from bench_mtl.examples import ORDERS, Examples, Order, Visits
 from bench_mtl.forms import L1Form, LinearFit
 from bench_mtl.linops import SharedDesign
 from bench_mtl.online import OnlineRun
-from bench_mtl.projections import project_l1_ball
-from bench_mtl.projections.simplex import METHODS
+from bench_mtl.projections import METHODS, project_l1_ball
 from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
 from bench_mtl.types import Array, Iterate
 

@@ -16,7 +16,7 @@ from bench_mtl.projections.l1inf_ball import (
 from bench_mtl.projections.l2_ball import project_l2_ball
 from bench_mtl.projections.l12_ball import norm_l12, project_l12_ball, prox_l12
 from bench_mtl.projections.simplex import METHODS, project_simplex
-from bench_mtl.projections.sparse_ball import SparseBall
+from bench_mtl.projections.sparse_ball import STORAGES, SparseBall, SparseParts
 from bench_mtl.projections.trace_ball import (
     TraceProjection,
     norm_trace,
@@ -28,8 +28,10 @@ from bench_mtl.projections.trace_ball import (
 
 __all__ = [
     "METHODS",
+    "STORAGES",
     "L1InfProjection",
     "SparseBall",
+    "SparseParts",
     "TraceProjection",
     "l1inf_projection",
     "norm_l1inf",
