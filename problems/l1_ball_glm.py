@@ -14,6 +14,7 @@ from bench_mtl.data.task_data import TaskData, signs
 from bench_mtl.errors import InputError
 from bench_mtl.forms import L1Form, LinearFit, SimplexForm
 from bench_mtl.linops import Design, frozen
+from bench_mtl.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
 from bench_mtl.types import Array
 
@@ -171,8 +172,9 @@ class L1BallGLM(Problem):
         return self._form.bound(dual)
 
     def measures(self, point: Array) -> Mapping[str, float]:
-        """Entries of W that are not zero; on held-out examples the share of errors (squared loss: of the squares that is not explained)."""
-        found = {"non-zeros": float(np.count_nonzero(point))}
+        """Entries above a millionth of the largest; on held-out examples the share of errors (squared loss: of squares not explained)."""
+        size = np.abs(point)
+        found = {"non-zeros": float(np.count_nonzero(size > NEGLIGIBLE_ENTRY * size.max()))}
         if self._held_out is not None:
             design, targets = self._held_out
             found["held-out error"] = _error(self.loss, design.forward(point), targets)

@@ -151,8 +151,8 @@ class Portfolio(Problem):
         return float(np.log(a).sum()) + len(a) * float(np.log(len(a) / support))
 
     def measures(self, point: Array) -> Mapping[str, float]:
-        """How many assets have more than a millionth of the wealth; the log-wealth that held-out periods would have brought."""
-        found = {"assets held": float(np.count_nonzero(point > _HELD))}
+        """The number of assets with more than a millionth of the wealth; the log-wealth that held-out periods would have brought."""
+        found = {"non-zeros": float(np.count_nonzero(point > _HELD))}
         if self._held_out is not None:
             found["held-out log-wealth"] = float(np.log(self._held_out @ point).sum())
         return found

@@ -190,7 +190,7 @@ def test_measures() -> None:
     X, later = market(10, 3), market(4, 3, seed=9)
     data = TaskData.shared(X, np.ones(10))
     w = np.array([[0.5], [1e-12], [0.5 - 1e-12]])
-    assert Portfolio(data).measures(w) == {"assets held": 2.0}
+    assert Portfolio(data).measures(w) == {"non-zeros": 2.0}
     found = Portfolio(replace(data, held_out=TaskData.shared(later, np.zeros(4)))).measures(w)
     assert np.isclose(found["held-out log-wealth"], np.log(later @ w).sum())
 
