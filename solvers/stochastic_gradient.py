@@ -70,14 +70,14 @@ class StochasticGradient(IterativeSolver):
 
     def warm_up(self) -> None:
         fit = LinearFit(SharedDesign(sp.csr_array(np.ones((1, 2))), 1), np.ones((1, 1)), "squared", np.ones((1, 1)))
-        run = _Run(L1Form(fit, 0.5, None), self, np.ones((2, 1)))
+        run = DenseRun(L1Form(fit, 0.5, None), self, np.ones((2, 1)))
         run.advance()
         assert run.iterate.primal.size == 2
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first)
-        run = _Run(problem.l1_form(), self, first)
+        run = DenseRun(problem.l1_form(), self, first)
         while True:
             for _ in range(1 + run.t // SHOWN_SHARE):
                 run.advance()
@@ -85,12 +85,12 @@ class StochasticGradient(IterativeSolver):
 
     def play(self, problem: Problem, rounds: int, start: Array | None = None) -> OnlineRun:
         """The first `rounds` steps as an online game: which examples came, and what the iterate before the step lost, penalty included."""
-        run = _Run(problem.l1_form(), self, problem.repair(problem.start_point() if start is None else start))
+        run = DenseRun(problem.l1_form(), self, problem.repair(problem.start_point() if start is None else start))
         played = [run.advance() for _ in range(whole_number("rounds", rounds, minimum=1))]
         return OnlineRun(np.stack([chosen for chosen, _ in played]), np.array([loss for _, loss in played]))
 
 
-class _Run:
+class DenseRun:
     """One run: its point, the sums of what it averages, and what visits said."""
 
     def __init__(self, form: L1Form, options: StochasticGradient, start: Array) -> None:

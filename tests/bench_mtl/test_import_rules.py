@@ -15,7 +15,6 @@ CORE = {
     "bench_mtl.losses", "bench_mtl.normal_equations", "bench_mtl.online", "bench_mtl.patterns", "bench_mtl.projections",
     "bench_mtl.threads",
     "bench_mtl.protocols", "bench_mtl.types", "bench_mtl.data.task_data",
-    "bench_mtl.threads", "bench_mtl.protocols", "bench_mtl.types", "bench_mtl.data.task_data",
 }  # fmt: skip
 
 #: Imported only inside the functions that need them, so that the command line stays quick.

@@ -52,3 +52,10 @@ def test_a_tiny_grid_is_measured_and_written(tmp_path: Path) -> None:
 def test_the_rivals_compute_the_same_projection() -> None:
     result = python("-c", RIVALS)
     assert result.returncode == 0, result.stderr
+
+
+def test_online_steps_are_measured() -> None:
+    result = python("-m", "benchmarks.online", "--quick")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("| array, d = 1e+0") == 3
+    assert "dense sort / tree" in result.stdout
