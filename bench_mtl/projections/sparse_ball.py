@@ -30,7 +30,7 @@ class SparseBall:
     radius : at least 0
     nonneg : keep w non-negative
     storage : "tree" finds the threshold in a balanced tree with counts and sums: O(k log n) for k changes among n non-zeros. "array"
-        finds it by passes over the stored numbers: O(k + n), yet with so small a constant that it is faster up to some 1e4 non-zeros.
+        finds it by passes over the stored numbers: O(k + n), yet with so small a constant that it is faster up to some 1e5 non-zeros.
 
     Raises
     ------
