@@ -7,7 +7,8 @@ Entries have places 0, 1, 2, ... in the arrays `features` and `stored`, in the o
 probing, a power of two of them in use) leads from a feature to its place plus 1. `rebuild` drops the dead, subtracts the shift
 from the rest and sets it to 0: so memory stays in proportion to the non-zeros, and a shift that grows costs no digits. It is called
 when the places are used up or most are dead, so that its cost a change is bounded; its digits rule costs no more: where the shift
-exceeds the norm by a factor, whatever is still alive has been changed since the last one.
+exceeds the norm by a factor, whatever is still alive has been changed since the last one. The same holds where a change has led far
+outside: the threshold is then no less than the largest number less the radius, which `_come_near` subtracts before anything is summed.
 
 The threshold comes from the treap of `kernels/tree.py` over the stored numbers of the living, in O(log n), or, where `tree` is false,
 from Newton's method over all places, each step one pass (see `kernels/simplex.py`), from the threshold that the last step suggests.
@@ -27,9 +28,10 @@ MASK, FILLED, LIVING, CHANGES = range(
     treap.STATE, treap.STATE + 4
 )  # slots in use less 1, places used, those alive, changes since `rebuild`
 STATE = treap.STATE + 4
-SHIFT, THETA = range(2)  # the shift, and what the last projection added to it
-REALS = 2
+SHIFT, THETA, PEAK = range(3)  # the shift, what the last projection added to it, the largest number stored since `rebuild`
+REALS = 3
 DONE, SHORT, REFUSED = range(3)
+LARGEST = 1e290  # sum of the magnitudes that one call may add, so that no sum overflows
 _FAR = 8.0  # shifts up to so many norms cost no digits that matter
 _MAX_STEPS = 100
 _BLOCK = 2048
@@ -37,8 +39,10 @@ _BLOCK = 2048
 
 @inlined
 def _scrambled(feature: int) -> int:
-    mixed = feature * -7046029254386353131
-    return mixed ^ ((mixed >> 32) & 0xFFFFFFFF)
+    """A number whose low bits depend on all bits of the feature, be it a multiple of a power of two (the end of splitmix64)."""
+    mixed = (feature ^ (feature >> 30)) * -4658895280553007687
+    mixed = (mixed ^ ((mixed >> 27) & 0x1FFFFFFFFF)) * -7723592293110705685
+    return mixed ^ ((mixed >> 31) & 0x1FFFFFFFF)
 
 
 @inlined
@@ -79,6 +83,7 @@ def clear(slots: Any, nodes: Any, state: Any, reals: Any) -> None:
     state[CHANGES] = 0
     reals[SHIFT] = 0.0
     reals[THETA] = 0.0
+    reals[PEAK] = 0.0
 
 
 @exact
@@ -94,16 +99,27 @@ def count_living(stored: Any, nodes: Any, state: Any, reals: Any, tree: bool) ->
 
 
 @exact
-def rebuild(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int) -> None:
-    """Drop dead entries, make the shift 0, and choose how many slots are in use, with room for `coming` more entries."""
+def _rebuild(
+    features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int, base: float, floor: float
+) -> None:
+    """Drop entries with a value of at most base - floor - shift, let a stored s > 0 become s - base + floor, and the shift 0.
+
+    Choose how many slots are in use, with room for `coming` more entries.
+    """
     shift = reals[SHIFT]
     living = 0
+    highest_dead = 0.0
+    reals[PEAK] = 0.0
     for place in range(state[FILLED]):
         size = abs(stored[place])
-        if size > shift:
+        new = (size - base) + floor
+        if size > shift and new > 0.0:
             features[living] = features[place]
-            stored[living] = math.copysign(size - shift, stored[place])
+            stored[living] = math.copysign(new, stored[place])
+            reals[PEAK] = max(reals[PEAK], new)
             living += 1
+        else:
+            highest_dead = max(highest_dead, size)
     slots[: state[MASK] + 1] = 0
     size = 64
     while size < 4 * (living + coming) and size < slots.size:
@@ -117,7 +133,14 @@ def rebuild(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, real
     state[CHANGES] = 0
     reals[SHIFT] = 0.0
     if tree:
-        treap.rebase(nodes, state, shift)
+        treap.cut(nodes, state, highest_dead)
+        treap.rebase(nodes, state, base, floor)
+
+
+@exact
+def rebuild(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int) -> None:
+    """Drop dead entries, make the shift 0, and choose how many slots are in use, with room for `coming` more entries."""
+    _rebuild(features, stored, slots, nodes, state, reals, tree, coming, reals[SHIFT], 0.0)
 
 
 @exact
@@ -129,7 +152,8 @@ def make_room(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, re
     short = 2 * (filled + coming) > state[MASK] + 1
     mostly_dead = filled - state[LIVING] > state[LIVING] + coming + 32
     if short or mostly_dead or state[CHANGES] > 4 * filled + 4096:
-        if 2 * (count_living(stored, nodes, state, reals, tree) + coming) > slots.size:
+        # A third of the room stays free, so that the next call is not due a `rebuild` again.
+        if 3 * (count_living(stored, nodes, state, reals, tree) + coming) > slots.size:
             return False
         rebuild(features, stored, slots, nodes, state, reals, tree, coming)
     return True
@@ -167,6 +191,7 @@ def change(
         treap.remove(nodes, state, abs(stored[place]))
     if size > shift:
         stored[place] = math.copysign(size, after)
+        reals[PEAK] = max(reals[PEAK], size)
         if tree:
             treap.insert(nodes, state, size)
     else:
@@ -222,12 +247,37 @@ def _newton(stored: Any, state: Any, shift: float, theta: float, radius: float) 
 
 
 @exact
+def _largest(stored: Any, state: Any) -> float:
+    largest = 0.0
+    for place in range(state[FILLED]):
+        largest = max(largest, abs(stored[place]))
+    return largest
+
+
+@exact
+def _come_near(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
+    """Subtract the largest number less the radius, which the threshold is not below, and sum anew."""
+    shift = reals[SHIFT]
+    base, floor = shift, 0.0
+    largest = _largest(stored, state)
+    if largest - shift > radius:
+        base, floor = largest, radius
+        reals[THETA] = largest - shift - radius
+    _rebuild(features, stored, slots, nodes, state, reals, tree, 0, base, floor)
+
+
+@exact
 def project(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
     """The exact Euclidean projection onto the l1 ball; again after a `rebuild`, where the shift costs digits."""
     if radius == 0.0:
+        theta = max(_largest(stored, state) - reals[SHIFT], 0.0)
         clear(slots, nodes, state, reals)
+        reals[THETA] = theta
         return
     reals[THETA], last = 0.0, reals[THETA]
+    if reals[PEAK] - reals[SHIFT] > _FAR * radius:
+        _come_near(features, stored, slots, nodes, state, reals, tree, radius)
+        last = 0.0
     for _ in range(2):
         shift = reals[SHIFT]
         if tree:
@@ -263,13 +313,13 @@ def look_up(features: Any, stored: Any, slots: Any, state: Any, reals: Any, want
 
 @exact
 def acceptable(indices: Any, values: Any) -> bool:
-    """Whether indices are at least 0 and values finite."""
+    """Whether indices are at least 0 and values finite, their magnitudes summing up to `LARGEST` at most."""
     lowest = 0
     total = 0.0
     for i in range(indices.size):
         lowest = min(lowest, indices[i])
-        total += values[i] - values[i]
-    return lowest >= 0 and total == 0.0
+        total += abs(values[i])
+    return lowest >= 0 and total <= LARGEST
 
 
 @exact

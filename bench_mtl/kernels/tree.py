@@ -212,8 +212,8 @@ def pivot(nodes: Any, root: int, radius: float) -> float:
 
 
 @exact
-def rebase(nodes: Any, state: Any, shift: float) -> None:
-    """Subtract `shift` from every key, and sum anew."""
+def rebase(nodes: Any, state: Any, base: float, floor: float) -> None:
+    """Let every key become key - base + floor, and sum anew."""
     root = state[ROOT]
     order = np.empty(nodes[root].count, dtype=np.int32)  # parents before children
     if root == 0:
@@ -222,7 +222,7 @@ def rebase(nodes: Any, state: Any, shift: float) -> None:
     known = 1
     for i in range(order.size):
         node = nodes[order[i]]
-        node.key -= shift
+        node.key = (node.key - base) + floor
         if node.left != 0:
             order[known] = node.left
             known += 1

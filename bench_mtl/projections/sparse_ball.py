@@ -57,7 +57,8 @@ class SparseBall:
 
         Raises
         ------
-        InputError : indices that are not whole numbers of at least 0, values that are not finite, different lengths.
+        InputError : indices that are not whole numbers of at least 0, values that are not finite or sum to more than 1e290 in magnitude,
+            different lengths.
         """
         kernel = _kernel()
         if not (_plain(indices, np.int64) and _plain(values, np.float64) and indices.size == values.size):
@@ -71,6 +72,7 @@ class SparseBall:
             if code == kernel.REFUSED:
                 _indices(indices)
                 require_finite("values", values)
+                raise InputError(f"values must sum to at most {kernel.LARGEST:g} in magnitude, so that no sum overflows")
             self._parts.grow(indices.size)
             self._ball = self._parts.ball(0)
 
@@ -170,7 +172,7 @@ class SparseParts:
         balls, old = self.features.shape
         most = max(self.count(b) for b in range(balls)) + coming
         places = 2 * old
-        while places < most:
+        while 2 * places < 3 * most:
             places *= 2
         larger = SparseParts(balls, places, self.tree)
         larger.features[:, :old], larger.stored[:, :old] = self.features, self.stored

@@ -88,7 +88,7 @@ def fuzz_tree(operations: int, seed: int, check_every: int) -> None:
             kept = kept[bisect.bisect_right(kept, key) :]
         elif kept:
             shift = 0.5 * kept[0]
-            treap.rebase(nodes, state, shift)
+            treap.rebase(nodes, state, shift, 0.0)
             kept = [key - shift for key in kept]
         if step % check_every == 0 or step == operations - 1:
             assert tree_keys(nodes, state) == kept
@@ -256,6 +256,78 @@ def test_any_updates(updates: list[list[tuple[int, float]]], radius: float, nonn
 
 
 @pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([[1e17]], [1.0]),
+        ([[1e17, 1e17]], [0.5, 0.5]),
+        ([[0.0, 0.0, -0.3], [1e280, -1e280, 0.3]], [0.5, -0.5]),
+        ([[1e20], [0.0, 0.5]], [0.75, 0.25]),
+    ],
+)
+def test_an_entry_from_very_far_outside(values: list[list[float]], expected: list[float], storage: str) -> None:
+    ball = SparseBall(1.0, storage=storage)
+    for update in values:
+        ball.add(np.arange(len(update)), update)
+        check_slots(ball)
+    assert np.trim_zeros(ball.to_dense(3), "b").tolist() == expected
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_what_cancels_within_an_update_leaves_no_rounding(storage: str) -> None:
+    ball = SparseBall(0.5, storage=storage)
+    ball.add([0, 1, 0], [1e20, 1.0, -1e20])
+    assert ball.to_dense(2).tolist() == [0.0, 0.5]
+    check_slots(ball)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("nonneg", [False, True])
+def test_updates_of_all_sizes(nonneg: bool, storage: str) -> None:
+    """Errors stay within the rounding of the largest number that has come, or of the radius."""
+    rng = np.random.default_rng(3)
+    d = 12
+    for _ in range(50):
+        radius = 10.0 ** rng.integers(-3, 3)
+        ball, w, largest = SparseBall(radius, nonneg=nonneg, storage=storage), np.zeros(d), radius
+        for _ in range(40):
+            indices = rng.choice(d, rng.integers(1, 6), replace=False)
+            values = rng.standard_normal(indices.size) * 10.0 ** rng.integers(-6, 14, indices.size)
+            if rng.random() < 0.3:
+                values[:] = values[0]
+            ball.add(indices, values)
+            w[indices] += values
+            w = project_l1_ball(w, radius, nonneg=nonneg)
+            largest = max(largest, float(np.abs(values).max()))
+            assert np.abs(ball.to_dense(d) - w).max() <= 1e-14 * largest
+            assert ball.norm <= radius * (1 + 1e-12)
+        check_slots(ball)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("n", [900, 1000, 1020, 1024, 1100])
+def test_places_are_seldom_set_anew(n: int, storage: str) -> None:
+    """However many entries stay while others come and go: never is there so little room left that every update needs it."""
+    ball = SparseBall(1e6, storage=storage)
+    ball.add(np.arange(n), np.ones(n))
+    anew, before = 0, 0
+    for step in range(100):
+        ball.add([2 * step, 2 * step + 1, n + 2 * step, n + 2 * step + 1], [-1.0, -1.0, 1.0, 1.0])
+        changes = int(ball._parts.state[0, kernel.CHANGES])
+        anew += changes < before
+        before = changes
+        assert ball.nnz == n
+    assert anew <= 2
+
+
+@pytest.mark.parametrize("shift", range(0, 52, 4))
+def test_features_that_are_multiples_of_a_power_of_two_do_not_crowd(shift: int) -> None:
+    n = 2048
+    homes = {int(kernel._scrambled(j << shift)) & (4 * n - 1) for j in range(n)}
+    assert len(homes) >= 0.85 * n  # independent ones: 0.885 n
+
+
+@pytest.mark.parametrize("storage", STORAGES)
 def test_memory_is_that_of_the_non_zeros(storage: str) -> None:
     """Not of the dimension, nor of how many features have ever been there."""
     rng = np.random.default_rng(0)
@@ -284,6 +356,9 @@ def test_what_one_projection_subtracts(storage: str) -> None:
     ball.add([], [])
     ball.add(5, 0.25)
     assert ball.to_dense(6).tolist() == [0.0, 0.0, 0.0, 0.0, 0.0, 0.25]
+    point = SparseBall(0.0, storage=storage)
+    point.add([4, 2], [1.0, -3.0])
+    assert (point.nnz, point.theta) == (0, 3.0)
     ball.clear()
     assert ball.nnz == 0
     assert ball.get(5).tolist() == [0.0]
@@ -300,6 +375,8 @@ def test_bad_input_is_refused() -> None:
         ([1], [np.nan], "values has NaN at index 0"),
         (np.array([1, -2]), np.array([1.0, 1.0]), "indices must be from 0"),
         (np.array([1, 2]), np.array([1.0, np.inf]), "values has inf at index 1"),
+        ([1, 1], [1e308, 1e308], "values must sum to at most 1e"),
+        ([1, 2], [1e290, -1e290], "values must sum to at most 1e"),
     ]:
         with pytest.raises(InputError, match=words):
             ball.add(indices, values)
