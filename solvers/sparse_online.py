@@ -43,6 +43,10 @@ class SparseOnline(IterativeSolver):
     seed : of the order
     step_size : eta0; by default R / G, see `Examples.default_step_size`
 
+    Raises
+    ------
+    InputError : an unknown storage or order, a negative seed, a step size that is not above 0, or so large that a step overflows.
+
     References
     ----------
     Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, sections 5 and 7; Singer's slides on the same work, MMDS 2008; Zinkevich, ICML 2003;
@@ -170,6 +174,8 @@ class SparseRun:
                 *self._scratch,
                 losses[done:],
             )
+            if made == kernel.OVERFLOW:
+                raise InputError(f"step_size = {self._eta0:g} is too large for this problem: its steps overflow")
             self.t += made
             done += made
             if done < chosen.size:

@@ -9,9 +9,10 @@ import math
 from typing import Any
 
 from bench_mtl.kernels.jit import exact
-from bench_mtl.kernels.sparse_ball import MASK, SHIFT, change, make_room, place_of, project, shrink, value_at
+from bench_mtl.kernels.sparse_ball import LARGEST, MASK, SHIFT, change, make_room, place_of, project, shrink, value_at
 
 SQUARED, LOGISTIC, HINGE, MULTICLASS = range(4)
+OVERFLOW = -1
 
 
 @exact
@@ -93,15 +94,18 @@ def _update(
     nonneg: bool,
     part: Any,
     tree: bool,
-) -> None:
-    """w_k <- w_k + factor x, before any projection."""
+) -> bool:
+    """w_k <- w_k + factor x, before any projection. Whether all changes were numbers of at most `LARGEST`, as the structure needs them."""
     features, stored, slots, nodes, state, reals = part
     for p in range(columns.size):
         j = columns[p]
         delta = factor * entries[p]
         if signs.size > 1:
             delta *= signs[j * n_tasks + k]
+        if not abs(delta) <= LARGEST:
+            return False
         change(features, stored, slots, nodes, state, reals, tree, j * stride + offset, places[p], delta, nonneg)
+    return True
 
 
 @exact
@@ -141,7 +145,7 @@ def sparse_steps(
 
     P is the projection onto the l1 ball of radius `radius`, of the whole or (as many sparse vectors as tasks) of every task; with an
     infinite radius the soft threshold at eta_t penalty. `losses` takes what w lost on each example before its step, times the scale.
-    Returns the number of steps made: less than all where there is no more room.
+    Returns the number of steps made, less than all where there is no more room; or `OVERFLOW`, where a step is too large for numbers.
 
     Parameters
     ----------
@@ -176,10 +180,13 @@ def sparse_steps(
             part = (features[b], stored[b], slots[b], nodes[b], state[b], reals[b])
             factor = -eta * scales[i] * slopes[r]
             if factor != 0.0:
-                _update(columns, entries, stride, offset, n_tasks, k, signs, places[r], factor, nonneg, part, tree)
+                if not _update(columns, entries, stride, offset, n_tasks, k, signs, places[r], factor, nonneg, part, tree):
+                    return OVERFLOW
                 if apart:
                     project(part[0], part[1], part[2], part[3], part[4], part[5], tree, radius)
         if radius == math.inf:
+            if not eta * penalty <= LARGEST:
+                return OVERFLOW
             shrink(nodes[0], state[0], reals[0], tree, eta * penalty)
         elif not apart:
             project(features[0], stored[0], slots[0], nodes[0], state[0], reals[0], tree, radius)

@@ -210,3 +210,16 @@ def test_bad_options_are_refused(solver: Any, options: dict[str, object], words:
 def test_the_online_game_is_for_balls() -> None:
     with pytest.raises(InputError, match="play is for problems with a radius"):
         SparseOnline().play(WIDE[5], 10)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("problem", WIDE)
+def test_steps_that_overflow_are_refused_and_huge_ones_are_not(problem: L1BallGLM, storage: str) -> None:
+    if problem.radius is not None:
+        huge = last(SparseOnline(storage=storage, step_size=1e200), problem, 20)
+        assert np.isfinite(huge.primal).all()
+        assert problem.infeasibility(huge.primal) <= 1e-12
+    if problem.radius != 0.0:
+        step_size = 1e308 if problem.loss != "squared" or problem.radius is None else 1e291
+        with pytest.raises(InputError, match="is too large for this problem: its steps overflow"):
+            last(SparseOnline(storage=storage, step_size=step_size), problem)
