@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,12 @@ class Examples:
         """Non-zeros of a row, at most."""
         return int(np.diff(self.X.indptr).max(initial=1))
 
-    @property
+    @cached_property
     def for_kernels(self) -> tuple[Any, ...]:
-        """What the kernels take, read-only whoever owns it: data, indices, indptr, rows, tasks, targets, scales, loss."""
+        """What the kernels take, read-only whoever owns it: data, indices, indptr, rows, tasks, targets, scales, loss.
+
+        Kept: where SciPy has chosen 64 bits for the indices they are copied.
+        """
         matrix = (self.X.data, self.X.indices.astype(np.int32, copy=False), self.X.indptr.astype(np.int64, copy=False))
         return (*(frozen(part) for part in matrix), self.rows, self.tasks, self.targets, frozen(self.scales), self.loss)
 
