@@ -144,14 +144,23 @@ class LinearFit:
             return dual
         if self.loss != "multiclass":
             return np.asarray(y * np.clip(y * dual, 0.0, self.weights))
-        shares = np.clip(y - dual / self.weights, 0.0, 1.0)
+        shares = np.clip(y - np.clip(dual, -self.weights, self.weights) / self.weights, 0.0, 1.0)
         sums = shares.sum(axis=1, keepdims=True)
         return np.asarray(self.weights * (y - np.where(sums > 0.0, shares / np.where(sums > 0.0, sums, 1.0), y)))
+
+    def normalised(self, dual: Array) -> Array:
+        """A dual point over its largest entry where only its direction matters ("squared"), else itself.
+
+        So products with it are not lost among the smallest doubles, where they would prove more than is true, nor beyond the largest.
+        """
+        size = float(np.abs(dual).max(initial=0.0))
+        return dual if self.loss != "squared" or size == 0.0 else dual / size
 
     def bound(self, dual: Array, support: float, limit: float = np.inf) -> float:
         """max over 0 <= c <= limit of -f*(-c dual) - c support, a lower bound on min f over any set with max <X^T dual, W> = support.
 
-        `dual` must be admissible. f* is the conjugate of f as a function of the predictions. At least 0, which c = 0 proves.
+        `dual` must be admissible, and `normalised` before its support is taken. f* is the conjugate of f as a function of the
+        predictions. At least 0, which c = 0 proves.
         """
         y, w = self.targets, self.weights
         size = float(np.abs(dual).max(initial=0.0))
@@ -224,7 +233,7 @@ class L1Form:
         return self.oriented(np.maximum(self.oriented(W) - threshold, 0.0)) if self.nonneg else soft_threshold(W, threshold)
 
     def support(self, G: Array) -> float:
-        """max <G, W> over the set with radius 1; the dual norm of the penalty (0 or less where only W = 0 attains it, with `nonneg`)."""
+        """max <G, W> over the set with radius 1; the dual norm of the penalty (0 where only W = 0 attains it, with `nonneg`)."""
         heights = np.maximum(self.oriented(G), 0.0) if self.nonneg else np.abs(G)
         largest = heights.max(axis=0)
         together = self.balls == "task" and self.radius is not None
@@ -232,7 +241,7 @@ class L1Form:
 
     def bound(self, dual: Array) -> float:
         """A proven lower bound on the optimum, from any dual point."""
-        r = self.fit.admissible(dual)
+        r = self.fit.normalised(self.fit.admissible(dual))
         support = self.support(self.fit.design.adjoint(r))
         if self.radius is not None:
             return self.fit.bound(r, self.radius * support)

@@ -99,7 +99,8 @@ class RidgeHinge(Problem):
         r = -self._fit.slopes(self.design.forward(point)) if dual is None else self._fit.admissible(dual)
         a, design = r * self._fit.targets, self.design
         largest = np.array([design.task_outputs(a, k).max() for k in range(design.n_tasks)]) * np.asarray(design.sizes)
-        longest = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0.0)  # each a_k touches its box now
+        with np.errstate(over="ignore"):
+            longest = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0.0)  # each a_k touches its box now
         longest[~np.isfinite(longest)] = 0.0
         a = a * design.per_example(longest)
         totals = np.array([design.task_outputs(a, k).sum() for k in range(design.n_tasks)])

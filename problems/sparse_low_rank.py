@@ -41,7 +41,7 @@ class SparseLowRank(Problem):
     loss, which is the residual y - t, or y / (1 + exp(y t)). With G = (X_k^T r_k)_k the bounds are, for the best c in [0, gamma / max |G|],
 
         squared:   D(c) = c (<r, y> - tau ||G||_2) - c^2/2 ||r||^2
-        logistic:  D(c) = sum_ki H(c a_ki) - c tau ||G||_2,  a = r y clipped to [0, 1], c <= 1 / max a, H(p) = -p log p - (1-p) log(1-p)
+        logistic:  D(c) = sum_ki H(c a_ki) - c tau ||G||_2,  a = r y clipped to [0, 1], c <= 1, H(p) = -p log p - (1-p) log(1-p)
 
     Parameters
     ----------
@@ -126,13 +126,13 @@ class SparseLowRank(Problem):
         return max(0.0, norm_trace(point[1]) - self.tau) / (self.tau or 1.0)
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        r = self._fit.admissible(-self._slopes(point) if dual is None else dual)
+        r = self._fit.normalised(self._fit.admissible(-self._slopes(point) if dual is None else dual))
         size = float(np.abs(r).max())
         if size == 0.0:
             return 0.0
         G = self.design.adjoint(r / size)  # squares of tiny or huge entries would leave the range of doubles
         largest, height = float(np.abs(G).max()), self.tau * spectral_norm_bound(G)
-        return self._fit.bound(r, size * height, self.gamma / (size * largest) if largest > 0.0 else np.inf)
+        return self._fit.bound(r, size * height, self.gamma / largest / size if largest > 0.0 else np.inf)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         predictions = self.design.forward(point[0] + point[1])

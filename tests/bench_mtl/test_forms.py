@@ -83,3 +83,21 @@ def test_every_method_projects_alike(method: str) -> None:
     for balls in ("task", "all"):
         form = L1Form(fit_of("squared"), 2.0, None, balls)
         assert np.allclose(form.project(W, method=method), form.project(W), atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "multiclass"])
+@pytest.mark.parametrize("restriction", [{"radius": 1e-3, "penalty": None}, {"radius": None, "penalty": 1e-2}])
+@pytest.mark.parametrize("size", [1e-323, 1e-315, 1e-308, 1e-300, 1e300])
+def test_dual_points_at_the_ends_of_the_range_of_doubles_prove_nothing_false(
+    loss: str, restriction: dict[str, float | None], size: float
+) -> None:
+    fit = fit_of(loss)
+    for scale in (1e-8, 1.0, 1e8):
+        scaled = LinearFit(SharedDesign(scale * X, 3), fit.targets, loss, fit.weights)
+        form = L1Form(scaled, balls="task", **restriction)  # type: ignore[arg-type]
+        dual = -scaled.slopes(np.zeros_like(SCORES))
+        dual /= np.abs(dual).max()
+        assert form.bound(size * dual) <= scaled.value(np.zeros_like(SCORES)) * (1 + 1e-12)
+        if loss == "squared":
+            coarse = size * dual / size  # what the few digits of the smallest doubles leave of it
+            assert form.bound(size * dual) == pytest.approx(form.bound(coarse), rel=1e-9)
