@@ -48,7 +48,7 @@ class Atoms:
     def move(self, place: int | None, vertex: Array, gamma: float, *, all_of_it: bool) -> None:
         """gamma of the weight of one atom to the vertex."""
         assert place is not None
-        if gamma > 0.0:
+        if gamma > 0.0 and (place < 0 or self._keys[place] != _key(vertex)):  # from an atom to itself there is no way
             self._add(vertex, gamma)
             self._set(place, 0.0 if all_of_it else self.weight(place) - gamma)
 
@@ -78,8 +78,7 @@ class Atoms:
             self._drop(place)
 
     def _add(self, vertex: Array, weight: float) -> None:
-        row = int(np.abs(vertex).max(axis=1).argmax())
-        key = (row, vertex[row].tobytes())
+        row, _ = key = _key(vertex)
         place = self._places.get(key)
         if place is None:
             place = len(self._keys)
@@ -106,3 +105,9 @@ class Atoms:
         self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
         self._values = np.concatenate([self._values, np.zeros_like(self._values)])
         self._weights = np.concatenate([self._weights, np.zeros_like(self._weights)])
+
+
+def _key(vertex: Array) -> tuple[int, bytes]:
+    """The row of a vertex that is not zero, and what is in it."""
+    row = int(np.abs(vertex).max(axis=1).argmax())
+    return row, vertex[row].tobytes()

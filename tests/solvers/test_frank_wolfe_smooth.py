@@ -18,6 +18,7 @@ from bench_mtl.protocols import Capability, Problem
 from bench_mtl.types import Limits, Status, Tolerance
 from problems.l1_ball_glm import L1BallGLM
 from problems.portfolio import Portfolio
+from solvers.atoms import Atoms
 from solvers.frank_wolfe_smooth import FrankWolfeSmooth
 from solvers.frank_wolfe_smooth.losses import Backtracking, exact_steps, loss_of
 
@@ -201,3 +202,36 @@ def test_a_penalty_is_refused_with_a_sentence() -> None:
 def test_bad_options_are_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         FrankWolfeSmooth(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("gain", [1e-15, 1.0])
+def test_backtracking_ends_along_a_line_that_changes_no_prediction(gain: float) -> None:
+    loss = loss_of(L1BallGLM(TaskData.shared(np.eye(3), np.ones(3)), radius=1.0))
+    nothing = np.zeros((3, 1))
+    steps, _ = Backtracking().steps(loss, nothing, nothing, loss.value(nothing), np.array([gain]), np.ones(1))
+    assert np.array_equal(steps, [0.0])
+
+
+def test_backtracking_ends_where_a_gain_is_false() -> None:
+    loss = loss_of(L1BallGLM(TaskData.shared(np.eye(3), np.ones(3)), radius=1.0))
+    t, uphill = np.zeros((3, 1)), -np.ones((3, 1))
+    steps, _ = Backtracking().steps(loss, t, uphill, loss.value(t), np.ones(1), np.ones(1))
+    assert steps[0] < 1e-12
+
+
+@pytest.mark.parametrize("step_rule", ["exact", "backtracking"])
+@pytest.mark.parametrize("variant", ["pairwise", "away", "plain"])
+def test_stays_at_an_optimum_that_is_a_corner(variant: str, step_rule: str) -> None:
+    relatives = np.exp(0.01 * np.random.default_rng(0).standard_normal((4, 2)) + [[0.0, 0.1]])
+    problem = Portfolio(TaskData.shared(relatives, np.ones(4)), upper=0.6)
+    iterates = list(islice(FrankWolfeSmooth(variant=variant, step_rule=step_rule).steps(problem), 250))
+    assert np.allclose(iterates[-1].primal, [[0.4], [0.6]], atol=1e-12)
+    assert problem.certify(iterates[-1]).infeasibility < 1e-12
+
+
+def test_weight_moved_from_an_atom_to_itself_is_kept() -> None:
+    atoms = Atoms(np.zeros((1, 2)))
+    vertex = np.array([[0.0, 1.0]])
+    atoms.towards(vertex, 1.0)
+    atoms.move(0, vertex, 1.0, all_of_it=True)
+    assert np.array_equal(atoms.total(), vertex)
