@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
@@ -96,7 +97,7 @@ def prox_step(
 ) -> tuple[Array, float, int]:
     """prox(point - gradient / L), the L that it took, and how many values of f the search cost.
 
-    With `search`, L doubles until f(new) <= value + <gradient, new - point> + L/2 ||new - point||^2.
+    With `search`, L doubles until f(new) <= value + <gradient, new - point> + L/2 ||new - point||^2, or to the largest double.
     """
     trials = 0
     while True:
@@ -107,7 +108,7 @@ def prox_step(
         model = value + float((gradient * change).sum()) + 0.5 * L * float((change * change).sum())
         trials += 1
         # The slack of a few ulp keeps rounding near the optimum from doubling L for ever.
-        if problem.smooth_value(new) <= model + 1e-14 * abs(value):
+        if problem.smooth_value(new) <= model + 1e-14 * abs(value) or not math.isfinite(2.0 * L):
             return new, L, trials
         L *= 2.0
 

@@ -121,15 +121,16 @@ class Backtracking:
     def steps(self, loss: Loss, t: Array, T: Array, value: float, gains: Array, longest: Array) -> tuple[Array, int]:
         """The steps, and how many values of the loss they cost. M begins at 0.9 of the last one and doubles."""
         squares = loss.block_sums(T * T, len(longest))
-        trials = 0
+        moves = squares > 0.0  # a block that changes no prediction has nothing to gain but rounding
+        gains, trials = np.where(moves, gains, 0.0), 0
         if self._curvature is None:
             small = 1e-3 * min(1.0, float(longest.min()) or 1.0)
             change = float(np.vdot(loss.slopes(t + small * T) - loss.slopes(t), T))
-            self._curvature, trials = change / (small * float(squares.sum())) if squares.any() else 1.0, 1
+            self._curvature, trials = max(0.0, change) / (small * float(squares.sum())) if moves.any() else 1.0, 1
         self._curvature = 0.9 * self._curvature or 1.0
-        while True:
+        while np.isfinite(self._curvature):
             scaled = self._curvature * squares
-            gamma = np.minimum(longest, np.divide(gains, scaled, out=longest.copy(), where=scaled > 0.0))
+            gamma = np.minimum(longest, np.divide(gains, scaled, out=np.where(moves, longest, 0.0), where=scaled > 0.0))
             gamma = np.maximum(gamma, 0.0)
             model = value - float(gamma @ gains) + 0.5 * float(gamma**2 @ scaled)
             trials += 1
@@ -141,3 +142,5 @@ class Backtracking:
             if float(np.vdot(loss.slopes(t + change), change)) <= model - value:
                 return gamma, trials
             self._curvature *= 2.0
+        self._curvature = None
+        return np.zeros(len(longest)), trials
