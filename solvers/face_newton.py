@@ -28,6 +28,9 @@ _SMALLEST_STEP = 1e-4
 #: Slopes below this share of the objective are lost in its rounding: only whether they fall tells whether a step is of use.
 _ROUNDING = 1e-13
 
+#: Larger entries of a Newton step come of curvatures that are all but 0, and their products overflow.
+_LARGEST_STEP = 1e100
+
 #: A product in making or factorising a Hessian takes about so much less time than one in a pass over the data, which waits for memory.
 _DENSER = 10.0
 
@@ -51,7 +54,8 @@ class FaceNewton(IterativeSolver):
        (with a penalty g + penalty sign(W) in place of g, and no constraint), followed by a line search on the objective at the projection
        of W + t d. What changes sign on the way leaves the face. A step that does not help ends it, and so does a face that is solved.
 
-    A Newton step is one pass over the data, and n |S|^2 + |S|^3 / 3 products for the Hessian and its factor.
+    A Newton step costs one pass over the data, n |S|^2 products for the Hessian, which work counts as the passes that make as many, and
+    |S|^3 / 3 for its factor, which work leaves out. Of a squared loss X^T X is made once and for all where that comes cheaper.
 
     Parameters
     ----------
@@ -86,7 +90,8 @@ class _Run:
     def __init__(self, problem: Problem, options: FaceNewton, start: Array) -> None:
         self._problem, self._options, self._form = problem, options, problem.l1_form()
         self.point = start
-        self.step, self.work = 0, 0.0
+        self.step = 0
+        self.work = 0.0  # without Hessians
         self._L = 0.0
         self._phase = 0
         self._most_active = min(options.most_active, int(1.2 * self._form.fit.design.n_examples))
@@ -94,7 +99,7 @@ class _Run:
         self._stored = stored_products(self._form)
 
     def iterate(self) -> Iterate:
-        return Iterate(self.point, None, self.step, self.work)
+        return Iterate(self.point, None, self.step, self.work + 0.5 * self._grams.products / self._stored)
 
     def gradient_steps(self) -> Iterator[Iterate]:
         """Accelerated steps with restarts, until the signs have settled or, where they do not, for twice as many as the last time."""
@@ -190,28 +195,32 @@ class _Run:
 
 
 def face_hessian(form: L1Form, predictions: Array, rows: NDArray[np.intp], columns: NDArray[np.intp], grams: _Grams | None = None) -> Array:
-    """Second derivatives of the loss in the entries (rows, columns) of W; `grams` keeps products between calls."""
+    """Second derivatives of the loss in the entries (rows, columns) of W; `grams` keeps products between calls, and counts them."""
     fit = form.fit
+    grams = _Grams(form) if grams is None else grams
     H = np.zeros((len(rows), len(rows)))
     if fit.loss == "multiclass":
         Z = _features(fit.design.block(0), rows)
         shares = fit.shares(predictions)[:, columns]
         mixed = Z * shares * fit.weights**0.5
         H -= mixed.T @ mixed
+        grams.products += mixed.size * len(rows)
         for k in np.unique(columns):
             own = np.flatnonzero(columns == k)
+            grams.products += len(Z) * len(own) ** 2
             H[np.ix_(own, own)] += (Z[:, own] * (shares[:, own] * fit.weights)).T @ Z[:, own]
         return H
     curvatures = fit.curvatures(predictions)
     for k in np.unique(columns):
         own = np.flatnonzero(columns == k)
-        gram = None if grams is None else grams.of_task(int(k), len(own))
+        gram = grams.of_task(int(k), len(own))
         if gram is not None:
             H[np.ix_(own, own)] = gram[np.ix_(rows[own], rows[own])]
             continue
         Z = _features(fit.design.block(int(k)), rows[own])
         scaled = Z * np.sqrt(fit.design.task_outputs(curvatures, int(k)))[:, None]
         H[np.ix_(own, own)] = scaled.T @ scaled
+        grams.products += scaled.size * len(own)
     return H
 
 
@@ -226,7 +235,7 @@ def full_balls(form: L1Form, W: Array, rows: NDArray[np.intp], columns: NDArray[
 
 
 def constrained_newton(H: Array, g: Array, signs: Array, full: Array) -> Array | None:
-    """argmin_d <g, d> + 1/2 d^T H d subject to (full * signs) d = 0; None where H cannot be factorised."""
+    """argmin_d <g, d> + 1/2 d^T H d subject to (full * signs) d = 0; None where H cannot be factorised, or is all but 0."""
     H[np.diag_indices(len(H))] += _RIDGE * float(np.trace(H)) / len(H) + np.finfo(np.float64).tiny
     try:
         factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
@@ -236,9 +245,10 @@ def constrained_newton(H: Array, g: Array, signs: Array, full: Array) -> Array |
     solved = cho_solve(factor, np.column_stack([g, normals.T]), check_finite=False)
     d, across = -solved[:, 0], solved[:, 1:]
     if len(normals):
-        multipliers = np.linalg.lstsq(normals @ across, normals @ d, rcond=None)[0]
-        d = d - across @ multipliers
-    return np.asarray(d) if np.isfinite(d).all() else None
+        if not np.abs(solved).max() <= _LARGEST_STEP:
+            return None
+        d = d - across @ np.linalg.lstsq(normals @ across, normals @ d, rcond=None)[0]
+    return np.asarray(d) if np.abs(d).max() <= _LARGEST_STEP else None
 
 
 def stored_products(form: L1Form) -> int:
@@ -255,6 +265,8 @@ class _Grams:
         fit = form.fit
         self._fit = fit
         self._common = fit.design.is_shared and bool(np.all(fit.weights == fit.weights[:, :1]))
+        self.products = 0
+        """Multiplications so far, in all."""
         self._spent: dict[int, int] = {}
         self._made: dict[int, Array] = {}
 
@@ -269,6 +281,7 @@ class _Grams:
             X = _features(design.block(k), np.arange(d))
             scaled = X * np.sqrt(design.task_outputs(self._fit.weights, k))[:, None]
             self._made[key] = scaled.T @ scaled
+            self.products += scaled.size * d
         return self._made.get(key)
 
 

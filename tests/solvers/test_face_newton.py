@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -58,6 +58,23 @@ def test_step_solves_the_equality_constrained_quadratic() -> None:
     step = constrained_newton(H.copy(), g, signs, full)
     assert step is not None
     assert np.allclose(step, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("full", [np.zeros((0, 2)), np.ones((1, 2))])
+def test_no_step_where_nothing_is_curved(full: Array) -> None:
+    assert constrained_newton(np.zeros((2, 2)), np.array([1.0, 2.0]), np.ones(2), full) is None
+
+
+def test_work_counts_the_products_of_hessians() -> None:
+    problem = L1BallGLM(TaskData.shared(X[:, :7], TARGETS["logistic"][:, 0]), loss="logistic", radius=1.0)
+    seen = [(iterate.work, np.count_nonzero(iterate.primal)) for iterate in islice(FaceNewton().steps(problem), 60)]
+    spent = [(after - before, held) for (before, held), (after, _) in pairwise(seen)]
+    # Passes and half passes, and of Newton steps 40 held^2 products, of 2 x 40 x 7 a pass.
+    newton = [(passes, held) for passes, held in spent if abs(2.0 * passes - round(2.0 * passes)) > 1e-9]
+    assert newton
+    for passes, held in newton:
+        rest = 2.0 * (passes - held**2 / 14.0)
+        assert rest == pytest.approx(round(rest), abs=1e-9)
 
 
 def test_only_full_balls_bind() -> None:
