@@ -105,9 +105,11 @@ def _width(X: Matrix, rule: str) -> float:
     if X.shape[0] == 1:
         return 0.0
     if rule == "mean":
-        squares = X.multiply(X).sum(axis=0) if isinstance(X, sp.csr_array) else np.square(X).sum(axis=0)
         n = X.shape[0]
-        variances = np.asarray(squares, dtype=np.float64) / n - np.square(np.asarray(X.sum(axis=0), dtype=np.float64) / n)
+        if not isinstance(X, sp.csr_array):
+            return 2.0 * n / (n - 1) * float(X.var(axis=0).sum())
+        squares = np.asarray(X.multiply(X).sum(axis=0), dtype=np.float64)  # the means of sparse data are small, and cancel little
+        variances = squares / n - np.square(np.asarray(X.sum(axis=0), dtype=np.float64) / n)
         return 2.0 * n / (n - 1) * float(np.maximum(variances, 0.0).sum())
     from sklearn.metrics.pairwise import euclidean_distances
 

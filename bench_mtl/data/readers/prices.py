@@ -74,10 +74,20 @@ def _cells(source: Path) -> NDArray[Any]:
     return table.to_numpy(dtype=object)
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _columns(header: list[str], wanted: Sequence[str] | None) -> list[int]:
     """Positions of the assets' columns."""
     if len(header) < 2:
         raise InputError("has one column only: the first one holds dates or labels, prices start at the second")
+    if all(_is_number(name) for name in header[1:]):
+        raise InputError("has numbers where the names of the columns should be: its first line must be a header")
     for j, name in enumerate(header[1:], start=2):
         if not name:
             raise InputError(f"column {j} has no name in the first line")

@@ -124,6 +124,7 @@ def test_missing_prices_are_named(tmp_path: Path, cell: str) -> None:
         ("date,A\n", {}, r"has 0 line\(s\) of prices: at least 2"),
         ("date,A\n1,2\n", {}, r"has 1 line\(s\) of prices: at least 2"),
         ("date\n1\n2\n", {}, "has one column only"),
+        ("1,2\n2,3\n3,4\n", {}, "has numbers where the names of the columns should be"),
         ("date,A,A\n1,2,3\n2,3,4\n", {}, "has two columns named 'A'"),
         ("date,A,\n1,2,3\n2,3,4\n", {}, "column 3 has no name"),
         ("date,A,B\n1,2,3\n2,3\n", {}, r"'B' in line 2 of prices \('2'\) is missing"),

@@ -169,6 +169,11 @@ BAD_ARRAYS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"X": X.astype(object), "Y": Y}, {}, "never pickled objects"),
     ({"X": X, "Y": Y.astype(object)}, {}, "array Y has type object"),
     ({"X": X, "Y": Y}, {"split": "train"}, "has no split 'train': the array train_idx is missing"),
+    (
+        {"X": X, "Y": Y, "train_idx": np.array([0, 2, 4]), "test_idx": np.array([5, 4])},
+        {"split": "train", "held_out": True},
+        "held_out = true needs splits without common rows, but row 4 is in both",
+    ),
     ({"X": X, "Y": Y, "test_idx": np.array([0, -1])}, {"split": "test"}, "test_idx has -1 at position 1, but there are 6 rows"),
     ({"X": X, "Y": Y, "test_idx": np.array([6])}, {"split": "test"}, "test_idx has 6 at position 0"),
     ({"X": X, "Y": Y, "test_idx": np.array([], dtype=int)}, {"split": "test"}, "test_idx is empty"),
