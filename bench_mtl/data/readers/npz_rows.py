@@ -42,10 +42,11 @@ def choose_rows(arrays: Mapping[str, NDArray[Any]], targets: Array, asked: Asked
     if asked.held_out is True:
         if asked.split != "train":
             raise InputError(f"held_out = true takes the rows of the split 'test', so split must be 'train', not '{asked.split}'")
-        held_out: NDArray[Any] | None = _split_rows(arrays, "test", n)[0]
-        common = np.intersect1d(rows, held_out)
+        tested = _split_rows(arrays, "test", n)[0]
+        common = np.intersect1d(rows, tested)
         if len(common):
             raise InputError(f"held_out = true needs splits without common rows, but row {int(common[0])} is in both")
+        held_out: NDArray[Any] | None = tested
         number = 0
     else:
         held_out, number = None, 0 if asked.held_out is False else asked.held_out
