@@ -201,11 +201,15 @@ def check_curved_form(problem: Problem, rng: np.random.Generator) -> None:
 
 
 def _check_slopes(fit: LinearFit, predictions: Array, rng: np.random.Generator) -> None:
-    """Slopes give a plane below the loss, and none is changed by `admissible`."""
+    """Slopes are those of the loss along a line, give a plane below it, and none is changed by `admissible`."""
     slopes = fit.slopes(predictions)
     other = predictions + rng.standard_normal(predictions.shape)
     plane = fit.value(predictions) + float((slopes * (other - predictions)).sum())
     assert plane <= fit.value(other) + _ROUNDING * (1 + abs(plane)), "the slopes of the form are none of its loss"
+    step, direction = 1e-5, rng.standard_normal(predictions.shape)
+    ahead, behind = fit.value(predictions + step * direction), fit.value(predictions - step * direction)
+    along = float((slopes * direction).sum())
+    assert np.isclose((ahead - behind) / (2 * step), along, rtol=1e-4, atol=1e-6 * (1 + abs(ahead))), "the slopes are not the derivative"
     assert np.allclose(fit.admissible(-slopes), -slopes, rtol=1e-9, atol=1e-12), "a slope is not admissible as a dual point"
 
 
