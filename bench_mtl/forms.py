@@ -149,12 +149,13 @@ class LinearFit:
         return np.asarray(self.weights * (y - np.where(sums > 0.0, shares / np.where(sums > 0.0, sums, 1.0), y)))
 
     def normalised(self, dual: Array) -> Array:
-        """A dual point over its largest entry where only its direction matters ("squared"), else itself.
+        """The largest admissible multiple of an admissible dual point; of "squared", where all are, the one with a largest entry of 1.
 
-        So products with it are not lost among the smallest doubles, where they would prove more than is true, nor beyond the largest.
+        So the best multiple of it is found among the smaller ones, and products with it are not lost among the smallest doubles, where
+        they would prove more than is true, nor beyond the largest.
         """
-        size = float(np.abs(dual).max(initial=0.0))
-        return dual if self.loss != "squared" or size == 0.0 else dual / size
+        top = float((np.abs(dual) if self.loss == "squared" else self.targets * dual / self.weights).max(initial=0.0))
+        return dual / top if top > 0.0 else dual
 
     def bound(self, dual: Array, support: float, limit: float = np.inf) -> float:
         """max over 0 <= c <= limit of -f*(-c dual) - c support, a lower bound on min f over any set with max <X^T dual, W> = support.

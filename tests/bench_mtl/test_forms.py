@@ -40,10 +40,12 @@ def conjugate_value(fit: LinearFit, dual: Array) -> float:
 @pytest.mark.parametrize("loss", TARGETS)
 @pytest.mark.parametrize("support", [0.0, 0.3, 3.0, 1e5])
 @pytest.mark.parametrize("limit", [np.inf, 0.2])
-def test_the_best_scale_of_a_dual_point_is_found(loss: str, support: float, limit: float) -> None:
+@pytest.mark.parametrize("share", [1.0, 0.05])
+def test_the_best_scale_of_a_dual_point_is_found(loss: str, support: float, limit: float, share: float) -> None:
     fit = fit_of(loss)
-    dual = fit.admissible(-fit.slopes(0.1 * SCORES))
-    end = min(limit, 5.0 if loss == "squared" else 1.0)
+    dual = fit.normalised(share * fit.admissible(-fit.slopes(0.1 * SCORES)))
+    assert np.allclose(fit.admissible(dual), dual)
+    end = min(limit, 100.0 if loss == "squared" else 1.0)
     values = [conjugate_value(fit, c * dual) - c * support for c in end * np.linspace(0.0, 1.0, 2001)]
     bound = fit.bound(dual, support, limit)
     assert bound >= max(values) - 1e-9
