@@ -26,11 +26,22 @@ PROBLEMS = {
     "hinge, 60 tasks, 200 features, 40 examples a task": ("headline-hinge", "hinge, d=200 m=60 n=40"),
     "the same, 160 examples a task": ("headline-hinge", "hinge, d=200 m=60 n=160"),
     "the same, 640 examples a task": ("headline-hinge", "hinge, d=200 m=60 n=640"),
+    "logistic loss in an l1 ball, 800 features": ("singer-synthetic-logistic", "logistic, d=800 radius=100.0"),
+    "least squares in an l1 ball, 800 features": ("singer-synthetic-ls", "least squares, d=800 radius=truth"),
+    "portfolio, 500 assets": ("singer-portfolio", "portfolio, 500 periods, 500 assets"),
     "sparse + low rank, 30 tasks, 100 features": ("headline-lowrank", "sparse + low rank, d=100 m=30 n=60"),
     "sparse + low rank, Scene": ("headline-lowrank", "sparse + low rank, Scene"),
     "sparse + low rank, Yahoo Reference, 26397 features": ("headline-lowrank", "sparse + low rank, Yahoo Reference"),
 }
-SOLVERS = {"pdlp": "PDLP", "scs_tuned": "SCS, tuned", "scs_tuned_sdp": "SCS, tuned", "ecos": "ECOS", "highs_ipm": "HiGHS, interior point"}
+SOLVERS = {
+    "pdlp": "PDLP",
+    "scs": "SCS",
+    "scs_tuned": "SCS, tuned",
+    "scs_tuned_sdp": "SCS, tuned",
+    "ecos": "ECOS",
+    "clarabel": "Clarabel",
+    "highs_ipm": "HiGHS, interior point",
+}
 
 
 def test_every_shipped_suite_has_a_published_report_that_is_listed():
