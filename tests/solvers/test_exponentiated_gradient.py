@@ -167,7 +167,7 @@ def test_drawn_steps_are_plain_products(kind: str) -> None:
         assert np.allclose(iterate.primal, expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("rate", [0.1, 5.0])
+@pytest.mark.parametrize("rate", [0.1, pytest.param(5.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "parameters",
     [{"radius": 1.0}, {"radius": 2.0, "balls": "all"}, {"radius": 1.0, "nonneg": True}, {"radius": 1.5, "balls": "all", "nonneg": True}],

@@ -26,6 +26,11 @@ PROBLEMS = {
         'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { radius = 2.0 }',
         "projected_subgradient",
     ),
+    "portfolio": ('data = { name = "synthetic_market", periods = 40, assets = 6 }', "accelerated_gradient"),
+    "ridge_hinge": (
+        'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { ridge = 0.1 }',
+        "projected_subgradient",
+    ),
     "sparse_low_rank": (
         'data = { name = "synthetic_sparse_low_rank", tasks = 5, features = 9, examples = 20, rank = 1, zero_features = 3, zero_tasks = 1 }'
         "\nparameters = { gamma = 2.0, tau = 3.0 }",
