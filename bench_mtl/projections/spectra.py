@@ -33,6 +33,9 @@ _CONVERGED = 3e-14
 #: Residual of the leading triplet, relative to s, that shows halfway that a Krylov space will not do.
 _HOPELESS = 1e-2
 
+#: Entries below this share of the largest are zero to `by_partial`.
+_LOST = 1e-290
+
 #: A vector shorter than this has squares that vanish.
 _TINY = 1e-140
 
@@ -132,6 +135,7 @@ def by_partial(A: Array, rule: Rule, start: Array | None, columns: int) -> Leadi
     that what is left of A without those kept has no singular value above theta: the certificate.
     """
     d, n = A.shape
+    A = _without_lost(A)
     fresh = np.random.default_rng(0).standard_normal((n, 1))
     block = fresh if start is None else np.hstack([start, fresh])  # a start that misses a direction altogether still finds it
     width = block.shape[1]
@@ -163,6 +167,13 @@ def by_partial(A: Array, rule: Rule, start: Array | None, columns: int) -> Leadi
             return None
         check = size + max(4, size // 3)
     return None
+
+
+def _without_lost(A: Array) -> Array:
+    """A with entries that no digit of the others sees made zero: among the smallest doubles their directions would have no digits."""
+    sizes = np.abs(A)
+    lost = (sizes < _LOST * sizes.max(initial=0.0)) & (sizes > 0.0)
+    return np.where(lost, 0.0, A) if lost.any() else A
 
 
 def _orthonormal(block: Array, basis: Array) -> tuple[Array, Array, Array]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from threadpoolctl import threadpool_limits
@@ -453,6 +453,7 @@ def test_bad_input_is_refused_by_name(function) -> None:  # type: ignore[no-unty
 
 @settings(deadline=None)
 @given(matrices, st.floats(1e-3, 1e3), st.sampled_from(METHODS))
+@example(np.array([[1.0, 1e-305], [1e-305, 1e-305]]).repeat([1, 3], axis=0).repeat([1, 3], axis=1), 2.0**-8, "partial")
 def test_idempotent_and_inside(A: np.ndarray, radius: float, method: str) -> None:
     B = project_trace_ball(A, radius, method=method)
     n, u = min(A.shape), 2.0**-53
