@@ -4,7 +4,14 @@ from bench_mtl.data.catalogue import Entry, data_directory, entries, load, takes
 from bench_mtl.data.embedded import digits
 from bench_mtl.data.preprocess import preprocess
 from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices
-from bench_mtl.data.synthetic import synthetic_glm, synthetic_l1inf, synthetic_market, synthetic_sparse_low_rank, synthetic_stream
+from bench_mtl.data.synthetic import (
+    synthetic_glm,
+    synthetic_l1inf,
+    synthetic_market,
+    synthetic_multiclass,
+    synthetic_sparse_low_rank,
+    synthetic_stream,
+)
 from bench_mtl.data.task_data import TaskData, signs
 
 __all__ = [
@@ -23,6 +30,7 @@ __all__ = [
     "synthetic_glm",
     "synthetic_l1inf",
     "synthetic_market",
+    "synthetic_multiclass",
     "synthetic_sparse_low_rank",
     "synthetic_stream",
     "takes_seed",

@@ -14,7 +14,14 @@ from bench_mtl.data.preprocess import preprocess
 from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices
 from bench_mtl.data.readers.common import naming
 from bench_mtl.data.readers.npz import npz_arrays, npz_headers
-from bench_mtl.data.synthetic import synthetic_glm, synthetic_l1inf, synthetic_market, synthetic_sparse_low_rank, synthetic_stream
+from bench_mtl.data.synthetic import (
+    synthetic_glm,
+    synthetic_l1inf,
+    synthetic_market,
+    synthetic_multiclass,
+    synthetic_sparse_low_rank,
+    synthetic_stream,
+)
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import InputError, unknown
 from bench_mtl.paths import is_dir, is_file, require_readable
@@ -52,6 +59,9 @@ _BUILTIN = {
         synthetic_l1inf, "generator", "60 tasks of 40 x 200 dense, labels: jointly sparse coefficients (Quattoni et al. 2009, sec. 5)"
     ),
     "synthetic_market": _Builtin(synthetic_market, "generator", "1000 periods of 50 correlated assets: price relatives, for portfolios"),
+    "synthetic_multiclass": _Builtin(
+        synthetic_multiclass, "generator", "1000 x 50 dense, 10 classes that share the 10 features that tell them apart"
+    ),
     "synthetic_sparse_low_rank": _Builtin(
         synthetic_sparse_low_rank,
         "generator",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -114,6 +115,39 @@ def signs(targets: Array) -> tuple[Array, bool]:
     if not zero.any():
         return targets, False
     return np.where(plus, 1.0, -1.0), True
+
+
+def binary_labels(data: TaskData) -> tuple[Array, tuple[str, ...]]:
+    """Labels as -1/+1, read-only, and the notes of the data; where labels 0/1 had to be converted with a note of that, and a warning.
+
+    Raises
+    ------
+    InputError : any other value, as `signs` does.
+    """
+    labels, converted = signs(data.targets)
+    if not converted:
+        return frozen(labels), data.notes
+    note = "labels 0/1 were converted to -1/+1"
+    warnings.warn(note, UserWarning, stacklevel=3)
+    return frozen(labels), (*data.notes, note)
+
+
+def class_indicators(data: TaskData) -> tuple[Array, tuple[str, ...]]:
+    """Labels as indicators of one class a row, n x m with one 1 a row, read-only, and notes as `binary_labels` has them.
+
+    Raises
+    ------
+    InputError : another value, designs that are not shared, a row with no class or several.
+    """
+    labels, notes = binary_labels(data)
+    if not data.design.is_shared:
+        raise InputError("classes need one design for all of them, but these tasks have designs of their own")
+    indicators = np.asarray(labels == 1.0, dtype=np.float64)
+    counts = indicators.sum(axis=1)
+    if np.any(counts != 1.0):
+        row = int(np.argmax(counts != 1.0))
+        raise InputError(f"labels must have exactly one class a row, but row {row} has {int(counts[row])}")
+    return frozen(indicators), notes
 
 
 def _targets(name: str, value: Any) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.checks import require_finite
-from bench_mtl.data.preprocess import perceptron_kernel, svd
+from bench_mtl.data.preprocess import perceptron_kernel, svd, weak_learners
 from bench_mtl.data.preprocess.scaling import standardise, tfidf, unit_rows
 from bench_mtl.data.preprocess.step import Fitted, Step
 from bench_mtl.data.task_data import TaskData
@@ -20,7 +20,12 @@ from bench_mtl.types import Array, Matrix
 __all__ = ["preprocess"]
 
 _STEPS: dict[str, Step] = {"unit_rows": unit_rows, "standardise": standardise, "tfidf": tfidf}
-_WITH_ARGUMENTS = {"svd": svd.svd, "perceptron_kernel": perceptron_kernel.perceptron_kernel}
+_WITH_ARGUMENTS = {
+    "svd": svd.svd,
+    "perceptron_kernel": perceptron_kernel.perceptron_kernel,
+    "stumps": weak_learners.stumps,
+    "trees": weak_learners.trees,
+}
 
 
 def preprocess(data: TaskData, steps: Sequence[str]) -> TaskData:
@@ -33,6 +38,8 @@ def preprocess(data: TaskData, steps: Sequence[str]) -> TaskData:
                     scaled, not centred, so that it stays sparse; its constant features keep their values
     ``tfidf``       counts times log((1 + n) / (1 + rows with the word)) + 1, rows not normalised (add ``unit_rows``)
     ``svd:K``       coordinates X V in the K leading right singular directions V of the uncentred rows; dense
+    ``stumps:J``    outputs -1/+1 of J decision stumps drawn at random; ``stumps:J:SEED``
+    ``trees:J:D``   outputs -1/+1 of J trees of depth D at most, grown on random partitions of the classes; ``trees:J:D:SEED``
     ============== ===================================================================================================
 
     and ``perceptron_kernel``, ``perceptron_kernel:S``, ``perceptron_kernel:S:WIDTH``: kernel features on the support points of a
@@ -40,7 +47,8 @@ def preprocess(data: TaskData, steps: Sequence[str]) -> TaskData:
 
     Statistics are those of all training rows of all tasks together; held-out examples are transformed with them. Each step but
     ``none`` adds a sentence to `notes`. `truth` belongs to the features as they were, so it is dropped, except by ``unit_rows`` on
-    -1/+1 labels, which W still gives. An `orientation` stays with the features that it belongs to, and is dropped by ``svd:K``.
+    -1/+1 labels, which W still gives. An `orientation` stays with the features that it belongs to, and is dropped by ``svd:K``,
+    ``stumps`` and ``trees``.
 
     Parameters
     ----------
@@ -50,7 +58,7 @@ def preprocess(data: TaskData, steps: Sequence[str]) -> TaskData:
     Raises
     ------
     InputError : an unknown name, a K that is no whole number from 1 to the rank, negative counts, overflow, and what
-        ``perceptron_kernel`` refuses.
+        ``perceptron_kernel``, ``stumps`` and ``trees`` refuse.
     """
     for step in [steps] if isinstance(steps, str) else steps:
         data = _apply(data, step)
@@ -99,7 +107,7 @@ def _named(name: str) -> Step | None:
     family = name.partition(":")[0]
     if family in _WITH_ARGUMENTS:
         return _WITH_ARGUMENTS[family](name)
-    raise unknown("preprocessing step", name, ["none", *_STEPS, svd.FORM, "perceptron_kernel"])
+    raise unknown("preprocessing step", name, ["none", *_STEPS, svd.FORM, "perceptron_kernel", "stumps:J", "trees:J:DEPTH"])
 
 
 def _pooled(data: TaskData) -> Matrix:

@@ -6,8 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bench_mtl.data.preprocess.classes import labels_of_classes
 from bench_mtl.data.preprocess.step import Fitted, Step
-from bench_mtl.data.task_data import TaskData, signs
+from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import InputError
 from bench_mtl.linops import frozen
 from bench_mtl.types import Array, Matrix
@@ -71,7 +72,7 @@ def _is_width(text: str) -> bool:
 
 
 def _fitted(data: TaskData, X: Matrix, name: str, largest: int | None, rule: str) -> Fitted:
-    labels = _labels(data, name)
+    labels = labels_of_classes(data, name)
     width = _width(X, rule)
     if not width > 0.0:
         raise InputError(f"preprocessing step '{name}': the {rule} squared distance of rows is 0: give a width above 0")
@@ -83,20 +84,6 @@ def _fitted(data: TaskData, X: Matrix, name: str, largest: int | None, rule: str
         "examples that are support points of a multiclass perceptron."
     )
     return Fitted(lambda rows: _kernel(rows, points, 1.0 / width), note, keeps_features=False, orientation=frozen(labels[support]))
-
-
-def _labels(data: TaskData, name: str) -> Array:
-    """n x m, -1 but for one +1 in each row."""
-    if not data.design.is_shared:
-        raise InputError(f"preprocessing step '{name}' needs classes over one design, but these tasks have designs of their own")
-    if data.n_tasks < 2:
-        raise InputError(f"preprocessing step '{name}' needs at least 2 classes, but there is 1 task")
-    labels, _ = signs(data.targets)
-    counts = np.count_nonzero(labels == 1.0, axis=1)
-    if (counts != 1).any():
-        row = int(np.argmax(counts != 1))
-        raise InputError(f"preprocessing step '{name}' needs classes, exactly one label +1 a row, but row {row} has {counts[row]}")
-    return labels
 
 
 def _width(X: Matrix, rule: str) -> float:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.checks import one_of, require_finite, whole_number
 from bench_mtl.data.readers.common import keep_most_frequent, naming, one_against_all, parsing, readable_file
+from bench_mtl.data.readers.npz_classes import Classes, classes_of_labels, number_of_sets, without_example
 from bench_mtl.data.readers.npz_rows import Asked, choose_rows, require_range
 from bench_mtl.data.task_data import TaskData, signs
 from bench_mtl.errors import InputError
@@ -51,6 +52,7 @@ def read_npz(
     *,
     split: str = "all",
     labels: int | None = None,
+    classes: str | None = None,
     target: int = 0,
     examples: int | None = None,
     held_out: int | bool = False,
@@ -69,6 +71,10 @@ def read_npz(
     split : ``"train"`` and ``"test"`` take the rows `train_idx` and `test_idx`; ``"all"`` takes every row.
     labels : keep only so many labels, those most frequent in the whole file (so that both splits have the same tasks);
         ties go to the earlier column.
+    classes : make classes of labels, so that every row has exactly one, and leave out the rows that have none. ``"single"``: the rows
+        with exactly one label; labels that no row of the file has alone are dropped. ``"sets:K"``: the K most frequent sets of labels in
+        the file are the classes, the most frequent first (ties go to the set of the earlier row; no label at all is a set too). Done before
+        anything is drawn. A class without training row is named in the notes.
     target : the column of `Y` to use in a file with `task`.
     examples : use only so many of the rows, in the proportions of the classes where every row has one; None uses all.
     held_out : true, with the split ``"train"``, for the rows `test_idx` as `TaskData.held_out`; or a number of other rows, drawn as
@@ -78,22 +84,29 @@ def read_npz(
     Raises
     ------
     InputError : anything but such a file (damaged, arrays missing or of wrong shape, pickled objects, an index out of
-        range), NaN or inf (the first place is named), labels of other values, an absent split, a task without rows, more
-        examples than there are, held-out rows of a split that has none.
+        range), NaN or inf (the first place is named), labels of other values, an absent split, a task without rows, other
+        classes than these or none of them, more examples than there are, held-out rows of a split that has none.
     """
     source = readable_file(path)
     asked = Asked(one_of("split", split, ("all", "train", "test")), examples, held_out, seed)
+    n_sets = None if classes is None else number_of_sets(classes)
+    if classes is not None and labels is not None:
+        raise InputError("classes and labels cannot both be given: either of them chooses the tasks")
     wanted = None if labels is None else whole_number("labels", labels, minimum=1)
     column = whole_number("target", target)
     with naming(source):
         arrays = npz_arrays(source, _USED)
         X, feature_notes = _features(arrays)
-        targets = _targets(arrays, X.shape[0])
-        chosen = choose_rows(arrays, targets.values, asked)
+        targets, has_class = _targets(arrays, X.shape[0]), None
+        if classes is not None:
+            found = _classes(arrays, targets, n_sets)
+            targets, has_class = _Targets(found.targets, True, (*targets.notes, *found.notes)), found.has_class
+        chosen = choose_rows(arrays, targets.values, asked, has_class)
         Y, target_notes = _target_column(targets, wanted, column) if "task" in arrays else _label_columns(targets, wanted, column)
         take = _task_rows(X, Y, arrays["task"]) if "task" in arrays else _shared_rows(X, Y)
         data = take(chosen.training, f" in split '{split}'")
-        notes = (*feature_notes, *targets.notes, *chosen.notes, *target_notes)
+        missing = () if classes is None else without_example(data.targets)
+        notes = (*feature_notes, *targets.notes, *chosen.notes, *target_notes, *missing)
         data = replace(data, name=source.stem, notes=notes)
         if chosen.held_out is None:
             return data
@@ -211,6 +224,14 @@ def _targets(arrays: Arrays, n: int) -> _Targets:
 def _is_binary(classes: NDArray[Any]) -> bool:
     """Whether class numbers are labels already: one task, not two that mirror each other."""
     return {int(value) for value in np.unique(classes)} in ({0, 1}, {-1, 1})
+
+
+def _classes(arrays: Arrays, targets: _Targets, n_sets: int | None) -> Classes:
+    if "task" in arrays:
+        raise InputError("classes cannot be made in a file with 'task': each of its tasks has one target")
+    if not targets.are_labels:
+        raise InputError("classes cannot be made: the targets are real numbers")
+    return classes_of_labels(targets.values, n_sets)
 
 
 def _label_columns(targets: _Targets, wanted: int | None, column: int) -> tuple[Array, tuple[str, ...]]:

@@ -30,19 +30,23 @@ class Chosen(NamedTuple):
     notes: tuple[str, ...]
 
 
-def choose_rows(arrays: Mapping[str, NDArray[Any]], targets: Array, asked: Asked) -> Chosen:
+def choose_rows(arrays: Mapping[str, NDArray[Any]], targets: Array, asked: Asked, has_class: NDArray[np.bool_] | None = None) -> Chosen:
     """The rows of a split, or some of them.
+
+    Parameters
+    ----------
+    has_class : which rows there are at all; None for every row.
 
     Raises
     ------
     InputError : an absent or damaged split, more rows than there are, rows to draw in a file with 'task'.
     """
     n = len(targets)
-    rows, notes = _split_rows(arrays, asked.split, n)
+    rows, notes = _rows_with_class(arrays, asked.split, n, has_class)
     if asked.held_out is True:
         if asked.split != "train":
             raise InputError(f"held_out = true takes the rows of the split 'test', so split must be 'train', not '{asked.split}'")
-        tested = _split_rows(arrays, "test", n)[0]
+        tested = _rows_with_class(arrays, "test", n, has_class)[0]
         common = np.intersect1d(rows, tested)
         if len(common):
             raise InputError(f"held_out = true needs splits without common rows, but row {int(common[0])} is in both")
@@ -61,6 +65,19 @@ def choose_rows(arrays: Mapping[str, NDArray[Any]], targets: Array, asked: Asked
     if asked.held_out is True and held_out is not None:
         notes = (*notes, f"The {len(held_out)} rows of the split 'test' are held out.")
     return Chosen(rows, held_out, notes)
+
+
+def _rows_with_class(
+    arrays: Mapping[str, NDArray[Any]], split: str, n: int, has_class: NDArray[np.bool_] | None
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Row numbers of a split, of the rows that there are."""
+    rows, notes = _split_rows(arrays, split, n)
+    if has_class is None or has_class[rows].all():
+        return rows, notes
+    kept = rows[has_class[rows]]
+    if len(kept) == 0:
+        raise InputError(f"no row of the split '{split}' has a class")
+    return kept, (*notes, f"{len(kept)} of them have a class.") if notes else ()
 
 
 def _split_rows(arrays: Mapping[str, NDArray[Any]], split: str, n: int) -> tuple[NDArray[Any], tuple[str, ...]]:

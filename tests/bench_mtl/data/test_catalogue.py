@@ -182,6 +182,7 @@ def test_entries(folder: Path) -> None:
         ("synthetic_glm", "generator"),
         ("synthetic_l1inf", "generator"),
         ("synthetic_market", "generator"),
+        ("synthetic_multiclass", "generator"),
         ("synthetic_sparse_low_rank", "generator"),
         ("synthetic_stream", "generator"),
     ]

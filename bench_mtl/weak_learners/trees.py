@@ -1,0 +1,210 @@
+"""Shallow decision trees of scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bench_mtl.checks import real_matrix, whole_number
+from bench_mtl.errors import InputError
+from bench_mtl.types import Array
+from bench_mtl.weak_learners.base import WeakLearners, chosen
+
+_LARGEST = float(np.finfo(np.float32).max)
+_SPARE_DRAWS = 50
+_DRAWS_A_TREE = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Trees(WeakLearners):
+    """Fitted decision trees of scikit-learn (classifiers or regressors) whose outputs are -1 and +1.
+
+    Their features are rounded to single precision, as scikit-learn does.
+
+    Raises
+    ------
+    InputError : something else than a fitted tree, other outputs, trees fitted to different numbers of features.
+    """
+
+    trees: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trees", tuple(self.trees))
+        for tree in self.trees:
+            if not hasattr(tree, "tree_"):
+                raise InputError(f"trees must be fitted decision trees of scikit-learn, not {tree!r}")
+            values = set(_leaf_values(tree).tolist())
+            if not values <= {-1.0, 1.0}:
+                raise InputError(f"trees must have the outputs -1 and +1 only, but one has {sorted(values - {-1.0, 1.0})[0]:g}")
+            if tree.n_features_in_ != self.trees[0].n_features_in_:
+                raise InputError(f"trees were fitted to {self.trees[0].n_features_in_} and to {tree.n_features_in_} features")
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    def outputs(self, X: Any) -> Array:
+        matrix = single_precision(X)
+        if self.trees and matrix.shape[1] != self.trees[0].n_features_in_:
+            raise InputError(f"X has {matrix.shape[1]} features, but the trees were fitted to {self.trees[0].n_features_in_}")
+        H = np.empty((matrix.shape[0], len(self)))
+        if H.size:
+            for j, tree in enumerate(self.trees):
+                H[:, j] = outputs_of(tree, matrix)
+        return H
+
+    def take(self, indices: Any) -> Trees:
+        return Trees(tuple(self.trees[j] for j in chosen(indices, len(self))))
+
+    def joined(self, other: WeakLearners) -> Trees:
+        if not isinstance(other, Trees):
+            raise InputError(f"trees can be joined with trees only, not with {type(other).__name__}")
+        return Trees(self.trees + other.trees)
+
+    def describe(self, j: int) -> str:
+        """Such as ``x[3] > 0.5 ? (x[0] > 2 ? +1 : -1) : -1``."""
+        tree = self.trees[j].tree_
+        values = _leaf_values(self.trees[j], leaves_only=False)
+
+        def line(node: int) -> str:
+            if tree.children_left[node] < 0:
+                return f"{values[node]:+g}"
+            inside = [line(child) for child in (tree.children_right[node], tree.children_left[node])]
+            parts = [f"({part})" if "?" in part else part for part in inside]
+            return f"x[{tree.feature[node]}] > {tree.threshold[node]:g} ? {parts[0]} : {parts[1]}"
+
+        return line(0)
+
+    def features_of(self, j: int) -> tuple[int, ...]:
+        features = self.trees[j].tree_.feature
+        return tuple(int(feature) for feature in np.unique(features[features >= 0]))
+
+
+def grow_trees(X: Any, classes: Any, count: int, depth: int, seed: int = 0) -> Trees:
+    """`count` trees of at most that depth, each fitted to a random half of the classes against the others.
+
+    Each class goes to one of two sides at random (never all to one), examples get independent weights Exp(1), and each split is the
+    best on a random sqrt(d) of the features. A tree that is constant on X, or has the outputs on X of an earlier one, is drawn again.
+
+    Parameters
+    ----------
+    X : examples, n x d, dense or sparse.
+    classes : n class numbers, with at least two different ones.
+
+    Returns
+    -------
+    Trees : fewer than `count` where 5 count + 50 draws have not given as many.
+
+    Raises
+    ------
+    InputError : wrong shapes, NaN or inf, or numbers beyond single precision in X, no feature with two different values, a single
+        class, a count or depth below 1, a negative seed, no tree that is not constant.
+    """
+    wanted, depth = whole_number("count", count, minimum=1), whole_number("depth", depth, minimum=1)
+    generator = np.random.default_rng(whole_number("seed", seed))
+    matrix = usable(X)
+    labels = np.asarray(classes)
+    if labels.shape != (matrix.shape[0],) or labels.dtype.kind not in "iu":
+        raise InputError(f"classes must be {matrix.shape[0]} class numbers, but have shape {labels.shape} and type {labels.dtype}")
+    names, numbers = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        raise InputError("classes must be at least 2 different ones, but all examples have the same")
+    columns = for_fitting(matrix)
+    trees: list[Any] = []
+    known: set[bytes] = set()
+    for _ in range(_DRAWS_A_TREE * wanted + _SPARE_DRAWS):
+        side = _partition(generator, len(names))
+        weights = generator.exponential(size=len(numbers))
+        tree = fitted_tree(columns, side[numbers], weights, depth, int(generator.integers(2**31)), max_features="sqrt")
+        outputs = outputs_of(tree, matrix)
+        key = np.packbits(outputs > 0.0).tobytes()
+        if is_constant(outputs) or key in known:
+            continue
+        known.add(key)
+        trees.append(tree)
+        if len(trees) == wanted:
+            break
+    if not trees:
+        raise InputError("no tree that is not constant was found on X")
+    return Trees(tuple(trees))
+
+
+def single_precision(X: Any) -> Any:
+    """X as scikit-learn's trees take it: float32, dense or CSR with 32-bit indices.
+
+    Raises
+    ------
+    InputError : NaN or inf, not a matrix, a number beyond the range of single precision.
+    """
+    matrix = real_matrix("X", X)
+    entries = matrix.data if isinstance(matrix, sp.csr_array) else matrix
+    if max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0))) > _LARGEST:
+        raise InputError(f"X has entries larger than {_LARGEST:.3g}, the largest number in the single precision of trees")
+    with np.errstate(under="ignore"):
+        single = matrix.astype(np.float32)
+    if isinstance(single, sp.csr_array):
+        return sp.csr_array((single.data, single.indices.astype(np.int32), single.indptr.astype(np.int32)), shape=single.shape)
+    return single
+
+
+def usable(X: Any) -> Any:
+    """`single_precision` of X, if a feature has two different values in it.
+
+    Raises
+    ------
+    InputError : as `single_precision`, or no such feature.
+    """
+    matrix = single_precision(X)
+    n, d = matrix.shape
+    if n and d:
+        low, high = matrix.min(axis=0), matrix.max(axis=0)
+        if isinstance(matrix, sp.csr_array):
+            low, high = low.toarray(), high.toarray()
+        if np.any(low < high):
+            return matrix
+    raise InputError(f"X has no usable feature: each of its {d} features has one value (in single precision) in all of its {n} row(s)")
+
+
+def fitted_tree(columns: Any, labels: NDArray[Any], weights: Array, depth: int, seed: int, max_features: str | None = None) -> Any:
+    """A classifier with labels -1/+1, fitted to columns in the format that `for_fitting` gives."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    tree = DecisionTreeClassifier(max_depth=depth, random_state=seed, max_features=max_features)
+    return tree.fit(columns, labels, sample_weight=weights, check_input=False)
+
+
+def outputs_of(tree: Any, matrix: Any) -> Array:
+    """The outputs of one tree for rows in single precision."""
+    return _leaf_values(tree, leaves_only=False)[tree.tree_.apply(matrix)]
+
+
+def is_constant(outputs: Array) -> bool:
+    """Whether all outputs are the same."""
+    return bool(np.all(outputs == outputs[0]))
+
+
+def for_fitting(matrix: Any) -> Any:
+    """Rows in single precision as columns that a tree is fitted to."""
+    if not isinstance(matrix, sp.csr_array):
+        return matrix
+    columns = sp.csc_array(matrix)
+    columns.sort_indices()
+    return columns
+
+
+def _partition(generator: np.random.Generator, size: int) -> NDArray[np.int64]:
+    """-1 or +1 for each of `size` >= 2 classes at random, both among them."""
+    while True:
+        side = 2 * generator.integers(0, 2, size=size) - 1
+        if abs(int(side.sum())) < size:
+            return side
+
+
+def _leaf_values(tree: Any, *, leaves_only: bool = True) -> Array:
+    """What a tree says at each of its nodes, or at its leaves."""
+    values = tree.tree_.value[:, 0, :]
+    said = tree.classes_[values.argmax(axis=1)].astype(np.float64) if hasattr(tree, "classes_") else values[:, 0]
+    return said[tree.tree_.children_left < 0] if leaves_only else said

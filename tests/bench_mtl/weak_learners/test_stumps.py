@@ -1,0 +1,217 @@
+"""Stumps and their exact oracle, against all stumps written out one by one."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from bench_mtl.errors import InputError
+from bench_mtl.weak_learners import NORMS, StumpOracle, Stumps, draw_stumps, residuals, violations
+
+
+def twin_violation(G: Any, norm: str) -> float:
+    positive = [max(float(g), 0.0) for g in G]
+    return {"l12": sum(p * p for p in positive) ** 0.5, "l1inf": sum(positive), "l1": max(positive)}[norm]
+
+
+def all_stumps(X: Any) -> list[tuple[int, float, float]]:
+    """(feature, threshold, polarity) in the documented order."""
+    found = []
+    for j in range(X.shape[1]):
+        values = sorted(set(X[:, j].tolist()))
+        for a, b in itertools.pairwise(values):
+            found += [(j, (a + b) / 2.0, 1.0), (j, (a + b) / 2.0, -1.0)]
+    return found
+
+
+def output(X: Any, stump: tuple[int, float, float]) -> Any:
+    j, threshold, polarity = stump
+    return np.array([polarity if x > threshold else -polarity for x in X[:, j]])
+
+
+def listed(stumps: Stumps) -> list[tuple[int, float, float]]:
+    return list(zip(stumps.features.tolist(), stumps.thresholds.tolist(), stumps.polarities.tolist(), strict=True))
+
+
+few_values = st.sampled_from([-2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 3.0])
+cases = st.tuples(st.integers(1, 8), st.integers(1, 4), st.integers(1, 4)).flatmap(
+    lambda size: st.tuples(
+        hnp.arrays(np.float64, size[:2], elements=few_values),
+        hnp.arrays(np.float64, (size[0], size[2]), elements=st.integers(-3, 3).map(float)),
+    )
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(case=cases, norm=st.sampled_from(NORMS), count=st.integers(1, 40), is_sparse=st.booleans())
+def test_the_oracle_is_exact(case: tuple[Any, Any], norm: str, count: int, is_sparse: bool) -> None:
+    X, R = case
+    matrix = sp.csr_array(X) if is_sparse else X
+    everything = all_stumps(X)
+    if not everything:
+        with pytest.raises(InputError, match="no usable feature"):
+            StumpOracle(matrix)
+        return
+    oracle = StumpOracle(matrix)
+    assert oracle.n_stumps == len(everything)
+    sizes = [twin_violation(output(X, stump) @ R, norm) for stump in everything]
+    order = sorted(range(len(everything)), key=lambda i: -sizes[i])  # stable: ties in the documented order
+    stumps, found = oracle.most_violating(R, norm, count)
+    # R is whole numbers, so that all sums are exact, and with them the ties.
+    assert listed(stumps) == [everything[i] for i in order[:count]]
+    np.testing.assert_allclose(found, [sizes[i] for i in order[:count]], rtol=1e-14)
+    assert oracle.highest(R, norm) == found[0]
+    one_each, of_each = StumpOracle(matrix, one_per_feature=True).most_violating(R, norm, count)
+    first = [min(i for i in order if everything[i][0] == j and sizes[i] == max(sizes[k] for k in order if everything[k][0] == j))
+             for j in sorted({stump[0] for stump in everything})]  # fmt: skip
+    assert listed(one_each) == [everything[i] for i in sorted(first, key=lambda i: -sizes[i])[:count]]
+    assert of_each[0] == found[0]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e-310, 1e200])
+def test_violations_of_real_numbers(norm: str, storage: str, scale: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5)) * (rng.random((40, 5)) < 0.6)
+    R = rng.standard_normal((40, 3))
+    stumps, found = StumpOracle(sp.csr_array(X) if storage == "sparse" else X).most_violating(R * scale, norm, 7)
+    sizes = sorted((twin_violation(output(X, stump) @ R, norm) for stump in all_stumps(X)), reverse=True)
+    np.testing.assert_allclose(found / scale, sizes[:7], rtol=1e-12)
+    np.testing.assert_allclose(violations(stumps.outputs(X).T @ R, norm), sizes[:7], rtol=1e-12)
+    assert np.all(np.diff(found) <= 0.0)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_no_residual_no_violation(norm: str) -> None:
+    X = np.array([[1.0, 0.0], [2.0, 1.0], [2.0, 5.0]])
+    stumps, found = StumpOracle(X).most_violating(np.zeros((3, 2)), norm, 100)
+    assert len(stumps) == 6
+    assert not found.any()
+    assert StumpOracle(X).highest(np.zeros((3, 2)), norm) == 0.0
+
+
+def test_smallest_case() -> None:
+    stumps, found = StumpOracle([[0.0], [1.0]]).most_violating([[1.0, -1.0], [-1.0, 1.0]], "l12", 5)
+    assert stumps.names() == ("x[0] > 0.5", "x[0] <= 0.5")
+    np.testing.assert_array_equal(found, [2.0, 2.0])
+
+
+def test_equal_columns_are_all_found_the_lower_first() -> None:
+    column = np.random.default_rng(0).standard_normal((30, 1))
+    R = np.random.default_rng(1).standard_normal((30, 4))
+    stumps, found = StumpOracle(np.hstack([column, -column, column])).most_violating(R, "l1inf", 3)
+    assert stumps.features.tolist() == [0, 1, 2]
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(("a", "b"), [(1.0, np.nextafter(1.0, 2.0)), (-5e-324, 0.0), (0.0, 5e-324), (-1.7e308, 1.7e308)])
+def test_thresholds_separate_any_two_numbers(a: float, b: float) -> None:
+    X = np.array([[b], [a], [b]])
+    np.testing.assert_array_equal(draw_stumps(X, 2).outputs(X), [[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]])
+
+
+def test_explicit_zeros_are_zeros() -> None:
+    X = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, -1.0]])
+    stored = sp.csr_array((np.array([0.0, 1.0, 2.0, 0.0, -1.0]), np.array([0, 1, 0, 1, 1]), np.array([0, 2, 4, 5])), shape=(3, 2))
+    assert listed(draw_stumps(stored, 100)) == all_stumps(X)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_drawn_stumps_are_different_and_of_the_data(storage: str) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.integers(-2, 3, (30, 6)).astype(float)
+    X[:, 2] = 7.0
+    matrix = sp.csr_array(X) if storage == "sparse" else X
+    everything = all_stumps(X)
+    stumps = draw_stumps(matrix, 15, seed=4)
+    assert len(set(listed(stumps))) == 15
+    assert set(listed(stumps)) <= set(everything)
+    assert listed(stumps) == listed(draw_stumps(X, 15, seed=4)) != listed(draw_stumps(X, 15, seed=5))
+    assert listed(draw_stumps(matrix, 1000)) == everything
+    H = stumps.outputs(matrix)
+    np.testing.assert_array_equal(H, np.column_stack([output(X, stump) for stump in listed(stumps)]))
+    assert np.all(np.abs(H.sum(axis=0)) < 30)
+
+
+def test_every_stump_has_the_same_chance() -> None:
+    X = np.column_stack([np.arange(5.0), np.zeros(5), [0.0, 1.0, 0.0, 1.0, 0.0]])
+    drawn = [listed(draw_stumps(X, 3, seed)) for seed in range(600)]
+    counts = [sum(stump in some for some in drawn) for stump in all_stumps(X)]
+    assert len(counts) == 10
+    assert 120 < min(counts) <= max(counts) < 240  # 180 expected, five standard deviations are 56
+
+
+def test_more_rows_than_a_block() -> None:
+    X = np.random.default_rng(0).standard_normal((2500, 3))
+    stumps = draw_stumps(X, 20)
+    np.testing.assert_array_equal(stumps.outputs(X), np.column_stack([output(X, stump) for stump in listed(stumps)]))
+
+
+def test_take_join_and_describe() -> None:
+    stumps = Stumps(np.array([12, 0]), np.array([0.35, -1.0]), np.array([1.0, -1.0]))
+    assert stumps.names() == ("x[12] > 0.35", "x[0] <= -1")
+    assert stumps.take([1, 0, 1]).names() == ("x[0] <= -1", "x[12] > 0.35", "x[0] <= -1")
+    assert stumps.take(np.array([False, True])).joined(stumps).names() == ("x[0] <= -1", "x[12] > 0.35", "x[0] <= -1")
+    assert len(stumps.take([])) == 0
+    assert stumps.take([]).outputs(np.ones((3, 1))).shape == (3, 0)
+    assert stumps.features_of(0) == (12,)
+    with pytest.raises(ValueError, match="read-only"):
+        stumps.thresholds[0] = 1.0
+
+
+@settings(deadline=None, max_examples=50)
+@given(U=hnp.arrays(np.float64, (4, 3), elements=st.floats(0, 1)), classes=hnp.arrays(np.int64, 4, elements=st.integers(0, 2)))
+def test_residuals_against_their_formula(U: Any, classes: Any) -> None:
+    expected = [[(U[i].sum() if r == classes[i] else 0.0) - U[i, r] for r in range(3)] for i in range(4)]
+    np.testing.assert_allclose(residuals(U, classes), expected, atol=1e-15)
+
+
+def test_violations_beyond_squares() -> None:
+    np.testing.assert_allclose(violations([[3e200, 4e200], [3e-200, 4e-200], [-1.0, 0.0]], "l12"), [5e200, 5e-200, 0.0])
+
+
+X = np.array([[0.0, 1.0], [1.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: StumpOracle([[np.nan], [1.0]]), "X has NaN at index"),
+        (lambda: StumpOracle(np.ones((3, 2))), "X has no usable feature: each of its 2 features has one value in all of its 3"),
+        (lambda: StumpOracle(sp.csr_array((3, 2))), "no usable feature"),
+        (lambda: StumpOracle(np.ones((1, 2))), "no usable feature"),
+        (lambda: StumpOracle(np.ones((0, 2))), "no usable feature"),
+        (lambda: StumpOracle(np.ones((2, 0))), "no usable feature"),
+        (lambda: StumpOracle(np.ones(3)), "must have 2 dimension"),
+        (lambda: StumpOracle(X).highest(np.ones((3, 2)), "l12"), "R must be 2 x K"),
+        (lambda: StumpOracle(X).highest(np.ones((2, 0)), "l12"), "R must be 2 x K"),
+        (lambda: StumpOracle(X).highest([[np.inf], [0.0]], "l12"), "R has inf"),
+        (lambda: StumpOracle(X).highest(np.ones((2, 2)), "l2"), "norm must be one of l12, l1inf, l1"),
+        (lambda: StumpOracle(X).most_violating(np.ones((2, 2)), "l12", 0), "count must be"),
+        (lambda: draw_stumps(X, 0), "count must be a whole number of at least 1"),
+        (lambda: draw_stumps(X, 1, -1), "seed must be"),
+        (lambda: draw_stumps(np.ones((2, 2)), 1), "no usable feature"),
+        (lambda: Stumps(np.array([0.5]), np.ones(1), np.ones(1)), "features must be"),
+        (lambda: Stumps(np.array([-1]), np.ones(1), np.ones(1)), "features must be"),
+        (lambda: Stumps(np.array([0]), np.ones(2), np.ones(1)), "thresholds have length 2"),
+        (lambda: Stumps(np.array([0]), np.ones(1), np.zeros(1)), "polarities must be"),
+        (lambda: draw_stumps(X, 1).take([5]), "indices have 5, but there are 1 learners"),
+        (lambda: draw_stumps(X, 1).take([True, False]), "a mask of 2 entries"),
+        (lambda: draw_stumps(X, 1).take([0.0]), "indices must be"),
+        (lambda: Stumps(np.array([2]), np.ones(1), np.ones(1)).outputs(X), "X has 2 features, but a stump looks at feature 2"),
+        (lambda: draw_stumps(X, 1).outputs([[np.nan, 1.0]]), "X has NaN"),
+        (lambda: residuals(np.ones((2, 2)), [0, 2]), "classes must be 2 whole numbers from 0 to 1"),
+        (lambda: residuals(np.ones((2, 2)), [0]), "classes must be 2"),
+    ],
+)
+def test_bad_input_is_refused_by_name(call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
