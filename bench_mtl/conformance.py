@@ -41,13 +41,26 @@ def check_gradient(problem: Problem, rng: np.random.Generator) -> None:
 
 
 def check_lipschitz(problem: Problem, rng: np.random.Generator) -> None:
-    """The quadratic upper model with the Lipschitz constant holds between random points."""
+    """The quadratic upper model with the Lipschitz constant holds between random points; without one, no constant holds."""
+    if not problem.gradient_is_lipschitz:
+        _check_unbounded_curvature(problem, rng)
+        return
     L = problem.lipschitz()
     for _ in range(10):
         a, b = rng.standard_normal((2, *problem.point_shape))
         value, gradient = problem.value_and_gradient(a)
         model = value + float((gradient * (b - a)).sum()) + 0.5 * L * float(((b - a) ** 2).sum())
         assert problem.smooth_value(b) <= model * (1 + _ROUNDING) + _ROUNDING, "f exceeds its quadratic model"
+
+
+def _check_unbounded_curvature(problem: Problem, rng: np.random.Generator) -> None:
+    a, b = rng.standard_normal((2, *problem.point_shape))
+
+    def steepness(scale: float) -> float:
+        change = problem.value_and_gradient(scale * a)[1] - problem.value_and_gradient(scale * b)[1]
+        return float(np.linalg.norm(change)) / (scale * float(np.linalg.norm(a - b)))
+
+    assert steepness(20.0) > 10.0 * steepness(1.0), "no Lipschitz constant is offered, but the gradient seems to have one"
 
 
 def check_subgradient(problem: Problem, rng: np.random.Generator) -> None:
@@ -160,6 +173,28 @@ def check_ridge_form(problem: Problem, rng: np.random.Generator) -> None:
     point = rng.standard_normal(problem.point_shape)
     value = form.fit.value(form.fit.design.forward(point)) + form.ridge * float((point**2).sum())
     assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+
+
+def check_group_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form, its slopes are those of the loss, and its duals attain what no dual point exceeds."""
+    form = problem.group_form()
+    point = problem.repair(rng.standard_normal(problem.point_shape))
+    scores = form.fit.design.forward(point)
+    value = form.fit.value(scores)
+    assert np.isclose(problem.objective(point), value + form.penalty(point), rtol=1e-12), "the form has another objective"
+    duals = form.fit.duals(scores)
+    assert np.allclose(form.fit.admissible(duals), duals, rtol=1e-12), "the duals of scores are not admissible"
+    attained = form.fit.gain(duals) - float((form.fit.residuals(duals) * scores).sum())
+    assert np.isclose(attained, value, rtol=1e-9), f"the duals attain {attained:g}, the loss is {value:g}"
+    for _ in range(5):
+        other = form.fit.admissible(duals + 0.1 * duals.max() * rng.standard_normal(duals.shape))
+        below = form.fit.gain(other) - float((form.fit.residuals(other) * scores).sum())
+        assert below <= value + _ROUNDING * (1 + abs(value)), f"a dual point gives {below:g}, above the loss {value:g}"
+    plane = value + float((form.fit.slopes(scores) * (other_scores := rng.standard_normal(scores.shape))).sum())
+    assert plane <= form.fit.value(scores + other_scores) + _ROUNDING * (1 + abs(plane)), "the slopes give no plane below the loss"
+    G = rng.standard_normal(problem.point_shape)
+    best = form.prox(1e3 * G, 1e3)
+    assert float((G * best).sum()) <= form.penalty(best) / form.nu * form.dual_norms(G).max() * (1 + _ROUNDING), "no dual norm"
 
 
 def check_simplex_form(problem: Problem, rng: np.random.Generator) -> None:
@@ -279,6 +314,7 @@ PROBLEM_CHECKS = (
     ProblemCheck("simplex form", check_simplex_form, Capability.SIMPLEX),
     ProblemCheck("curved form", check_curved_form, Capability.CURVED),
     ProblemCheck("ridge form", check_ridge_form, Capability.RIDGE),
+    ProblemCheck("group form", check_group_form, Capability.GROUP),
     ProblemCheck("weak duality", check_weak_duality),
     ProblemCheck("repair", check_repair),
     ProblemCheck("agrees with CVXPY", check_against_cvxpy, Capability.CONIC),

@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.checks import is_sparse
 from bench_mtl.forms import LOSSES, L1Form, LinearFit
-from bench_mtl.linops import frozen
+from bench_mtl.linops import frozen, stacked_rows
 from bench_mtl.types import Array
 
 ORDERS = ("random", "shuffled", "given")
@@ -40,10 +39,7 @@ class Examples:
     @classmethod
     def of(cls, fit: LinearFit) -> Examples:
         design, m = fit.design, fit.design.n_tasks
-        blocks = [design.block(k) for k in range(1 if design.is_shared else m)]
-        X = sp.csr_array(sp.vstack(blocks)) if len(blocks) > 1 and design.is_sparse else blocks[0]
-        if not is_sparse(X):
-            X = sp.csr_array(X if len(blocks) == 1 else np.concatenate(blocks))
+        X = sp.csr_array(stacked_rows(design))
         if fit.loss == "multiclass":
             rows = np.arange(X.shape[0])
             tasks, targets = np.zeros(len(rows), dtype=np.int64), fit.targets

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench_mtl.errors import InputError
-from bench_mtl.linops import Design
+from bench_mtl.linops import Design, SharedDesign
 from bench_mtl.losses import (
     binary_entropies,
     entropy,
@@ -20,7 +21,8 @@ from bench_mtl.losses import (
     logistic_dual,
     soft_max,
 )
-from bench_mtl.projections import norm_l1inf, norm_linf1, project_l1_ball, soft_threshold
+from bench_mtl.margins import MulticlassFit
+from bench_mtl.projections import norm_l1inf, norm_l12, norm_linf1, project_l1_ball, prox_l1inf, prox_l12, soft_threshold
 from bench_mtl.types import Array
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -314,3 +316,65 @@ class RidgeForm:
 
     fit: LinearFit
     ridge: float
+
+
+#: Norms of a matrix that add up norms of its rows, l2, l-infinity and l1.
+ROW_NORMS = ("l12", "l1inf", "l1")
+
+
+@dataclass(frozen=True)
+class GroupForm:
+    """A loss of the scores of classes under a sum of norms of rows, f the function of a `MulticlassFit`::
+
+    min_W  f(H W) + nu sum_j ||W_j||   subject to  W >= 0
+
+    with the l2 norm of a row ("l12"), its largest entry ("l1inf") or its sum ("l1").
+    """
+
+    fit: MulticlassFit
+    nu: float
+    norm: str
+
+    def penalty(self, W: Array) -> float:
+        """nu sum_j ||W_j||, W >= 0."""
+        norm = norm_l12(W) if self.norm == "l12" else norm_l1inf(W) if self.norm == "l1inf" else float(W.sum())
+        return self.nu * norm
+
+    def prox(self, W: Array, step_size: float) -> Array:
+        """argmin_V 1/2 ||V - W||^2 + step_size nu sum_j ||V_j|| subject to V >= 0."""
+        weight, above = step_size * self.nu, np.maximum(W, 0.0)
+        if self.norm == "l12":
+            return np.asarray(prox_l12(above, weight))
+        if self.norm == "l1inf":
+            return np.asarray(prox_l1inf(above, weight, nonneg=True))
+        return np.maximum(above - weight, 0.0)
+
+    def dual_norms(self, G: Array) -> Array:
+        """Of every row the dual norm of max(G_j, 0), J numbers: no W >= 0 with ||W_j|| <= 1 has a larger <G_j, W_j>."""
+        above = np.maximum(G, 0.0)
+        if self.norm == "l12":
+            top = above.max(axis=1, initial=0.0)
+            scale = np.where(top > 0.0, top, 1.0)
+            return np.asarray(scale * np.sqrt(((above / scale[:, None]) ** 2).sum(axis=1)))
+        return np.asarray(above.sum(axis=1) if self.norm == "l1inf" else above.max(axis=1, initial=0.0))
+
+    def violations(self, dual: Array) -> Array:
+        """`dual_norms` of G = H^T R(U), J numbers: at the optimum none above nu, and nu where W_j != 0."""
+        return self.dual_norms(self.fit.design.adjoint(self.fit.residuals(dual)))
+
+    def bound(self, dual: Array, others: Callable[[Array], float] | None = None) -> float:
+        """A proven lower bound on the optimum, from any dual point.
+
+        With `others`, the largest violation among weak learners outside H for given residuals, it holds for the problem over all of them.
+        """
+        U = self.fit.normalised(self.fit.admissible(dual))
+        R = self.fit.residuals(U)
+        largest = float(self.dual_norms(self.fit.design.adjoint(R)).max(initial=0.0))
+        if others is not None:
+            largest = max(largest, others(R))
+        return self.fit.best_gain(U, self.nu / largest if largest > 0.0 else np.inf)
+
+    def restricted(self, rows: NDArray[np.intp]) -> GroupForm:
+        """The same with only these rows of W, the columns of H with these numbers."""
+        X = self.fit.design.block(0)
+        return replace(self, fit=self.fit.restricted(SharedDesign(X[:, rows], self.fit.design.n_tasks)))

@@ -258,6 +258,19 @@ def spectral_norm_bound(X: Matrix) -> float:
     return scale * min(frobenius, float(np.sqrt(magnitude.sum(axis=0).max() * magnitude.sum(axis=1).max())))
 
 
+def stacked_rows(design: Design) -> Matrix:
+    """The rows of all examples in one matrix, dense or CSR: X itself where it is shared, else those of X_1, X_2, ..."""
+    if design.is_shared:
+        return design.block(0)
+    blocks = [design.block(k) for k in range(design.n_tasks)]
+    return sp.csr_array(sp.vstack(blocks)) if design.is_sparse else np.concatenate(blocks)
+
+
+def dense(X: Matrix) -> Array:
+    """X as an array, itself where it is one."""
+    return np.asarray(X.toarray() if is_sparse(X) else X)
+
+
 def frozen(array: NDArray[T]) -> NDArray[T]:
     """A read-only view of `array`; the owner's array stays as writable as it was."""
     view = array.view()

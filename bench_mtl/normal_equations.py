@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from bench_mtl.checks import is_sparse
-from bench_mtl.linops import Design
+from bench_mtl.linops import Design, dense
 from bench_mtl.types import Array, Matrix
 
 #: Numbers that the blocks of a design may hold: 256 MiB.
@@ -71,9 +71,9 @@ def normal_blocks(design: Design, *, square: bool = False) -> TaskBlocks:
     """X_k^T X_k as square blocks where asked for or tasks have at least d examples on average, else X_k itself as thin ones."""
     blocks = [design.block(k) for k in range(len(_distinct_sizes(design)))]
     thin = _is_thin(design) and not square
-    dense = [_dense(block) if thin else _gram(block) for block in blocks]
-    offsets = np.concatenate([[0], np.cumsum([len(block) for block in dense])]).astype(np.int64)
-    return TaskBlocks(np.ascontiguousarray(np.concatenate(dense)), offsets, thin)
+    arrays = [dense(block) if thin else _gram(block) for block in blocks]
+    offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
+    return TaskBlocks(np.ascontiguousarray(np.concatenate(arrays)), offsets, thin)
 
 
 def mean_curvature(design: Design) -> float:
@@ -121,10 +121,6 @@ def _gram(block: Matrix) -> Array:
     if is_sparse(block):
         return np.asarray((block.T @ block).toarray())
     return np.asarray(block.T @ block)
-
-
-def _dense(block: Matrix) -> Array:
-    return np.asarray(block.toarray() if is_sparse(block) else block)
 
 
 def _succeeded(result: Array, info: int) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 from bench_mtl.checks import require_finite
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import BenchError, InputError
-from bench_mtl.forms import CurvedForm, HingeForm, L1Form, RidgeForm, SimplexForm, SplitForm
+from bench_mtl.forms import CurvedForm, GroupForm, HingeForm, L1Form, RidgeForm, SimplexForm, SplitForm
 from bench_mtl.patterns import part_names
 from bench_mtl.types import Array, Certificate, Iterate
 
@@ -29,7 +29,7 @@ class Capability(enum.StrEnum):
     """Something a problem can compute and a solver can need."""
 
     SMOOTH = "smooth"
-    """`value_and_gradient`, `lipschitz` of a differentiable part."""
+    """`value_and_gradient`, `smooth_value` of a differentiable part, and `lipschitz` where `gradient_is_lipschitz`."""
     SUBGRADIENT = "subgradient"
     """`value_and_subgradient` of a convex part."""
     PROX = "prox"
@@ -52,6 +52,8 @@ class Capability(enum.StrEnum):
     """`curved_form`: smooth losses of linear predictions, with second derivatives, over a simplex or its part in a box."""
     RIDGE = "ridge"
     """`ridge_form`: the data of a loss of linear predictions plus a squared Euclidean norm."""
+    GROUP = "group"
+    """`group_form`: the data of a loss of scores of classes under a sum of norms of rows."""
     CONIC = "conic"
     """`conic_forms`, `to_cvxpy`."""
 
@@ -81,6 +83,7 @@ class Problem(ABC):
 
     name: ClassVar[str]
     offers: ClassVar[frozenset[Capability]]
+    """What the class offers in some form; an instance whose form does not offer all of it has an attribute of its own."""
     notes: tuple[str, ...] = ()
     """What a reader of results should be told about the data."""
 
@@ -177,6 +180,8 @@ class Problem(ABC):
         self.certify(Iterate(point))
         if Capability.PROX in self.offers:
             self.prox(point, 1.0)
+        if Capability.SMOOTHED in self.offers:
+            self.smoothed(point, 1.0)
 
     # SMOOTH
 
@@ -187,6 +192,11 @@ class Problem(ABC):
     def smooth_value(self, point: Array) -> float:
         """The differentiable part alone; half a pass over the data."""
         raise NotOfferedError(self, Capability.SMOOTH)
+
+    @property
+    def gradient_is_lipschitz(self) -> bool:
+        """Whether there is a `lipschitz`; where there is none, steps need a line search."""
+        return Capability.SMOOTH in self.offers
 
     def lipschitz(self) -> float:
         """A Lipschitz constant of the gradient."""
@@ -245,7 +255,7 @@ class Problem(ABC):
         """argmin_z <direction, z> over the feasible set: an extreme point of it. A form whose set is unbounded raises NotOfferedError."""
         raise NotOfferedError(self, Capability.LMO)
 
-    # HINGE, SPLIT, L1, SIMPLEX, CURVED, RIDGE
+    # HINGE, SPLIT, L1, SIMPLEX, CURVED, RIDGE, GROUP
 
     def hinge_form(self) -> HingeForm:
         """What the problem is made of, as weighted hinges under an l1,inf norm."""
@@ -270,6 +280,10 @@ class Problem(ABC):
     def ridge_form(self) -> RidgeForm:
         """What the problem is made of, as a loss of linear predictions plus a squared Euclidean norm."""
         raise NotOfferedError(self, Capability.RIDGE)
+
+    def group_form(self) -> GroupForm:
+        """What the problem is made of, as a loss of scores of classes under a sum of norms of rows."""
+        raise NotOfferedError(self, Capability.GROUP)
 
     # CONIC
 

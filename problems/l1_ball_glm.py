@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
@@ -10,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData, signs
+from bench_mtl.data.task_data import TaskData, binary_labels, class_indicators
 from bench_mtl.errors import InputError
 from bench_mtl.forms import L1Form, LinearFit, SimplexForm
 from bench_mtl.linops import Design, frozen
@@ -103,8 +102,7 @@ class L1BallGLM(Problem):
         self.penalty = None if penalty is None else real_number("penalty", penalty)
         self.design: Design = data.design
         self.conic_forms = {"epigraph": _CONES[self.loss]}  # type: ignore[misc] # those of the class are of the squared loss
-        targets, notes = _targets(data, self.loss)
-        self.notes = data.notes + notes
+        targets, self.notes = _targets(data, self.loss)
         orientation = data.orientation if nonneg else None
         fit = LinearFit(data.design, frozen(targets), self.loss, _weights(data.design, self.loss))
         self._form = L1Form(fit, self.radius, self.penalty, balls, nonneg, orientation)
@@ -151,7 +149,8 @@ class L1BallGLM(Problem):
 
     @property
     def dimensions(self) -> Mapping[str, int]:
-        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
+        n = self.design.sizes[0] if self.loss == "multiclass" else self.design.n_examples  # an example has a prediction for every class
+        return {"n": n, "d": self.design.n_features, "m": self.design.n_tasks}
 
     def objective(self, point: Array) -> float:
         return self.smooth_value(point) + self.prox_value(point)
@@ -254,24 +253,10 @@ class L1BallGLM(Problem):
 
 
 def _targets(data: TaskData, loss: str) -> tuple[Array, tuple[str, ...]]:
-    """Targets as the loss wants them, and notes of what was changed."""
+    """Targets as the loss wants them, and the notes of the data with what was changed."""
     if loss == "squared":
-        return data.targets, ()
-    labels, converted = signs(data.targets)
-    notes: tuple[str, ...] = ()
-    if converted:
-        notes = ("labels 0/1 were converted to -1/+1",)
-        warnings.warn(notes[0], UserWarning, stacklevel=4)
-    if loss == "logistic":
-        return labels, notes
-    if not data.design.is_shared:
-        raise InputError("loss 'multiclass' needs one design for all classes, but these tasks have designs of their own")
-    indicators = np.asarray(labels == 1.0, dtype=np.float64)
-    counts = indicators.sum(axis=1)
-    if np.any(counts != 1.0):
-        row = int(np.argmax(counts != 1.0))
-        raise InputError(f"loss 'multiclass' needs exactly one class a row, but row {row} has {int(counts[row])}")
-    return indicators, notes
+        return data.targets, data.notes
+    return binary_labels(data) if loss == "logistic" else class_indicators(data)
 
 
 def _weights(design: Design, loss: str) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
@@ -10,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData, signs
+from bench_mtl.data.task_data import TaskData, binary_labels
 from bench_mtl.errors import InputError
 from bench_mtl.forms import HingeForm
 from bench_mtl.linops import Design, frozen
@@ -72,19 +71,13 @@ class L1InfHinge(Problem):
     def __init__(self, data: TaskData, *, radius: float | str | None = None, penalty: float | None = None, loss: str = "mean") -> None:
         if (radius is None) == (penalty is None):
             raise InputError("give exactly one of radius (constrained) and penalty (penalised)")
-        labels, converted = signs(data.targets)
-        self.notes = data.notes
-        if converted:
-            note = "labels 0/1 were converted to -1/+1"
-            warnings.warn(note, UserWarning, stacklevel=2)
-            self.notes += (note,)
+        self.labels, self.notes = binary_labels(data)
         self.radius = None if radius is None else _radius(radius, data)
         self.penalty = None if penalty is None else real_number("penalty", penalty)
         self.loss = one_of("loss", loss, ("mean", "sum"))
         self.design: Design = data.design
-        self.labels = frozen(labels)
         per_task = 1.0 / np.asarray(self.design.sizes) if loss == "mean" else np.ones(self.design.n_tasks)
-        self.weights = frozen(np.ascontiguousarray(np.broadcast_to(self.design.per_example(per_task), labels.shape)))
+        self.weights = frozen(np.ascontiguousarray(np.broadcast_to(self.design.per_example(per_task), self.labels.shape)))
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
@@ -10,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.checks import real_number
-from bench_mtl.data.task_data import TaskData, signs
+from bench_mtl.data.task_data import TaskData, binary_labels
 from bench_mtl.forms import LinearFit, RidgeForm
 from bench_mtl.linops import Design, frozen
 from bench_mtl.protocols import Capability, ConicModel, Problem
@@ -48,12 +47,12 @@ class RidgeHinge(Problem):
 
     def __init__(self, data: TaskData, *, ridge: float) -> None:
         self.ridge = real_number("ridge", ridge, strict=True)
-        labels, self.notes = _labels(data)
+        labels, self.notes = binary_labels(data)
         self.design: Design = data.design
         shares = data.design.per_example(1.0 / np.asarray(data.design.sizes))
         weights = frozen(np.ascontiguousarray(np.broadcast_to(shares, labels.shape)))
         self._fit = LinearFit(data.design, frozen(labels), "hinge", weights)
-        self._held_out = None if data.held_out is None else (data.held_out.design, frozen(_labels(data.held_out)[0]))
+        self._held_out = None if data.held_out is None else (data.held_out.design, frozen(binary_labels(data.held_out)[0]))
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
@@ -145,13 +144,3 @@ class RidgeHinge(Problem):
             return np.asarray(W.value), None if a is None else design.unstack(np.asarray(a) * y)
 
         return ConicModel(cp.Problem(cp.Minimize(objective), [margin]), recover)
-
-
-def _labels(data: TaskData) -> tuple[Array, tuple[str, ...]]:
-    """-1/+1, and the notes of the data with what was changed."""
-    labels, converted = signs(data.targets)
-    if not converted:
-        return labels, data.notes
-    note = "labels 0/1 were converted to -1/+1"
-    warnings.warn(note, UserWarning, stacklevel=3)
-    return labels, (*data.notes, note)

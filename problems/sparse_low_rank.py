@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
@@ -10,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData, signs
+from bench_mtl.data.task_data import TaskData, binary_labels
 from bench_mtl.errors import InputError
 from bench_mtl.forms import LinearFit, SplitForm
-from bench_mtl.linops import Design, SharedDesign, frozen, spectral_norm_bound
+from bench_mtl.linops import Design, SharedDesign, spectral_norm_bound
 from bench_mtl.losses import half_squared
 from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
 from bench_mtl.protocols import Capability, ConicModel, Problem
@@ -73,13 +72,8 @@ class SparseLowRank(Problem):
         self.loss = one_of("loss", loss, LOSSES)
         self.targets, self.notes = data.targets, data.notes
         if self.loss == "logistic":
-            labels, converted = signs(data.targets)
-            self.targets = frozen(labels)
+            self.targets, self.notes = binary_labels(data)
             self.conic_forms = _LOGISTIC_FORMS  # type: ignore[misc] # those of the class are of the squared loss
-            if converted:
-                note = "labels 0/1 were converted to -1/+1"
-                warnings.warn(note, UserWarning, stacklevel=2)
-                self.notes += (note,)
         self._fit = LinearFit(self.design, self.targets, self.loss, np.broadcast_to(1.0, self.targets.shape))
 
     @classmethod

@@ -23,7 +23,8 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
         ({"backend": "SCS", "form": "sdp"}, 1e-7),
     ],
     "interior_point": [({}, 1e-8)],
-    "admm": [({}, 1e-9), ({"relaxation": 1.0, "penalty": 5.0, "balance": False}, 1e-6)],
+    "admm": [({}, 1e-7), ({"relaxation": 1.0, "penalty": 5.0}, 1e-6)],
+    "consensus_admm": [({}, 1e-6), ({"blocks": 5, "workers": 2}, 1e-4)],
     "pdhg": [({}, 1e-9), ({"polish": False}, 1e-8), ({"variant": "average"}, 1e-6), ({"step_rule": "norm"}, 1e-6)],
     "block_coordinate": [({}, 1e-6)],
     "coordinate_descent": [({}, 1e-9), ({"gram": "never"}, 1e-9)],
@@ -48,6 +49,8 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "exponentiated_gradient": [({}, 1e-4), ({"step_rule": "sqrt"}, 1e-2), ({"batch": 5}, PAIR_TARGET)],
     "face_newton": [({}, 1e-9), ({"most_active": 3}, 1e-6)],
     "frank_wolfe": [({}, 1e-7), ({"variant": "away"}, 1e-6), ({"variant": "plain"}, PAIR_TARGET)],
+    "multiboost_group": [({}, 1e-9), ({"columns": 1}, 1e-9)],
+    "multiboost_l1": [({}, 1e-9), ({"columns": 1}, 1e-9)],
     "pegasos": [
         ({}, PAIR_TARGET),
         ({"batch": 5, "averaging": "all"}, PAIR_TARGET),
@@ -87,11 +90,12 @@ def test_reaches_a_certified_target(problem: type[Problem], solver: Solver, targ
             assert check_pair(tiny, solver, target=target) == reached
 
 
+@pytest.mark.parametrize("steps", [20, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("problem", "solver", "target"), ITERATIVE)
-def test_iterates_are_reproducible_and_counted(problem: type[Problem], solver: IterativeSolver, target: float) -> None:
+def test_iterates_are_reproducible_and_counted(problem: type[Problem], solver: IterativeSolver, target: float, steps: int) -> None:
     for tiny in fitting(problem, solver):
-        check_deterministic(tiny, solver)
-        check_counts(tiny, solver)
+        check_deterministic(tiny, solver, steps=steps)
+        check_counts(tiny, solver, steps=steps)
 
 
 @pytest.mark.parametrize(("problem", "solver", "target"), ITERATIVE)
