@@ -18,6 +18,7 @@ from solvers.projected_gradient import (
     prox_of,
     prox_step,
     small_change,
+    step_misfit,
     uses_gram,
 )
 
@@ -57,7 +58,8 @@ class AcceleratedGradient(IterativeSolver):
         return "_".join(filter(None, (self.name, "restart" if self.restart == "gradient" else "", self.projection)))
 
     def misfit(self, problem: Problem) -> str | None:
-        return super().misfit(problem) or gram_misfit(self, self.gram, problem) or projection_misfit(self, self.projection, problem)
+        own = super().misfit(problem) or step_misfit(self, self.step_rule, problem)
+        return own or gram_misfit(self, self.gram, problem) or projection_misfit(self, self.projection, problem)
 
     def warm_up(self) -> None:
         from bench_mtl.kernels.split import warm_up

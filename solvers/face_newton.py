@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from bench_mtl.checks import is_sparse, whole_number
 from bench_mtl.forms import L1Form
+from bench_mtl.linops import dense
 from bench_mtl.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.types import Array, Iterate
 from solvers.projected_gradient import prox_step
@@ -200,7 +201,7 @@ def face_hessian(form: L1Form, predictions: Array, rows: NDArray[np.intp], colum
     grams = _Grams(form) if grams is None else grams
     H = np.zeros((len(rows), len(rows)))
     if fit.loss == "multiclass":
-        Z = _features(fit.design.block(0), rows)
+        Z = dense(fit.design.block(0)[:, rows])
         shares = fit.shares(predictions)[:, columns]
         mixed = Z * shares * fit.weights**0.5
         H -= mixed.T @ mixed
@@ -217,7 +218,7 @@ def face_hessian(form: L1Form, predictions: Array, rows: NDArray[np.intp], colum
         if gram is not None:
             H[np.ix_(own, own)] = gram[np.ix_(rows[own], rows[own])]
             continue
-        Z = _features(fit.design.block(int(k)), rows[own])
+        Z = dense(fit.design.block(int(k))[:, rows[own]])
         scaled = Z * np.sqrt(fit.design.task_outputs(curvatures, int(k)))[:, None]
         H[np.ix_(own, own)] = scaled.T @ scaled
         grams.products += scaled.size * len(own)
@@ -278,13 +279,8 @@ class _Grams:
             return None
         self._spent[key] = self._spent.get(key, 0) + size * size
         if key not in self._made and self._spent[key] > d * d:
-            X = _features(design.block(k), np.arange(d))
+            X = dense(design.block(k))
             scaled = X * np.sqrt(design.task_outputs(self._fit.weights, k))[:, None]
             self._made[key] = scaled.T @ scaled
             self.products += scaled.size * d
         return self._made.get(key)
-
-
-def _features(X: Any, rows: NDArray[np.intp]) -> Array:
-    chosen = X[:, rows]
-    return np.asarray(chosen.toarray() if is_sparse(chosen) else chosen)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from bench_mtl.checks import one_of, whole_number
 from bench_mtl.errors import InputError
 from bench_mtl.forms import RidgeForm
+from bench_mtl.linops import stacked_rows
 from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
 from bench_mtl.types import Array, Iterate
 
@@ -118,8 +119,7 @@ class _Examples:
     @classmethod
     def of(cls, form: RidgeForm) -> _Examples:
         design, m = form.fit.design, form.fit.design.n_tasks
-        blocks = [design.block(k) for k in range(1 if design.is_shared else m)]
-        X = sp.csr_array(sp.vstack(blocks)) if design.is_sparse else np.concatenate(blocks)
+        X = stacked_rows(design).copy()  # writable, as what `warm_up` compiles for
         sizes = np.asarray(design.sizes, dtype=np.int64)
         firsts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         places = np.stack([np.zeros(m, dtype=np.int64), np.arange(m)] if design.is_shared else [firsts, firsts])

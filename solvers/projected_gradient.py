@@ -63,7 +63,8 @@ class ProjectedGradient(IterativeSolver):
         return "_".join(filter(None, (self.name, self.projection)))
 
     def misfit(self, problem: Problem) -> str | None:
-        return super().misfit(problem) or gram_misfit(self, self.gram, problem) or projection_misfit(self, self.projection, problem)
+        own = super().misfit(problem) or step_misfit(self, self.step_rule, problem)
+        return own or gram_misfit(self, self.gram, problem) or projection_misfit(self, self.projection, problem)
 
     def warm_up(self) -> None:
         from bench_mtl.kernels.split import warm_up
@@ -156,6 +157,13 @@ class GramRule:
     searched: bool
     initial_lipschitz: float
     objective_change: float | None
+
+
+def step_misfit(solver: Solver, step_rule: str, problem: Problem) -> str | None:
+    """Why steps by this rule cannot be taken on `problem`; None where they can."""
+    if step_rule == "lipschitz" and not problem.gradient_is_lipschitz:
+        return f"{solver.label} needs a step_rule that searches: the gradient of {problem.name} has no Lipschitz constant in this form"
+    return None
 
 
 def gram_misfit(solver: Solver, gram: str, problem: Problem) -> str | None:

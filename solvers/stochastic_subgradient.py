@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from bench_mtl.checks import one_of, real_number, whole_number
 from bench_mtl.forms import HingeForm
+from bench_mtl.linops import stacked_rows
 from bench_mtl.online import OnlineRun
 from bench_mtl.projections import l1inf_projection, norm_l1inf, prox_l1inf
 from bench_mtl.protocols import Capability, IterativeSolver, Problem
@@ -114,8 +115,7 @@ class _Examples:
     @classmethod
     def of(cls, form: HingeForm) -> _Examples:
         design, n = form.design, form.labels.size
-        blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
-        X = sp.csr_array(sp.vstack(blocks)) if design.is_sparse else np.concatenate(blocks)
+        X = stacked_rows(design).copy()  # writable, as what `warm_up` compiles for
         if design.is_shared:
             places = np.stack(np.divmod(np.arange(n), design.n_tasks))
         else:

@@ -29,7 +29,9 @@ _problem_options = (
     click.option("--data", required=True, help="A generator, an embedded or catalogued data set, or a data file."),
     click.option("--data-option", multiple=True, metavar="KEY=VALUE", help="Option of the data, e.g. tasks=10. Repeatable."),
     click.option(
-        "--preprocess", multiple=True, help="none, unit_rows, standardise, tfidf, svd:K or perceptron_kernel. Repeatable, in order."
+        "--preprocess",
+        multiple=True,
+        help="none, unit_rows, standardise, tfidf, svd:K, perceptron_kernel, stumps:J or trees:J:DEPTH. Repeatable, in order.",
     ),
     click.option("--param", multiple=True, metavar="KEY=VALUE", help="Parameter of the problem, e.g. radius=5 or penalty=0.1. Repeatable."),
     click.option("--option", multiple=True, metavar="KEY=VALUE", help="Option of the solver, e.g. backend=ECOS. Repeatable."),

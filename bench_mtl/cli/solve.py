@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 @click.argument("problem")
 @click.argument("solver")
 @click.option("--target", type=float, default=1e-6, show_default=True, help="Relative gap to prove.")
+@click.option(
+    "--cluster",
+    metavar="local|ADDRESS",
+    help="For solvers that use Dask: workers of this machine, or those of the scheduler at ADDRESS.",
+)
 @click.option("--save", type=click.Path(path_type=Path), help="Write the solution and its certificate to this .npz file.")
 @problem_options
 def solve(
     problem: str, solver: str, data: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
-    preprocess: tuple[str, ...], target: float, seconds: float, iterations: int | None, seed: int, threads: int,
+    preprocess: tuple[str, ...], target: float, cluster: str | None, seconds: float, iterations: int | None, seed: int, threads: int,
     save: Path | None, data_dir: Path | None, plugins: Path | None,
 ) -> int:  # fmt: skip
     """Solve one PROBLEM with one SOLVER in this process and show every certified sample.
@@ -49,7 +54,10 @@ def solve(
     whole_number("--threads", threads, minimum=1)
     registry = load_registry(plugins)
     spec = data_spec(data, data_option, preprocess, data_dir)
-    chosen = registry.solver(solver, key_values(option, "--option"))
+    options = key_values(option, "--option")
+    if cluster is not None:
+        options |= _on_cluster(registry.solvers.get(solver), solver, cluster)
+    chosen = registry.solver(solver, options)
     built = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed)).build(registry, data_dir)
     with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
         say(f"{problem}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
@@ -69,6 +77,16 @@ def solve(
     if save is not None:
         say(f"solution written to {save}")
     return EXIT_FAILED if record.status.is_failure else 0
+
+
+def _on_cluster(kind: type[Solver] | None, name: str, cluster: str) -> dict[str, str]:
+    """The options of a solver that give it this cluster."""
+    from dataclasses import fields, is_dataclass
+
+    known: set[str] = {field.name for field in fields(kind)} if is_dataclass(kind) else set()
+    if kind is not None and not {"cluster", "backend"} <= known:
+        raise InputError(f"--cluster: {name} runs on this machine alone; solvers that use a cluster have an option of that name")
+    return {"backend": "dask", "cluster": cluster}
 
 
 def _solve_live(problem: Problem, solver: Solver, tolerance: Tolerance, limits: Limits) -> Record:

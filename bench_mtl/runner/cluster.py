@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +11,8 @@ from dataclasses import replace
 from typing import Any, Self
 
 from bench_mtl.console import warn
-from bench_mtl.errors import IncompleteError, InputError
+from bench_mtl.dask_cluster import CONNECT_SECONDS, PARTING_SECONDS, answer, client_at, client_of, close_local, local_cluster
+from bench_mtl.errors import IncompleteError
 from bench_mtl.runner.executors import Slot, processors
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.setting import Setting
@@ -24,9 +21,7 @@ from bench_mtl.suite import Case
 from bench_mtl.types import Status
 
 #: How long to look for a scheduler, and to wait for an answer from one.
-_CONNECT_SECONDS = 10.0
-#: How long each request to a cluster may take once all is to stop now.
-_PARTING_SECONDS = 2.0
+_CONNECT_SECONDS = CONNECT_SECONDS
 #: How often to count the threads of a cluster that may grow and shrink.
 _COUNT_SECONDS = 2.0
 #: A case whose Dask worker dies is run again once on a cluster of our own; elsewhere the scheduler's own setting holds.
@@ -48,18 +43,9 @@ class ClusterExecutor:
     @classmethod
     def local(cls, setting: Setting, slots: int) -> Self:
         """A cluster of worker processes on this machine, one a slot, which ends with this executor."""
-        distributed = _distributed()
-        import dask
-
         layout = [replace(setting, processors=chosen, slots=slots) for chosen in processors(slots, setting.threads)]
-        with dask.config.set({"distributed.scheduler.allowed-failures": _ALLOWED_DEATHS}):
-            # Limits of memory are ours: Dask's would see its own process only.
-            cluster = distributed.LocalCluster(
-                n_workers=slots, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=logging.CRITICAL,
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # any port: another cluster may have the usual one
-                preload=__name__,
-            )  # fmt: skip
-        return cls(distributed.Client(cluster), setting, layout, cluster)
+        cluster = local_cluster("--cluster", slots, _ALLOWED_DEATHS)
+        return cls(client_of(cluster), setting, layout, cluster)
 
     @classmethod
     def at(cls, setting: Setting, address: str) -> Self:
@@ -69,21 +55,7 @@ class ClusterExecutor:
         ------
         InputError : Dask is not installed, or no scheduler answers there.
         """
-        distributed = _distributed()
-
-        async def introduce() -> Any:
-            async with distributed.rpc(address) as scheduler:
-                return await scheduler.identity()
-
-        try:
-            # Before there is a client, which would try for long, and complain when it goes.
-            kind = asyncio.run(asyncio.wait_for(introduce(), _CONNECT_SECONDS))["type"]
-        except Exception as error:  # whatever another kind of server makes Dask believe
-            kind = str(error).split("\n")[0] or type(error).__name__
-        if kind != "Scheduler":
-            known = "allowed are local, and addresses such as tcp://host:8786"
-            raise InputError(f"--cluster: no Dask scheduler answers at {address} ({kind}); {known}")
-        return cls(distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False), setting)
+        return cls(client_at("--cluster", address, _CONNECT_SECONDS), setting)
 
     @property
     def capacity(self) -> int:
@@ -133,19 +105,7 @@ class ClusterExecutor:
             self._try(lambda: self._client.run(_end_slots, on_error="ignore"))
         self._try(lambda: self._client.close(timeout=self._patience))
         if self._cluster is not None:
-            self._close_cluster()
-
-    def _close_cluster(self) -> None:
-        """Close our own cluster, or kill its workers where they do not end; what they have started dies with them."""
-        closing = _asked(self._cluster.close)
-        with contextlib.suppress(Exception):
-            closing.result(self._patience)
-            return
-        for nanny in list(self._cluster.workers.values()):
-            with contextlib.suppress(ProcessLookupError, TypeError):  # there is none any more
-                os.kill(nanny.pid, signal.SIGKILL)
-        with contextlib.suppress(Exception):
-            closing.result(_PARTING_SECONDS)
+            close_local(self._cluster, self._patience)
 
     def _settle(self, outcome: Future[Outcome], task: Any) -> None:
         """Give the outcome of a task that Dask is done with, one way or another."""
@@ -170,35 +130,11 @@ class ClusterExecutor:
     @property
     def _patience(self) -> float:
         """How long to wait for what is only tried, seconds."""
-        return min(_PARTING_SECONDS, _CONNECT_SECONDS) if self._is_stopped else _CONNECT_SECONDS
+        return min(PARTING_SECONDS, _CONNECT_SECONDS) if self._is_stopped else _CONNECT_SECONDS
 
 
 def _answer(request: Callable[[], Any], seconds: float | None = None) -> Any:
-    """What the cluster answers within a few seconds; a scheduler that hangs would not let Dask's own calls return.
-
-    Raises
-    ------
-    TimeoutError : it does not.
-    """
-    seconds = _CONNECT_SECONDS if seconds is None else seconds
-    try:
-        return _asked(request).result(seconds)
-    except TimeoutError:
-        raise TimeoutError(f"no answer within {seconds:g} s") from None
-
-
-def _asked(request: Callable[[], Any]) -> Future[Any]:
-    """A request made in a thread that nobody needs to wait for, not even the end of this process."""
-    answer: Future[Any] = Future()
-
-    def ask() -> None:
-        try:
-            answer.set_result(request())
-        except BaseException as error:
-            answer.set_exception(error)
-
-    threading.Thread(target=ask, daemon=True).start()
-    return answer
+    return answer(request, _CONNECT_SECONDS if seconds is None else seconds)
 
 
 def _lost(error: BaseException) -> IncompleteError:
@@ -206,26 +142,10 @@ def _lost(error: BaseException) -> IncompleteError:
     return IncompleteError(f"the cluster is gone ({reason}); what has finished is stored, the same command goes on from there")
 
 
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError:
-        raise InputError("--cluster needs Dask: pip install 'bench-mtl[cluster]'") from None
-    for name in list(logging.root.manager.loggerDict):  # some have a level of their own
-        if name.split(".")[0] == "distributed":
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-    return distributed
-
-
 # What follows runs inside Dask workers, where a thread keeps its slot from task to task.
 
 _of_thread = threading.local()
 _slots: list[Slot] = []
-
-
-def dask_setup(worker: Any) -> None:
-    """Called by the Dask workers of a local cluster: Ctrl-C in a terminal reaches them too, but is for the command to handle."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _run_case(case: Case, setting: Setting, layout: Sequence[Setting] | None) -> Outcome:

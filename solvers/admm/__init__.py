@@ -1,4 +1,4 @@
-"""The alternating direction method of multipliers for sparse plus low rank."""
+"""The alternating direction method of multipliers."""
 
 from solvers.admm.solver import ADMM
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from bench_mtl.forms import LinearFit
+from bench_mtl.linops import stacked_rows
 from bench_mtl.types import Array
 from solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, scheduled_step
 
@@ -26,13 +26,8 @@ class Examples:
 
     def __init__(self, fit: LinearFit) -> None:
         design = fit.design
-        self._fit, self._tasks = fit, None
-        if design.is_shared:
-            self._X: Any = design.block(0)
-        else:
-            blocks = [design.block(k) for k in range(design.n_tasks)]
-            self._X = sp.csr_array(sp.vstack(blocks)) if design.is_sparse else np.concatenate(blocks)
-            self._tasks = np.repeat(np.arange(design.n_tasks), design.sizes)
+        self._fit, self._X = fit, stacked_rows(design)
+        self._tasks = None if design.is_shared else np.repeat(np.arange(design.n_tasks), design.sizes)
         self.count = int(self._X.shape[0])
         self.is_sparse = design.is_sparse
 

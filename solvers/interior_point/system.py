@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from bench_mtl.checks import is_sparse
-from bench_mtl.linops import Design, frozen, frozen_matrix
+from bench_mtl.linops import Design, dense, frozen, frozen_matrix
 from bench_mtl.types import Array, Matrix
 from solvers.interior_point.dense import factor, invert
 
@@ -216,7 +216,7 @@ class _ExampleBlocks:
     def __init__(self, design: Design, members: list[tuple[int, slice]]) -> None:
         sizes = [design.sizes[k] for k, _ in members]
         kept = members[:1] if design.is_shared else members
-        designs = [_dense(design.block(k)) for k, _ in kept]
+        designs = [dense(design.block(k)) for k, _ in kept]
         self._rows = np.concatenate(designs) if designs else np.empty((0, design.n_features))
         self._factors = np.empty(sum(n * n for n in sizes))
         self._places = np.empty((len(members), 5), dtype=np.intp)
@@ -274,10 +274,6 @@ def _blocks(design: Design) -> tuple[_ExampleBlocks, list[_FeatureBlock]]:
             X = _as_needed(design.block(k))
         by_features.append(_FeatureBlock(k, X, span, scratch))
     return _ExampleBlocks(design, small), by_features
-
-
-def _dense(X: Matrix) -> Array:
-    return X.toarray() if is_sparse(X) else X
 
 
 def _as_needed(X: Matrix) -> Matrix:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.checks import is_sparse
 from bench_mtl.forms import HingeForm
+from bench_mtl.linops import dense
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from bench_mtl.types import Array
 from solvers.pdhg.polish_system import Block, Factor, System
@@ -226,7 +227,7 @@ class ActiveSet:
         for k in range(design.n_tasks):
             on, inside = np.flatnonzero(design.task_outputs(on_margin, k)), np.flatnonzero(self.inside[:, k])
             X = design.block(k)[on]
-            X = (X.toarray() if is_sparse(X) else X) * design.task_outputs(self.form.labels, k)[on][:, None]
+            X = dense(X) * design.task_outputs(self.form.labels, k)[on][:, None]
             own, border = X[:, inside], X[:, self.rows] * self.sign[self.rows, k]
             key = on.tobytes() + b"|" + inside.tobytes()
             if k not in self.factors or self.factors[k][0] != key:  # one task in each exchange

@@ -13,6 +13,7 @@ import pytest
 
 from bench_mtl import __version__
 from bench_mtl.cli import cli, main
+from bench_mtl.registry import Registry, load_registry
 from bench_mtl.store import FILE_NAME
 
 TINY = """
@@ -251,21 +252,57 @@ def test_lists_real_data(here: Command, data_dir: Path) -> None:
     assert "2407 x 294" in here("list", "data", BENCH_MTL_DATA=str(data_dir)).stdout
 
 
+@pytest.mark.slow
 def test_validate_passes() -> None:
     result = bench_mtl("validate", "--cases", "5")
     assert result.returncode == 0, result.stdout
     assert "all checks passed" in result.stdout
 
 
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No operators, one problem, two solvers, and plug-ins: the rest is for the slow tests here and for those of conformance."""
+
+    def load_few(plugins: Path | None = None) -> Registry:
+        loaded = load_registry(plugins)
+        shipped = load_registry().solvers.keys() - {"conic", "pegasos"}
+        solvers = {name: solver for name, solver in loaded.solvers.items() if name not in shipped}
+        return Registry({"ridge_hinge": loaded.problems["ridge_hinge"]}, solvers)
+
+    monkeypatch.setattr("bench_mtl.registry.load_registry", load_few)
+    monkeypatch.setattr("bench_mtl.validate.operators", lambda: ())
+
+
+@pytest.mark.usefixtures("few")
+def test_validate_passes_on_a_few(here: Command) -> None:
+    result = here("validate", "--cases", "1")
+    assert result.returncode == 0, result.stdout
+    assert "ridge_hinge / pegasos" in result.stdout
+    assert "agrees with CVXPY" in result.stdout
+    assert "all checks passed" in result.stdout
+
+
+LAZY = (
+    "from dataclasses import dataclass\nfrom bench_mtl.protocols import IterativeSolver\nfrom bench_mtl.types import Iterate\n"
+    "@dataclass(frozen=True)\nclass Lazy(IterativeSolver):\n    '''Stays at zero.'''\n    name = 'lazy'\n    requires = frozenset()\n"
+    "    def steps(self, problem, start=None):\n        yield Iterate(problem.zero())\n"
+)
+
+
+@pytest.mark.usefixtures("few")
+def test_validate_fails_on_a_few_when_something_is_wrong(here: Command, tmp_path: Path) -> None:
+    (tmp_path / "solvers").mkdir()
+    (tmp_path / "solvers" / "lazy.py").write_text(LAZY)
+    result = here("validate", "--cases", "1", "--plugins", tmp_path)
+    assert result.returncode == 1
+    assert "the solver ended by itself" in result.stdout
+    assert "cases failed" in result.stdout
+
+
 @pytest.mark.slow
 def test_validate_fails_when_something_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "solvers").mkdir()
-    text = (
-        "from dataclasses import dataclass\nfrom bench_mtl.protocols import IterativeSolver\nfrom bench_mtl.types import Iterate\n"
-        "@dataclass(frozen=True)\nclass Lazy(IterativeSolver):\n    '''Stays at zero.'''\n    name = 'lazy'\n    requires = frozenset()\n"
-        "    def steps(self, problem, start=None):\n        yield Iterate(problem.zero())\n"
-    )
-    (tmp_path / "solvers" / "lazy.py").write_text(text)
+    (tmp_path / "solvers" / "lazy.py").write_text(LAZY)
     result = bench_mtl("validate", "--cases", "1", "--plugins", tmp_path)
     assert result.returncode == 1
     assert "the solver ended by itself" in result.stdout

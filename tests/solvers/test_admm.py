@@ -77,7 +77,7 @@ def test_says_what_it_cannot_take() -> None:
 
 @pytest.mark.parametrize("name", AWKWARD)
 def test_designs_too_large_to_factorise_take_products_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solvers.admm.solver.factorisable", lambda design: False)
+    monkeypatch.setattr("solvers.admm.split.factorisable", lambda design: False)
     problem = AWKWARD[name]
     solver = ADMM()
     solver.warm_up()

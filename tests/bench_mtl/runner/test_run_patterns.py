@@ -18,6 +18,7 @@ from bench_mtl.types import Tolerance
 
 #: How a suite makes each problem that is installed, and what solves it the same way every time.
 PROBLEMS = {
+    "group_boosting": ('data = { name = "digits", examples = 40 }\nparameters = { nu = "0.3 max" }', "accelerated_gradient"),
     "l1_ball_glm": (
         'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { loss = "logistic", radius = 1.0 }',
         "projected_gradient",

@@ -1,0 +1,252 @@
+"""ADMM for losses of scores under a sum of norms of rows, over one block of all examples or several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from bench_mtl.forms import GroupForm
+from bench_mtl.margins import HingeFit, MarginLoss, PairwiseFit
+from bench_mtl.normal_equations import factorisable
+from bench_mtl.protocols import Problem, Solver
+from bench_mtl.types import Array, Iterate
+from solvers.admm.blocks import Block, Setting, State, block_of, mean_square
+
+#: The first balancing of the penalties; the later ones at twice the steps of the one before.
+_FIRST_BALANCE = 4
+
+#: Penalties stay as they are within this factor of what their residuals ask for, where a change costs a factorisation.
+_WORTH_CHANGING = 1.5
+_LARGEST_CHANGE = 10.0
+
+#: For smooth steps, and for the hinge, of which long steps keep circling.
+_RELAXATION, _RELAXATION_SPLIT = 1.8, 1.3
+
+#: What a smooth step may leave of its gradient, of what the last iteration has moved the multipliers.
+_ACCURACY = 0.1
+
+#: Iterates up to this step are all handed over, then one in so many steps.
+_ALL, _ONE_IN = 100, 100
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The options of an ADMM over group forms."""
+
+    relaxation: float | None
+    """None for what suits the loss."""
+    penalty: float | None
+    balance: bool
+    residual_tolerance: float | None
+
+
+class Team(Protocol):
+    """Who takes the steps on the blocks, wherever that is."""
+
+    def start(self, weights: Array, setting: Setting) -> list[State]: ...
+
+    def step(self, states: Sequence[State], targets: Sequence[Array], setting: Setting) -> list[State]: ...
+
+    def joined(self, duals: Sequence[Array]) -> Array:
+        """Of the examples of all blocks, in their own order."""
+
+
+@dataclass(frozen=True)
+class Alone:
+    """One block of all examples, here."""
+
+    block: Block
+
+    def start(self, weights: Array, setting: Setting) -> list[State]:
+        return [self.block.start(weights, setting)]
+
+    def step(self, states: Sequence[State], targets: Sequence[Array], setting: Setting) -> list[State]:
+        return [self.block.step(states[0], targets[0], setting)]
+
+    def joined(self, duals: Sequence[Array]) -> Array:
+        return duals[0]
+
+
+def group_misfit(solver: Solver, problem: Problem) -> str | None:
+    """Why these steps cannot be taken on a problem with a group form: the least-squares step of the hinge needs a factor of a matrix."""
+    form = problem.group_form()
+    if isinstance(form.fit, HingeFit) and not factorisable(form.fit.design):
+        return f"{solver.label} factorises H^T H for the hinge, or H H^T, of which both are too large for {problem.name}"
+    return None
+
+
+def group_steps(form: GroupForm, first: Array, rule: Rule, *, dual: Array | None = None) -> Iterator[Iterate]:
+    """ADMM from a feasible point, of which the first iterate is this point itself; see `ADMM`.
+
+    Parameters
+    ----------
+    dual : a dual point that belongs to `first`
+    """
+    yield from consensus_steps(form, first, rule, lambda: nullcontext(Alone(block_of(form.fit, 1.0))), 1, dual=dual)
+
+
+def consensus_steps(
+    form: GroupForm, first: Array, rule: Rule, team_of: Callable[[], AbstractContextManager[Team]], count: int, *, dual: Array | None = None
+) -> Iterator[Iterate]:
+    """The same with the examples in `count` blocks, each with weights W_q of its own, Z their consensus.
+
+    ::
+
+        W_q <- argmin f_q(H_q W) + lambda/2 ||W - Z + U_q||^2,    W^_q = relaxation W_q + (1 - relaxation) Z
+        Z   <- prox of nu / (count lambda) sum_j ||Z_j||, Z >= 0, at the mean of W^_q + U_q,    U_q <- U_q + W^_q - Z
+    """
+    yield Iterate(first, dual, 0, 0.0)
+    slope, work = _slope(form, first, dual)
+    run = _Run(form, first, rule, count, slope)
+    with team_of() as team:
+        states = team.start(first, run.setting)
+        work += 0.5
+        step, shown = 0, 0
+        average = _Average() if isinstance(form.fit, HingeFit) else None
+        while True:
+            states = team.step(states, run.targets(), run.setting)
+            step += 1
+            work += float(np.mean([state.work for state in states]))
+            run.take(states)
+            duals = [state.dual for state in states]
+            if average is not None:
+                average.add(duals, step)
+            ended = run.is_settled(rule.residual_tolerance)
+            if ended or step <= _ALL or step % (step // _ONE_IN) == 0:
+                shown += 1
+                proving = duals if average is None or shown % 2 else average.values()
+                yield Iterate(run.consensus, team.joined(proving), step, work)
+            if ended:
+                return
+            states = run.balanced(states, step)
+
+
+class _Average:
+    """The mean of the dual points of the last half or so of all steps: while they circle, it proves more than any of them."""
+
+    def __init__(self) -> None:
+        self._sums: list[Array] = []
+        self._before: list[Array] = []
+        self._count = self._count_before = 0
+        self._next = 2
+
+    def add(self, values: Sequence[Array], step: int) -> None:
+        if step == self._next:
+            self._before, self._count_before, self._count = self._sums, self._count, 0
+            self._next = max(step + 1, int(1.4 * step))
+        self._sums = list(values) if self._count == 0 else [total + value for total, value in zip(self._sums, values, strict=True)]
+        self._count += 1
+
+    def values(self) -> list[Array]:
+        total = self._count + self._count_before
+        if self._count_before == 0:
+            return [value / total for value in self._sums]
+        return [(a + b) / total for a, b in zip(self._before, self._sums, strict=True)]
+
+
+def _slope(form: GroupForm, point: Array, dual: Array | None) -> tuple[Array, float]:
+    """What lambda U is near a solution, for one block: the positive part of H^T R, shrunk to a slope of the penalty; and its work."""
+    fit = form.fit
+    if dual is None:
+        dual = fit.duals(fit.design.forward(point))
+    G = np.maximum(fit.design.adjoint(fit.residuals(fit.admissible(dual))), 0.0)
+    norms = form.dual_norms(G)[:, None]
+    return np.asarray(G * np.minimum(1.0, np.divide(form.nu, norms, out=np.ones_like(norms), where=norms > form.nu))), 1.0
+
+
+class _Residuals(NamedTuple):
+    """Relative ones, of a constraint."""
+
+    primal: float
+    dual: float
+
+
+class _Run:
+    """What changes from iteration to iteration outside the blocks."""
+
+    def __init__(self, form: GroupForm, first: Array, rule: Rule, count: int, slope: Array) -> None:
+        self._form, self._rule, self._count = form, rule, count
+        self._is_split = isinstance(form.fit, HingeFit)
+        typical = mean_square(form.fit) or 1.0
+        n, K = form.fit.design.output_shape
+        if self._is_split:
+            splitting = 1.0 / n
+            coupling = rule.penalty or typical / count
+        else:
+            splitting = 0.0
+            coupling = rule.penalty or _curvature(form.fit) * typical / (K * count)
+        # The gradient of f at the first point is the scale of what the first step may leave of its own.
+        relaxation = rule.relaxation or (_RELAXATION_SPLIT if self._is_split else _RELAXATION)
+        self.setting = Setting(coupling, splitting, relaxation, _ACCURACY * 0.01 * (float(np.abs(slope).max()) or form.nu))
+        self.consensus = first
+        self._multipliers = [slope / (count * coupling)] * count
+        self._next_balance = _FIRST_BALANCE
+        self._coupled = self._split = _Residuals(np.inf, np.inf)
+
+    def targets(self) -> list[Array]:
+        return [self.consensus - U for U in self._multipliers]
+
+    def take(self, states: Sequence[State]) -> None:
+        """The steps of Z and U_q, and the residuals."""
+        Z, lam, share = self.consensus, self.setting.coupling, self.setting.relaxation
+        ahead = [share * state.weights + (1.0 - share) * Z + U for state, U in zip(states, self._multipliers, strict=True)]
+        new = self._form.prox(sum(ahead[1:], ahead[0]) / self._count, 1.0 / (self._count * lam))
+        self._multipliers = [A - new for A in ahead]
+        self.consensus = new
+        apart = [state.weights - new for state in states]
+        most = max(sum(_square(state.weights) for state in states), self._count * _square(new))
+        moved = self._count * _square(new - Z)
+        self._coupled = _Residuals(_ratio(sum(map(_square, apart)), most), _ratio(moved, sum(map(_square, self._multipliers))))
+        if self._is_split:
+            totals = np.sum([state.squares for state in states], axis=0)
+            self._split = _Residuals(
+                _ratio(totals[0], totals[1] + float(self._form.fit.design.output_shape[0])), _ratio(totals[2], totals[3])
+            )
+        largest = max(float(np.abs(new - Z).max()), *(float(np.abs(A).max()) for A in apart))
+        self.setting = self.setting._replace(accuracy=_ACCURACY * lam * largest)
+
+    def is_settled(self, tolerance: float | None) -> bool:
+        residuals = (*self._coupled, *(self._split if self._is_split else ()))
+        return tolerance is not None and max(residuals) <= tolerance
+
+    def balanced(self, states: list[State], step: int) -> list[State]:
+        """The states after the penalties have been adapted, if it is time to."""
+        if not self._rule.balance or step != self._next_balance:
+            return states
+        self._next_balance *= 2
+        coupled, split = _factor(self._coupled), _factor(self._split)
+        if self._is_split and max(coupled, split, 1.0 / coupled, 1.0 / split) <= _WORTH_CHANGING:
+            return states
+        self.setting = self.setting._replace(coupling=self.setting.coupling * coupled)
+        self._multipliers = [U / coupled for U in self._multipliers]
+        if not self._is_split:
+            return states
+        self.setting = self.setting._replace(splitting=self.setting.splitting * split)
+        return [state._replace(multipliers=state.multipliers / split) for state in states if state.multipliers is not None]
+
+
+def _curvature(fit: object) -> float:
+    """The second derivative of the loss at a margin of 0, by a difference of its slopes: a scale, no bound."""
+    assert isinstance(fit, PairwiseFit)
+    loss: MarginLoss = fit.loss
+    slopes = loss.dual(np.array([-0.5, 0.5]))
+    return max(float(slopes[0] - slopes[1]), 1e-3)
+
+
+def _factor(residuals: _Residuals) -> float:
+    """The root of the ratio of two relative residuals, damped because a large step overshoots."""
+    if not (0.0 < residuals.primal < np.inf and 0.0 < residuals.dual < np.inf):
+        return 1.0
+    return float(np.clip((residuals.primal / residuals.dual) ** 0.5, 1.0 / _LARGEST_CHANGE, _LARGEST_CHANGE))
+
+
+def _ratio(squares: float, of_squares: float) -> float:
+    return float(np.sqrt(squares / of_squares)) if of_squares > 0.0 else (0.0 if squares == 0.0 else np.inf)
+
+
+def _square(values: Array) -> float:
+    return float(np.vdot(values, values))

@@ -1,0 +1,104 @@
+"""Consensus ADMM for losses of scores of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bench_mtl.checks import one_of, whole_number
+from bench_mtl.errors import InputError
+from bench_mtl.forms import GroupForm
+from bench_mtl.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.types import Array, Iterate
+from solvers.admm.group import Rule, Team, consensus_steps, group_misfit
+from solvers.admm.solver import check_options
+from solvers.consensus_admm.division import Division
+from solvers.consensus_admm.lanes import thread_team
+from solvers.consensus_admm.processes import process_team
+
+BACKENDS = ("threads", "processes", "dask")
+
+
+@dataclass(frozen=True)
+class ConsensusADMM(IterativeSolver):
+    """ADMM with the examples in Q blocks, each with weights W_q of its own in the loss f_q of its share of them, f = sum_q f_q(H_q W)::
+
+        W_q <- argmin f_q(H_q W) + lambda/2 ||W - Z + U_q||^2   subject to  W >= 0,      all blocks at once
+        Z   <- prox of nu / (Q lambda) sum_j ||Z_j||, Z >= 0, at the mean of W^_q + U_q,    W^_q = relaxation W_q + (1 - relaxation) Z
+        U_q <- U_q + W^_q - Z
+
+    The steps of a block are those of `ADMM`, which this is with one block; for the hinge every block has scores S_q of its own. Blocks
+    have equally many examples of every class, as near as can be. Where and by how many workers they are worked on changes no bit of the
+    result.
+
+    Parameters
+    ----------
+    blocks : Q, at least 1 and at most the number of examples
+    workers : how many blocks are worked on at once, on this machine
+    backend : "threads" of this process; "processes", which get their blocks once; "dask": workers of a Dask cluster, which get their blocks
+        once. When one of these dies, others get its blocks, take its last step again, and the result is the same
+    cluster : "local" for Dask workers on this machine, or the address of a scheduler, of which all workers serve. Only with "dask"
+    relaxation, balance, residual_tolerance : as in `ADMM`
+    penalty : lambda to begin with; by default a Q-th of that of `ADMM`
+
+    Raises
+    ------
+    InputError : when a run begins, Dask is not installed, or no scheduler answers.
+
+    References
+    ----------
+    Boyd, Parikh, Chu, Peleato, Eckstein, Foundations and Trends in Machine Learning 3(1), 2011, section 7.1; Paisitkriangkrai, Shen, van
+    den Hengel, CVPR 2012, appendix, section 2.2 (equations 27 and 34 with the corrections of docs/adr/0025).
+    """
+
+    blocks: int = 2
+    workers: int = 1
+    backend: str = "threads"
+    cluster: str = "local"
+    relaxation: float | None = None
+    penalty: float | None = None
+    balance: bool = True
+    residual_tolerance: float | None = None
+
+    name: ClassVar[str] = "consensus_admm"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.GROUP})
+
+    def __post_init__(self) -> None:
+        whole_number("blocks", self.blocks, minimum=1)
+        whole_number("workers", self.workers, minimum=1)
+        one_of("backend", self.backend, BACKENDS)
+        if not isinstance(self.cluster, str) or not self.cluster:
+            raise InputError(f"cluster must be local or the address of a Dask scheduler, not {self.cluster!r}")
+        if self.cluster != "local" and self.backend != "dask":
+            raise InputError(f"cluster {self.cluster} needs backend dask, not {self.backend}")
+        check_options(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
+
+    def misfit(self, problem: Problem) -> str | None:
+        reason = super().misfit(problem)
+        if reason is not None:
+            return reason
+        examples = problem.group_form().fit.design.sizes[0]
+        if self.blocks > examples:
+            return f"{self.label} cannot make {self.blocks} blocks of the {examples} examples of {problem.name}"
+        return group_misfit(self, problem)
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        form = problem.group_form()
+        rule = Rule(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
+        return consensus_steps(form, problem.repair(start.primal), rule, lambda: self._team(form), self.blocks, dual=start.dual)
+
+    def _team(self, form: GroupForm) -> AbstractContextManager[Team]:
+        division = Division.of(form.fit.classes, self.blocks)
+        pieces = division.pieces(form.fit)
+        if self.backend == "threads":
+            return thread_team(division, pieces, self.workers)
+        if self.backend == "processes":
+            return process_team(division, pieces, self.workers)
+        from solvers.consensus_admm.on_dask import dask_team
+
+        return dask_team(division, pieces, self.workers, self.cluster)

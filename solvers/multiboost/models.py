@@ -1,0 +1,152 @@
+"""The loss of a boosting problem as a smooth function of scores, with its second derivatives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench_mtl.margins import HingeFit, MulticlassFit, PairwiseFit
+from bench_mtl.projections import project_simplex
+from bench_mtl.types import Array
+
+#: Numbers of columns, class by class.
+Columns = Sequence[NDArray[np.intp]]
+
+
+class ScoreModel(ABC):
+    """A smooth convex function of scores, n x K."""
+
+    fit: MulticlassFit
+
+    @abstractmethod
+    def value(self, scores: Array) -> float: ...
+
+    @abstractmethod
+    def duals(self, scores: Array) -> Array:
+        """The U whose residuals are minus the derivative."""
+
+    @abstractmethod
+    def gain(self, dual: Array) -> float:
+        """Minus the conjugate at minus the residuals of U."""
+
+    @abstractmethod
+    def hessian(self, scores: Array, X: Array, columns: Columns) -> Array:
+        """Second derivatives of W -> f(X W) in the entries of W in these columns of X, class by class."""
+
+    @abstractmethod
+    def curvature(self, scores: Array) -> tuple[Callable[[Array], Array], Array]:
+        """Second derivatives in the scores, as a product with directions n x K, and their diagonal, n x K."""
+
+
+@final
+class PairModel(ScoreModel):
+    """1/(n K) sum_ir l(rho_ir). Of an example the Hessian in its scores is the Laplacian of a star around its label, with the weights
+    a_ir = l''(rho_ir) / (n K)."""
+
+    def __init__(self, fit: PairwiseFit) -> None:
+        self.fit: PairwiseFit = fit
+        K = fit.design.n_tasks
+        self._members = [np.flatnonzero(fit.classes == r) for r in range(K)]
+        self._labels = fit.classes == np.arange(K)[:, None]
+
+    def value(self, scores: Array) -> float:
+        return self.fit.value(scores)
+
+    def duals(self, scores: Array) -> Array:
+        return self.fit.duals(scores)
+
+    def gain(self, dual: Array) -> float:
+        return self.fit.gain(dual)
+
+    def hessian(self, scores: Array, X: Array, columns: Columns) -> Array:
+        a = self.fit.loss.second(self.fit.margins(scores)) / scores.size
+        a[self._labels.T] = 0.0
+        total = a.sum(axis=1)
+        ends = np.cumsum([0, *map(len, columns)])
+        M = np.zeros((ends[-1], ends[-1]))
+        for r, members in enumerate(self._members):  # an example couples its label with every other class
+            own = slice(ends[r], ends[r + 1])
+            if len(members) and len(columns[r]):
+                rows = X[members]
+                weighted = [rows[:, chosen] * a[members, other][:, None] for other, chosen in enumerate(columns)]
+                M[own] = -(rows[:, columns[r]].T @ np.concatenate(weighted, axis=1))
+        M += M.T
+        for r, chosen in enumerate(columns):
+            own, H = slice(ends[r], ends[r + 1]), X[:, chosen]
+            M[own, own] += H.T @ (H * (a[:, r] + total * self._labels[r])[:, None])
+        return M
+
+    def curvature(self, scores: Array) -> tuple[Callable[[Array], Array], Array]:
+        a = self.fit.loss.second(self.fit.margins(scores)) / scores.size
+        a[self._labels.T] = 0.0
+        return lambda S: self.fit.residuals(a * self.fit.margins(S)), np.where(self._labels.T, a.sum(axis=1)[:, None], a)
+
+
+@final
+class CentredHinge(ScoreModel):
+    """1/n sum_i max_p <p, losses_i> - smoothing / 2 ||p - q_i||^2 over the simplex, with centres q: the augmented Lagrangian of the hinge.
+
+    Of an example the Hessian in its scores is (diag(s) - s s^T / |s|) / (n smoothing), s the support of p.
+    """
+
+    def __init__(self, fit: HingeFit, smoothing: float, centres: Array) -> None:
+        self.fit: HingeFit = fit
+        self.smoothing = smoothing
+        self.centres = centres
+        self._rows = np.arange(len(centres))
+
+    def probabilities(self, scores: Array) -> tuple[Array, Array]:
+        """p and the losses."""
+        losses = 1.0 - self.fit.margins(scores)
+        losses[self._rows, self.fit.classes] = 0.0
+        return project_simplex(losses / self.smoothing + self.centres, axis=1), losses
+
+    def value(self, scores: Array) -> float:
+        p, losses = self.probabilities(scores)
+        away = p - self.centres
+        return float((p * losses).sum() - 0.5 * self.smoothing * (away * away).sum()) / len(p)
+
+    def duals(self, scores: Array) -> Array:
+        p = self.probabilities(scores)[0] / len(scores)
+        p[self._rows, self.fit.classes] = 0.0
+        return p
+
+    def gain(self, dual: Array) -> float:
+        away = self.fit_probabilities(dual) - self.centres
+        return self.fit.gain(dual) - 0.5 * self.smoothing * float((away * away).sum()) / len(dual)
+
+    def fit_probabilities(self, dual: Array) -> Array:
+        """Rows p on the simplex, of which U has the off-label part by 1/n."""
+        p = dual * len(dual)
+        p[self._rows, self.fit.classes] = 1.0 - p.sum(axis=1)
+        return p
+
+    def hessian(self, scores: Array, X: Array, columns: Columns) -> Array:
+        support = self.probabilities(scores)[0] > 0.0
+        mixed = np.flatnonzero(support.sum(axis=1) > 1)
+        ends = np.cumsum([0, *map(len, columns)])
+        M: Any = np.zeros((ends[-1], ends[-1]))
+        if not len(mixed):
+            return M
+        support, H = support[mixed].astype(np.float64), X[mixed]
+        parts = [H[:, chosen] * support[:, r][:, None] for r, chosen in enumerate(columns)]
+        for r, part in enumerate(parts):
+            own = slice(ends[r], ends[r + 1])
+            M[own, own] = part.T @ part
+        joint = np.concatenate(parts, axis=1) / np.sqrt(support.sum(axis=1))[:, None]
+        M -= joint.T @ joint
+        return np.asarray(M / (self.smoothing * len(scores)))
+
+    def curvature(self, scores: Array) -> tuple[Callable[[Array], Array], Array]:
+        support = (self.probabilities(scores)[0] > 0.0).astype(np.float64)
+        share = support / support.sum(axis=1, keepdims=True)
+        scale = 1.0 / (self.smoothing * len(scores))
+
+        def apply(S: Array) -> Array:
+            return scale * (support * S - share * (support * S).sum(axis=1, keepdims=True))
+
+        return apply, scale * (support - support * share)

@@ -1,0 +1,214 @@
+"""Totally corrective boosting: columns of H join one round after another, and all their weights are fitted anew."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar, final
+
+import numpy as np
+
+from bench_mtl.checks import real_number, whole_number
+from bench_mtl.forms import GroupForm
+from bench_mtl.linops import SharedDesign
+from bench_mtl.margins import HingeFit, MulticlassFit, PairwiseFit, multiclass_fit
+from bench_mtl.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.types import Array, Iterate
+from solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
+from solvers.multiboost.restricted import Restricted
+from solvers.multiboost.working_set import WorkingSet
+
+#: Columns that join in a round at least, where their number is left to the solver.
+_FEWEST = 10
+
+#: Steps in a round, at most: then the columns are looked at again.
+_LONGEST_ROUND = 100
+
+#: Steps in a row that gain nothing but rounding end a round; of a hinge, steps that do not halve the gap.
+_PATIENCE = 2
+_HINGE_PATIENCE = 60
+
+#: Of the hinge: smoothing at first and at last, its factor at every new centre, and the share of the gap below which that of the model has
+#: to fall before.
+_SMOOTHING, _LEAST_SMOOTHING, _SHRINKAGE, _MODEL_SHARE = 0.3, 1e-3, 0.3, 0.3
+
+#: Of the objective.
+_ROUNDING = 1e-15
+
+
+@dataclass(frozen=True)
+class _ColumnGeneration(IterativeSolver):
+    """What both solvers are made of."""
+
+    columns: int | None = None
+    accuracy: float = 0.1
+
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.GROUP})
+    norms: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        if self.columns is not None:
+            whole_number("columns", self.columns, minimum=1)
+        real_number("accuracy", self.accuracy, strict=True)
+
+    @property
+    def label(self) -> str:
+        return self.name if self.columns is None else f"{self.name}_columns{self.columns}"
+
+    def misfit(self, problem: Problem) -> str | None:
+        own = super().misfit(problem)
+        if own is not None:
+            return own
+        form = problem.group_form()
+        if form.norm not in self.norms:
+            return f"{self.label} is for the norms {' and '.join(self.norms)} of rows, and {problem.name} has {form.norm} here"
+        return None
+
+    def warm_up(self) -> None:
+        for norm in self.norms:
+            for loss in ("logistic", "hinge"):
+                run = _Run(_tiny_form(norm, loss), self, np.zeros((3, 2)))
+                for _ in islice(run.steps(), 10):
+                    pass
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        run = _Run(problem.group_form(), self, problem.repair(problem.start_point() if start is None else start))
+        yield run.iterate()
+        yield from run.steps()
+
+
+@final
+@dataclass(frozen=True)
+class MultiboostGroup(_ColumnGeneration):
+    """Column generation for f(H W) + nu sum_j ||W_j||, W >= 0 (MultiBoost-group)::
+
+        working set A = {},  W = 0
+        repeat  U = the duals at H_A W_A
+                add to A the columns j outside with the largest ||max(H_j^T R(U), 0)||_* above nu
+                W_A = about argmin f(H_A W_A) + nu sum_{j in A} ||W_j||
+
+    until no column exceeds nu and the restricted problem is solved up to rounding. Only columns that have joined take part in the work
+    of the restricted problem; a round ends with half a pass over all of them.
+
+    The restricted problem is solved by steps of two parts: W <- prox(W + G / L) with a line search, which finds the face (the zeros of W,
+    and for l1inf which entries are the largest of their rows), and a Newton step on what is above 0, damped where that is needed, with a
+    line search: of many entries by conjugate gradients, which products with the columns and the blocks of classes as a preconditioner make
+    cheap. The hinge is replaced by its augmented Lagrangian in the margins, max_p <p, losses> - smoothing/2 ||p - q||^2 over the
+    simplex of every example: once that is solved well enough, q becomes the p found, and the smoothing less.
+
+    Parameters
+    ----------
+    columns : how many join in a round, at most: 1 is the published algorithm. None for half as many as there are weak learners in use, and
+        at least 10: rounds then are few.
+    accuracy : a round ends when the proven gap of the restricted problem is below this share of that of the whole
+
+    References
+    ----------
+    Paisitkriangkrai, Shen, van den Hengel, CVPR 2012, and its appendix, sections 1.1 to 1.3. Steps of the two kinds in turn: Bareilles,
+    Iutzeler, Malick, Mathematical Programming 200, 2023. Growing working sets: Massias, Gramfort, Salmon, ICML 2018.
+    Semismooth Newton steps on augmented Lagrangians: Li, Sun, Toh, SIAM Journal on Optimization 28, 2018.
+    """
+
+    name: ClassVar[str] = "multiboost_group"
+    norms: ClassVar[tuple[str, ...]] = ("l12", "l1inf")
+
+
+@final
+@dataclass(frozen=True)
+class MultiboostL1(_ColumnGeneration):
+    """`MultiboostGroup` for the l1 norm: every class chooses its weak learners for itself (MultiBoost-l1)::
+
+        min_W  f(H W) + nu sum_jr W_jr   subject to  W >= 0
+
+    A column joins whose largest entry of H_j^T R(U) exceeds nu.
+
+    Parameters
+    ----------
+    columns, accuracy : as in `MultiboostGroup`
+
+    References
+    ----------
+    Shen, Hao, "A direct formulation for totally-corrective multi-class boosting", CVPR 2011.
+    """
+
+    name: ClassVar[str] = "multiboost_l1"
+    norms: ClassVar[tuple[str, ...]] = ("l1",)
+
+
+class _Run:
+    """The state of one solve."""
+
+    def __init__(self, form: GroupForm, options: _ColumnGeneration, start: Array) -> None:
+        self._form, self._options = form, options
+        X = form.fit.design.block(0)
+        rows = np.flatnonzero(start.any(axis=1))
+        self._set = WorkingSet(X, rows)
+        W = np.ascontiguousarray(start[rows])
+        self._inner = Restricted(form, _first_model(form.fit), self._set.columns, W, self._set.columns @ W)
+        self._stored = 2.0 * (X.nnz if form.fit.design.is_sparse else X.size) * start.shape[1]
+        self._step, self._prices = 0, 0
+
+    def iterate(self) -> Iterate:
+        inner = self._inner
+        work = inner.products / self._stored + 0.5 * self._prices
+        return Iterate(self._set.point(inner.W), inner.duals, self._step, work)
+
+    def steps(self) -> Iterator[Iterate]:
+        """Rounds: columns join, then the restricted problem is solved."""
+        inner, highest, lowest = self._inner, -np.inf, np.inf
+        while True:
+            violations = self._form.violations(inner.duals)
+            self._prices += 1
+            lowest = min(lowest, inner.true_objective())
+            highest = max(highest, inner.bound(float(violations.max())))
+            used = int(inner.W.any(axis=1).sum())
+            new = self._set.best_outside(violations, self._form.nu, self._options.columns or max(_FEWEST, used // 2))
+            self._set.join(new)
+            if not len(self._set.numbers):
+                return
+            inner.grow(self._set.columns)
+            stalled = yield from self._round(self._options.accuracy * (lowest - highest))
+            if stalled and not len(new):
+                return
+
+    def _round(self, target: float) -> Generator[Iterate, None, bool]:
+        """Steps on the restricted problem until its gap is below the target; whether rounding ended them instead."""
+        inner, idle, best = self._inner, 0, np.inf
+        hinge = isinstance(inner.model, CentredHinge)
+        for _ in range(_LONGEST_ROUND):
+            objective = inner.objective
+            inner.prox_step()
+            inner.newton_step()
+            self._step += 1
+            yield self.iterate()
+            gap, noise = inner.gap(), _ROUNDING * abs(inner.objective)
+            halved = gap <= 0.5 * best
+            best = gap if halved else best
+            idle = 0 if halved or (not hinge and inner.objective <= objective - noise) else idle + 1
+            if idle == (_HINGE_PATIENCE if hinge else _PATIENCE) or gap <= noise:
+                return True
+            if gap <= target:
+                return False
+            self._recentre(gap)
+        return False
+
+    def _recentre(self, gap: float) -> None:
+        """Of the hinge, once its model is solved well enough: the model around the probabilities found, less smooth."""
+        inner, model = self._inner, self._inner.model
+        if isinstance(model, CentredHinge) and inner.model_gap() <= _MODEL_SHARE * gap:
+            smoothing = max(_LEAST_SMOOTHING, _SHRINKAGE * model.smoothing)
+            inner.recentre(CentredHinge(model.fit, smoothing, model.probabilities(inner.scores)[0]))
+
+
+def _first_model(fit: MulticlassFit) -> ScoreModel:
+    if isinstance(fit, PairwiseFit):
+        return PairModel(fit)
+    assert isinstance(fit, HingeFit)
+    return CentredHinge(fit, _SMOOTHING, np.full(fit.design.output_shape, 1.0 / fit.design.n_tasks))
+
+
+def _tiny_form(norm: str, loss: str) -> GroupForm:
+    H = np.array([[1.0, -1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, -1.0]])
+    fit = multiclass_fit(SharedDesign(H, 2), np.array([0, 1, 0, 1]), loss)
+    return GroupForm(fit, 0.05, norm)

@@ -1,0 +1,50 @@
+"""The columns of H that have joined, in the order in which they did."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench_mtl.checks import is_sparse
+from bench_mtl.linops import dense
+from bench_mtl.types import Array, Matrix
+
+#: A column joins only above nu by this share of it: less is rounding.
+_ABOVE = 1e-13
+
+
+class WorkingSet:
+    """Numbers of columns, and the columns themselves, dense and each contiguous."""
+
+    def __init__(self, X: Matrix, first: NDArray[np.intp]) -> None:
+        self._source: Matrix = X.tocsc() if is_sparse(X) else X
+        self._buffer = np.empty((X.shape[0], 0), order="F")
+        self._outside = np.ones(X.shape[1], dtype=bool)
+        self.numbers = np.zeros(0, dtype=np.intp)
+        self.join(first)
+
+    @property
+    def columns(self) -> Array:
+        return self._buffer[:, : len(self.numbers)]
+
+    def join(self, new: NDArray[np.intp]) -> None:
+        size, total = len(self.numbers), len(self.numbers) + len(new)
+        if total > self._buffer.shape[1]:
+            wider = np.empty((len(self._buffer), min(2 * total, len(self._outside))), order="F")
+            wider[:, :size] = self.columns
+            self._buffer = wider
+        self._buffer[:, size:total] = dense(self._source[:, new])
+        self._outside[new] = False
+        self.numbers = np.concatenate([self.numbers, new])
+
+    def best_outside(self, violations: Array, nu: float, most: int) -> NDArray[np.intp]:
+        """Of the columns outside that violate, so many with the highest violations, the highest and among equals the lowest number
+        first."""
+        candidates = np.flatnonzero(self._outside & (violations > nu * (1.0 + _ABOVE)))
+        return candidates[np.argsort(-violations[candidates], kind="stable")[:most]]
+
+    def point(self, W: Array) -> Array:
+        """W with the zero rows of all other columns."""
+        whole = np.zeros((len(self._outside), W.shape[1]))
+        whole[self.numbers] = W
+        return whole

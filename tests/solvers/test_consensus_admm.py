@@ -1,0 +1,218 @@
+"""`ConsensusADMM`: the same optimum with any number of blocks, the same bits wherever they are worked on, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from contextlib import closing
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.driver import run
+from bench_mtl.errors import BenchError, InputError
+from bench_mtl.types import Iterate, Limits, Status, Tolerance
+from problems.group_boosting import GroupBoosting
+from solvers.admm import ADMM
+from solvers.consensus_admm import ConsensusADMM
+from solvers.consensus_admm.division import Division
+
+
+def boosting(n: int = 60, J: int = 8, K: int = 3, *, seed: int = 0, **parameters: Any) -> GroupBoosting:
+    rng = np.random.default_rng(seed)
+    H = np.where(rng.random((n, J)) < 0.5, 1.0, -1.0)
+    y = (H @ rng.exponential(size=(J, K)) + rng.standard_normal((n, K))).argmax(axis=1)
+    return GroupBoosting(_data(H, y, K), **{"nu": "0.1 max", **parameters})
+
+
+def _data(H: Any, classes: Any, K: int) -> TaskData:
+    return TaskData.shared(H, np.where(np.arange(K) == np.asarray(classes)[:, None], 1.0, -1.0), name="test")
+
+
+def iterates(problem: GroupBoosting, steps: int = 8, **options: Any) -> list[Iterate]:
+    with closing(ConsensusADMM(**options).steps(problem)) as running:  # type: ignore[type-var]
+        return list(islice(running, steps))
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_any_number_of_blocks_reaches_the_optimum(loss: str, norm: str) -> None:
+    problem = boosting(loss=loss, norm=norm)
+    objectives = []
+    for blocks in (1, 2, 4, 8) if loss == "logistic" else (1, 4):
+        limits = Limits(seconds=30.0, iterations=20_000)
+        record = run(problem, ConsensusADMM(blocks=blocks), tolerance=Tolerance(1e-5), limits=limits)
+        assert record.status is Status.VERIFIED, record.reason
+        assert record.best is not None
+        objectives.append(record.best.primal)
+    assert max(objectives) - min(objectives) <= 1e-4 * min(objectives)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_is_the_textbook_method(loss: str) -> None:
+    """Against the iteration of Boyd et al., section 7.1.2, its multipliers not scaled and its block steps taken to the end."""
+    problem, lam, Q = boosting(12, 4, 3, loss=loss, nu=0.05), 0.1, 3
+    form = problem.group_form()
+    options = {"relaxation": 1.0, "penalty": lam, "balance": False, "blocks": Q}
+    found = iterates(problem, 90 if loss == "logistic" else 2, **options)
+    if loss == "hinge":  # at its first step, S_q is what it begins with: the rest is tested with one block
+        assert found[1].primal.min() >= 0.0
+        return
+    division = Division.of(form.fit.classes, Q)
+    blocks = [piece.block() for piece in division.pieces(form.fit)]
+    from solvers.admm.blocks import Setting
+
+    setting = Setting(lam, 0.0, 1.0, 1e-10)
+    Z = problem.zero()
+    states = [block.start(Z, setting) for block in blocks]
+    Y = [problem.zero() for _ in range(Q)]
+    for _ in range(90):
+        for q, block in enumerate(blocks):
+            for _ in range(4):
+                states[q] = block.step(states[q], Z - Y[q] / lam, setting)
+        mean = sum(states[q].weights + Y[q] / lam for q in range(Q)) / Q
+        Z = form.prox(mean, 1.0 / (Q * lam))
+        Y = [Y[q] + lam * (states[q].weights - Z) for q in range(Q)]
+    assert np.allclose(found[-1].primal, Z, atol=2e-3)
+    assert problem.certify(Iterate(Z)).relative_gap < 1e-4
+
+
+def test_one_block_is_admm() -> None:
+    for loss in ("logistic", "hinge"):
+        problem = boosting(loss=loss)
+        mine = iterates(problem, blocks=1)
+        for a, b in zip(mine, islice(ADMM().steps(problem), 8), strict=True):
+            assert np.allclose(a.primal, b.primal, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_workers_and_backends_change_no_bit(loss: str) -> None:
+    problem = boosting(90, loss=loss)
+    expected = iterates(problem, blocks=3)
+    for options in ({"workers": 2}, {"workers": 2, "backend": "processes"}, {"workers": 1, "backend": "processes"}):
+        for a, b in zip(iterates(problem, blocks=3, **options), expected, strict=True):
+            assert np.array_equal(a.primal, b.primal), options
+            assert a.step == b.step
+            assert a.work == b.work
+            assert (a.dual is None and b.dual is None) or np.array_equal(a.dual, b.dual)  # type: ignore[arg-type]
+
+
+def test_blocks_are_alike() -> None:
+    classes = np.repeat([0, 1, 2], [50, 9, 2])
+    division = Division.of(classes, 4)
+    assert np.array_equal(np.sort(np.concatenate(division.rows)), np.arange(61))
+    counts = np.array([np.bincount(classes[rows], minlength=3) for rows in division.rows])
+    assert counts.sum(axis=1).max() - counts.sum(axis=1).min() <= 1
+    assert (counts.max(axis=0) - counts.min(axis=0)).max() <= 1
+    values = [rows[:, None] * 1.0 for rows in division.rows]
+    assert np.array_equal(division.joined(values)[:, 0], np.arange(61))
+
+
+CASES: dict[str, Any] = {
+    "a block an example": lambda loss: (boosting(6, loss=loss), 6),
+    "blocks without some classes": lambda loss: (boosting(12, 5, 6, loss=loss), 5),
+    "more learners than examples": lambda loss: (boosting(12, 30, loss=loss), 3),
+    "sparse": lambda loss: (
+        GroupBoosting(
+            _data(sp.random_array((40, 10), density=0.3, rng=np.random.default_rng(0), format="csr"), np.arange(40) % 4, 4),
+            nu="0.2 max", loss=loss,
+        ),
+        3,
+    ),
+    "a class without examples": lambda loss: (GroupBoosting(_data(np.eye(4)[:, :3], [0, 1, 1, 0], 4), nu=0.01, loss=loss), 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "exponential", "hinge"])
+@pytest.mark.parametrize("name", CASES)
+def test_awkward_data(name: str, loss: str) -> None:
+    problem, blocks = CASES[name](loss)
+    record = run(problem, ConsensusADMM(blocks=blocks), tolerance=Tolerance(1e-4), limits=Limits(seconds=20.0, iterations=20_000))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+def test_ends_by_itself_at_small_residuals() -> None:
+    problem = boosting()
+    *_, last = islice(ConsensusADMM(residual_tolerance=1e-4).steps(problem), 3000)
+    assert last.step < 2000
+    assert problem.certify(last).relative_gap < 1e-2
+
+
+def test_processes_end_with_the_run() -> None:
+    before = {child.pid for child in psutil.Process().children()}
+    running = ConsensusADMM(workers=2, backend="processes").steps(boosting())
+    for _ in range(3):
+        next(running)
+    started = {child.pid for child in psutil.Process().children()} - before
+    assert len(started) == 2
+    running.close()  # type: ignore[attr-defined]
+    assert not {child.pid for child in psutil.Process().children()} & started
+
+
+def test_a_process_that_dies_is_named() -> None:
+    before = {child.pid for child in psutil.Process().children()}
+    with closing(ConsensusADMM(workers=2, backend="processes").steps(boosting())) as running:  # type: ignore[type-var]
+        for _ in range(3):
+            next(running)
+        killed = min({child.pid for child in psutil.Process().children()} - before)
+        os.kill(killed, signal.SIGKILL)
+        with pytest.raises(BenchError, match=f"the process {killed} that had some of the blocks died"):
+            list(islice(running, 3))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_a_dask_worker_that_is_killed_changes_no_bit(loss: str) -> None:
+    pytest.importorskip("distributed")
+    problem = boosting(200, loss=loss)
+    expected = iterates(problem, 12, blocks=4)
+    with closing(ConsensusADMM(blocks=4, workers=2, backend="dask").steps(problem)) as running:  # type: ignore[type-var]
+        found = list(islice(running, 4))
+        workers = _dask_workers()
+        assert len(workers) == 2
+        os.kill(workers[0].pid, signal.SIGKILL)
+        found += list(islice(running, 4))
+        os.kill(workers[1].pid, signal.SIGKILL)
+        found += list(islice(running, 4))
+    for a, b in zip(found, expected, strict=True):
+        assert np.array_equal(a.primal, b.primal)
+        assert a.dual is None or b.dual is None or np.array_equal(a.dual, b.dual)
+    deadline = time.monotonic() + 10.0
+    while _dask_workers() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not _dask_workers()
+
+
+def _dask_workers() -> list[psutil.Process]:
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        try:
+            if "spawn_main" in " ".join(child.cmdline()) and child.status() != psutil.STATUS_ZOMBIE:
+                found.append(child)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_options_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = (
+        {"blocks": 0}, {"blocks": 1.5}, {"workers": 0}, {"backend": "mpi"}, {"cluster": ""}, {"cluster": "tcp://host:1"},
+        {"relaxation": 2.0}, {"penalty": -1.0}, {"balance": 2}, {"residual_tolerance": 0.0},
+    )  # fmt: skip
+    for options in bad:
+        with pytest.raises(InputError, match=next(iter(options))):
+            ConsensusADMM(**options)  # type: ignore[arg-type]
+    assert "61 blocks of the 60 examples" in str(ConsensusADMM(blocks=61).misfit(boosting()))
+    with pytest.raises(InputError, match="no Dask scheduler answers at tcp"):
+        iterates(boosting(), backend="dask", cluster="tcp://127.0.0.1:9")  # a port that nobody listens at
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match="backend dask needs Dask"):
+        iterates(boosting(), backend="dask")

@@ -1,0 +1,340 @@
+"""Column generation for boosting: against CVXPY and a slow twin of the published rounds, which columns join, and the edges."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.margins import MarginLoss
+from bench_mtl.protocols import IterativeSolver
+from bench_mtl.types import Array, Iterate, Limits, Status, Tolerance
+from problems.group_boosting import GroupBoosting
+from solvers.multiboost import MultiboostGroup, MultiboostL1
+from solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
+from solvers.multiboost.quadratics import Applied, Stored
+from solvers.multiboost.restricted import Entries, Restricted
+
+SMOOTH = ("logistic", "squared_hinge", "exponential")
+
+
+def data(n: int = 60, J: int = 25, K: int = 4, seed: int = 0, *, classes: int | None = None) -> TaskData:
+    """Random stumps of classes that are shifted, so that no two weak learners are equal."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(classes or K, size=n)
+    X = 0.8 * rng.standard_normal((K, 5))[y] + rng.standard_normal((n, 5))
+    H = np.where(X[:, rng.integers(5, size=J)] > rng.standard_normal(J), 1.0, -1.0)
+    return TaskData.shared(H, indicators(y, K))
+
+
+def indicators(y: Array, K: int) -> Array:
+    return np.where(np.arange(K) == y[:, None], 1.0, -1.0)
+
+
+def solver_for(norm: str, **options: object) -> IterativeSolver:
+    return MultiboostL1(**options) if norm == "l1" else MultiboostGroup(**options)
+
+
+def proven(problem: GroupBoosting, target: float = 1e-9, **options: object) -> Array:
+    record = run(problem, solver_for(problem.norm, **options), tolerance=Tolerance(target), limits=Limits(seconds=30.0, iterations=2000))
+    assert record.status is Status.VERIFIED, record.reason
+    assert record.solution is not None
+    return record.solution
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+@pytest.mark.parametrize("loss", [*SMOOTH, "hinge"])
+@pytest.mark.parametrize("columns", [None, 1])
+def test_the_optimum_is_that_of_cvxpy(norm: str, loss: str, columns: int | None) -> None:
+    problem = GroupBoosting(data(), nu="0.1 max", norm=norm, loss=loss)
+    W = proven(problem, 1e-7 if loss == "hinge" else 1e-9, columns=columns)
+    value = float(problem.to_cvxpy().problem.solve(solver="CLARABEL"))
+    assert problem.objective(W) == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+def test_columns_join_by_their_violations(norm: str) -> None:
+    problem = GroupBoosting(data(), nu="0.1 max", norm=norm)
+    form = problem.group_form()
+    iterates = list(islice(solver_for(norm, columns=1, accuracy=1e-7).steps(problem), 60))
+    assert not iterates[0].primal.any()
+    first = int(form.violations(form.fit.duals(np.zeros(problem.dual_shape))).argmax())
+    assert set(np.flatnonzero(iterates[1].primal.any(axis=1))) == {first}
+
+
+def twin(problem: GroupBoosting, rounds: int) -> list[int]:
+    """The published algorithm: one column a round, and all weights fitted anew, here by a general optimiser of W and rows' norms t."""
+    form, H = problem.group_form(), problem.design.block(0)
+    K, chosen = problem.design.n_tasks, list[int]()
+    W = np.zeros(problem.point_shape)
+    for _ in range(rounds):
+        dual = form.fit.duals(H @ W)
+        violations = form.violations(dual)
+        violations[chosen] = 0.0
+        if violations.max() <= form.nu:
+            break
+        chosen.append(int(violations.argmax()))
+
+        def objective(w: Array) -> tuple[float, Array]:
+            W = w.reshape(-1, K)
+            scores = H[:, chosen] @ W
+            norms = np.sqrt((W**2).sum(axis=1) + 1e-18)[:, None]
+            value = form.fit.value(scores) + form.nu * (norms.sum() if problem.norm == "l12" else W.sum())
+            slope = W / norms if problem.norm == "l12" else 1.0
+            return value, (H[:, chosen].T @ form.fit.slopes(scores) + form.nu * slope).ravel()
+
+        best = minimize(
+            objective,
+            np.maximum(W[chosen], 1e-3).ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, None)] * (K * len(chosen)),
+            options={"ftol": 1e-16, "gtol": 1e-11, "maxiter": 10000, "maxfun": 100000},
+        )
+        W = np.zeros(problem.point_shape)
+        W[chosen] = best.x.reshape(-1, K)
+    return chosen
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1"])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_column_a_round_is_the_published_algorithm(norm: str, seed: int) -> None:
+    problem = GroupBoosting(data(seed=seed), nu="0.15 max", norm=norm)
+    expected = twin(problem, 6)
+    joined: list[int] = []
+    for iterate in islice(solver_for(norm, columns=1, accuracy=1e-9).steps(problem), 200):
+        joined += [j for j in np.flatnonzero(iterate.primal.any(axis=1)) if j not in joined]
+    assert joined[: len(expected)] == expected
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+def test_the_objective_never_rises_and_points_are_feasible(norm: str) -> None:
+    problem = GroupBoosting(data(), nu="0.03 max", norm=norm)
+    iterates = list(solver_for(norm).steps(problem))
+    values = [problem.objective(iterate.primal) for iterate in iterates]
+    assert np.all(np.diff(values) <= 1e-14)
+    assert all(iterate.primal.min() >= 0.0 for iterate in iterates)
+    assert problem.certify(iterates[-1]).relative_gap <= 1e-12  # it ends by itself, and there
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+def test_a_start_keeps_its_rows_and_is_not_lost(norm: str) -> None:
+    problem = GroupBoosting(data(), nu="0.05 max", norm=norm)
+    best = proven(problem)
+    kept = best.copy()
+    iterates = list(islice(solver_for(norm).steps(problem, best), 3))
+    assert np.array_equal(best, kept)
+    assert np.array_equal(iterates[0].primal, best)
+    assert problem.certify(iterates[0]).relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_constant_and_duplicate_learners_do_not_matter(norm: str, sparse: bool) -> None:
+    plain = data(J=12)
+    H = plain.design.block(0)
+    many = np.concatenate([H, np.ones((len(H), 1)), H[:, :5], np.zeros((len(H), 2)), H[:, :3]], axis=1)
+    y = plain.targets
+    more = TaskData.shared(sp.csr_array(many) if sparse else many, y)
+    nu = GroupBoosting(plain, nu="0.05 max", norm=norm).nu
+    a, b = GroupBoosting(plain, nu=nu, norm=norm), GroupBoosting(more, nu=nu, norm=norm)
+    W = proven(b)
+    assert b.objective(W) == pytest.approx(a.objective(proven(a)), rel=1e-8)
+    assert not W[[12, 18, 19]].any()
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+@pytest.mark.parametrize("loss", [*SMOOTH, "hinge"])
+def test_a_huge_penalty_is_proven_at_once(norm: str, loss: str) -> None:
+    problem = GroupBoosting(data(), nu="1 max", norm=norm, loss=loss)
+    iterates = list(solver_for(norm).steps(problem))
+    assert not iterates[-1].primal.any()
+    assert problem.certify(iterates[0]).relative_gap <= 1e-12
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+@pytest.mark.parametrize(
+    ("n", "J", "K", "classes"), [(40, 1, 2, 2), (40, 20, 2, 2), (3, 20, 5, 5), (50, 20, 4, 3), (1, 5, 3, 1), (400, 30, 12, 12)]
+)
+def test_odd_sizes(norm: str, n: int, J: int, K: int, classes: int) -> None:
+    for nu in ("0.1 max", "0.5 max"):
+        proven(GroupBoosting(data(n, J, K, classes=classes), nu=nu, norm=norm), 1e-8)
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+def test_no_penalty(norm: str) -> None:
+    """Where G must be 0 or less exactly, nothing but the constant is proven; the objective still falls to the optimum."""
+    problem = GroupBoosting(data(n=200, J=6), nu=0.0, norm=norm)
+    record = run(problem, solver_for(norm), tolerance=Tolerance(1e-9), limits=Limits(seconds=10.0, iterations=200))
+    assert record.best is not None
+    value = float(problem.to_cvxpy().problem.solve(solver="CLARABEL"))
+    assert record.best.primal == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e8, 1e150])
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+@pytest.mark.parametrize("loss", ["exponential", "squared_hinge"])
+def test_the_first_step_does_not_overflow(loss: str, norm: str, scale: float) -> None:
+    tasks = data()
+    problem = GroupBoosting(TaskData.shared(scale * tasks.design.block(0), tasks.targets, name="large"), nu="0.3 max", norm=norm, loss=loss)
+    record = run(problem, solver_for(norm), tolerance=Tolerance(1e-6), limits=Limits(seconds=20.0, iterations=500))
+    assert record.status is Status.VERIFIED
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+def test_units_of_the_learners(norm: str, scale: float) -> None:
+    plain = data()
+    scaled = TaskData.shared(scale * plain.design.block(0), plain.targets)
+    value = GroupBoosting(plain, nu="0.1 max", norm=norm)
+    other = GroupBoosting(scaled, nu=scale * value.nu, norm=norm)
+    assert other.objective(proven(other)) == pytest.approx(value.objective(proven(value)), rel=1e-8)
+
+
+class Smoothed(MarginLoss):
+    """A loss of one's own, without second derivatives: sqrt(1 + (1 - rho)^2) + (1 - rho), half of it."""
+
+    name = "smoothed"
+    curvature = 0.5
+    upper = 1.0
+
+    def value(self, margins: Array) -> Array:
+        return 0.5 * (np.sqrt(1.0 + (1.0 - margins) ** 2) + 1.0 - margins)
+
+    def dual(self, margins: Array) -> Array:
+        return 0.5 * (1.0 + (1.0 - margins) / np.sqrt(1.0 + (1.0 - margins) ** 2))
+
+    def gain(self, u: Array) -> Array:
+        return u + np.sqrt(np.maximum(u * (1.0 - u), 0.0))
+
+    def gain_slope(self, u: Array) -> Array:
+        return 1.0 + 0.5 * (1.0 - 2.0 * u) / np.sqrt(np.maximum(u * (1.0 - u), 1e-300))
+
+
+def test_losses_of_ones_own_need_no_second_derivatives() -> None:
+    proven(GroupBoosting(data(), nu="0.1 max", loss=Smoothed()))
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_hessians_are_those_of_the_slopes(loss: str) -> None:
+    problem = GroupBoosting(data(), nu="0.1 max", loss=loss)
+    model = PairModel(problem.group_form().fit)  # type: ignore[arg-type]
+    assert_hessian(model, problem.design.block(0), 4)
+
+
+def assert_hessian(model: ScoreModel, H: Array, K: int) -> None:
+    rng = np.random.default_rng(1)
+    X, W = H[:, :6], 0.3 * rng.random((6, K))
+    columns = [np.flatnonzero(rng.random(6) < 0.7) for _ in range(K)]
+    columns[1] = columns[1][:0]
+    rows, classes = np.concatenate(columns), np.repeat(np.arange(K), [len(chosen) for chosen in columns])
+    M = model.hessian(X @ W, X, columns)
+
+    product, diagonal = model.curvature(X @ W)
+    for e, (j, r) in enumerate(zip(rows, classes, strict=True)):
+        step = np.zeros_like(W)
+        step[j, r] = 1.0
+        assert np.allclose((X.T @ product(X @ step))[rows, classes], M[e], rtol=1e-12, atol=1e-14)
+        assert X[:, j] ** 2 @ diagonal[:, r] == pytest.approx(M[e, e], rel=1e-12)
+
+    def gradient(W: Array) -> Array:
+        return -(X.T @ model.fit.residuals(model.duals(X @ W)))[rows, classes]
+
+    for e, (j, r) in enumerate(zip(rows, classes, strict=True)):
+        step = np.zeros_like(W)
+        step[j, r] = 1e-7
+        assert np.allclose((gradient(W + step) - gradient(W - step)) / 2e-7, M[e], rtol=1e-5, atol=1e-6 * np.abs(M).max())
+
+
+def test_the_hessian_of_the_hinge_is_that_of_its_slopes() -> None:
+    problem = GroupBoosting(data(), nu="0.1 max", loss="hinge")
+    q = np.random.default_rng(0).dirichlet(np.ones(4), size=60)
+    assert_hessian(CentredHinge(problem.group_form().fit, 0.3, q), problem.design.block(0), 4)  # type: ignore[arg-type]
+
+
+def test_the_model_of_the_hinge_is_below_it_and_proves_as_much() -> None:
+    problem = GroupBoosting(data(), nu="0.1 max", loss="hinge")
+    fit, rng = problem.group_form().fit, np.random.default_rng(0)
+    model = CentredHinge(fit, 0.3, rng.dirichlet(np.ones(4), size=60))  # type: ignore[arg-type]
+    scores = rng.standard_normal((60, 4))
+    dual = model.duals(scores)
+    assert fit.value(scores) - 0.3 <= model.value(scores) <= fit.value(scores)
+    assert model.gain(dual) - float((fit.residuals(dual) * scores).sum()) == pytest.approx(model.value(scores), rel=1e-12)
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
+def test_the_damped_model_minimiser_is_feasible_and_lowers_the_model(norm: str) -> None:
+    form = GroupBoosting(data(), nu=0.1, norm=norm).group_form()
+    rng = np.random.default_rng(0)
+    W = np.array([[1.0, 0.5, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.2, 0.2, 0.2, 0.2], [1.0, 0.0, 0.0, 0.0]])
+    entries = Entries.of(form, W)
+    assert np.array_equal(entries.point(entries.values), W)
+    for _ in range(20):
+        A = rng.standard_normal((12, entries.size))
+        M, g = A.T @ A + 1e3 * np.eye(entries.size), rng.standard_normal(entries.size) + entries.penalty_gradient()
+        v = entries.model_minimiser(Stored(M), g)
+        assert v is not None
+        d = v - entries.values
+        assert v.min() >= 0.0
+        assert g @ d + 0.5 * d @ M @ d + entries.penalty_change(v) <= 0.0
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_newton_steps_by_conjugate_gradients(norm: str, loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where entries are many: the same optimum, as precisely."""
+    problem = GroupBoosting(data(), nu="0.05 max", norm=norm, loss=loss)
+    expected = problem.objective(proven(problem, 1e-7))
+    monkeypatch.setattr("solvers.multiboost.restricted._MOST_STORED", 0)
+    monkeypatch.setattr(Restricted, "_hessian_price", None)  # nothing is stored
+    assert problem.objective(proven(problem, 1e-7 if loss == "hinge" else 1e-10)) == pytest.approx(expected, rel=1e-7)
+
+
+def test_applied_and_stored_forms_are_solved_alike() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((20, 9))
+    M, free, side = A.T @ A, np.array([0, 1, 4, 5, 8]), rng.standard_normal(5)
+    stored = Stored(M.copy())
+    applied = Applied(lambda v: M @ v, [M[:3, :3], M[3:3, 3:3], M[3:, 3:]])
+    assert applied.mean == pytest.approx(stored.mean)
+    for ridge in (0.0, 3.0):
+        stored.ridge = applied.ridge = ridge
+        exact, v = stored.solve(free, side, np.zeros(5)), np.zeros(5)
+        for _ in range(12):  # every call gains a factor of a hundred or so
+            found = applied.solve(free, side, v)
+            assert found is not None
+            v = found
+        assert np.allclose(v, exact, rtol=1e-10)
+
+
+@pytest.mark.parametrize("options", [{"columns": 0}, {"columns": 2.5}, {"accuracy": 0.0}, {"accuracy": "x"}])
+def test_options_are_refused_by_name(options: dict[str, object]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        MultiboostGroup(**options)
+
+
+def test_each_is_for_its_norms() -> None:
+    shared, alone = GroupBoosting(data(), nu=0.1), GroupBoosting(data(), nu=0.1, norm="l1")
+    assert "l12 and l1inf" in str(MultiboostGroup().misfit(alone))
+    assert "l1" in str(MultiboostL1().misfit(shared))
+    assert MultiboostGroup().misfit(shared) is None
+    assert MultiboostL1().misfit(alone) is None
+
+
+def test_labels_show_the_number_of_columns() -> None:
+    assert MultiboostGroup().label == "multiboost_group"
+    assert MultiboostL1(columns=1).label == "multiboost_l1_columns1"
+
+
+def test_rows_outside_the_working_set_are_zero() -> None:
+    problem = GroupBoosting(data(J=100), nu="0.1 max")
+    counts = [int(iterate.primal.any(axis=1).sum()) for iterate in islice(MultiboostGroup(columns=2).steps(problem), 5)]
+    assert isinstance(next(MultiboostGroup().steps(problem)), Iterate)
+    assert counts[0] == 0
+    assert max(counts[1:2]) <= 2
