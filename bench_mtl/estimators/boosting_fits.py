@@ -1,0 +1,96 @@
+"""The problem `group_boosting` as the classifier fits it, and fits over learners that are known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from bench_mtl.data import TaskData
+from bench_mtl.estimators.fitting import Budget, installed, solve
+from bench_mtl.patterns import NEGLIGIBLE_ENTRY
+from bench_mtl.protocols import Problem, Solver
+from bench_mtl.types import Array, Certificate
+from bench_mtl.weak_learners import WeakLearners
+
+
+class Round(NamedTuple):
+    """Where column generation stood when it had solved a restricted problem and asked the oracle."""
+
+    learners: int
+    """In the restricted problem."""
+    iterations: int
+    """Of the solver, so far."""
+    objective: float
+    dual_bound: float
+    """Over all learners, as far as the oracle is exact."""
+    violation: float
+    """The largest that the oracle found, over nu."""
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """What a fit found."""
+
+    learners: WeakLearners
+    weights: Array
+    """J x K."""
+    outputs: Array
+    """H, n x J."""
+    certificate: Certificate
+    """Over all learners that there are to choose from; where the oracle is not exact over those found."""
+    is_met: bool
+    """Whether the gap is within the tolerance, over all learners that an oracle can find."""
+    message: str
+    rounds: tuple[Round, ...] = ()
+
+    def taken(self, numbers: Any) -> Boosted:
+        """The same with these of its learners, in this order."""
+        return replace(self, learners=self.learners.take(numbers), weights=self.weights[numbers], outputs=self.outputs[:, numbers])
+
+
+@final
+@dataclass(frozen=True)
+class GroupBoostingModel:
+    """The problem `group_boosting` for some examples, over any weak learners.
+
+    Parameters
+    ----------
+    labels : n x K, -1 or +1
+    """
+
+    labels: Array
+    norm: str
+    loss: Any
+
+    def problem(self, H: Array, nu: float | str, others: Callable[[Array], float] | None = None) -> Problem:
+        """Over the learners with these outputs, n x J. None at all are one that is always 0 and so never used."""
+        columns = H if H.shape[1] else np.zeros((len(H), 1))
+        parameters: Mapping[str, Any] = {"nu": nu, "norm": self.norm, "loss": self.loss, "others": others}
+        return installed().problem("group_boosting").from_data(TaskData.shared(columns, self.labels), **parameters)
+
+    def nu(self, H: Array, nu: float | str, others: Callable[[Array], float] | None = None) -> float:
+        """`nu` as a number."""
+        return float(self.problem(H, nu, others).nu)  # type: ignore[attr-defined]
+
+
+def over_dictionary(
+    model: GroupBoostingModel, learners: WeakLearners, H: Array, nu: float, solver: Solver, tol: float, budget: Budget
+) -> Boosted:
+    """The fit over given learners with outputs H, in descending order of the norm of their weights."""
+    solution = solve(model.problem(H, nu), solver, tol, budget)
+    found = Boosted(learners, solution.point, H, solution.certificate, solution.is_met, solution.message)
+    return found.taken(np.argsort(-np.linalg.norm(solution.point, axis=1), kind="stable"))
+
+
+def without_traces(model: GroupBoostingModel, nu: float, found: Boosted, tol: float) -> Boosted:
+    """The fit without learners of no weight, and without the negligible weights that solvers leave in place of zeros if that is as good."""
+    weights = found.weights
+    rounded = np.where(weights > NEGLIGIBLE_ENTRY * weights.max(initial=0.0), weights, 0.0)
+    objective = model.problem(found.outputs, nu).objective(rounded) if rounded.size else found.certificate.primal
+    certificate = found.certificate._replace(primal=objective)
+    if certificate.relative_gap <= max(tol, found.certificate.relative_gap):
+        found = replace(found, weights=rounded, certificate=certificate)
+    return found.taken(np.flatnonzero(found.weights.any(axis=1)))

@@ -1,0 +1,176 @@
+"""Fit a problem with a registered solver, by name, to a proven gap: what the estimators share."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, final
+
+from sklearn.exceptions import ConvergenceWarning
+
+from bench_mtl.checks import real_number, whole_number
+from bench_mtl.driver import run
+from bench_mtl.errors import BenchError, InputError
+from bench_mtl.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
+from bench_mtl.registry import Registry, load_registry
+from bench_mtl.types import Array, Certificate, Iterate, Limits, Status, Tolerance
+
+#: A fit certifies at steps that grow by this factor, not by the smaller one of a benchmark's curve.
+_GROWTH = 1.25
+
+
+@functools.cache
+def installed() -> Registry:
+    """All installed problems and solvers."""
+    return load_registry()
+
+
+class Solution(NamedTuple):
+    """What a solver found."""
+
+    point: Array
+    dual: Array | None
+    """The best dual point that the solver handed over, if any."""
+    certificate: Certificate
+    """The proven enclosure of the optimum."""
+    is_met: bool
+    """Whether that is within the tolerance."""
+    message: str
+
+
+@dataclass
+class Budget:
+    """What a fit may cost, over all of its solves.
+
+    Parameters
+    ----------
+    iterations : of the solver
+    seconds : of wall time, from now on; None for no limit
+
+    Raises
+    ------
+    InputError : fewer than one iteration, seconds not above 0.
+    """
+
+    iterations: int
+    seconds: float | None
+    steps: int = 0
+    """Iterations so far."""
+    _end: float = field(default=math.inf, init=False)
+
+    def __post_init__(self) -> None:
+        whole_number("max_iter", self.iterations, minimum=1)
+        if self.seconds is not None:
+            self._end = time.perf_counter() + real_number("max_seconds", self.seconds, strict=True)
+
+    def limits(self) -> Limits:
+        """What is left. (A solver always gets some time, so that it has an answer.)"""
+        seconds = None if self.seconds is None else max(1e-3, self._end - time.perf_counter())
+        return Limits(seconds=seconds, iterations=max(1, self.iterations - self.steps))
+
+    @property
+    def spent(self) -> str:
+        """The limit that is reached, or nothing."""
+        if self.steps >= self.iterations:
+            return f"max_iter = {self.iterations} solver iterations"
+        return f"max_seconds = {self.seconds:g}" if time.perf_counter() >= self._end else ""
+
+
+def solve(problem: Problem, solver: Solver, tolerance: float, budget: Budget, start: Iterate | None = None) -> Solution:
+    """Run the solver until the relative gap is proven to be at most `tolerance`, or the budget is spent.
+
+    Parameters
+    ----------
+    start : where an iterative solver begins; a one-shot solver does without
+
+    Raises
+    ------
+    InputError : the solver does not fit the problem.
+    BenchError : the solver fails.
+    """
+    limits = budget.limits()
+    if isinstance(solver, IterativeSolver):
+        record = run(problem, _Thinned(solver, limits.iterations), tolerance=Tolerance(tolerance), limits=limits, start=start)
+    else:
+        record = run(problem, solver, tolerance=Tolerance(tolerance), limits=limits)
+    if record.status is Status.SKIPPED:
+        raise InputError(f"solver: {record.reason}")
+    if record.solution is None or (record.status.is_failure and record.status is not Status.WRONG):
+        raise BenchError(f"solver '{solver.label}' failed: {record.status}, {record.reason}")
+    budget.steps += record.samples[-1].step if isinstance(solver, IterativeSolver) else 1
+    assert record.best is not None
+    return Solution(record.solution, record.dual, record.best, record.status is Status.VERIFIED, record.reason)
+
+
+@final
+@dataclass(frozen=True)
+class _Thinned(IterativeSolver):
+    """A solver whose iterates are handed on, and so certified, rarely: the first, every so many later ones, and the last."""
+
+    solver: IterativeSolver
+    last: int | None
+
+    name: ClassVar[str] = "thinned"
+    requires: ClassVar[frozenset[Capability]] = frozenset()
+
+    @property
+    def label(self) -> str:
+        return self.solver.label
+
+    def misfit(self, problem: Problem) -> str | None:
+        return self.solver.misfit(problem)
+
+    def aimed_at(self, target: float) -> IterativeSolver:
+        return _Thinned(self.solver.aimed_at(target), self.last)
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self._thinned(self.solver.steps(problem, start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        return self._thinned(self.solver.resume(problem, start))
+
+    def _thinned(self, iterates: Iterator[Iterate]) -> Iterator[Iterate]:
+        following, held = 0.0, None
+        for iterate in iterates:
+            held = iterate
+            if iterate.step >= following or (self.last is not None and iterate.step >= self.last):
+                following, held = _GROWTH * iterate.step + 4.0, None
+                yield iterate
+        if held is not None:
+            yield held
+
+
+def chosen_solver(name: str, options: Mapping[str, Any] | None) -> Solver:
+    """The registered solver of that name.
+
+    Raises
+    ------
+    InputError : an unknown solver or option, or options that are no mapping.
+    """
+    if not isinstance(name, str):
+        raise InputError(f"solver must be the name of a registered solver, not {name!r}")
+    if options is not None and not isinstance(options, Mapping):
+        raise InputError(f"solver_options must be a mapping of names to values, not {options!r}")
+    solver = installed().solver(name, options)
+    if not isinstance(solver, (IterativeSolver, OneShotSolver)):
+        raise InputError(f"solver '{name}' is neither iterative nor one-shot")
+    return solver
+
+
+def first_that_fits(preferred: Sequence[tuple[str, Mapping[str, Any]]], problem: Problem) -> Solver:
+    """The first of these registered solvers, with their options, that can take the problem."""
+    solvers = (chosen_solver(name, options) for name, options in preferred if name in installed().solvers)
+    found = next((solver for solver in solvers if solver.misfit(problem) is None), None)
+    if found is None:
+        raise InputError(f"none of the solvers {', '.join(name for name, _ in preferred)} takes this problem: name one as solver")
+    return found
+
+
+def warn_unproven(gap: float, tol: float, message: str) -> None:
+    """A `ConvergenceWarning` of a fit that did not come to its end."""
+    reached = f"proven relative gap {gap:.1e}, {f'above tol = {tol:g}' if gap > tol else 'but it covers too little'}"
+    warnings.warn(f"{reached}: {message}", ConvergenceWarning, stacklevel=3)

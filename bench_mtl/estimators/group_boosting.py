@@ -1,0 +1,322 @@
+"""Multiclass boosting whose classes share their weak learners, as an estimator of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bench_mtl.checks import one_of, real_number, whole_number
+from bench_mtl.errors import InputError
+from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, over_dictionary, without_traces
+from bench_mtl.estimators.column_generation import ColumnGeneration
+from bench_mtl.estimators.fitting import Budget, chosen_solver, first_that_fits, warn_unproven
+from bench_mtl.forms import ROW_NORMS
+from bench_mtl.margins import MarginLoss
+from bench_mtl.protocols import Solver
+from bench_mtl.types import Array
+from bench_mtl.weak_learners import Oracle, StumpOracle, TreeOracle, WeakLearners, draw_stumps, grow_trees
+
+WEAK_LEARNERS = ("stump", "tree")
+CANDIDATES = ("all", "drawn")
+
+#: Where no solver is named the first of these that can take the problem, with its options.
+_PREFERRED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("smoothed_gradient", {}),  # takes the hinge alone
+    ("multiboost_group", {}),
+    ("multiboost_l1", {}),
+    ("accelerated_gradient", {"step_rule": "line_search", "restart": "gradient"}),
+)
+
+
+class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Multiclass boosting over weak learners h_j(x) = -1 or +1 that the classes share.
+
+    The weights W (learners x classes) of the scores sum_j h_j(x) W_jr minimise, up to a proven gap,
+
+        f(H W) + nu sum_j ||W_j||   subject to  W >= 0,        H_ij = h_j(x_i)
+
+    with a loss f of the margins between the score of an example's class and those of the others. The norm of a row W_j makes whole rows
+    zero ("l12", "l1inf"): a learner is used by several classes or by none. "l1" has no such effect. A fit is totally corrective: the
+    weights of all learners found are fitted anew whenever learners come in. The problem is `group_boosting`, which has the formulas.
+
+    There are no class probabilities: losses of pairs of classes are not likelihoods, and scores are not calibrated
+    (`sklearn.calibration.CalibratedClassifierCV` does that). There are no sample weights either: the problem has none.
+
+    Parameters
+    ----------
+    nu : float or str, default "0.05 max"
+        Weight of the penalty, or a share of the smallest for which all weights are zero (over the candidates). Smaller: more learners.
+    norm : {"l12", "l1inf", "l1"}
+    loss : {"logistic", "squared_hinge", "exponential", "hinge"} or `bench_mtl.margins.MarginLoss`
+    weak_learner : {"stump", "tree"}
+        One feature against a threshold, or a decision tree of depth `max_depth`.
+    candidates : {"all", "drawn"} or `bench_mtl.weak_learners.WeakLearners`
+        Which learners there are to choose from. "all": all of that kind, those of use being found by an oracle in rounds (column
+        generation). "drawn": `n_learners` of them, stumps drawn at random or trees grown at random. Or these given ones.
+    n_learners : int
+        How many learners are drawn, or are found at most.
+    learners_per_round : int
+        How many of those that an oracle finds come in at once, at most.
+    max_depth : int
+        Of trees.
+    solver : str, optional
+        Name of a registered solver; by default one that suits the loss.
+    solver_options : dict, optional
+        Its options.
+    tol : float
+        The relative gap, (objective - lower bound) / objective, to prove.
+    max_iter : int
+        Solver iterations in all, at most.
+    max_seconds : float, optional
+        Seconds of a fit, at most (roughly: a round is not broken off while the oracle searches).
+    random_state : int, RandomState or None
+        Of the drawing of learners, and of ties in trees.
+
+    Attributes
+    ----------
+    classes_ : ndarray of labels, ascending
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, where X has such names
+    learners_ : `WeakLearners`
+        Those with a weight above zero. With candidates "all" in the order in which they were found, else by descending norm of their
+        weights.
+    coef_ : ndarray, learners x classes
+        Their weights, at least 0, and no row without one above 0.
+    nu_ : float
+        The penalty's weight as a number.
+    objective_ : float
+        At `coef_`.
+    dual_bound_ : float
+        A proven lower bound on the smallest objective that there is over the learners of `gap_covers_`.
+    gap_ : float
+        (objective_ - dual_bound_) / objective_: the fit is proven to be no further from the optimum.
+    gap_covers_ : {"all stumps", "learners drawn", "learners given", "trees found"}
+        What the optimum is over. The oracle of stumps is exact, so the gap holds over every stump, found or not. That of trees is a
+        heuristic: the gap holds over the trees found, and the search ends where it finds no other that would lower the objective by more
+        than `tol`.
+    n_iter_ : int
+        Iterations of the solver in all.
+    n_rounds_ : int
+        Times that a problem was solved.
+    rounds_ : tuple of `bench_mtl.estimators.column_generation.Round`
+        One for each question to the oracle; empty where there is none.
+    converged_ : bool
+        Whether the fit ended as it should. If not, there is a ConvergenceWarning.
+    message_ : str
+        How the fit ended.
+
+    References
+    ----------
+    Paisitkriangkrai, Shen, van den Hengel, "Sharing features in multi-class boosting via group sparsity", CVPR 2012. The
+    norm l1: Shen, Hao, "A direct formulation for totally-corrective multi-class boosting", CVPR 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bench_mtl.estimators import GroupSparseBoostingClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GroupSparseBoostingClassifier().fit(X, y)
+    >>> bool(model.gap_ <= 1e-3), model.gap_covers_
+    (True, 'all stumps')
+    """
+
+    def __init__(
+        self,
+        nu: float | str = "0.05 max",
+        *,
+        norm: str = "l12",
+        loss: str | MarginLoss = "logistic",
+        weak_learner: str = "stump",
+        candidates: str | WeakLearners = "all",
+        n_learners: int = 1000,
+        learners_per_round: int = 20,
+        max_depth: int = 2,
+        solver: str | None = None,
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 20_000,
+        max_seconds: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.nu = nu
+        self.norm = norm
+        self.loss = loss
+        self.weak_learner = weak_learner
+        self.candidates = candidates
+        self.n_learners = n_learners
+        self.learners_per_round = learners_per_round
+        self.max_depth = max_depth
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> GroupSparseBoostingClassifier:
+        """Find the weak learners and their weights.
+
+        Parameters
+        ----------
+        X : examples x features, dense or sparse
+        y : a label for each example, of two classes at least
+
+        Raises
+        ------
+        InputError : a ValueError; a parameter that is not allowed, a single class, no feature with two different values.
+        """
+        budget = Budget(self.max_iter, self.max_seconds)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"y has only one class, {self.classes_[0]!r}: a classifier needs at least 2")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        labels = np.where(numbers[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
+        model = GroupBoostingModel(labels, self.norm, self.loss)
+        solver = self._checked(model)
+        if isinstance(self.candidates, str) and self.candidates == "all":
+            found = self._found_by_oracle(model, X, solver, budget, seed)
+        else:
+            found = self._found_in(self._dictionary(X, numbers, seed), model, X, solver, budget)
+        self._keep(without_traces(model, self.nu_, found, self.tol))
+        self.n_iter_ = budget.steps
+        if not self.converged_:
+            warn_unproven(self.gap_, self.tol, self.message_)
+        return self
+
+    def _checked(self, model: GroupBoostingModel) -> Solver:
+        """The solver, once all parameters that the problem does not look at are checked."""
+        one_of("norm", self.norm, ROW_NORMS)
+        one_of("weak_learner", self.weak_learner, WEAK_LEARNERS)
+        named = isinstance(self.candidates, str) and self.candidates in CANDIDATES
+        if not (named or isinstance(self.candidates, WeakLearners)):
+            raise InputError(f"candidates must be one of {', '.join(CANDIDATES)}, or WeakLearners, not {self.candidates!r}")
+        for name in ("n_learners", "learners_per_round", "max_depth"):
+            whole_number(name, getattr(self, name), minimum=1)
+        real_number("tol", self.tol, strict=True)
+        if self.solver is not None:
+            return chosen_solver(self.solver, self.solver_options)
+        if self.solver_options is not None:
+            raise InputError("solver_options are those of a solver, but solver is None")
+        return first_that_fits(_PREFERRED, model.problem(np.empty((len(model.labels), 0)), 0.0))
+
+    def _dictionary(self, X: Any, classes: NDArray[np.intp], seed: int) -> WeakLearners:
+        """The learners to choose from, where these are known beforehand."""
+        if isinstance(self.candidates, WeakLearners):
+            if not len(self.candidates):
+                raise InputError("candidates are no weak learner at all")
+            return self.candidates
+        if self.weak_learner == "stump":
+            return draw_stumps(X, self.n_learners, seed)
+        return grow_trees(X, classes, self.n_learners, self.max_depth, seed)
+
+    def _found_in(self, learners: WeakLearners, model: GroupBoostingModel, X: Any, solver: Solver, budget: Budget) -> Boosted:
+        H = learners.outputs(X)
+        self.nu_ = model.nu(H, self.nu)
+        self.gap_covers_ = "learners given" if learners is self.candidates else "learners drawn"
+        return over_dictionary(model, learners, H, self.nu_, solver, self.tol, budget)
+
+    def _found_by_oracle(self, model: GroupBoostingModel, X: Any, solver: Solver, budget: Budget, seed: int) -> Boosted:
+        stumps = self.weak_learner == "stump"
+        spread = X.shape[1] >= self.learners_per_round  # few features have more than one good threshold
+        oracle: Oracle = StumpOracle(X, one_per_feature=spread) if stumps else TreeOracle(X, self.max_depth, seed)
+        self.nu_ = model.nu(np.empty((X.shape[0], 0)), self.nu, lambda R: oracle.highest(R, self.norm))
+        self.gap_covers_ = "all stumps" if stumps else "trees found"
+        generation = ColumnGeneration(model, X, oracle, self.nu_, solver, per_round=self.learners_per_round, most=self.n_learners)
+        return generation.run(self.tol, budget)
+
+    def _keep(self, found: Boosted) -> None:
+        self.learners_, self.coef_ = found.learners, found.weights
+        self.objective_, self.dual_bound_, self.gap_ = found.certificate.primal, found.certificate.dual, found.certificate.relative_gap
+        self.converged_, self.message_, self.rounds_ = found.is_met, found.message, found.rounds
+        self.n_rounds_ = max(1, len(found.rounds))
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of the classes, examples x classes; of two classes the second's minus the first's, a vector."""
+        H = self._outputs(X)
+        return self._decisions(H @ self.coef_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of the highest score; of several the first."""
+        return self._classes_of(self.decision_function(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """`decision_function` of the first learner, of the first two, and so on.
+
+        The learners come in the order of `learners_` and have their final weights: a stage is not what a fit with so many learners would
+        be. The last stage is the fit. Nothing comes where there is no learner.
+        """
+        H = self._outputs(X)
+        scores = np.zeros((H.shape[0], len(self.classes_)))
+        for outputs, weights in zip(H.T, self.coef_, strict=True):
+            scores = scores + outputs[:, None] * weights
+            yield self._decisions(scores)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """`predict` of the stages of `staged_decision_function`."""
+        for decisions in self.staged_decision_function(X):
+            yield self._classes_of(decisions)
+
+    def staged_score(self, X: Any, y: Any) -> Iterator[float]:
+        """The accuracy of the stages of `staged_decision_function`."""
+        for predictions in self.staged_predict(X):
+            yield float(accuracy_score(y, predictions))
+
+    @property
+    def shared_by_(self) -> NDArray[np.bool_]:
+        """Which classes use which learner, learners x classes."""
+        check_is_fitted(self)
+        return self.coef_ > 0.0
+
+    def learners_of(self, label: Any) -> NDArray[np.intp]:
+        """The numbers of the learners that have a weight in the score of a class.
+
+        Raises
+        ------
+        InputError : a label that is not in `classes_`.
+        """
+        check_is_fitted(self)
+        places = np.flatnonzero(self.classes_ == label)
+        if not len(places):
+            raise InputError(f"no class has the label {label!r}: there are {', '.join(map(repr, self.classes_.tolist()))}")
+        return np.flatnonzero(self.coef_[:, places[0]] > 0.0)
+
+    @property
+    def feature_importances_(self) -> Array:
+        """For each feature of X the norms of the weights of the learners that look at it, over the sum of them all.
+
+        A learner that looks at several features counts for each of them in equal parts. All zero where there is no learner.
+        """
+        check_is_fitted(self)
+        norms = self.coef_.sum(axis=1) if self.norm == "l1" else np.linalg.norm(self.coef_, ord=2 if self.norm == "l12" else np.inf, axis=1)
+        importances = np.zeros(self.n_features_in_)
+        for j, norm in enumerate(norms):
+            features = list(self.learners_.features_of(j))
+            importances[features] += norm / len(features)
+        total = importances.sum()
+        return importances / total if total > 0.0 else importances
+
+    def _outputs(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return self.learners_.outputs(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
+
+    def _decisions(self, scores: Array) -> Array:
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _classes_of(self, decisions: Array) -> NDArray[Any]:
+        numbers = (decisions > 0.0).astype(np.intp) if decisions.ndim == 1 else decisions.argmax(axis=1)
+        return self.classes_[numbers]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

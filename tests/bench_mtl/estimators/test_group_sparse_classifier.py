@@ -1,0 +1,388 @@
+"""GroupSparseBoostingClassifier: scikit-learn's checks, a gap that is true over every stump, stages, sharing, bad input."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from bench_mtl.errors import BenchError, InputError
+from bench_mtl.estimators import GroupSparseBoostingClassifier
+from bench_mtl.estimators.column_generation import ColumnGeneration
+from bench_mtl.margins import Logistic
+from bench_mtl.weak_learners import Stumps, TreeOracle, Trees, draw_stumps, grow_trees
+
+LOSSES = ("logistic", "squared_hinge", "exponential", "hinge")
+NORMS = ("l12", "l1inf", "l1")
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
+
+
+@functools.cache
+def fitted(**parameters: Any) -> GroupSparseBoostingClassifier:
+    return GroupSparseBoostingClassifier(**parameters).fit(X, Y)
+
+
+def all_stumps(points: np.ndarray) -> Stumps:
+    """Every stump, feature by feature, by plain code."""
+    found = [
+        (j, 0.5 * (a + b), sign)
+        for j, column in enumerate(points.T)
+        for a, b in zip(np.unique(column)[:-1], np.unique(column)[1:], strict=True)
+        for sign in (1.0, -1.0)
+    ]
+    features, thresholds, polarities = map(np.array, zip(*found, strict=True))
+    return Stumps(features, thresholds, polarities)
+
+
+def norm_of(norm: str, rows: np.ndarray) -> np.ndarray:
+    order = {"l12": 2, "l1inf": np.inf, "l1": 1}[norm]
+    return np.linalg.norm(rows, ord=order, axis=1)
+
+
+def losses_of(loss: str, scores: np.ndarray, y: np.ndarray) -> float:
+    """f by the formulas of the docstring."""
+    n, K = scores.shape
+    margins = scores[np.arange(n), y][:, None] - scores
+    if loss == "hinge":
+        return float(np.mean([max((r != y[i]) - margins[i, r] for r in range(K)) for i in range(n)]))
+    pairs = {
+        "logistic": lambda rho: np.log1p(np.exp(-rho)),
+        "squared_hinge": lambda rho: np.maximum(0.0, 1.0 - rho) ** 2,
+        "exponential": lambda rho: np.exp(-rho),
+    }
+    return float(pairs[loss](margins).sum() / (n * K))
+
+
+def test_the_checks_of_scikit_learn_pass() -> None:
+    results = check_estimator(GroupSparseBoostingClassifier(), on_skip=None)
+    assert {result["status"] for result in results} <= {"passed", "skipped"}
+    assert [result["check_name"] for result in results if result["status"] == "skipped"] in ([], ["check_array_api_input"])
+
+
+# What the gap says
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_gap_holds_over_every_stump(norm: str, loss: str) -> None:
+    model = fitted(norm=norm, loss=loss)
+    H = model.learners_.outputs(X)
+    objective = losses_of(loss, H @ model.coef_, Y) + model.nu_ * norm_of(norm, model.coef_).sum()
+    assert model.objective_ == pytest.approx(objective, rel=1e-12)
+    assert model.gap_ == pytest.approx((model.objective_ - model.dual_bound_) / model.objective_, abs=1e-12)
+    assert 0.0 <= model.gap_ <= 1e-3
+    assert model.gap_covers_ == "all stumps"
+    assert model.converged_
+    everything = GroupSparseBoostingClassifier(
+        model.nu_, norm=norm, loss=loss, candidates=all_stumps(X), tol=1e-5 if loss != "hinge" else 1e-3
+    ).fit(X, Y)
+    slack = 1e-12
+    assert model.dual_bound_ <= everything.objective_ + slack
+    assert everything.dual_bound_ <= model.objective_ + slack
+    assert everything.objective_ <= model.objective_ * (1.0 + 1e-3)
+    assert model.objective_ <= everything.objective_ * (1.0 + 1e-3)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_bound_is_that_of_the_formula_over_every_stump(norm: str) -> None:
+    model = fitted(norm=norm, tol=1e-8)
+    n, K = len(Y), 3
+    scores = model.learners_.outputs(X) @ model.coef_
+    U = 1.0 / (n * K * (1.0 + np.exp(scores[np.arange(n), Y][:, None] - scores)))
+    U[np.arange(n), Y] = 0.0
+    R = -U
+    R[np.arange(n), Y] = U.sum(axis=1)
+    G = np.maximum(all_stumps(X).outputs(X).T @ R, 0.0)
+    dual = {"l12": "l12", "l1inf": "l1", "l1": "l1inf"}[norm]
+    largest = norm_of(dual, G).max()
+    assert largest == pytest.approx(model.nu_, rel=1e-5)  # none violates
+    u = min(1.0, model.nu_ / largest) * n * K * U
+    off = np.arange(K) != Y[:, None]
+    entropy = -u[off] * np.log(u[off]) - (1.0 - u[off]) * np.log(1.0 - u[off])
+    bound = np.log(2.0) / K + entropy.sum() / (n * K)
+    assert bound <= model.objective_ * (1.0 + 1e-12)
+    assert bound == pytest.approx(model.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1inf"])
+def test_nu_is_a_share_of_the_smallest_that_makes_all_weights_zero(norm: str) -> None:
+    largest = fitted(norm=norm, nu="1 max").nu_
+    at = GroupSparseBoostingClassifier(largest * (1.0 + 1e-9), norm=norm).fit(X, Y)
+    assert at.coef_.shape == (0, 3)
+    assert len(at.learners_) == 0
+    assert at.gap_ <= 1e-12
+    assert at.predict(X).tolist() == [0] * len(X)
+    assert list(at.staged_predict(X)) == []
+    assert not at.feature_importances_.any()
+    below = GroupSparseBoostingClassifier(0.9 * largest, norm=norm, tol=1e-6).fit(X, Y)
+    assert len(below.learners_) > 0
+    assert fitted(norm=norm).nu_ == pytest.approx(0.05 * largest)
+
+
+def test_trees_are_covered_as_far_as_they_are_found() -> None:
+    model = fitted(weak_learner="tree", random_state=0)
+    assert model.gap_covers_ == "trees found"
+    assert isinstance(model.learners_, Trees)
+    assert model.converged_
+    H = model.learners_.outputs(X)
+    objective = losses_of("logistic", H @ model.coef_, Y) + model.nu_ * norm_of("l12", model.coef_).sum()
+    assert model.objective_ == pytest.approx(objective, rel=1e-12)
+    again = GroupSparseBoostingClassifier(model.nu_, candidates=model.learners_, tol=1e-6).fit(X, Y)
+    assert model.dual_bound_ <= again.objective_ * (1.0 + 1e-12)
+    assert again.gap_covers_ == "learners given"
+    oracle = TreeOracle(X, 2)
+    assert not oracle.is_exact
+
+
+def test_trees_that_were_not_all_looked_for_are_warned_of() -> None:
+    model = GroupSparseBoostingClassifier(weak_learner="tree", random_state=0, n_learners=3)
+    with pytest.warns(ConvergenceWarning, match="proven relative gap .*, but it covers too little: n_learners = 3 after"):
+        model.fit(X, Y)
+    assert not model.converged_
+
+
+@pytest.mark.parametrize("kind", ["stump", "tree"])
+def test_drawn_learners_are_those_of_the_library(kind: str) -> None:
+    model = GroupSparseBoostingClassifier(weak_learner=kind, candidates="drawn", n_learners=40, random_state=3).fit(X, Y)
+    seed = int(np.random.RandomState(3).randint(2**31 - 1))
+    drawn = draw_stumps(X, 40, seed) if kind == "stump" else grow_trees(X, Y, 40, 2, seed)
+    given = GroupSparseBoostingClassifier(candidates=drawn).fit(X, Y)
+    assert model.gap_covers_ == "learners drawn"
+    assert np.array_equal(model.coef_, given.coef_)
+    assert model.learners_.names() == given.learners_.names()
+    assert set(model.learners_.names()) <= set(drawn.names())
+    assert np.all(np.diff(np.linalg.norm(model.coef_, axis=1)) <= 0.0)
+    assert model.gap_ <= 1e-3
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [
+        ("accelerated_gradient", {"step_rule": "line_search", "restart": "gradient"}),
+        ("multiboost_group", None),
+        ("conic", {"backend": "CLARABEL"}),
+    ],
+)
+def test_any_solver_of_the_registry_will_do(solver: str, options: dict[str, Any] | None) -> None:
+    model = GroupSparseBoostingClassifier("0.3 max", solver=solver, solver_options=options).fit(X[::3], Y[::3])
+    reference = GroupSparseBoostingClassifier("0.3 max", tol=1e-7).fit(X[::3], Y[::3])
+    assert model.gap_ <= 1e-3
+    assert model.objective_ == pytest.approx(reference.objective_, rel=1e-3)
+    assert reference.dual_bound_ <= model.objective_
+
+
+def test_a_loss_of_ones_own() -> None:
+    assert fitted(loss=Logistic()).objective_ == fitted().objective_
+
+
+# What is learned
+
+
+@pytest.mark.parametrize("parameters", [{}, {"norm": "l1inf"}, {"candidates": "drawn", "n_learners": 30, "random_state": 0}])
+def test_stages_end_at_the_fit(parameters: dict[str, Any]) -> None:
+    model = fitted(**parameters)
+    decisions = list(model.staged_decision_function(X))
+    assert len(decisions) == len(model.learners_) == len(model.coef_)
+    np.testing.assert_allclose(decisions[-1], model.decision_function(X), rtol=0.0, atol=1e-12)
+    first = model.learners_.outputs(X)[:, :1] @ model.coef_[:1]
+    np.testing.assert_allclose(decisions[0], first, rtol=0.0, atol=1e-15)
+    *_, predictions = model.staged_predict(X)
+    assert np.array_equal(predictions, model.predict(X))
+    *_, score = model.staged_score(X, Y)
+    assert score == model.score(X, Y) >= 0.93
+
+
+def test_learners_come_in_the_order_in_which_they_were_found() -> None:
+    early = GroupSparseBoostingClassifier(n_learners=20)
+    with pytest.warns(ConvergenceWarning, match=r"above tol = 0.001: n_learners = 20 after"):
+        early.fit(X, Y)
+    assert not early.converged_
+    found = fitted().learners_.names()
+    places = [early.learners_.names().index(name) for name in found if name in early.learners_.names()]
+    assert places == sorted(places)
+
+
+def test_who_uses_what() -> None:
+    model = GroupSparseBoostingClassifier().fit(X, NAMES)
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert set(model.predict(X)) == set(NAMES)
+    assert np.array_equal(model.classes_[fitted().predict(X)], model.predict(X))
+    assert model.shared_by_.shape == model.coef_.shape
+    assert model.shared_by_.any(axis=1).all()
+    assert model.learners_of("virginica").tolist() == np.flatnonzero(model.coef_[:, 2] > 0.0).tolist()
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_[2:].sum() > 0.9  # petals
+    with pytest.raises(InputError, match="no class has the label 'rose': there are 'setosa', 'versicolor', 'virginica'"):
+        model.learners_of("rose")
+    trees = fitted(weak_learner="tree", random_state=0)
+    assert trees.feature_importances_.sum() == pytest.approx(1.0)
+
+
+def test_two_classes_have_one_decision() -> None:
+    two = Y < 2
+    model = GroupSparseBoostingClassifier().fit(X[two], NAMES[two])
+    decision = model.decision_function(X[two])
+    assert decision.shape == (100,)
+    assert np.array_equal(model.classes_[(decision > 0.0).astype(int)], model.predict(X[two]))
+    assert model.score(X[two], NAMES[two]) == 1.0
+    assert [stage.shape for stage in model.staged_decision_function(X[two])] == [(100,)] * len(model.learners_)
+
+
+def test_groups_use_fewer_learners_than_classes_alone() -> None:
+    wine, classes = load_wine(return_X_y=True)
+    grouped = GroupSparseBoostingClassifier().fit(wine, classes)
+    assert grouped.coef_.min() >= 0.0
+    assert grouped.coef_.any(axis=1).all()
+    assert grouped.score(wine, classes) == 1.0
+
+
+# Conventions
+
+
+def test_sparse_examples_are_dense_examples() -> None:
+    thin = np.where(X > 2.0, X, 0.0)
+    dense = GroupSparseBoostingClassifier().fit(thin, Y)
+    for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array):
+        sparse = GroupSparseBoostingClassifier().fit(kind(thin), Y)
+        assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-3)
+        assert np.array_equal(sparse.predict(kind(thin)), sparse.predict(thin))
+    trees = GroupSparseBoostingClassifier(weak_learner="tree", random_state=0).fit(sp.csr_array(thin), Y)
+    assert np.array_equal(trees.predict(sp.csr_array(thin)), trees.predict(thin))
+
+
+def test_copies_are_the_same() -> None:
+    model = fitted()
+    for copy in (pickle.loads(pickle.dumps(model)), clone(model).fit(X, Y)):
+        assert np.array_equal(copy.coef_, model.coef_)
+        assert copy.learners_.names() == model.learners_.names()
+        assert np.array_equal(copy.decision_function(X), model.decision_function(X))
+
+
+def test_pipelines_and_searches() -> None:
+    pipeline = make_pipeline(StandardScaler(), GroupSparseBoostingClassifier())
+    search = GridSearchCV(pipeline, {"groupsparseboostingclassifier__nu": ["0.3 max", "0.1 max", 0.02]}, cv=3, n_jobs=2)
+    with joblib.parallel_config("threading"):
+        search.fit(X, NAMES)
+    assert search.best_score_ > 0.9
+    assert cross_val_score(GroupSparseBoostingClassifier("0.1 max"), X, NAMES, cv=3).mean() > 0.9
+
+
+def test_fewer_examples_than_classes_and_than_features() -> None:
+    rng = np.random.default_rng(0)
+    few, classes = rng.standard_normal((4, 30)), np.array([0, 1, 2, 3])
+    model = GroupSparseBoostingClassifier().fit(few, classes)
+    assert model.gap_ <= 1e-3
+    assert model.predict(few).tolist() == classes.tolist()
+
+
+def test_constant_and_repeated_features_change_nothing() -> None:
+    wide = np.hstack([np.ones((len(X), 2)), X, X])
+    model = GroupSparseBoostingClassifier().fit(wide, Y)
+    assert model.objective_ == pytest.approx(fitted().objective_, rel=1e-3)
+    assert not model.feature_importances_[:2].any()
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"nu": -1.0}, "nu must be finite and at least 0, not -1"),
+        ({"nu": "much"}, "nu must be a number of at least 0, or a share"),
+        ({"norm": "l2"}, "norm must be one of l12, l1inf, l1, not 'l2'"),
+        ({"loss": "logit"}, "unknown loss 'logit'"),
+        ({"loss": 3}, "loss must be one of .* or a MarginLoss, not 3"),
+        ({"weak_learner": "forest"}, "weak_learner must be one of stump, tree, not 'forest'"),
+        ({"candidates": "some"}, "candidates must be one of all, drawn, or WeakLearners, not 'some'"),
+        ({"candidates": 7}, "candidates must be one of all, drawn, or WeakLearners, not 7"),
+        ({"candidates": draw_stumps(X, 3).take([])}, "candidates are no weak learner at all"),
+        ({"n_learners": 0}, "n_learners must be a whole number of at least 1"),
+        ({"learners_per_round": 0}, "learners_per_round must be a whole number of at least 1"),
+        ({"max_depth": 0}, "max_depth must be a whole number of at least 1"),
+        ({"tol": 0.0}, "tol must be finite and above 0"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
+        ({"max_seconds": 0.0}, "max_seconds must be finite and above 0"),
+        ({"solver": "magic"}, "unknown solver 'magic'"),
+        ({"solver": 1}, "solver must be the name of a registered solver, not 1"),
+        ({"solver": "conic", "solver_options": {"speed": 1}}, "unknown option of solver 'conic' 'speed'"),
+        ({"solver": "conic", "solver_options": 1}, "solver_options must be a mapping"),
+        ({"solver_options": {"columns": 1}}, "solver_options are those of a solver, but solver is None"),
+        ({"solver": "pdhg"}, "solver: pdhg needs"),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        GroupSparseBoostingClassifier(**parameters).fit(X, Y)
+
+
+def test_bad_data_are_refused_by_name() -> None:
+    model = GroupSparseBoostingClassifier()
+    with pytest.raises(ValueError, match="only one class"):
+        model.fit(X, np.zeros(len(X), dtype=int))
+    with pytest.raises(ValueError, match="no usable feature"):
+        model.fit(np.ones_like(X), Y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(X > 7.0, np.nan, X), Y)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        model.fit(X, X[:, 0])
+    with pytest.raises(NotFittedError):
+        GroupSparseBoostingClassifier().predict(X)
+    for ask in (lambda m: m.shared_by_, lambda m: m.feature_importances_, lambda m: m.learners_of(0)):
+        with pytest.raises(NotFittedError):
+            ask(GroupSparseBoostingClassifier())
+    with pytest.raises(ValueError, match="3 features"):
+        fitted().predict(X[:, :3])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"max_iter": 2}, {"max_seconds": 1e-4}, {"candidates": "drawn", "max_iter": 1}, {"nu": 0.0, "max_iter": 30}],
+)
+def test_limits_end_a_fit_with_a_warning_and_a_true_gap(parameters: dict[str, Any]) -> None:
+    model = GroupSparseBoostingClassifier(tol=1e-9, solver="accelerated_gradient", random_state=0, **parameters)
+    with pytest.warns(ConvergenceWarning, match="proven relative gap"):
+        model.fit(X, Y)
+    assert not model.converged_
+    assert model.gap_ > 1e-9
+    assert model.gap_ == pytest.approx((model.objective_ - model.dual_bound_) / model.objective_, rel=1e-9)
+    if "nu" not in parameters:
+        best = GroupSparseBoostingClassifier(tol=1e-6, candidates=parameters.get("candidates", "all"), random_state=0).fit(X, Y)
+        assert model.dual_bound_ <= best.objective_ <= model.objective_ * (1.0 + 1e-6)
+
+
+def test_a_solver_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from solvers.accelerated_gradient import AcceleratedGradient
+
+    def broken(*_: Any) -> Any:
+        raise ArithmeticError("no")
+        yield
+
+    monkeypatch.setattr(AcceleratedGradient, "steps", broken)
+    with pytest.raises(BenchError, match=r"solver 'accelerated_gradient' failed: error, ArithmeticError: no"):
+        GroupSparseBoostingClassifier(solver="accelerated_gradient").fit(X, Y)
+
+
+def test_rounds_say_how_the_search_went() -> None:
+    rounds = fitted().rounds_
+    assert len(rounds) == fitted().n_rounds_
+    assert [r.learners for r in rounds] == sorted({r.learners for r in rounds}) or len(rounds) > 1
+    assert rounds[0].learners == 0
+    assert rounds[0].violation == pytest.approx(20.0)  # nu is a twentieth of the largest
+    assert rounds[-1].violation <= 1.01
+    bounds = [r.dual_bound for r in rounds]
+    assert bounds == sorted(bounds)
+    assert ColumnGeneration.__doc__ is not None
