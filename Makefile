@@ -8,6 +8,9 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 GRID ?= full
 
+# Tests start hundreds of processes, each of which would compile our sources again.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test soak lint compiled bench reports setup system clean
 
 demo: $(STAMP)

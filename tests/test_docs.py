@@ -43,12 +43,13 @@ def test_the_examples_of_the_guides_are_plugins_that_conform(tmp_path: Path) -> 
         check_deterministic(tiny, solver)
 
 
-def test_the_readmes_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md"])
+def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = python_blocks(ROOT / "README.md")
+    blocks = python_blocks(ROOT / page)
     assert blocks
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+        exec(compile(block, page, "exec"), {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -121,7 +121,9 @@ def _rescaled(passes: Passes, size: float, find: Callable[[Passes, float], Level
     data = passes.rows.data
     if not np.isfinite(data).all():
         return None
-    largest = float((data if passes.nonneg else np.abs(data)).max())
+    if passes.nonneg:
+        data = np.maximum(data, 0.0)  # what is below may be too large for the scale of the rest
+    largest = float(np.abs(data).max())
     if largest <= 0.0:
         return _nothing(passes)
     exponent = math.frexp(largest)[1]

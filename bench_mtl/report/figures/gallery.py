@@ -13,8 +13,8 @@ from bench_mtl.report.render import format_target
 from bench_mtl.report.results import Results
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import instance_times
-from bench_mtl.report.tables.measures import NONZEROS, quantities
 from bench_mtl.report.tables.measures import courses as course_points
+from bench_mtl.report.tables.measures import quantities
 from bench_mtl.report.tables.scaling import scaling_points
 
 if TYPE_CHECKING:
@@ -203,10 +203,10 @@ def _measures(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterat
             told, draw = courses.caption(rows, runs, quantity), partial(courses.course, rows, quantity, styles)
             title = f"{quantity[:1].upper()}{quantity[1:]} on {problem}"
             yield Drawing(f"{quantity} {problem}", title, "courses", problem, told, _data_of(rows, quantity), draw)
-        accuracy = trade_offs.accuracy_of(known)
-        if accuracy is not None:
-            title, draw = f"Sparsity against accuracy on {problem}", partial(trade_offs.trade_off, rows, accuracy, styles)
-            told, data = trade_offs.caption(rows, accuracy), _data_of(rows, NONZEROS, accuracy)
+        axes = trade_offs.axes_of(known)
+        if axes is not None:
+            title, draw = f"Sparsity against accuracy on {problem}", partial(trade_offs.trade_off, rows, axes, styles)
+            told, data = trade_offs.caption(rows, axes), _data_of(rows, *axes)
             yield Drawing(f"sparsity against accuracy {problem}", title, "trade_offs", problem, told, data, draw)
 
 

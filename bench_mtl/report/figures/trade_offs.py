@@ -1,16 +1,16 @@
-"""Sparsity against accuracy: the non-zeros of the points that solvers go through, and the error that goes with them."""
+"""Sparsity against accuracy: the non-zeros or features of the points that solvers go through, and the error that goes with them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.convergence import LEVELS
 from bench_mtl.report.figures.courses import answers_of, drawn_courses, spread, value_limits
 from bench_mtl.report.figures.style import LineStyle
-from bench_mtl.report.tables.measures import NONZEROS, OBJECTIVE
+from bench_mtl.report.tables.measures import OBJECTIVE, SIZES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,29 +30,37 @@ class Track:
     runs: int
     one_shot: bool
     x: Array
-    """Non-zeros, at least `NO_NONZEROS`; of several runs the median at equal iterations, or of the answers to equal tolerances. Points of
+    """The size, at least `NO_NONZEROS`; of several runs the median at equal iterations, or of the answers to equal tolerances. Points of
     zeros alone are left out where there are others."""
     y: Array
     """The other quantity, likewise. The last one is where the runs end."""
 
 
-def accuracy_of(quantities: Sequence[str]) -> str | None:
-    """What is drawn against non-zeros: what is measured on held-out examples, an error above all, or another error, or the objective. None
-    where non-zeros are not measured."""
-    if NONZEROS not in quantities:
+class Axes(NamedTuple):
+    """What is drawn against what."""
+
+    size: str
+    accuracy: str
+
+
+def axes_of(quantities: Sequence[str]) -> Axes | None:
+    """The features used, or else the non-zeros, and against them what is measured on held-out examples, an error above all, or another
+    error, or the objective. None where neither size is measured."""
+    size = next((name for name in SIZES if name in quantities), None)
+    if size is None:
         return None
-    others = [name for name in quantities if name != NONZEROS]
-    return next((name for word in ("held-out error", "held-out", "error") for name in others if word in name), OBJECTIVE)
+    others = [name for name in quantities if name not in SIZES]
+    return Axes(size, next((name for word in ("held-out error", "held-out", "error") for name in others if word in name), OBJECTIVE))
 
 
-def tracks(points: pd.DataFrame, accuracy: str, levels: int = LEVELS) -> list[Track]:
+def tracks(points: pd.DataFrame, axes: Axes, levels: int = LEVELS) -> list[Track]:
     """The solvers of one problem, from its rows of `bench_mtl.report.tables.measures.courses`."""
     import numpy as np
 
-    known = points[points[NONZEROS].notna() & points[accuracy].notna()]
+    known = points[points[axes.size].notna() & points[axes.accuracy].notna()]
     found = []
     for solver, own in known.groupby("solver", sort=False, observed=True):
-        counts, values = (drawn_courses(own, quantity, "seconds", levels) for quantity in (NONZEROS, accuracy))
+        counts, values = (drawn_courses(own, quantity, "seconds", levels) for quantity in axes)
         one_shot = counts[0].one_shot
         if one_shot:
             x, y = (answers_of(curves)[1][1] for curves in (counts, values))
@@ -60,7 +68,7 @@ def tracks(points: pd.DataFrame, accuracy: str, levels: int = LEVELS) -> list[Tr
             x, y = counts[0].y, values[0].y
         else:
             column = "iteration" if (own["iteration"].groupby(own["run_id"]).max() > 0).all() else "seconds"
-            x, y = (spread(drawn_courses(own, quantity, column, levels), levels)[1][1] for quantity in (NONZEROS, accuracy))
+            x, y = (spread(drawn_courses(own, quantity, column, levels), levels)[1][1] for quantity in axes)
         left = x > 0 if (x > 0).any() else np.ones(len(x), bool)  # the start at zero is no point of interest, and far from all others
         x, y = np.maximum(x[left], NO_NONZEROS), y[left]
         moved = np.r_[True, (x[1:] != x[:-1]) | (y[1:] != y[:-1])]
@@ -68,18 +76,18 @@ def tracks(points: pd.DataFrame, accuracy: str, levels: int = LEVELS) -> list[Tr
     return found
 
 
-def trade_off(points: pd.DataFrame, accuracy: str, styles: Mapping[str, LineStyle]) -> Figure:
+def trade_off(points: pd.DataFrame, axes: Axes, styles: Mapping[str, LineStyle]) -> Figure:
     """The figure of one problem."""
     import numpy as np
     from matplotlib.lines import Line2D
 
-    drawn = tracks(points, accuracy)
+    drawn = tracks(points, axes)
     low, high, logarithmic = value_limits(np.concatenate([track.y for track in drawn]))
     places = np.concatenate([track.x for track in drawn])
     with style.styled():
         handles = [Line2D([], [], **style.line(styles[track.solver], markersize=6.0, linewidth=1.2, label=track.solver)) for track in drawn]
         figure, (axis,) = style.sheet(str(points["problem"].iloc[0]), [4.2], 3.0, handles)
-        axis.set(xlabel=NONZEROS, ylabel=accuracy)
+        axis.set(xlabel=axes.size, ylabel=axes.accuracy)
         style.logarithmic(axis, "x", places.min() / 1.3, places.max() * 1.3)
         if logarithmic:
             style.logarithmic(axis, "y", low, high, most=9)
@@ -94,13 +102,14 @@ def trade_off(points: pd.DataFrame, accuracy: str, styles: Mapping[str, LineStyl
     return figure
 
 
-def caption(points: pd.DataFrame, accuracy: str) -> str:
+def caption(points: pd.DataFrame, axes: Axes) -> str:
     """How the figure of one problem was made, and what is not in it, in sentences."""
-    drawn = tracks(points, accuracy)
+    drawn = tracks(points, axes)
     parts = [
-        f"Non-zeros and {accuracy} of the points that a solver goes through, each repaired, along the run; the marker is where it ends."
+        f"{axes.size.capitalize()} and {axes.accuracy} of the points that a solver goes through, each repaired, along the run; "
+        "the marker is where it ends."
     ]
-    if accuracy == OBJECTIVE:
+    if axes.accuracy == OBJECTIVE:
         parts.append("No error is measured here; the objective of an iterative solver is of its best point so far.")
     if any(track.runs > 1 for track in drawn):
         parts.append("Of several seeds or repetitions both medians, at equal iterations.")
@@ -110,7 +119,7 @@ def caption(points: pd.DataFrame, accuracy: str) -> str:
         )
     if any((track.x <= NO_NONZEROS).any() for track in drawn):
         parts.append(f"Where there are points of zeros alone they are drawn at {NO_NONZEROS:g}.")
-    elif (points[NONZEROS] == 0).any():
+    elif (points[axes.size] == 0).any():
         parts.append("Points of zeros alone, such as a start at zero, are left out.")
     absent = [str(solver) for solver in points["solver"].unique() if solver not in {track.solver for track in drawn}]
     if absent:

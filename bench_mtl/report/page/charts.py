@@ -11,7 +11,6 @@ from bench_mtl.report.figures.drawing import Drawing
 from bench_mtl.report.figures.profiles import BUDGET, PAIRWISE, PERFORMANCE
 from bench_mtl.report.page.curves import rounded
 from bench_mtl.report.render import format_target
-from bench_mtl.report.tables.measures import NONZEROS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,8 +114,8 @@ def _scaling(drawing: Drawing, fits: pd.DataFrame, places: Mapping[str, int]) ->
 
 
 def _trade_off(drawing: Drawing, places: Mapping[str, int]) -> Iterable[dict[str, Any]]:
-    accuracy = str(drawing.data.columns[-1])
-    tracks = trade_offs.tracks(drawing.data, accuracy)
+    axes = trade_offs.Axes(*map(str, drawing.data.columns[-2:]))
+    tracks = trade_offs.tracks(drawing.data, axes)
     import numpy as np
 
     low, high, logarithmic = value_limits(np.concatenate([track.y for track in tracks]))
@@ -126,8 +125,8 @@ def _trade_off(drawing: Drawing, places: Mapping[str, int]) -> Iterable[dict[str
     ]
     yield {
         "label": drawing.title,
-        "x": {"label": NONZEROS, "log": True, "ends": _ends([place for track in tracks for place in track.x])},
-        "y": {"label": accuracy, "log": logarithmic, "ends": [rounded(low), rounded(high)]},
+        "x": {"label": axes.size, "log": True, "ends": _ends([place for track in tracks for place in track.x])},
+        "y": {"label": axes.accuracy, "log": logarithmic, "ends": [rounded(low), rounded(high)]},
         "step": False,
         "track": True,
         "lines": lines,

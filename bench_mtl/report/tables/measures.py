@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 #: What is drawn along runs beside what problems measure: the objective, of the best point so far of an iterative solver.
 OBJECTIVE = "objective"
 
-#: A measure of this name is one side of sparsity against accuracy.
 NONZEROS = "non-zeros"
+
+#: Measures of these names are one side of sparsity against accuracy, the first that there is.
+SIZES = ("features used", NONZEROS)
 
 #: Of `courses`, beside measures.
 _OTHER_COLUMNS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from projection_twins import FLOAT32
 from vector_twins import U, exact_sum, twin_box_simplex, twin_simplex
 
 from bench_mtl.errors import InputError
@@ -64,7 +65,7 @@ def test_breakpoints_of_every_scale_are_searched_in_few_steps() -> None:
         assert float(exact_sum(w)) == pytest.approx(share * width.sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, FLOAT32])
 def test_out_in_place_and_views(dtype: type) -> None:
     x = np.random.default_rng(0).standard_normal(1200).astype(dtype)
     expected = project_box_simplex(x[::2].copy(), 1.0, 0.0, 0.1)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from projection_twins import FLOAT32
 from vector_twins import U, norms, rescaled, twin_l1_ball, twin_l12_ball
 
 from bench_mtl.errors import InputError
@@ -20,7 +21,7 @@ matrices = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
 SHAPES = [(1, 1), (3, 2), (50, 10), (6, 600), (700, 3)]
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, FLOAT32])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_agree_with_their_twins(shape: tuple[int, int], dtype: type) -> None:
     rng = np.random.default_rng(0)

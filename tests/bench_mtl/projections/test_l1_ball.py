@@ -77,6 +77,7 @@ def test_non_expansive_and_blind_to_order(pair: tuple[np.ndarray, np.ndarray], r
     assert np.abs(project_l1_ball(pair[0][order], radius) - one[order]).max() <= 1e-13 * 100
 
 
+@pytest.mark.slow  # to compile, most of all
 @pytest.mark.parametrize("n", [5, 6000])
 @pytest.mark.parametrize("scale", [1e-44, 1e-38, 1.0, 1e37])
 def test_float32_stays_inside_to_the_precision_of_doubles(scale: float, n: int) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from projection_twins import KINDS, ROUNDOFF, Case, cases, distance, feasible, sum_of_maxima, twin_l1inf
+from projection_twins import FLOAT32, KINDS, ROUNDOFF, Case, cases, distance, feasible, sum_of_maxima, twin_l1inf
 
 from bench_mtl.errors import InputError
 from bench_mtl.projections import l1inf_projection, norm_l1inf, norm_linf1, project_l1_ball, project_l1inf_ball, prox_l1inf
@@ -113,6 +113,7 @@ def test_the_whole_radius_is_used(kind: str, method: str) -> None:
     none(failures())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "subnormal" not in kind])
 def test_agrees_with_the_twin_in_float32(kind: str) -> None:
     def failures() -> Iterator[str]:
@@ -204,7 +205,7 @@ def layouts(A: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, FLOAT32])
 @pytest.mark.parametrize("shape", [(20, 30), (50, 7), (300, 200)])
 def test_memory_order_does_not_matter(shape: tuple[int, int], dtype: type, method: str) -> None:
     A = np.random.default_rng(1).standard_normal(shape).astype(dtype)
@@ -290,7 +291,7 @@ def test_threads_change_nothing_beyond_rounding(shape: tuple[int, int], ratio: f
 
 
 @pytest.mark.parametrize("nonneg", [False, True])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, FLOAT32])
 def test_csr_equals_dense(dtype: type, nonneg: bool) -> None:
     rng = np.random.default_rng(5)
     for shape in [(1, 1), (5, 4), (40, 30), (300, 100)]:
@@ -352,6 +353,11 @@ def test_prox_takes_off_the_projection_of_every_row(shape: tuple[int, int]) -> N
                 out = A.copy()
                 assert prox_l1inf(out, weight, out=out) is out
                 assert np.array_equal(out, B)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (20, 6), (30, 40), (5, 300)])
+def test_prox_keeps_float32(shape: tuple[int, int]) -> None:
     assert prox_l1inf(np.ones(shape, np.float32), 0.5).dtype == np.float32
 
 
@@ -361,22 +367,24 @@ def test_prox_takes_off_the_projection_of_every_row(shape: tuple[int, int]) -> N
 @pytest.mark.parametrize("function", [project_l1inf_ball, l1inf_projection, prox_l1inf])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("shape", [(4, 3), (40, 10), (30, 300)])
-def test_the_first_value_that_is_not_finite_is_named(function: Callable[..., object], bad: float, shape: tuple[int, int]) -> None:
+@pytest.mark.parametrize("dtype", [np.float64, FLOAT32])
+def test_the_first_value_that_is_not_finite_is_named(
+    function: Callable[..., object], bad: float, shape: tuple[int, int], dtype: type
+) -> None:
     kind = "NaN" if np.isnan(bad) else "inf"
     for order in ("C", "F"):
-        for dtype in (np.float64, np.float32):
-            A = np.ones(shape, dtype, order=order)
-            A[2, 1] = bad
-            A[3, 0] = np.nan
-            before = A.copy()
-            for radius in (0.0, 1.0, 1e9):
-                with pytest.raises(InputError, match=rf"A has {kind} at index \(2, 1\)"):
-                    function(A, radius)
+        A = np.ones(shape, dtype, order=order)
+        A[2, 1] = bad
+        A[3, 0] = np.nan
+        before = A.copy()
+        for radius in (0.0, 1.0, 1e9):
             with pytest.raises(InputError, match=rf"A has {kind} at index \(2, 1\)"):
-                function(sp.csr_array(A), 1.0)
-            with pytest.raises(InputError, match=rf"A has {kind} at index \(2, 1\)"):
-                function(A, 1.0, nonneg=True)
-            assert np.array_equal(A, before, equal_nan=True)
+                function(A, radius)
+        with pytest.raises(InputError, match=rf"A has {kind} at index \(2, 1\)"):
+            function(sp.csr_array(A), 1.0)
+        with pytest.raises(InputError, match=rf"A has {kind} at index \(2, 1\)"):
+            function(A, 1.0, nonneg=True)
+        assert np.array_equal(A, before, equal_nan=True)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -587,6 +595,7 @@ def test_a_tiny_radius_on_sparse_rows_of_equal_sums_takes_memory_for_its_entries
     assert peak < 20_000_000
 
 
+@pytest.mark.slow
 def test_float32_maxima_are_those_of_the_result() -> None:
     A = np.random.default_rng(0).standard_normal((50, 9)).astype(np.float32)
     result = l1inf_projection(A, 10.0)

@@ -41,7 +41,7 @@ def dense(B: object) -> np.ndarray:
     return B.toarray() if sp.issparse(B) else B  # type: ignore[attr-defined, return-value]
 
 
-@pytest.mark.parametrize("kind", matrices())
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.slow) if kind == "float32" else kind for kind in matrices()])
 @pytest.mark.parametrize("nonneg", [False, True])
 def test_the_number_of_threads_changes_nothing(kind: str, nonneg: bool) -> None:
     A = matrices()[kind]

@@ -171,33 +171,34 @@ def test_an_axis_is_logarithmic_where_values_are_far_apart(values, logarithmic):
 
 def test_sparsity_against_accuracy_follows_each_solver_to_its_end(course_points):
     results, points = course_points(PG, ONLINE, SCS)
-    assert trade_offs.accuracy_of(quantities(points, results.measures)) == ERROR
-    pg, online, scs = trade_offs.tracks(points, ERROR)
+    assert trade_offs.axes_of(quantities(points, results.measures)) == (NONZEROS, ERROR)
+    pg, online, scs = trade_offs.tracks(points, trade_offs.Axes(NONZEROS, ERROR))
     assert (pg.x.tolist(), pg.y.tolist()) == ([40, 90], [0.2, 0.3]), "the start at zero is left out"
     assert (online.x.tolist(), online.y.tolist()) == ([3, 30, 20], [0.4, 0.3, 0.25])
     assert (scs.x.tolist(), scs.y.tolist()) == ([100, 100], [0.21, 0.2])
-    figure = trade_offs.trade_off(points, ERROR, style.line_styles(["pg", "online", "scs"]))
+    figure = trade_offs.trade_off(points, trade_offs.Axes(NONZEROS, ERROR), style.line_styles(["pg", "online", "scs"]))
     (axis,) = figure.axes
     ends = [(line.get_xdata()[0], line.get_ydata()[0]) for line in axis.lines if line.get_linestyle() == "None"]
     assert ends == [(90, 0.3), (20, 0.25), (100, 0.2)]
     assert axis.get_xscale() == "log"
-    told = trade_offs.caption(points, ERROR)
+    told = trade_offs.caption(points, trade_offs.Axes(NONZEROS, ERROR))
     assert "Points of zeros alone, such as a start at zero, are left out." in told
     assert "Of several" not in told
 
 
 def test_sparsity_goes_with_the_objective_where_no_error_is_measured(course_points):
-    assert trade_offs.accuracy_of([OBJECTIVE, "training error", ERROR, NONZEROS]) == ERROR
-    assert trade_offs.accuracy_of([OBJECTIVE, "training error", NONZEROS]) == "training error"
-    assert trade_offs.accuracy_of([OBJECTIVE, NONZEROS]) == OBJECTIVE
-    assert trade_offs.accuracy_of([OBJECTIVE, "held-out log-wealth", "training error", NONZEROS]) == "held-out log-wealth"
-    assert trade_offs.accuracy_of([OBJECTIVE, ERROR]) is None
+    assert trade_offs.axes_of([OBJECTIVE, "training error", ERROR, NONZEROS]) == (NONZEROS, ERROR)
+    assert trade_offs.axes_of([OBJECTIVE, "training error", NONZEROS]) == (NONZEROS, "training error")
+    assert trade_offs.axes_of([OBJECTIVE, NONZEROS]) == (NONZEROS, OBJECTIVE)
+    assert trade_offs.axes_of([OBJECTIVE, "held-out log-wealth", "training error", NONZEROS]) == (NONZEROS, "held-out log-wealth")
+    assert trade_offs.axes_of([OBJECTIVE, ERROR]) is None
+    assert trade_offs.axes_of([OBJECTIVE, ERROR, NONZEROS, "features used"]) == ("features used", ERROR)
     zeros = {"solver": "pg", "samples": [(0.1 * i, i, 1.0, 1.0, 0.5, None, {NONZEROS: 0.0}) for i in range(3)]}
     _, points = course_points(zeros, slower(zeros, 2.0, 1))
-    (track,) = trade_offs.tracks(points, OBJECTIVE)
+    (track,) = trade_offs.tracks(points, trade_offs.Axes(NONZEROS, OBJECTIVE))
     assert (track.x.tolist(), track.y.tolist(), track.runs) == ([0.5], [1.0], 2)
-    assert trade_offs.trade_off(points, OBJECTIVE, style.line_styles(["pg"])).axes
-    told = trade_offs.caption(points, OBJECTIVE)
+    assert trade_offs.trade_off(points, trade_offs.Axes(NONZEROS, OBJECTIVE), style.line_styles(["pg"])).axes
+    told = trade_offs.caption(points, trade_offs.Axes(NONZEROS, OBJECTIVE))
     assert "No error is measured here" in told
     assert "drawn at 0.5" in told
 
@@ -263,7 +264,7 @@ def test_whole_numbers_are_printed_whole():
 )
 def test_odd_measures_have_a_report(make_store, runs):
     folder = make_store(*runs, *({**run, "seed": 1} for run in runs))
-    write_report(folder)
+    write_report(folder, formats=["md", "html", "csv", "tex", "parquet", "svg"])
     report = (folder / "report.md").read_text()
     assert "![Objective on lasso]" in report
     assert not re.search(r"(?<![\w-])(nan|none|[+-]?inf|<na>|nat)\b", report, flags=re.IGNORECASE)
