@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bench_mtl.checks import whole_number
+from bench_mtl.checks import one_of, whole_number
 from bench_mtl.errors import InputError
 from bench_mtl.stats.arrays import measured
 
@@ -66,17 +66,22 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> Paired:
     return Paired(SIGN, sign_test(wins, losses), wins, losses, ties)
 
 
-def sign_test(wins: int, losses: int) -> float | None:
-    """Two-sided p-value of so many wins and losses between equals; None where there is neither.
+def sign_test(wins: int, losses: int, *, alternative: str = "two-sided") -> float | None:
+    """p-value of so many wins and losses between equals; None where there is neither.
+
+    Parameters
+    ----------
+    alternative : ``"two-sided"``, ``"greater"`` (more wins than losses are expected) or ``"less"``
 
     Raises
     ------
-    InputError : a count that is not a whole number of at least zero.
+    InputError : a count that is not a whole number of at least zero, an unknown alternative.
 
     Source: Dixon and Mood (1946).
     """
     counts = whole_number("wins", wins), whole_number("losses", losses)
-    return _binomial(*counts) if sum(counts) else None
+    one_of("alternative", alternative, ("two-sided", "greater", "less"))
+    return _binomial(*counts, alternative) if sum(counts) else None
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -135,7 +140,7 @@ def _of_rank_sum(count: int, positive: int) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _binomial(wins: int, losses: int) -> float:
+def _binomial(wins: int, losses: int, alternative: str) -> float:
     from scipy import stats
 
-    return float(stats.binomtest(wins, wins + losses).pvalue)
+    return float(stats.binomtest(wins, wins + losses, alternative=alternative).pvalue)

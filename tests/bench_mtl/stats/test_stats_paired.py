@@ -89,6 +89,9 @@ def test_the_sign_test_by_hand():
     assert sign_test(5, 0) == pytest.approx(2 / 32)
     assert sign_test(2, 1) == sign_test(0, 1) == 1.0
     assert sign_test(0, 0) is None
+    assert sign_test(4, 1, alternative="greater") == sign_test(1, 4, alternative="less") == pytest.approx(6 / 32)
+    with pytest.raises(InputError, match="alternative must be one of"):
+        sign_test(4, 1, alternative="more")
 
 
 def test_holm_by_hand():

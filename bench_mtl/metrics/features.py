@@ -1,0 +1,64 @@
+"""Which features a model uses, against those that are relevant in truth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.checks import real_array, real_number
+from bench_mtl.errors import InputError
+from bench_mtl.metrics.tasks import Mask
+
+
+@dataclass(frozen=True)
+class FeatureSelection:
+    """Features selected against features relevant."""
+
+    selected: int
+    relevant: int
+    hits: int
+    """Features selected that are relevant."""
+
+    @property
+    def precision(self) -> float:
+        """hits / selected; NaN where nothing is selected."""
+        return self.hits / self.selected if self.selected else math.nan
+
+    @property
+    def recall(self) -> float:
+        """hits / relevant; NaN where nothing is relevant."""
+        return self.hits / self.relevant if self.relevant else math.nan
+
+
+def feature_selection(W: Any, truth: Any, *, threshold: float = 0.0) -> FeatureSelection:
+    """Count the features with a non-zero coefficient for at least one task, and those of them that the true coefficients use too.
+
+    Parameters
+    ----------
+    W : coefficients, features x tasks (or a vector, one task)
+    truth : true coefficients of the same features, of any number of tasks
+    threshold : a coefficient of W counts where its size is above this; 0 is the papers' rule, right for points of projections, whose
+        zeros are exact. A smoothed or interior method needs a larger one.
+
+    Raises
+    ------
+    InputError : NaN or inf, another shape, another number of features, a negative threshold.
+
+    Source: Quattoni et al., ICML 2009, section 5.
+    """
+    limit = real_number("threshold", threshold)
+    chosen, relevant = _rows("W", W, limit), _rows("truth", truth, 0.0)
+    if len(chosen) != len(relevant):
+        raise InputError(f"truth has {len(relevant)} features, but W has {len(chosen)}")
+    return FeatureSelection(int(chosen.sum()), int(relevant.sum()), int((chosen & relevant).sum()))
+
+
+def _rows(name: str, value: Any, limit: float) -> Mask:
+    matrix = real_array(name, value)
+    if matrix.ndim not in (1, 2):
+        raise InputError(f"{name} must be features x tasks, but has shape {matrix.shape}")
+    used = np.abs(matrix) > limit
+    return np.asarray(used if used.ndim == 1 else used.any(axis=1))

@@ -1,0 +1,307 @@
+"""Metrics against hand-worked cases, scikit-learn, slow twins by counting, and what must hold for any scores."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import metric_twins as twins
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from bench_mtl.errors import InputError
+from bench_mtl.metrics import (
+    average_auc,
+    average_equal_error_rate,
+    error_rate,
+    feature_selection,
+    macro_f1,
+    micro_f1,
+    multitask_auc,
+    pair_sign_test,
+)
+
+#: Few different values, so that ties are common.
+_scores = st.integers(-3, 3).map(float) | st.floats(-5, 5, allow_nan=False, width=16)
+
+
+@st.composite
+def one_task(draw: st.DrawFn, both: bool = True) -> tuple[list[int], list[float]]:
+    n = draw(st.integers(2, 12))
+    labels = draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n).filter(lambda found: not both or len(set(found)) == 2))
+    return labels, draw(st.lists(_scores, min_size=n, max_size=n))
+
+
+@st.composite
+def many_tasks(draw: st.DrawFn) -> tuple[list[list[int]], list[list[float]]]:
+    found = draw(st.lists(one_task(both=False), min_size=1, max_size=5))
+    return [labels for labels, _ in found], [scores for _, scores in found]
+
+
+class TestAuc:
+    def test_by_hand(self) -> None:
+        # positives 3 and 1, negatives 2, 1: 3 beats both; 1 loses to 2 and ties with 1
+        labels, scores = [1, -1, 1, -1], [3.0, 2.0, 1.0, 1.0]
+        assert average_auc(labels, scores).value == pytest.approx(2.5 / 4)
+        assert average_auc(labels, scores, ties="lost").value == pytest.approx(2 / 4)
+
+    def test_constant_scores_are_worth_a_half_or_by_the_papers_strict_inequality_nothing(self) -> None:
+        assert average_auc([1, 0, 0], np.zeros(3)).value == 0.5
+        assert average_auc([1, 0, 0], np.zeros(3), ties="lost").value == 0.0
+
+    def test_multitask_by_hand(self) -> None:
+        # task 0: one positive, ranked above both negatives; task 1: three positives, one of them above the only negative
+        labels = [[1, -1, -1], [1, 1, 1, -1]]
+        scores = [[2.0, 1.0, 0.0], [5.0, 1.0, 0.0, 3.0]]
+        found = multitask_auc(labels, scores)
+        assert found.per_task == pytest.approx((1.0, 1 / 3))
+        assert found.value == pytest.approx((1 * 1 + 3 * (1 / 3)) / 4)
+        assert average_auc(labels, scores).value == pytest.approx((1 + 1 / 3) / 2)
+
+    def test_multitask_never_compares_scores_of_different_tasks(self) -> None:
+        labels = [[1, -1], [1, -1]]
+        assert multitask_auc(labels, [[1.0, 0.0], [1.0, 0.0]]).value == 1.0
+        assert multitask_auc(labels, [[101.0, 100.0], [1.0, 0.0]]).value == 1.0
+
+    @given(many_tasks(), st.sampled_from(["half", "lost"]))
+    @settings(max_examples=150, deadline=None)
+    def test_against_counting_pairs(self, tasks: tuple[list[list[int]], list[list[float]]], ties: str) -> None:
+        labels, scores = tasks
+        kept = [(y, f) for y, f in zip(labels, scores, strict=True) if len(set(y)) == 2]
+        tie = Fraction(1, 2) if ties == "half" else Fraction(0)
+        expected = [twins.auc(y, f, tie) for y, f in kept]
+        mean, weighted = average_auc(labels, scores, ties=ties), multitask_auc(labels, scores, ties=ties)
+        assert mean.per_task == weighted.per_task == pytest.approx(tuple(map(float, expected)), abs=1e-12)
+        assert mean.counted == weighted.counted
+        if not kept:
+            assert math.isnan(mean.value)
+            assert math.isnan(weighted.value)
+            return
+        counts = [sum(label > 0 for label in y) for y, _ in kept]
+        pooled = sum((n * value for n, value in zip(counts, expected, strict=True)), Fraction(0)) / sum(counts)
+        assert mean.value == pytest.approx(float(sum(expected) / len(expected)), abs=1e-12)
+        assert weighted.value == pytest.approx(float(pooled), abs=1e-12)
+
+    @given(one_task(), st.sampled_from([np.arctan, np.cbrt, lambda x: 3 * x - 7, np.sinh]))
+    @settings(max_examples=100, deadline=None)
+    def test_an_increasing_map_changes_nothing(self, task: tuple[list[int], list[float]], increasing: Any) -> None:
+        labels, scores = task
+        _, order = np.unique(scores, return_inverse=True)
+        spread = order.astype(float)  # whole numbers, whose order no rounding of the map can blur
+        for measure in (average_auc, multitask_auc, average_equal_error_rate):
+            assert measure(labels, increasing(spread)).value == measure(labels, scores).value
+
+    @given(one_task())
+    @settings(max_examples=50, deadline=None)
+    def test_reversed_scores_and_exchanged_labels(self, task: tuple[list[int], list[float]]) -> None:
+        labels, scores = np.array(task[0]), np.array(task[1])
+        for measure in (average_auc, average_equal_error_rate):
+            value = measure(labels, scores).value
+            assert measure(labels, -scores).value == pytest.approx(1.0 - value, abs=1e-12)
+            assert measure(-labels, -scores).value == pytest.approx(value, abs=1e-12)
+
+
+class TestEqualErrorRate:
+    @pytest.mark.parametrize(
+        ("labels", "scores", "expected"),
+        [
+            ([1, 1, -1, -1], [4, 3, 2, 1], 0.0),
+            ([1, 1, -1, -1], [1, 2, 3, 4], 1.0),
+            ([1, -1, 1, -1], [4, 3, 2, 1], 0.5),  # one of two wrong on either side
+            ([1, -1], [0, 0], 0.5),
+            (
+                [1, 1, -1, -1, -1],
+                [3, 1, 2, 0, 0],
+                1 / 3,
+            ),  # above 1: half of the positives lost; from 1: a third of the negatives taken
+        ],
+        ids=["perfect", "reversed", "half", "constant", "between"],
+    )
+    def test_by_hand(self, labels: list[int], scores: list[float], expected: float) -> None:
+        assert average_equal_error_rate(labels, scores).value == pytest.approx(expected)
+
+    @given(one_task())
+    @settings(max_examples=150, deadline=None)
+    def test_against_walking_the_thresholds(self, task: tuple[list[int], list[float]]) -> None:
+        assert average_equal_error_rate(*task).value == pytest.approx(float(twins.equal_error_rate(*task)), abs=1e-12)
+
+
+class TestDecisions:
+    def test_by_hand(self) -> None:
+        # task 0: TP 1, FP 1, FN 0; task 1: TP 1, FP 0, FN 2
+        labels, scores = [[1, -1, -1], [1, 1, 1, -1]], [[1.0, 2.0, -1.0], [1.0, -1.0, 0.0, -2.0]]
+        assert macro_f1(labels, scores).per_task == pytest.approx((2 / 3, 1 / 2))
+        assert macro_f1(labels, scores).value == pytest.approx(7 / 12)
+        assert micro_f1(labels, scores).value == pytest.approx(4 / (4 + 1 + 2))
+        assert error_rate(labels, scores).per_task == pytest.approx((1 / 3, 1 / 2))
+        assert error_rate(labels, scores, threshold=-0.5).value == pytest.approx((1 / 3 + 1 / 4) / 2)
+
+    def test_against_scikit_learn_on_a_matrix(self) -> None:
+        generator = np.random.default_rng(0)
+        scores = generator.standard_normal((80, 5))
+        labels = (scores + generator.standard_normal((80, 5)) > 0.5).astype(int)
+        decided = (scores > 0.2).astype(int)
+        assert macro_f1(labels, scores, threshold=0.2).value == pytest.approx(sk.f1_score(labels, decided, average="macro"))
+        assert micro_f1(labels, scores, threshold=0.2).value == pytest.approx(sk.f1_score(labels, decided, average="micro"))
+        assert average_auc(labels, scores).value == pytest.approx(sk.roc_auc_score(labels, scores, average="macro"))
+        assert error_rate(labels, scores, threshold=0.2).value == pytest.approx(np.mean(labels != decided))
+
+    @given(many_tasks())
+    @settings(max_examples=100, deadline=None)
+    def test_against_counting(self, tasks: tuple[list[list[int]], list[list[float]]]) -> None:
+        labels, scores = tasks
+        each = [twins.f1(y, [s > 0 for s in f]) for y, f in zip(labels, scores, strict=True)]
+        kept = [value for y, value in zip(labels, each, strict=True) if 1 in y]
+        macro = macro_f1(labels, scores)
+        assert macro.per_task == pytest.approx(tuple(float(value) for value in kept if value is not None))
+        assert macro.value == pytest.approx(np.mean([float(value or 0) for value in kept]) if kept else math.nan, nan_ok=True)
+        pooled = twins.f1([label for y in labels for label in y], [s > 0 for f in scores for s in f])
+        micro = micro_f1(labels, scores)
+        assert micro.value == pytest.approx(math.nan if pooled is None else float(pooled), nan_ok=True)
+        assert micro.per_task == pytest.approx(tuple(math.nan if value is None else float(value) for value in each), nan_ok=True)
+
+
+class TestSkippedTasks:
+    labels = np.array([[1, 1, -1], [1, -1, -1], [1, 1, -1]])
+    scores = np.array([[0.3, 0.9, 0.1], [0.2, 0.1, -0.4], [0.1, 0.5, 2.0]])
+
+    @pytest.mark.parametrize("measure", [average_auc, multitask_auc, average_equal_error_rate])
+    def test_one_sided_tasks_are_named_and_counted(self, measure: Any) -> None:
+        found = measure(self.labels, self.scores, names=["all", "some", "none"])
+        assert found.counted == ("some",)
+        assert found.skipped == (("all", "no negative example"), ("none", "no positive example"))
+        assert found.value == found.per_task[0] == measure(self.labels[:, 1], self.scores[:, 1]).value
+        assert found.sentence == "1 of 3 tasks counted; skipped: all (no negative example), none (no positive example)"
+
+    def test_macro_f1_skips_what_has_no_positive_example_alone(self) -> None:
+        found = macro_f1(self.labels, self.scores)
+        assert found.counted == ("0", "1")
+        assert found.skipped == (("2", "no positive example"),)
+
+    def test_errors_and_micro_f1_count_every_task(self) -> None:
+        for measure in (error_rate, micro_f1):
+            assert measure(self.labels, self.scores).counted == ("0", "1", "2")
+            assert measure(self.labels, self.scores).skipped == ()
+
+    def test_no_task_left_is_nan_and_not_zero(self) -> None:
+        found = multitask_auc([[1, 1], [0, 0]], [[0.1, 0.2], [0.3, 0.4]])
+        assert math.isnan(found.value)
+        assert found.per_task == found.counted == ()
+        assert found.sentence == "0 of 2 tasks counted; skipped: 0 (no negative example), 1 (no positive example)"
+
+
+class TestSignTest:
+    def test_by_hand(self) -> None:
+        # as many positives as negatives, f ranks all pairs rightly, g none: eight wins whatever the pairs
+        labels, f = [1] * 8 + [-1] * 8, np.array([1.0] * 8 + [0.0] * 8)
+        found = pair_sign_test(labels, f, -f)
+        assert (found.pooled.pairs, found.pooled.wins, found.pooled.losses) == (8, 8, 0)
+        assert found.pooled.p_value == pytest.approx(2**-8)
+        assert pair_sign_test(labels, f, -f, alternative="two-sided").pooled.p_value == pytest.approx(2**-7)
+        assert pair_sign_test(labels, -f, f).pooled.p_value == 1.0
+
+    def test_ties_of_either_model_count_in_neither(self) -> None:
+        labels, f = [1, 1, -1, -1], np.array([1.0, 1.0, 0.0, 0.0])
+        for other in (np.zeros(4), f):
+            found = pair_sign_test(labels, f, other)
+            assert (found.pooled.wins, found.pooled.losses, found.pooled.p_value) == (0, 0, 1.0)
+
+    def test_tasks_are_pooled_by_their_counts(self) -> None:
+        generator = np.random.default_rng(3)
+        labels = [np.where(np.arange(n) % 3 == 0, 1, 0) for n in (30, 60, 45)] + [np.ones(4)]
+        first, second = ([generator.standard_normal(len(y)) + scale * y for y in labels] for scale in (1.5, 0.2))
+        found = pair_sign_test(labels, first, second, names=list("abcd"))
+        assert found.counted == ("a", "b", "c")
+        assert found.skipped == (("d", "no negative example"),)
+        assert [task.pairs for task in found.per_task] == [10, 20, 15]
+        for task in (*found.per_task, found.pooled):
+            assert task.p_value == pytest.approx(float(twins.binomial_tail(task.wins, task.losses)))
+        assert found.pooled.wins == sum(task.wins for task in found.per_task)
+        assert found.pooled.losses == sum(task.losses for task in found.per_task)
+        assert found.pooled.p_value < min(task.p_value for task in found.per_task)
+
+    def test_no_example_is_in_two_pairs(self) -> None:
+        # f and g rank each pair by its positive's place alone: distinct places give counts that repetition could not
+        labels = np.array([1] * 6 + [-1] * 9)
+        f = np.r_[[1.0, 1.0, -1.0, -1.0, -1.0, 1.0], np.zeros(9)]
+        for seed in range(20):
+            found = pair_sign_test(labels, f, -f, seed=seed).pooled
+            assert (found.pairs, found.wins, found.losses) == (6, 3, 3)
+        labels, f = -labels, -f
+        assert pair_sign_test(labels, f, -f).pooled.pairs == 6
+
+    @given(one_task(), st.integers(0, 5), st.data())
+    @settings(max_examples=60, deadline=None)
+    def test_exchanging_the_models_exchanges_wins_and_losses(
+        self, task: tuple[list[int], list[float]], seed: int, data: st.DataObject
+    ) -> None:
+        """Wins become losses, on the same pairs."""
+        labels, first = task
+        second = data.draw(st.lists(_scores, min_size=len(labels), max_size=len(labels)))
+        one, other = pair_sign_test(labels, first, second, seed=seed).pooled, pair_sign_test(labels, second, first, seed=seed).pooled
+        assert (one.wins, one.losses) == (other.losses, other.wins)
+        assert one.p_value == pytest.approx(pair_sign_test(labels, second, first, seed=seed, alternative="less").pooled.p_value)
+
+
+class TestFeatureSelection:
+    def test_by_hand(self) -> None:
+        W = np.array([[0.0, 1e-9], [0.0, 0.0], [2.0, -1.0], [0.0, 0.5]])
+        truth = np.array([[1.0, 0.0], [0.0, -3.0], [0.0, 1.0], [0.0, 0.0]])
+        found = feature_selection(W, truth)
+        assert (found.selected, found.relevant, found.hits) == (3, 3, 2)
+        assert (found.precision, found.recall) == (2 / 3, 2 / 3)
+        above = feature_selection(W, truth, threshold=1e-6)
+        assert (above.selected, above.hits, above.precision, above.recall) == (2, 1, 1 / 2, 1 / 3)
+
+    def test_against_scikit_learn(self) -> None:
+        generator = np.random.default_rng(1)
+        W, truth = (generator.standard_normal((50, 4)) * (generator.random((50, 1)) < share) for share in (0.6, 0.3))
+        found = feature_selection(W, truth)
+        expected = sk.precision_recall_fscore_support(truth.any(axis=1), W.any(axis=1), average="binary")
+        assert (found.precision, found.recall) == pytest.approx(expected[:2])
+
+    def test_nothing_selected_has_a_recall_of_zero_and_no_precision(self) -> None:
+        found = feature_selection(np.zeros(3), np.eye(3))
+        assert math.isnan(found.precision)
+        assert found.recall == 0.0
+        assert math.isnan(feature_selection(np.eye(3), np.zeros(3)).recall)
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "match"),
+    [
+        ([1, 2], [0.0, 1.0], "labels must be -1/"),
+        ([1, np.nan], [0.0, 1.0], "labels has NaN at index 1"),
+        ([[1, -1]], [[0.0, np.inf]], "scores of task 0 has inf at index 1"),
+        ([1, -1], [0.0, 1.0, 2.0], "scores of task 0 are 3, but its labels are 2"),
+        ([[1, -1]], [[0.0, 1.0], [0.0, 1.0]], "scores are of 2 tasks, but labels of 1"),
+        (np.ones((2, 2, 2)), np.ones((2, 2, 2)), r"labels must be a matrix .* shape \(2, 2, 2\)"),
+        ([], [], "labels of task 0 are empty"),
+        (np.ones((2, 0)), np.ones((2, 0)), "labels must be of at least one task"),
+    ],
+    ids=["third label", "missing label", "infinite score", "lengths", "tasks", "dimensions", "empty", "no task"],
+)
+def test_bad_input_is_refused_by_name(labels: Any, scores: Any, match: str) -> None:
+    for measure in (average_auc, multitask_auc, average_equal_error_rate, error_rate, macro_f1, micro_f1):
+        with pytest.raises(InputError, match=match):
+            measure(labels, scores)
+
+
+def test_bad_options_are_refused_by_name() -> None:
+    labels, scores = [1, -1], [0.0, 1.0]
+    with pytest.raises(InputError, match="ties must be one of half, lost"):
+        average_auc(labels, scores, ties="won")
+    with pytest.raises(InputError, match="names must be 1 different names"):
+        average_auc(labels, scores, names=["a", "b"])
+    with pytest.raises(InputError, match="threshold must be finite"):
+        macro_f1(labels, scores, threshold=math.nan)
+    with pytest.raises(InputError, match="alternative must be one of"):
+        pair_sign_test(labels, scores, [1.0, 0.0], alternative="better")
+    with pytest.raises(InputError, match="truth has 2 features, but W has 3"):
+        feature_selection(np.eye(3), np.eye(2))
+    with pytest.raises(InputError, match="threshold must be finite and at least 0"):
+        feature_selection(np.eye(3), np.eye(3), threshold=-1.0)
