@@ -170,7 +170,7 @@ def first_that_fits(preferred: Sequence[tuple[str, Mapping[str, Any]]], problem:
     return found
 
 
-def warn_unproven(gap: float, tol: float, message: str) -> None:
+def warn_unproven(gap: float, tol: float, message: str, *, stacklevel: int = 3) -> None:
     """A `ConvergenceWarning` of a fit that did not come to its end."""
     reached = f"proven relative gap {gap:.1e}, {f'above tol = {tol:g}' if gap > tol else 'but it covers too little'}"
-    warnings.warn(f"{reached}: {message}", ConvergenceWarning, stacklevel=3)
+    warnings.warn(f"{reached}: {message}", ConvergenceWarning, stacklevel=stacklevel)

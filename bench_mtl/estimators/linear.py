@@ -1,0 +1,377 @@
+"""Linear models of many tasks as estimators of scikit-learn: what they take, what they predict, and tasks with rows of their own."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from bench_mtl.checks import is_sparse, real_number
+from bench_mtl.data import TaskData
+from bench_mtl.errors import InputError
+from bench_mtl.estimators.fitting import warn_unproven
+from bench_mtl.estimators.linear_fits import FittedTasks
+from bench_mtl.types import Array, Matrix
+
+
+class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
+    """Scores x.w_k of m tasks over the same d features.
+
+    A concrete one has a constructor, which stores `fit_intercept` and `intercept_scaling` among its parameters, and `_fitted`.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default False
+        Whether scores are x.w_k + b_k. The intercept is the coefficient of a constant feature, times that feature's value; it is
+        penalised or restricted as all coefficients are, so that the gap of a fit covers it.
+    intercept_scaling : float
+        The value of the constant feature. The larger, the less an intercept is held back.
+    solver : str, optional
+        Name of a registered solver that can take the problem; by default one that suits it.
+    solver_options : dict, optional
+        Its options.
+    tol : float
+        The relative gap, (objective - lower bound) / objective, to prove.
+    max_iter : int
+        Solver iterations, at most.
+    max_seconds : float, optional
+        Seconds of the solver, at most.
+
+    Attributes
+    ----------
+    coef_ : ndarray, tasks x features; features where a regressor was fitted to a vector
+    intercept_ : ndarray, tasks; a number where `coef_` is a vector. Zeros without `fit_intercept`
+    n_tasks_ : int
+        Several classes are a task each, two are one.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, where X has such names
+    classes_ : of classifiers, ndarray of labels, ascending; for labels 0 and 1 in many columns, and for tasks with rows of their own, a
+        list with the two labels of every task
+    objective_ : float
+        At the coefficients, recomputed from the data by the problem.
+    dual_bound_ : float
+        A proven lower bound on the smallest objective.
+    gap_ : float
+        (objective_ - dual_bound_) / objective_: the fit is proven to be no further from the optimum. (These three are absent where a model
+        is not convex.)
+    n_iter_ : int
+        Iterations of the solver.
+    converged_ : bool
+        Whether the fit ended as it should. If not, there is a ConvergenceWarning.
+    message_ : str
+        How the fit ended.
+    """
+
+    fit_intercept: bool
+    intercept_scaling: float
+
+    @abstractmethod
+    def _fitted(self, data: TaskData) -> FittedTasks:
+        """The coefficients for these data: real targets, or labels -1 and +1. A constant feature is among the features already."""
+
+    def _learn(self, data: TaskData, *, as_vector: bool = False) -> FittedTasks:
+        """Fit to the data and keep what was found; `as_vector` where there is one task and its coefficients are to be a vector."""
+        fitted = self._fitted(data)
+        self.n_tasks_ = data.n_tasks
+        self.coef_, self.intercept_ = self._split(fitted.coefficients, as_vector)
+        for name, part in fitted.parts.items():
+            setattr(self, name, self._split(part, as_vector)[0])
+        for name, value in fitted.attributes.items():
+            setattr(self, name, value)
+        if fitted.certificate is not None:
+            self.objective_, self.dual_bound_, _ = fitted.certificate
+            self.gap_ = fitted.certificate.relative_gap
+        self.n_iter_, self.converged_, self.message_ = fitted.n_iter, fitted.is_met, fitted.message
+        return fitted
+
+    def _split(self, coefficients: Array, as_vector: bool) -> tuple[Array, Any]:
+        """Coefficients of the features, m x d, and the intercepts."""
+        rows = np.ascontiguousarray(coefficients.T)
+        intercepts = np.zeros(len(rows))
+        if self.fit_intercept:
+            rows, intercepts = np.ascontiguousarray(rows[:, :-1]), self.intercept_scaling * rows[:, -1]
+        return (rows[0], float(intercepts[0])) if as_vector else (rows, intercepts)
+
+    def _with_constant(self, X: Matrix) -> Matrix:
+        """X, and where there is to be an intercept the constant feature after the others."""
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
+            raise InputError(f"fit_intercept must be true or false, not {self.fit_intercept!r}")
+        if not self.fit_intercept:
+            return X
+        constant = np.full((X.shape[0], 1), real_number("intercept_scaling", self.intercept_scaling, strict=True))
+        return sp.hstack([X, sp.csr_array(constant)], format="csr") if is_sparse(X) else np.hstack([X, constant])
+
+    def _scores(self, X: Any) -> Array:
+        """n x m."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return np.asarray(X @ np.atleast_2d(self.coef_).T) + self.intercept_
+
+    def _task_scores(self, Xs: Sequence[Any]) -> list[Array]:
+        """Of every task its own rows', n_k."""
+        check_is_fitted(self)
+        self._require_tasks("Xs", Xs)
+        intercepts = np.atleast_1d(self.intercept_)
+        designs = [self._task_design(k, X) for k, X in enumerate(Xs)]
+        return [np.asarray(X @ w) + b for X, w, b in zip(designs, np.atleast_2d(self.coef_), intercepts, strict=True)]
+
+    def _task_design(self, k: int, X: Any) -> Matrix:
+        try:
+            return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        except ValueError as error:
+            raise InputError(f"X of task {k}: {error}") from None
+
+    def _task_examples(self, Xs: Sequence[Any], ys: Sequence[Any], *, numeric: bool) -> tuple[list[Matrix], list[NDArray[Any]]]:
+        """Checked rows and targets of every task; the first task's rows say what the features are."""
+        if len(Xs) != len(ys):
+            raise InputError(f"Xs has {len(Xs)} tasks, but ys has {len(ys)}")
+        if not len(Xs):
+            raise InputError("Xs has no task: at least one is needed")
+        designs, targets = [], []
+        for k, (X, y) in enumerate(zip(Xs, ys, strict=True)):
+            try:
+                X, y = validate_data(self, X, y, reset=k == 0, accept_sparse="csr", dtype=np.float64, y_numeric=numeric)
+            except ValueError as error:
+                raise InputError(f"task {k}: {error}") from None
+            designs.append(X)
+            targets.append(y)
+        return designs, targets
+
+    def _require_tasks(self, name: str, values: Sequence[Any]) -> None:
+        if len(values) != self.n_tasks_:
+            raise InputError(f"{name} must have an entry for each of the {self.n_tasks_} tasks, but has {len(values)}")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
+    """Linear regression for one target or many."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the coefficients for targets of the same examples.
+
+        Parameters
+        ----------
+        X : examples x features, dense or sparse
+        y : a target for each example, or examples x tasks
+        sample_weight : at least 0, of the squared errors of an example
+
+        Raises
+        ------
+        InputError : a ValueError; a parameter that is not allowed, weights that are all zero.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=True)
+        y = np.asarray(y.toarray() if is_sparse(y) else y, dtype=np.float64)
+        X, y = _weighted(self._with_constant(X), y, sample_weight, "sample_weight")
+        _warn_unmet(self, self._learn(TaskData.shared(X, y), as_vector=y.ndim == 1))
+        return self
+
+    def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None) -> Self:
+        """`fit` for tasks that have examples of their own.
+
+        Parameters
+        ----------
+        Xs : for each task its examples x features
+        ys : for each task a target for each of its examples
+        sample_weight : for each task weights of its examples (or None)
+
+        Raises
+        ------
+        InputError : as `fit` does; the task is named.
+        """
+        designs, targets = self._task_examples(Xs, ys, numeric=True)
+        weights = [None] * len(designs) if sample_weight is None else list(sample_weight)
+        if len(weights) != len(designs):
+            raise InputError(f"sample_weight must have an entry for each of the {len(designs)} tasks, but has {len(weights)}")
+        pairs = [
+            _weighted(self._with_constant(X), np.asarray(y, dtype=np.float64), w, f"sample_weight of task {k}")
+            for k, (X, y, w) in enumerate(zip(designs, targets, weights, strict=True))
+        ]
+        _warn_unmet(self, self._learn(TaskData.per_task([X for X, _ in pairs], [y for _, y in pairs])))
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predictions of all tasks, examples x tasks; a vector where the fit was to a vector."""
+        scores = self._scores(X)
+        return scores[:, 0] if self.coef_.ndim == 1 else scores
+
+    def predict_tasks(self, Xs: Sequence[Any]) -> list[Array]:
+        """Predictions for examples of their own, task by task."""
+        return self._task_scores(Xs)
+
+    def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
+        """R^2 of every task for examples of its own, averaged over the tasks.
+
+        A task whose targets are all the same has 1 where they are met and else 0.
+        """
+        predictions = self.predict_tasks(Xs)
+        targets = _targets_like(predictions, ys)
+        return float(np.mean([_r2(np.asarray(y, dtype=np.float64), p) for y, p in zip(targets, predictions, strict=True)]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
+    """Linear classification: of two classes, of several (a task each, one against all the others), or of many labels (a task each)."""
+
+    classes_: Any
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the coefficients for labels of the same examples.
+
+        Parameters
+        ----------
+        X : examples x features, dense or sparse
+        y : a class for each example, or examples x tasks of two labels (0 and 1)
+
+        Raises
+        ------
+        InputError : a ValueError; a parameter that is not allowed, a task with a single class.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
+        check_classification_targets(y)
+        y = y.toarray() if is_sparse(y) else np.asarray(y)
+        labels = self._matrix_labels(y) if y.ndim == 2 and y.shape[1] > 1 else self._vector_labels(column_or_1d(y, warn=True))
+        _warn_unmet(self, self._learn(TaskData.shared(self._with_constant(X), labels)))
+        return self
+
+    def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> Self:
+        """`fit` for tasks that have examples of their own.
+
+        Parameters
+        ----------
+        Xs : for each task its examples x features
+        ys : for each task a label for each of its examples, of two classes, which may be other ones in other tasks
+
+        Raises
+        ------
+        InputError : as `fit` does; the task is named.
+        """
+        designs, targets = self._task_examples(Xs, ys, numeric=False)
+        self.classes_ = [_pair(y, f"y of task {k}") for k, y in enumerate(targets)]
+        labels = [np.where(y == pair[1], 1.0, -1.0) for y, pair in zip(targets, self.classes_, strict=True)]
+        _warn_unmet(self, self._learn(TaskData.per_task([self._with_constant(X) for X in designs], labels)))
+        return self
+
+    def _vector_labels(self, y: NDArray[Any]) -> Array:
+        """-1 and +1: a column of two classes, or a column for each of several."""
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}: a classifier needs at least 2")
+        if len(self.classes_) == 2:
+            return np.where(numbers == 1, 1.0, -1.0)
+        return np.where(numbers[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
+
+    def _matrix_labels(self, Y: NDArray[Any]) -> Array:
+        """-1 and +1, a column for each label."""
+        values = np.unique(Y)
+        if len(values) > 2:
+            raise InputError(f"y with a column for each task must have two labels, 0 and 1, but has {len(values)}")
+        self.classes_ = [_pair(column, f"y of task {k}") for k, column in enumerate(Y.T)]
+        return np.where(values[1] == Y, 1.0, -1.0)
+
+    @property
+    def _is_per_task(self) -> bool:
+        """Whether each task has two classes of its own."""
+        return isinstance(self.classes_, list)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores, examples x tasks (or classes); of two classes a vector, above 0 for the second."""
+        scores = self._scores(X)
+        return scores if self._is_per_task or len(self.classes_) > 2 else scores[:, 0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """A class for each example; after a fit to many labels or tasks examples x tasks, the second label where the score is above 0."""
+        scores = self.decision_function(X)
+        if self._is_per_task:
+            return np.column_stack([pair[above.astype(np.intp)] for pair, above in zip(self.classes_, (scores > 0.0).T, strict=True)])
+        numbers = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[numbers])
+
+    def decision_function_tasks(self, Xs: Sequence[Any]) -> list[Array]:
+        """Scores for examples of their own, task by task."""
+        return self._task_scores(Xs)
+
+    def predict_tasks(self, Xs: Sequence[Any]) -> list[NDArray[Any]]:
+        """Labels for examples of their own, task by task; for a task that is one class against all whether it is that class, 0 or 1."""
+        scores = self._task_scores(Xs)
+        if self._is_per_task:
+            pairs = self.classes_
+        else:
+            pairs = [self.classes_] if len(self.classes_) == 2 else [np.array([0, 1])] * len(self.classes_)
+        return [pair[(s > 0.0).astype(np.intp)] for pair, s in zip(pairs, scores, strict=True)]
+
+    def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
+        """The accuracy of every task for examples of its own, averaged over the tasks."""
+        predictions = self.predict_tasks(Xs)
+        return float(np.mean([np.mean(y == p) for y, p in zip(_targets_like(predictions, ys), predictions, strict=True)]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _warn_unmet(model: Any, fitted: FittedTasks) -> None:
+    """A ConvergenceWarning of a fit that did not come to its end, for the caller's caller."""
+    if fitted.is_met:
+        return
+    if fitted.certificate is None:
+        warnings.warn(fitted.message, ConvergenceWarning, stacklevel=3)
+    else:
+        warn_unproven(fitted.certificate.relative_gap, model.tol, fitted.message, stacklevel=4)
+
+
+def _pair(y: NDArray[Any], name: str) -> NDArray[Any]:
+    """The two labels of a task, ascending."""
+    found = np.unique(y)
+    if len(found) != 2:
+        what = f"only one class, {found.tolist()[0]!r}" if len(found) == 1 else f"{len(found)} classes"
+        raise InputError(f"{name} has {what}: a task needs 2")
+    return found
+
+
+def _weighted(X: Matrix, y: Array, sample_weight: Any, name: str) -> tuple[Matrix, Array]:
+    """Rows and targets times the root of their weight, those of weight 0 left out: the weighted squares are the squares of these."""
+    if sample_weight is None:
+        return X, y
+    try:
+        weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from None
+    kept = np.flatnonzero(weights)
+    if not len(kept):
+        raise InputError(f"{name} must not be all zero")
+    roots = np.sqrt(weights[kept])
+    rows = sp.csr_array(X)[kept].multiply(roots[:, None]).tocsr() if is_sparse(X) else X[kept] * roots[:, None]
+    return rows, y[kept] * (roots if y.ndim == 1 else roots[:, None])
+
+
+def _targets_like(predictions: Sequence[NDArray[Any]], ys: Sequence[Any]) -> list[NDArray[Any]]:
+    if len(ys) != len(predictions):
+        raise InputError(f"ys must have an entry for each of the {len(predictions)} tasks, but has {len(ys)}")
+    targets = [np.asarray(y) for y in ys]
+    for k, (y, p) in enumerate(zip(targets, predictions, strict=True)):
+        if y.shape != p.shape:
+            raise InputError(f"y of task {k} must have shape {p.shape} to match its X, but has {y.shape}")
+    return targets
+
+
+def _r2(y: Array, predictions: Array) -> float:
+    unexplained, total = float(((y - predictions) ** 2).sum()), float(((y - y.mean()) ** 2).sum())
+    return 1.0 - unexplained / total if total > 0.0 else float(unexplained == 0.0)

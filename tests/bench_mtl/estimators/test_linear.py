@@ -1,0 +1,289 @@
+"""Linear models of many tasks: scikit-learn's checks, proven gaps, tasks with rows of their own, intercepts, bad input."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from bench_mtl.errors import InputError
+from bench_mtl.estimators import L1InfClassifier, SparseLowRankRegressor
+from bench_mtl.estimators.linear import LinearTasks
+
+#: One of each, and what a grid search may vary.
+MODELS: dict[str, tuple[LinearTasks, dict[str, list[Any]]]] = {
+    "L1InfClassifier": (L1InfClassifier(3.0), {"radius": [0.5, 3.0]}),
+    "SparseLowRankRegressor": (SparseLowRankRegressor(0.5, 3.0), {"gamma": [0.5, 2.0]}),
+}
+
+RNG = np.random.default_rng(0)
+TRUE = RNG.standard_normal((6, 3)) * (np.arange(6) < 4)[:, None]
+X = RNG.standard_normal((60, 6)) * (RNG.random((60, 6)) < 0.7)
+Y = X @ TRUE + 0.1 * RNG.standard_normal((60, 3)) + np.array([0.5, 0.0, -0.5])
+LABELS = (Y > 0.0).astype(int)
+SPANS = (slice(0, 10), slice(10, 50), slice(30, 60))
+
+every_model = pytest.mark.parametrize("name", sorted(MODELS))
+
+
+def model_of(name: str, **parameters: Any) -> LinearTasks:
+    return clone(MODELS[name][0]).set_params(**parameters)
+
+
+def targets_of(name: str) -> np.ndarray:
+    return LABELS if is_classifier(MODELS[name][0]) else Y
+
+
+def own_rows(name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    return [X[span] for span in SPANS], [targets_of(name)[span, k] for k, span in enumerate(SPANS)]
+
+
+@every_model
+@pytest.mark.slow
+def test_the_checks_of_scikit_learn_pass(name: str) -> None:
+    for model in (type(MODELS[name][0])(), model_of(name)):
+        results = check_estimator(model, on_skip=None)
+        skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
+        assert skipped <= {"check_array_api_input", "check_classifiers_multilabel_output_format_predict_proba"}
+
+
+@every_model
+def test_many_tasks_of_the_same_rows(name: str) -> None:
+    targets = targets_of(name)
+    model = model_of(name).fit(X, targets)
+    assert model.coef_.shape == (3, 6)
+    assert model.intercept_.tolist() == [0.0, 0.0, 0.0]
+    assert model.n_tasks_ == 3
+    assert model.converged_
+    assert model.gap_ <= 1e-3
+    assert model.gap_ == pytest.approx((model.objective_ - model.dual_bound_) / model.objective_, abs=1e-12)
+    assert model.n_iter_ >= 1
+    assert model.predict(X).shape == (60, 3)
+    assert model.score(X, targets) > 0.5
+    np.testing.assert_allclose((model.decision_function if is_classifier(model) else model.predict)(X), X @ model.coef_.T, atol=1e-12)
+
+
+@every_model
+def test_tasks_with_rows_of_their_own(name: str) -> None:
+    Xs, ys = own_rows(name)
+    model = model_of(name, fit_intercept=True).fit_tasks(Xs, ys)
+    assert model.coef_.shape == (3, 6)
+    assert model.intercept_.shape == (3,)
+    assert [p.shape for p in model.predict_tasks(Xs)] == [(10,), (40,), (30,)]
+    assert 0.6 < model.score_tasks(Xs, ys) <= 1.0
+    assert model.predict(X).shape == (60, 3)
+    scores = model.decision_function_tasks(Xs) if is_classifier(model) else model.predict_tasks(Xs)
+    for k in range(3):
+        np.testing.assert_allclose(scores[k], Xs[k] @ model.coef_[k] + model.intercept_[k], atol=1e-12)
+        if is_classifier(model):
+            np.testing.assert_array_equal(model.predict_tasks(Xs)[k], model.predict(Xs[k])[:, k])
+    sparse = model_of(name, fit_intercept=True).fit_tasks([sp.csr_array(x) for x in Xs], ys)
+    assert sparse.objective_ == pytest.approx(model.objective_, rel=2e-3)
+
+
+@every_model
+def test_rows_that_tasks_share_are_rows_of_their_own_that_are_equal(name: str) -> None:
+    targets = targets_of(name)
+    shared = model_of(name, fit_intercept=True).fit(X, targets)
+    apart = model_of(name, fit_intercept=True).fit_tasks([X] * 3, list(targets.T))
+    assert apart.objective_ == pytest.approx(shared.objective_, rel=2e-3)
+    assert apart.score_tasks([X] * 3, list(targets.T)) > 0.8
+
+
+@every_model
+def test_an_intercept_is_the_coefficient_of_a_constant_feature(name: str) -> None:
+    model = model_of(name, fit_intercept=True, intercept_scaling=2.0).fit(X, targets_of(name))
+    by_hand = model_of(name).fit(np.hstack([X, np.full((60, 1), 2.0)]), targets_of(name))
+    assert model.objective_ == by_hand.objective_
+    np.testing.assert_array_equal(model.coef_, by_hand.coef_[:, :6])
+    np.testing.assert_array_equal(model.intercept_, 2.0 * by_hand.coef_[:, 6])
+
+
+@every_model
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix])
+def test_sparse_examples_are_dense_examples(name: str, kind: Any) -> None:
+    dense = model_of(name, fit_intercept=True).fit(X, targets_of(name))
+    sparse = model_of(name, fit_intercept=True).fit(kind(X), targets_of(name))
+    assert sparse.objective_ == pytest.approx(dense.objective_, rel=2e-3)
+    np.testing.assert_allclose(dense.predict(kind(X)), dense.predict(X), atol=1e-12)
+
+
+@every_model
+def test_copies_searches_and_pipelines(name: str) -> None:
+    targets, grid = targets_of(name), MODELS[name][1]
+    model = model_of(name).fit(X, targets)
+    for copy in (pickle.loads(pickle.dumps(model)), clone(model).fit(X, targets)):
+        np.testing.assert_array_equal(copy.coef_, model.coef_)
+    search = GridSearchCV(make_pipeline(StandardScaler(), model_of(name)), {f"{name.lower()}__{key}": grid[key] for key in grid}, cv=2)
+    assert search.fit(X, targets).best_score_ > 0.3
+
+
+@every_model
+def test_one_task_and_constant_features(name: str) -> None:
+    y = targets_of(name)[:, 0]
+    model = model_of(name).fit(X, y)
+    assert model.predict(X).shape == (60,)
+    assert model.coef_.shape == ((1, 6) if is_classifier(model) else (6,))
+    padded = model_of(name).fit(np.hstack([X, np.zeros((60, 2))]), y)
+    assert padded.objective_ == pytest.approx(model.objective_, rel=2e-3)
+    np.testing.assert_array_equal(np.atleast_2d(padded.coef_)[:, 6:], 0.0)
+    nothing = model_of(name).fit(np.zeros((60, 2)), y)
+    np.testing.assert_array_equal(nothing.coef_, 0.0)
+    lonely = model_of(name).fit_tasks([X], [y])
+    assert lonely.predict(X).shape == (60, 1)
+
+
+@every_model
+def test_bad_input_is_refused_by_name(name: str) -> None:
+    targets = targets_of(name)
+    (Xs, ys), model = own_rows(name), model_of(name)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(X > 2.0, np.nan, X), targets)
+    with pytest.raises(InputError, match=r"task 1: Input X contains NaN"):
+        model.fit_tasks([Xs[0], np.full((40, 6), np.nan), Xs[2]], ys)
+    with pytest.raises(InputError, match="Xs has 2 tasks, but ys has 3"):
+        model.fit_tasks(Xs[:2], ys)
+    with pytest.raises(InputError, match="Xs has no task"):
+        model.fit_tasks([], [])
+    with pytest.raises(InputError, match=r"task 1: X has 5 features, but .* is expecting 6 features"):
+        model.fit_tasks([Xs[0], Xs[1][:, :5], Xs[2]], ys)
+    with pytest.raises(InputError, match=r"task 0: Found input variables with inconsistent numbers of samples"):
+        model.fit_tasks(Xs, [ys[1], ys[0], ys[2]])
+    for ask in (lambda: model_of(name).predict(X), lambda: model_of(name).predict_tasks(Xs)):
+        with pytest.raises(NotFittedError):
+            ask()
+    model.fit_tasks(Xs, ys)
+    with pytest.raises(InputError, match="Xs must have an entry for each of the 3 tasks, but has 2"):
+        model.predict_tasks(Xs[:2])
+    with pytest.raises(InputError, match=r"X of task 1: X has 5 features"):
+        model.predict_tasks([Xs[0], Xs[1][:, :5], Xs[2]])
+    with pytest.raises(InputError, match="ys must have an entry for each of the 3 tasks, but has 1"):
+        model.score_tasks(Xs, ys[:1])
+    with pytest.raises(InputError, match=r"y of task 0 must have shape \(10,\) to match its X, but has \(40,\)"):
+        model.score_tasks(Xs, [ys[1], ys[0], ys[2]])
+
+
+@every_model
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"fit_intercept": "yes"}, "fit_intercept must be true or false, not 'yes'"),
+        ({"fit_intercept": True, "intercept_scaling": 0.0}, "intercept_scaling must be finite and above 0"),
+        ({"tol": 0.0}, "tol must be finite and above 0"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
+        ({"max_seconds": -1.0}, "max_seconds must be finite and above 0"),
+        ({"solver": "magic"}, "unknown solver 'magic'"),
+        ({"solver": 1}, "solver must be the name of a registered solver, not 1"),
+        ({"solver": "simplex_newton"}, "solver: simplex_newton needs"),
+        ({"solver_options": {"restart": "none"}}, "solver_options are those of a solver, but solver is None"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else "-".join(value),
+)
+def test_bad_parameters_are_refused_by_name(name: str, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        model_of(name, **parameters).fit(X, targets_of(name))
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if is_classifier(MODELS[name][0])])
+def test_labels(name: str) -> None:
+    Xs, _ = own_rows(name)
+    names = [np.where(LABELS[span, k] == 1, "yes", "no") for k, span in enumerate(SPANS)]
+    model = model_of(name).fit_tasks(Xs, [names[0], LABELS[SPANS[1], 1], 2 * LABELS[SPANS[2], 2] - 1])
+    assert [pair.tolist() for pair in model.classes_] == [["no", "yes"], [0, 1], [-1, 1]]
+    assert set(model.predict_tasks(Xs)[0]) <= {"no", "yes"}
+    assert set(model.predict_tasks(Xs)[2]) <= {-1, 1}
+    several = model_of(name).fit(X, np.array(["a", "b", "c"])[Y.argmax(axis=1)])
+    assert several.classes_.tolist() == ["a", "b", "c"]
+    assert several.score(X, several.classes_[Y.argmax(axis=1)]) > 0.7
+    assert several.decision_function(X).shape == (60, 3)
+    assert [set(p) <= {0, 1} for p in several.predict_tasks([X] * 3)] == [True] * 3
+    two = model_of(name).fit(X, names_of_two := np.where(LABELS[:, 0] == 1, "yes", "no"))
+    assert two.decision_function(X).shape == (60,)
+    np.testing.assert_array_equal(two.predict_tasks([X])[0], two.predict(X))
+    assert two.score(X, names_of_two) > 0.7
+    many = model_of(name).fit(X, sp.csr_array(LABELS))
+    np.testing.assert_array_equal(many.coef_, model_of(name).fit(X, LABELS).coef_)
+    with pytest.raises(InputError, match="y has only one class, 'a': a classifier needs at least 2"):
+        model_of(name).fit(X, np.array(["a"] * 60))
+    with pytest.raises(InputError, match="y of task 1 has only one class, 0: a task needs 2"):
+        model_of(name).fit(X, LABELS * np.array([1, 0, 1]))
+    with pytest.raises(InputError, match="y of task 0 has only one class, 'a': a task needs 2"):
+        model_of(name).fit_tasks(Xs, [np.array(["a"] * 10), *names[1:]])
+    with pytest.raises(InputError, match="y of task 2 has 3 classes: a task needs 2"):
+        model_of(name).fit_tasks(Xs, [*names[:2], np.arange(30) % 3])
+    with pytest.raises(InputError, match="y with a column for each task must have two labels, 0 and 1, but has 3"):
+        model_of(name).fit(X, LABELS + LABELS[:, [1, 2, 0]])
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if not is_classifier(MODELS[name][0])])
+def test_weights_are_numbers_of_copies(name: str) -> None:
+    weights = np.arange(60) % 3
+    weighted = model_of(name, fit_intercept=True, tol=1e-6).fit(X, Y, weights)
+    copies = model_of(name, fit_intercept=True, tol=1e-6).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights, axis=0))
+    assert weighted.objective_ == pytest.approx(copies.objective_, rel=2e-6)
+    sparse = model_of(name, fit_intercept=True, tol=1e-6).fit(sp.csr_array(X), Y, weights)
+    assert sparse.objective_ == pytest.approx(copies.objective_, rel=2e-6)
+    Xs, ys = own_rows(name)
+    apart = [weights[span] for span in SPANS]
+    weighted = model_of(name, tol=1e-6).fit_tasks(Xs, ys, apart)
+    copies = model_of(name, tol=1e-6).fit_tasks(
+        [np.repeat(x, w, axis=0) for x, w in zip(Xs, apart, strict=True)], [np.repeat(y, w) for y, w in zip(ys, apart, strict=True)]
+    )
+    assert weighted.objective_ == pytest.approx(copies.objective_, rel=2e-6)
+    with pytest.raises(ValueError, match=r"(?i)negative"):
+        model_of(name).fit(X, Y, -weights)
+    with pytest.raises(InputError, match="sample_weight of task 1"):
+        model_of(name).fit_tasks(Xs, ys, [None, np.zeros(40), None])
+    with pytest.raises(InputError, match="sample_weight must have an entry for each of the 3 tasks, but has 1"):
+        model_of(name).fit_tasks(Xs, ys, [None])
+
+
+@every_model
+def test_limits_end_a_fit_with_a_warning_that_points_to_the_caller(name: str) -> None:
+    for fit in (lambda m: m.fit(X, targets_of(name)), lambda m: m.fit_tasks(*own_rows(name))):
+        model = model_of(name, tol=1e-12, max_iter=1)
+        with pytest.warns(ConvergenceWarning, match="proven relative gap .*, above tol = 1e-12") as caught:
+            fit(model)
+        assert caught[0].filename == __file__
+        assert not model.converged_
+        assert model.gap_ > 1e-12
+        assert model.n_iter_ >= 1
+
+
+def test_score_of_regressors_by_task() -> None:
+    model = SparseLowRankRegressor(0.5, 3.0).fit_tasks(*own_rows("SparseLowRankRegressor"))
+    Xs, ys = own_rows("SparseLowRankRegressor")
+    by_hand = [1.0 - ((y - X @ w) ** 2).sum() / ((y - y.mean()) ** 2).sum() for X, y, w in zip(Xs, ys, model.coef_, strict=True)]
+    assert model.score_tasks(Xs, ys) == pytest.approx(np.mean(by_hand), rel=1e-12)
+    zeros = [np.zeros((2, 6))] * 3
+    assert model.score_tasks(zeros, [np.zeros(2), np.ones(2), np.ones(2)]) == pytest.approx(1.0 / 3.0)
+
+
+def test_parts_add_up() -> None:
+    model = SparseLowRankRegressor(0.5, 3.0, fit_intercept=True).fit(X, Y)
+    np.testing.assert_allclose(model.sparse_coef_ + model.low_rank_coef_, model.coef_, atol=1e-12)
+    assert np.linalg.svd(model.low_rank_coef_, compute_uv=False).sum() <= 3.0 + 1e-9
+    assert SparseLowRankRegressor().fit(X, Y[:, 0]).sparse_coef_.shape == (6,)
+
+
+def test_an_l1inf_fit_is_what_its_formula_says() -> None:
+    model = L1InfClassifier(2.0).fit(X, LABELS)
+    margins = (2 * LABELS - 1) * (X @ model.coef_.T)
+    assert model.objective_ == pytest.approx(np.maximum(0.0, 1.0 - margins).mean(axis=0).sum(), rel=1e-12)
+    assert np.abs(model.coef_).max(axis=0).sum() <= 2.0 * (1.0 + 1e-12)
+    penalised = L1InfClassifier(penalty=0.2, loss="sum").fit(X, LABELS)
+    margins = (2 * LABELS - 1) * (X @ penalised.coef_.T)
+    norm = np.abs(penalised.coef_).max(axis=0).sum()
+    assert penalised.objective_ == pytest.approx(np.maximum(0.0, 1.0 - margins).sum() + 0.2 * norm, rel=1e-12)
+    np.testing.assert_array_equal(L1InfClassifier().fit(X, LABELS).coef_, L1InfClassifier(1.0).fit(X, LABELS).coef_)
+    with pytest.raises(InputError, match="give exactly one of radius"):
+        L1InfClassifier(1.0, penalty=1.0).fit(X, LABELS)
