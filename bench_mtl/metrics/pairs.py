@@ -10,7 +10,7 @@ import numpy as np
 
 from bench_mtl.checks import whole_number
 from bench_mtl.metrics.tasks import Skipped, Task, checked_tasks, one_sided
-from bench_mtl.stats import sign_test
+from bench_mtl.stats.paired import Alternative, sign_test
 from bench_mtl.types import Array
 
 
@@ -40,7 +40,7 @@ class PairTest:
 
 
 def pair_sign_test(
-    labels: Any, first: Any, second: Any, *, seed: int = 0, alternative: str = "greater", names: Sequence[str] | None = None
+    labels: Any, first: Any, second: Any, *, seed: int = 0, alternative: Alternative = "greater", names: Sequence[str] | None = None
 ) -> PairTest:
     """Test whether the first model, f, has a higher AUC than the second, g, on the same test examples.
 
@@ -83,7 +83,7 @@ def pair_sign_test(
     )
 
 
-def _counts(task: Task, other: Array, generator: np.random.Generator, alternative: str) -> PairCounts:
+def _counts(task: Task, other: Array, generator: np.random.Generator, alternative: Alternative) -> PairCounts:
     positive, negative = (generator.permutation(np.flatnonzero(chosen)) for chosen in (task.positive, ~task.positive))
     pairs = min(len(positive), len(negative))
     (f_right, f_wrong), (g_right, g_wrong) = (
@@ -94,11 +94,11 @@ def _counts(task: Task, other: Array, generator: np.random.Generator, alternativ
     return PairCounts(pairs, wins, losses, _p_value(wins, losses, alternative))
 
 
-def _pooled(counts: Sequence[PairCounts], alternative: str) -> PairCounts:
+def _pooled(counts: Sequence[PairCounts], alternative: Alternative) -> PairCounts:
     pairs, wins, losses = (sum(getattr(task, name) for task in counts) for name in ("pairs", "wins", "losses"))
     return PairCounts(pairs, wins, losses, _p_value(wins, losses, alternative))
 
 
-def _p_value(wins: int, losses: int, alternative: str) -> float:
+def _p_value(wins: int, losses: int, alternative: Alternative) -> float:
     p_value = sign_test(wins, losses, alternative=alternative)
     return 1.0 if p_value is None else p_value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from bench_mtl.types import Array
 
 WILCOXON, SIGN = "Wilcoxon", "sign"
+
+Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> Paired:
     return Paired(SIGN, sign_test(wins, losses), wins, losses, ties)
 
 
-def sign_test(wins: int, losses: int, *, alternative: str = "two-sided") -> float | None:
+def sign_test(wins: int, losses: int, *, alternative: Alternative = "two-sided") -> float | None:
     """p-value of so many wins and losses between equals; None where there is neither.
 
     Parameters
@@ -80,7 +82,7 @@ def sign_test(wins: int, losses: int, *, alternative: str = "two-sided") -> floa
     Source: Dixon and Mood (1946).
     """
     counts = whole_number("wins", wins), whole_number("losses", losses)
-    one_of("alternative", alternative, ("two-sided", "greater", "less"))
+    one_of("alternative", alternative, get_args(Alternative))
     return _binomial(*counts, alternative) if sum(counts) else None
 
 
@@ -140,7 +142,7 @@ def _of_rank_sum(count: int, positive: int) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _binomial(wins: int, losses: int, alternative: str) -> float:
+def _binomial(wins: int, losses: int, alternative: Alternative) -> float:
     from scipy import stats
 
     return float(stats.binomtest(wins, wins + losses, alternative=alternative).pvalue)
