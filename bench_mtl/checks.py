@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,20 @@ def real_number(name: str, value: Any, *, minimum: float = 0.0, strict: bool = F
     if not math.isfinite(number) or number < minimum or (strict and number == minimum):
         raise InputError(f"{name} must be finite and {'above' if strict else 'at least'} {minimum:g}, not {number:g}")
     return number
+
+
+def number_or_share(name: str, value: Any, largest: Callable[[], float]) -> float:
+    """`value` as a finite float of at least 0; a text such as "0.1 max" as that share of `largest()`."""
+    if not isinstance(value, str):
+        return real_number(name, value)
+    share, _, unit = value.partition(" ")
+    try:
+        factor = float(share)
+    except ValueError:
+        factor = -1.0
+    if unit.strip() != "max" or not 0.0 <= factor < math.inf:
+        raise InputError(f"{name} must be a number of at least 0, or a share such as '0.1 max', not '{value}'")
+    return factor * largest()
 
 
 def whole_number(name: str, value: Any, *, minimum: int = 0) -> int:

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bench_mtl.errors import InputError
-from bench_mtl.linops import Design, SharedDesign
+from bench_mtl.linops import Design, SharedDesign, frozen
 from bench_mtl.losses import (
     binary_entropies,
     entropy,
+    half_squared,
     highest_on_segment,
     hinge,
     hinge_dual,
@@ -84,6 +86,39 @@ class SplitForm:
 #: Loss functions of a linear prediction t and its target y.
 LOSSES = ("squared", "logistic", "hinge", "multiclass")
 
+#: Their largest second derivatives; the hinge has none.
+_CURVATURES = {"squared": 1.0, "logistic": 0.25, "multiclass": 0.5}
+
+#: How the losses of a task's examples are put together.
+REDUCTIONS = ("mean", "sum")
+
+
+def example_weights(design: Design, reduction: str) -> Array:
+    """1 / n_k ("mean") or 1 ("sum") for the examples of every task, read-only, in the output shape of the design."""
+    per_task = 1.0 / np.asarray(design.sizes) if reduction == "mean" else np.ones(design.n_tasks)
+    return frozen(np.ascontiguousarray(np.broadcast_to(design.per_example(per_task), design.output_shape)))
+
+
+def prediction_error(loss: str, predictions: Array, targets: Array) -> float:
+    """The share of examples that are predicted wrongly (a prediction of 0 is); "squared": of the squares of the targets not explained."""
+    if loss == "squared":
+        total = float((targets**2).sum())
+        return float(((targets - predictions) ** 2).sum()) / total if total > 0.0 else 0.0
+    if loss == "multiclass":
+        return float(np.mean(predictions.argmax(axis=1) != targets.argmax(axis=1)))
+    return float(np.mean(predictions * targets <= 0.0))
+
+
+def l1inf_vertex(direction: Array, radius: float) -> Array:
+    """argmin <direction, W> subject to sum_j max_k |W_jk| <= radius.
+
+    W_j = -radius sign(direction_j) in the row j of `direction` with the largest l1 norm, all else 0.
+    """
+    vertex = np.zeros(direction.shape)
+    row = int(np.abs(direction).sum(axis=1).argmax())
+    vertex[row] = np.where(direction[row] > 0.0, -radius, radius)
+    return vertex
+
 
 @dataclass(frozen=True)
 class LinearFit:
@@ -135,6 +170,14 @@ class LinearFit:
         p = logistic_dual(self.targets * predictions)
         return np.asarray(self.weights * p * (1.0 - p))
 
+    def lipschitz(self) -> float:
+        """Of the gradient of f in W: sigma_max(X_k)^2 times the largest weight of the task and second derivative of the loss."""
+        if self.loss not in _CURVATURES:
+            raise InputError(f"loss '{self.loss}' has no Lipschitz constant of its gradient")
+        norms, weights = self.design.norms(), np.broadcast_to(self.weights, self.design.output_shape)
+        largest = np.array([self.design.task_outputs(weights, k).max() for k in range(self.design.n_tasks)])
+        return _CURVATURES[self.loss] * float((largest * norms**2).max())
+
     def shares(self, predictions: Array) -> Array:
         """The probabilities of the classes, n x m, by the "multiclass" loss."""
         return soft_max(predictions)
@@ -178,6 +221,61 @@ class LinearFit:
         if self.loss == "hinge":
             return max(0.0, limit * (float(np.vdot(y, dual)) - support))
         return self._entropy_bound(dual, support, limit)
+
+    def norm_bound(self, dual: Array, dual_norm: Callable[[Array], float], *, radius: float | None = None, penalty: float = 1.0) -> float:
+        """A proven lower bound on min f(W) subject to ||W|| <= radius, or without one on min f(W) + penalty ||W||, from any dual point.
+
+        `dual_norm` of G (d x m) is max <G, W> over ||W|| <= 1; an upper bound on it will do.
+        """
+        r = self.normalised(self.admissible(dual))
+        support = dual_norm(self.design.adjoint(r))
+        if radius is not None:
+            return self.bound(r, radius * support)
+        return self.bound(r, 0.0, penalty / support if support > 0.0 else np.inf)
+
+    def model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+        """f in CVXPY for the coefficients vec(W), column by column ("squared" and "logistic").
+
+        Residuals or margins are variables, so that the multiplier of their constraint has a dual point. A shared dense X with more rows
+        than columns enters the squared loss through its QR factors, ||Y - X W||^2 = ||Q^T Y - R W||^2 + const, where the weights of a task
+        are all the same: that makes the model smaller and changes nothing else.
+
+        Returns
+        -------
+        f, the constraint, and what makes a dual point of the constraint's multiplier.
+        """
+        import cvxpy as cp
+
+        design = self.design
+        if self.loss == "squared":
+            X, y, outside, as_dual = self._least_squares()
+            r = cp.Variable(len(y))
+            return half_squared(outside) + 0.5 * cp.sum_squares(r), r == y - X @ coefficients, as_dual
+        if self.loss != "logistic":
+            raise InputError(f"loss '{self.loss}' has no model here")
+        y = design.stack(self.targets)
+        margins = cp.Variable(len(y))
+        fit = margins == cp.multiply(y, design.stacked() @ coefficients)
+        # Stationarity in a margin t gives the multiplier weight / (1 + exp(t)).
+        return design.stack(self.weights) @ cp.logistic(-margins), fit, lambda multiplier: design.unstack(multiplier * y)
+
+    def _least_squares(self) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:
+        """f = 1/2 ||r||^2 + 1/2 ||outside||^2 with r = y - X vec(W): X, y, outside, and the dual point of a multiplier of that equation.
+
+        Rows are scaled by the roots of their weights. Stationarity in r gives minus the multiplier.
+        """
+        design, roots = self.design, np.sqrt(self.weights)
+        scaled = roots * self.targets
+        tall = design.is_shared and design.output_shape[0] > design.n_features
+        if not tall or design.is_sparse or np.any(roots != roots[:1]):
+            X = design.stacked()
+            stretched = X if np.all(roots == 1.0) else sp.csr_array(X * design.stack(roots)[:, None])
+            return stretched, design.stack(scaled), np.zeros(0), lambda multiplier: -roots * design.unstack(multiplier)
+        basis, triangle = np.linalg.qr(design.block(0))
+        reduced = basis.T @ scaled
+        outside = scaled - basis @ reduced
+        X = sp.csr_array(sp.kron(sp.diags_array(roots[0]), sp.csr_array(triangle), format="csr"))
+        return X, reduced.T.ravel(), outside, lambda multiplier: roots * (outside - basis @ multiplier.reshape(design.n_tasks, -1).T)
 
     def _entropy_bound(self, dual: Array, support: float, limit: float) -> float:
         """-f*(-c dual) is the sum of weighted entropies of probabilities p(c) = start + c step."""
@@ -244,12 +342,10 @@ class L1Form:
 
     def bound(self, dual: Array) -> float:
         """A proven lower bound on the optimum, from any dual point."""
-        r = self.fit.normalised(self.fit.admissible(dual))
-        support = self.support(self.fit.design.adjoint(r))
         if self.radius is not None:
-            return self.fit.bound(r, self.radius * support)
+            return self.fit.norm_bound(dual, self.support, radius=self.radius)
         assert self.penalty is not None
-        return self.fit.bound(r, 0.0, self.penalty / support if support > 0.0 else np.inf)
+        return self.fit.norm_bound(dual, self.support, penalty=self.penalty)
 
     def vertex(self, direction: Array) -> Array:
         """argmin <direction, W> over the feasible set of a form with a radius: at most one entry a ball."""

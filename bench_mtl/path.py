@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ class PathPoint:
 
     value: float
     record: Record
+    parts: tuple[str, ...]
+    """Names of the matrices of a solution."""
 
 
 def regularisation_path(
@@ -63,8 +65,9 @@ def regularisation_path(
     points = []
     start: Iterate | None = None
     for value in ordered:
-        record = run(make_problem(value), solver, tolerance=tolerance, limits=limits, start=start)
-        points.append(PathPoint(value, record))
+        problem = make_problem(value)
+        record = run(problem, solver, tolerance=tolerance, limits=limits, start=start)
+        points.append(PathPoint(value, record, problem.parts))
         if on_point is not None:
             on_point(points[-1])
         if warm_start and isinstance(solver, IterativeSolver) and record.solution is not None:
@@ -72,12 +75,15 @@ def regularisation_path(
     return points
 
 
-def structure(point: Array) -> dict[str, int]:
-    """What regularisation is meant to make small: the non-zero rows of W; the non-zeros of P and the rank of Q of a stack (P, Q)."""
+def structure(point: Array, names: Sequence[str] | None = None) -> dict[str, int]:
+    """What regularisation is meant to make small: the non-zero rows of W; the non-zeros of P and the rank of Q of a stack (P, Q), of
+    another one the non-zeros of its parts, which have these names."""
     if point.ndim == 2:
         return {"rows": int(np.any(point != 0.0, axis=1).sum())}
-    sparse, low_rank = parts(point).values()
-    return {"non-zeros": int(np.count_nonzero(sparse)), "rank": numerical_rank(low_rank)}
+    found = parts(point, names)
+    if tuple(found) != ("P", "Q"):
+        return {f"{name} non-zeros": int(np.count_nonzero(part)) for name, part in found.items()}
+    return {"non-zeros": int(np.count_nonzero(found["P"])), "rank": numerical_rank(found["Q"])}
 
 
 def _bounds(make_problem: Callable[[float], Problem], ordered: list[float]) -> bool:

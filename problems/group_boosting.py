@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.checks import one_of, real_number
+from bench_mtl.checks import number_or_share, one_of
 from bench_mtl.data.task_data import TaskData, class_indicators
 from bench_mtl.errors import InputError
 from bench_mtl.forms import ROW_NORMS, GroupForm
@@ -95,7 +95,7 @@ class GroupBoosting(Problem):
         self._others = others
         fit = multiclass_fit(data.design, frozen(indicators.argmax(axis=1)), loss)
         self._form = GroupForm(fit, 0.0, norm)
-        self.nu = self._resolved(nu)
+        self.nu = number_or_share("nu", nu, self._largest_nu)
         self._form = GroupForm(fit, self.nu, norm)
         absent = np.flatnonzero(indicators.sum(axis=0) == 0.0)
         if len(absent):
@@ -263,20 +263,11 @@ class GroupBoosting(Problem):
         """sigma_max(H)^2 / n: the star of a label and the other classes, whose Laplacian has norm K, cancels the 1/K of the mean."""
         return float(self.design.norms().max()) ** 2 / self.design.sizes[0]
 
-    def _resolved(self, nu: float | str) -> float:
-        if not isinstance(nu, str):
-            return real_number("nu", nu)
-        share, _, unit = nu.partition(" ")
-        try:
-            factor = float(share)
-        except ValueError:
-            factor = -1.0
-        if unit.strip() != "max" or not 0.0 <= factor < np.inf:
-            raise InputError(f"nu must be a number of at least 0, or a share such as '0.1 max', not '{nu}'")
-        dual = self._form.fit.duals(np.zeros(self.dual_shape))
-        R = self._form.fit.residuals(dual)
+    def _largest_nu(self) -> float:
+        """The smallest nu known to give W = 0."""
+        R = self._form.fit.residuals(self._form.fit.duals(np.zeros(self.dual_shape)))
         largest = float(self._form.dual_norms(self.design.adjoint(R)).max(initial=0.0))
-        return factor * max(largest, 0.0 if self._others is None else self._others(R))
+        return max(largest, 0.0 if self._others is None else self._others(R))
 
 
 def _margin_map(classes: NDArray[np.intp], K: int) -> sp.csr_array:

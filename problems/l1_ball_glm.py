@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData, binary_labels, class_indicators
+from bench_mtl.data.task_data import TaskData, loss_targets, number_or_truth
 from bench_mtl.errors import InputError
-from bench_mtl.forms import L1Form, LinearFit, SimplexForm
+from bench_mtl.forms import L1Form, LinearFit, SimplexForm, example_weights, prediction_error
 from bench_mtl.linops import Design, frozen
 from bench_mtl.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
@@ -20,9 +20,6 @@ from bench_mtl.types import Array
 LOSSES = ("squared", "logistic", "multiclass")
 
 BALLS = ("task", "all")
-
-#: Largest second derivative of a loss in its predictions.
-_CURVATURES = {"squared": 1.0, "logistic": 0.25, "multiclass": 0.5}
 
 _CONES = {
     "squared": frozenset({"linear", "quadratic"}),
@@ -98,15 +95,15 @@ class L1BallGLM(Problem):
             raise InputError(f"nonneg must be true or false, not {nonneg!r}")
         self.loss = one_of("loss", loss, LOSSES)
         self.balls = one_of("balls", balls, BALLS)
-        self.radius = None if radius is None else _radius(radius, data, balls)
+        self.radius = None if radius is None else number_or_truth("radius", radius, data, "W", self._largest_norm)
         self.penalty = None if penalty is None else real_number("penalty", penalty)
         self.design: Design = data.design
         self.conic_forms = {"epigraph": _CONES[self.loss]}  # type: ignore[misc] # those of the class are of the squared loss
-        targets, self.notes = _targets(data, self.loss)
+        targets, self.notes = loss_targets(data, self.loss)
         orientation = data.orientation if nonneg else None
         fit = LinearFit(data.design, frozen(targets), self.loss, _weights(data.design, self.loss))
         self._form = L1Form(fit, self.radius, self.penalty, balls, nonneg, orientation)
-        self._held_out = None if data.held_out is None else (data.held_out.design, frozen(_targets(data.held_out, self.loss)[0]))
+        self._held_out = None if data.held_out is None else (data.held_out.design, frozen(loss_targets(data.held_out, self.loss)[0]))
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
@@ -162,8 +159,7 @@ class L1BallGLM(Problem):
         negative = max(0.0, -float(self._form.oriented(point).min())) if self._form.nonneg else 0.0
         if self.radius is None:
             return negative
-        norms = np.abs(point).sum(axis=0 if self.balls == "task" else None)
-        return max(negative, float(norms.max()) - self.radius, 0.0) / (self.radius or 1.0)
+        return max(negative, self._largest_norm(point) - self.radius, 0.0) / (self.radius or 1.0)
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
         if dual is None:
@@ -176,7 +172,7 @@ class L1BallGLM(Problem):
         found = {"non-zeros": float(np.count_nonzero(size > NEGLIGIBLE_ENTRY * size.max()))}
         if self._held_out is not None:
             design, targets = self._held_out
-            found["held-out error"] = _error(self.loss, design.forward(point), targets)
+            found["held-out error"] = prediction_error(self.loss, design.forward(point), targets)
         return found
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
@@ -188,8 +184,7 @@ class L1BallGLM(Problem):
 
     def lipschitz(self) -> float:
         """max_k s_k sigma_max(X_k)^2 times 1 (squared), 1/4 (logistic) or 1/2 (multiclass)."""
-        per_task = np.ones(self.design.n_tasks) if self.loss == "squared" else 1.0 / np.asarray(self.design.sizes)
-        return _CURVATURES[self.loss] * float((per_task * self.design.norms() ** 2).max())
+        return self._form.fit.lipschitz()
 
     def prox(self, point: Array, step_size: float) -> Array:
         """Projection onto the l1 balls, or the soft threshold at step_size * penalty."""
@@ -236,6 +231,9 @@ class L1BallGLM(Problem):
 
         return ConicModel(cp.Problem(cp.Minimize(loss), constraints), recover)
 
+    def _largest_norm(self, W: Array) -> float:
+        return float(np.abs(W).sum(axis=0 if self.balls == "task" else None).max())
+
     def _loss_model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The loss of predictions that are variables, the constraint that makes them predictions, and its multiplier as a dual point."""
         import cvxpy as cp
@@ -252,34 +250,8 @@ class L1BallGLM(Problem):
         return fit.weights[0, 0] * (cp.sum(cp.log_sum_exp(table, axis=1)) - y @ t), constraint, design.unstack
 
 
-def _targets(data: TaskData, loss: str) -> tuple[Array, tuple[str, ...]]:
-    """Targets as the loss wants them, and the notes of the data with what was changed."""
-    if loss == "squared":
-        return data.targets, data.notes
-    return binary_labels(data) if loss == "logistic" else class_indicators(data)
-
-
 def _weights(design: Design, loss: str) -> Array:
     shape = design.output_shape
-    if loss == "squared":
-        return frozen(np.broadcast_to(1.0, shape))
     if loss == "multiclass":
         return frozen(np.full((shape[0], 1), 1.0 / shape[0]))
-    return frozen(np.ascontiguousarray(np.broadcast_to(design.per_example(1.0 / np.asarray(design.sizes)), shape)))
-
-
-def _error(loss: str, predictions: Array, targets: Array) -> float:
-    if loss == "squared":
-        total = float((targets**2).sum())
-        return float(((targets - predictions) ** 2).sum()) / total if total > 0.0 else 0.0
-    if loss == "logistic":
-        return float(np.mean(predictions * targets <= 0.0))
-    return float(np.mean(predictions.argmax(axis=1) != targets.argmax(axis=1)))
-
-
-def _radius(radius: float | str, data: TaskData, balls: str) -> float:
-    if radius != "truth":
-        return real_number("radius", radius)
-    if "W" not in data.truth:
-        raise InputError(f"radius 'truth' needs data that know their true W, which '{data.name}' do not: give a number")
-    return float(np.abs(data.truth["W"]).sum(axis=0 if balls == "task" else None).max())
+    return example_weights(design, "sum" if loss == "squared" else "mean")

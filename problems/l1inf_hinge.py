@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData, binary_labels
+from bench_mtl.data.task_data import TaskData, binary_labels, number_or_truth
 from bench_mtl.errors import InputError
-from bench_mtl.forms import HingeForm
-from bench_mtl.linops import Design, frozen
+from bench_mtl.forms import REDUCTIONS, HingeForm, example_weights, l1inf_vertex
+from bench_mtl.linops import Design
 from bench_mtl.losses import hinge, hinge_dual
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball, prox_l1inf
 from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
@@ -72,12 +72,11 @@ class L1InfHinge(Problem):
         if (radius is None) == (penalty is None):
             raise InputError("give exactly one of radius (constrained) and penalty (penalised)")
         self.labels, self.notes = binary_labels(data)
-        self.radius = None if radius is None else _radius(radius, data)
+        self.radius = None if radius is None else number_or_truth("radius", radius, data, "W", norm_l1inf)
         self.penalty = None if penalty is None else real_number("penalty", penalty)
-        self.loss = one_of("loss", loss, ("mean", "sum"))
+        self.loss = one_of("loss", loss, REDUCTIONS)
         self.design: Design = data.design
-        per_task = 1.0 / np.asarray(self.design.sizes) if loss == "mean" else np.ones(self.design.n_tasks)
-        self.weights = frozen(np.ascontiguousarray(np.broadcast_to(self.design.per_example(per_task), self.labels.shape)))
+        self.weights = example_weights(self.design, self.loss)
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
@@ -169,10 +168,7 @@ class L1InfHinge(Problem):
         """The row of `direction` with the largest l1 norm, j: W_j = -radius * sign(direction_j), all else 0."""
         if self.radius is None:
             raise NotOfferedError(self, Capability.LMO)
-        vertex = np.zeros(self.point_shape)
-        row = int(np.abs(direction).sum(axis=1).argmax())
-        vertex[row] = np.where(direction[row] > 0.0, -self.radius, self.radius)
-        return vertex
+        return l1inf_vertex(direction, self.radius)
 
     def hinge_form(self) -> HingeForm:
         return HingeForm(self.design, self.labels, self.weights, self.radius, self.penalty)
@@ -211,11 +207,3 @@ class L1InfHinge(Problem):
 
     def _loss(self, margins: Array) -> float:
         return float(np.vdot(self.weights, hinge(margins)))
-
-
-def _radius(radius: float | str, data: TaskData) -> float:
-    if radius != "truth":
-        return real_number("radius", radius)
-    if "W" not in data.truth:
-        raise InputError(f"radius 'truth' needs data that know their true W, which '{data.name}' do not: give a number")
-    return norm_l1inf(data.truth["W"])

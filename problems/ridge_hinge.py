@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from bench_mtl.checks import real_number
 from bench_mtl.data.task_data import TaskData, binary_labels
-from bench_mtl.forms import LinearFit, RidgeForm
+from bench_mtl.forms import LinearFit, RidgeForm, example_weights, prediction_error
 from bench_mtl.linops import Design, frozen
 from bench_mtl.protocols import Capability, ConicModel, Problem
 from bench_mtl.types import Array
@@ -49,9 +49,7 @@ class RidgeHinge(Problem):
         self.ridge = real_number("ridge", ridge, strict=True)
         labels, self.notes = binary_labels(data)
         self.design: Design = data.design
-        shares = data.design.per_example(1.0 / np.asarray(data.design.sizes))
-        weights = frozen(np.ascontiguousarray(np.broadcast_to(shares, labels.shape)))
-        self._fit = LinearFit(data.design, frozen(labels), "hinge", weights)
+        self._fit = LinearFit(data.design, frozen(labels), "hinge", example_weights(data.design, "mean"))
         self._held_out = None if data.held_out is None else (data.held_out.design, frozen(binary_labels(data.held_out)[0]))
 
     @classmethod
@@ -113,7 +111,7 @@ class RidgeHinge(Problem):
         if self._held_out is None:
             return {}
         design, labels = self._held_out
-        return {"held-out error": float(np.mean(design.forward(point) * labels <= 0.0))}
+        return {"held-out error": prediction_error("hinge", design.forward(point), labels)}
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
         predictions = self.design.forward(point)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData, binary_labels
-from bench_mtl.errors import InputError
+from bench_mtl.data.task_data import TaskData, loss_targets, number_or_truth
 from bench_mtl.forms import LinearFit, SplitForm
-from bench_mtl.linops import Design, SharedDesign, spectral_norm_bound
-from bench_mtl.losses import half_squared
+from bench_mtl.linops import Design, spectral_norm_bound
 from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
 from bench_mtl.protocols import Capability, ConicModel, Problem
 from bench_mtl.types import Array
@@ -67,12 +65,11 @@ class SparseLowRank(Problem):
 
     def __init__(self, data: TaskData, *, gamma: float, tau: float | str, loss: str = "squared") -> None:
         self.gamma = real_number("gamma", gamma, strict=True)
-        self.tau = _tau(tau, data)
+        self.tau = number_or_truth("tau", tau, data, "Q", norm_trace)
         self.design: Design = data.design
         self.loss = one_of("loss", loss, LOSSES)
-        self.targets, self.notes = data.targets, data.notes
+        self.targets, self.notes = loss_targets(data, self.loss)
         if self.loss == "logistic":
-            self.targets, self.notes = binary_labels(data)
             self.conic_forms = _LOGISTIC_FORMS  # type: ignore[misc] # those of the class are of the squared loss
         self._fit = LinearFit(self.design, self.targets, self.loss, np.broadcast_to(1.0, self.targets.shape))
 
@@ -138,7 +135,7 @@ class SparseLowRank(Problem):
 
     def lipschitz(self) -> float:
         """2 sigma_max(X)^2, a quarter of it for the logistic loss: P and Q share one gradient block (lemma 6.1 of the paper)."""
-        return (2.0 if self.loss == "squared" else 0.5) * self.design.norm() ** 2
+        return 2.0 * self._fit.lipschitz()
 
     def prox(self, point: Array, step_size: float) -> Array:
         """Soft threshold of P at step_size * gamma, projection of Q onto the trace-norm ball."""
@@ -168,49 +165,12 @@ class SparseLowRank(Problem):
         else:
             Q = cp.Variable((d, m))
             ball = cp.normNuc(Q) <= self.tau
-        loss, fit, slopes = (self._squared_model if self.loss == "squared" else self._logistic_model)(cp.vec(P + Q, order="F"))
+        loss, fit, as_dual = self._fit.model(cp.vec(P + Q, order="F"))
 
         def recover() -> tuple[Array, Array | None]:
-            dual = None if fit.dual_value is None else slopes(np.asarray(fit.dual_value))
-            return np.stack([P.value, Q.value]), dual
+            return np.stack([P.value, Q.value]), None if fit.dual_value is None else as_dual(np.asarray(fit.dual_value))
 
         return ConicModel(cp.Problem(cp.Minimize(loss + self.gamma * cp.sum(cp.abs(P))), [fit, ball]), recover)
 
-    def _squared_model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
-        """The loss and its constraint in CVXPY, and what makes a dual point of the multiplier nu: stationarity in r gives r = -nu."""
-        import cvxpy as cp
-
-        X, y, outside, residuals = self._least_squares()
-        r = cp.Variable(len(y))
-        return half_squared(outside) + 0.5 * cp.sum_squares(r), r == y - X @ coefficients, lambda nu: residuals(-nu)
-
-    def _logistic_model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
-        """As `_squared_model`, for margins t: stationarity gives nu = 1 / (1 + exp(t))."""
-        import cvxpy as cp
-
-        y = self.design.stack(self.targets)
-        margins = cp.Variable(len(y))
-        fit = margins == cp.multiply(y, self.design.stacked() @ coefficients)
-        return cp.sum(cp.logistic(-margins)), fit, lambda nu: self.design.unstack(nu * y)
-
-    def _least_squares(self) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:
-        """A stacked design and targets, the part of the targets that no W reaches, and what makes residuals of the whole."""
-        design = self.design
-        if not isinstance(design, SharedDesign) or design.is_sparse or design.output_shape[0] <= design.n_features:
-            return design.stacked(), design.stack(self.targets), np.zeros(0), design.unstack
-        basis, triangle = np.linalg.qr(design.block(0))
-        reduced = basis.T @ self.targets
-        outside = self.targets - basis @ reduced
-        stacked = sp.csr_array(sp.kron(sp.eye_array(design.n_tasks), sp.csr_array(triangle), format="csr"))
-        return stacked, reduced.T.ravel(), outside, lambda r: basis @ r.reshape(design.n_tasks, -1).T + outside
-
     def _slopes(self, point: Array) -> Array:
         return self._fit.slopes(self.design.forward(point[0] + point[1]))
-
-
-def _tau(tau: float | str, data: TaskData) -> float:
-    if tau != "truth":
-        return real_number("tau", tau)
-    if "Q" not in data.truth:
-        raise InputError(f"tau 'truth' needs data that know their true Q, which '{data.name}' do not: give a number")
-    return norm_trace(data.truth["Q"])

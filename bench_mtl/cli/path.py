@@ -134,7 +134,7 @@ def _cells(point: PathPoint) -> dict[str, Any]:
         "seconds": record.times.solve,
         "iterations": record.samples[-1].step if record.samples else None,
     }
-    return cells | (structure(record.solution) if record.solution is not None else {})
+    return cells | (structure(record.solution, point.parts) if record.solution is not None else {})
 
 
 def _text(name: str, value: Any) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from bench_mtl.checks import is_sparse, real_array
+from bench_mtl.checks import is_sparse, real_array, real_number
 from bench_mtl.errors import InputError
 from bench_mtl.linops import Design, PerTaskDesign, SharedDesign, frozen
 from bench_mtl.types import Array
@@ -130,6 +130,33 @@ def binary_labels(data: TaskData) -> tuple[Array, tuple[str, ...]]:
     note = "labels 0/1 were converted to -1/+1"
     warnings.warn(note, UserWarning, stacklevel=3)
     return frozen(labels), (*data.notes, note)
+
+
+def loss_targets(data: TaskData, loss: str) -> tuple[Array, tuple[str, ...]]:
+    """Targets as a loss wants them, and the notes of the data: as they are ("squared"), labels -1/+1 ("logistic", "hinge"), or the
+    indicators of one class a row ("multiclass").
+
+    Raises
+    ------
+    InputError : as `binary_labels` and `class_indicators` do.
+    """
+    if loss == "squared":
+        return data.targets, data.notes
+    return class_indicators(data) if loss == "multiclass" else binary_labels(data)
+
+
+def number_or_truth(name: str, value: Any, data: TaskData, part: str, norm: Callable[[Array], float]) -> float:
+    """`value` as a finite number of at least 0; "truth" as the norm of this part ("W", "P" or "Q") of what the generator of the data knows.
+
+    Raises
+    ------
+    InputError : another value, or "truth" of data that do not know it.
+    """
+    if value != "truth":
+        return real_number(name, value)
+    if part not in data.truth:
+        raise InputError(f"{name} 'truth' needs data that know their true {part}, which '{data.name}' do not: give a number")
+    return norm(data.truth[part])
 
 
 def class_indicators(data: TaskData) -> tuple[Array, tuple[str, ...]]:

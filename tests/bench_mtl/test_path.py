@@ -170,3 +170,4 @@ def test_structure() -> None:
     W[1, 2] = W[3, 0] = 1.0
     assert structure(W) == {"rows": 2}
     assert structure(np.stack([W, np.outer(np.ones(4), np.ones(3))])) == {"non-zeros": 2, "rank": 1}
+    assert structure(np.stack([W, np.ones((4, 3))]), ("B", "S")) == {"B non-zeros": 2, "S non-zeros": 12}
