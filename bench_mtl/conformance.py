@@ -145,6 +145,31 @@ def check_hinge_form(problem: Problem, rng: np.random.Generator) -> None:
     assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
 
 
+def check_ball_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone, its balls are the feasible set, and no dual norm is exceeded in them."""
+    form = problem.ball_form()
+    far = 10.0 * rng.standard_normal(problem.point_shape)
+    point = problem.repair(far)
+    value = float((form.weights * np.maximum(0.0, 1.0 - form.labels * form.design.forward(point))).sum())
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+    sizes = form.balls.norms(far)
+    assert np.isclose(problem.infeasibility(far), form.balls.excess(far), rtol=1e-12), "the balls are not the feasible set"
+    assert np.all(form.balls.norms(point) <= np.minimum(sizes, form.balls.radii) * (1 + _ROUNDING)), "repair leaves the balls"
+    vertex, heights = form.balls.vertex(far), form.balls.radii * form.balls.dual_norms(far)
+    assert np.allclose((far * vertex).sum(axis=0), -heights), "no dual norm"
+    assert np.all(np.abs((far * point).sum(axis=0)) <= heights * (1 + _ROUNDING)), "a dual norm is exceeded"
+
+
+def check_linear_fit(problem: Problem, rng: np.random.Generator) -> None:
+    """The differentiable part can be computed from the form alone, and slopes are those of the loss."""
+    fit = problem.linear_fit()
+    point = problem.repair(rng.standard_normal(problem.point_shape))
+    predictions = fit.design.forward(point)
+    value, said = problem.smooth_value(point), fit.value(predictions)
+    assert np.isclose(value, said, rtol=1e-12), f"smooth part {value:g}, the form says {said:g}"
+    _check_slopes(fit, predictions, rng)
+
+
 def check_split_form(problem: Problem, rng: np.random.Generator) -> None:
     """The objective can be computed from the form alone."""
     form = problem.split_form()
@@ -309,6 +334,8 @@ PROBLEM_CHECKS = (
     ProblemCheck("smoothing", check_smoothed, Capability.SMOOTHED),
     ProblemCheck("linear minimisation", check_lmo, Capability.LMO),
     ProblemCheck("hinge form", check_hinge_form, Capability.HINGE),
+    ProblemCheck("ball form", check_ball_form, Capability.BALLS),
+    ProblemCheck("linear fit", check_linear_fit, Capability.FIT),
     ProblemCheck("split form", check_split_form, Capability.SPLIT),
     ProblemCheck("l1 form", check_l1_form, Capability.L1),
     ProblemCheck("simplex form", check_simplex_form, Capability.SIMPLEX),

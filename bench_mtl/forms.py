@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bench_mtl.balls import TaskBalls
 from bench_mtl.errors import InputError
 from bench_mtl.linops import Design, SharedDesign, frozen
 from bench_mtl.losses import (
@@ -31,13 +32,10 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
-class HingeForm:
-    """Weighted hinges under an l1,inf norm.
+class Hinges:
+    """Weighted hinges f(W) = sum_k sum_i weights_ki max(0, 1 - labels_ki x_ki.w_k) = max_{0 <= a <= weights} sum a - <a, K W>.
 
-    With f(W) = sum_k sum_i weights_ki max(0, 1 - labels_ki x_ki.w_k)::
-
-        radius given:   min_W  f(W)  subject to  sum_j max_k |W_jk| <= radius
-        penalty given:  min_W  f(W) + penalty * sum_j max_k |W_jk|
+    K W are the margins labels_ki x_ki.w_k.
     """
 
     design: Design
@@ -45,24 +43,95 @@ class HingeForm:
     """-1 or +1, in the output shape of the design."""
     weights: Array
     """At least 0, shaped like the labels; the same for all examples of a task."""
+
+    def margins(self, W: Array) -> Array:
+        """K W."""
+        return np.asarray(self.labels * self.design.forward(W))
+
+    def pull(self, dual: Array) -> Array:
+        """K^T a, the d x m matrix G_jk = sum_i a_ki labels_ki x_ki,j."""
+        return self.design.adjoint(dual * self.labels)
+
+    def loss(self, margins: Array) -> float:
+        """f at these margins."""
+        return float(np.vdot(self.weights, hinge(margins)))
+
+    def slopes(self, margins: Array) -> Array:
+        """A dual point a with f = sum a (1 - margin); minus `pull` of it is a subgradient of f."""
+        return np.asarray(self.weights * hinge_dual(margins))
+
+    def smoothed(self, margins: Array, smoothing: float) -> tuple[float, Array]:
+        """max over 0 <= a <= s of sum a (1 - margin) - smoothing/2 sum a^2 / s, and this a: at most smoothing/2 sum s below f."""
+        slack = 1.0 - margins
+        share = np.clip(slack / smoothing, 0.0, 1.0)
+        a = self.weights * share
+        return float(np.vdot(a, slack)) - 0.5 * smoothing * float(np.vdot(a, share)), a
+
+    def smoothed_lipschitz(self, smoothing: float) -> float:
+        """max_k s_k sigma_max(X_k)^2 / smoothing, a Lipschitz constant of the gradient of `smoothed` in W."""
+        per_task = np.array([self.design.task_outputs(self.weights, k)[0] for k in range(self.design.n_tasks)])
+        return float((per_task * self.design.norms() ** 2).max()) / smoothing
+
+
+@dataclass(frozen=True)
+class HingeForm(Hinges):
+    """Weighted hinges under an l1,inf norm, f the function of `Hinges`::
+
+    radius given:   min_W  f(W)  subject to  sum_j max_k |W_jk| <= radius
+    penalty given:  min_W  f(W) + penalty * sum_j max_k |W_jk|
+    """
+
     radius: float | None
     penalty: float | None
 
     def objective(self, W: Array, predictions: Array) -> float:
         """At a feasible W with these predictions X_k w_k."""
-        value = float(np.vdot(self.weights, hinge(self.labels * predictions)))
+        value = self.loss(self.labels * predictions)
         return value if self.penalty is None else value + self.penalty * norm_l1inf(W)
 
-    def bound(self, total: float, G: Array) -> float:
-        """What a dual point a proves, by its sum and by G_jk = sum_i a_ki labels_ki x_ki,j, with the norm max_j sum_k |G_jk|.
+    def bound(self, dual: Array, G: Array) -> float:
+        """What a dual point a in its box proves, with G its `pull`, by its sum and the norm max_j sum_k |G_jk|.
 
-        With a radius total - radius * norm, or 0, which a = 0 proves; with a penalty the sum of a scaled until its norm is at most that.
+        With a radius sum a - radius * norm, or 0, which a = 0 proves; with a penalty the sum of a scaled until its norm is at most that.
         """
-        norm = norm_linf1(G)
+        total, norm = float(dual.sum()), norm_linf1(G)
         if self.radius is not None:
             return max(0.0, total - self.radius * norm)
         assert self.penalty is not None
         return total * min(1.0, self.penalty / norm) if norm > 0.0 else total
+
+    def far_point(self, G: Array, total: float, curvature: float) -> Array:
+        """A point along G = K^T a of the size to expect of a solution: as far as the loss may fall, but within the radius.
+
+        `total` is f at 0, which bounds the penalty at the optimum.
+        """
+        radius = self.radius if self.radius is not None else total / self.penalty if self.penalty else np.inf
+        largest = float(np.abs(G).max(axis=1).sum())
+        return G * (min(radius, largest / curvature) / largest) if largest > 0.0 else G
+
+
+@dataclass(frozen=True)
+class BallForm(Hinges):
+    """Weighted hinges with a ball for every task, f the function of `Hinges`::
+
+    min_W  f(W)  subject to  ||w_k|| <= radii_k for every task k
+    """
+
+    balls: TaskBalls
+
+    def objective(self, W: Array, predictions: Array) -> float:
+        """At a feasible W with these predictions X_k w_k."""
+        return self.loss(self.labels * predictions)
+
+    def bound(self, dual: Array, G: Array) -> float:
+        """What a dual point a in its box proves, with G its `pull`: sum_k max(0, sum_i a_ki - radii_k ||g_k||_dual); a_k = 0 proves 0."""
+        totals = self.design.task_sums(dual)
+        return float(np.maximum(totals - self.balls.radii * self.balls.dual_norms(G), 0.0).sum())
+
+    def far_point(self, G: Array, total: float, curvature: float) -> Array:
+        """As of `HingeForm`, task by task."""
+        norms = self.balls.norms(G)
+        return np.asarray(G * (np.minimum(self.balls.radii, norms / curvature) / np.where(norms > 0.0, norms, 1.0)))
 
 
 @dataclass(frozen=True)

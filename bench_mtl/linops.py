@@ -59,6 +59,10 @@ class Design(ABC):
         """The part of an output-shaped array that belongs to task k, length n_k."""
 
     @abstractmethod
+    def task_sums(self, R: Array) -> Array:
+        """The sum of `task_outputs` of every task, m numbers."""
+
+    @abstractmethod
     def stacked(self) -> sp.csr_array:
         """The map as one sparse matrix from vec(W), column by column, to the outputs of task 1, task 2, ..."""
 
@@ -125,6 +129,9 @@ class SharedDesign(Design):
 
     def task_outputs(self, R: Array, k: int) -> Array:
         return R[:, k]
+
+    def task_sums(self, R: Array) -> Array:
+        return np.asarray(R.sum(axis=0))
 
     def stacked(self) -> sp.csr_array:
         return sp.csr_array(sp.kron(sp.eye_array(self.n_tasks), sp.csr_array(self._X), format="csr"))
@@ -205,6 +212,9 @@ class PerTaskDesign(Design):
     def task_outputs(self, R: Array, k: int) -> Array:
         return R[self._span(k)]
 
+    def task_sums(self, R: Array) -> Array:
+        return np.add.reduceat(R, self._offsets[:-1])
+
     def stacked(self) -> sp.csr_array:
         if self._sparse:
             return self._diagonal
@@ -256,6 +266,23 @@ def spectral_norm_bound(X: Matrix) -> float:
     magnitude = magnitude / scale
     frobenius = float(np.sqrt((magnitude * magnitude).sum()))
     return scale * min(frobenius, float(np.sqrt(magnitude.sum(axis=0).max() * magnitude.sum(axis=1).max())))
+
+
+def leading_pair(A: Array) -> tuple[Array, Array]:
+    """Unit singular vectors u, v of the largest singular value of a d x m matrix: u^T A v = sigma_max(A); any two where A = 0.
+
+    From the smaller Gram matrix, so u^T A v is sigma_max to rounding, while u and v may be off by the root of it where values are close.
+    """
+    d, m = A.shape
+    scale = float(np.abs(A).max(initial=0.0))
+    if scale == 0.0:
+        return np.eye(d, 1)[:, 0], np.eye(m, 1)[:, 0]
+    wide = d < m
+    tall = (A.T if wide else A) / scale
+    v = np.linalg.eigh(tall.T @ tall)[1][:, -1]
+    u = tall @ v
+    u /= np.linalg.norm(u)
+    return (v, u) if wide else (u, v)
 
 
 def stacked_rows(design: Design) -> Matrix:

@@ -87,4 +87,4 @@ def _lower_bound(form: HingeForm, a: Array, rounds: int) -> float:
     """On the best fixed point's losses in all rounds together, each of which pays the penalty."""
     G = form.design.adjoint(a.reshape(form.labels.shape) * form.labels)
     together = replace(form, penalty=None if form.penalty is None else rounds * form.penalty)
-    return together.bound(float(a.sum()), G)
+    return together.bound(a, G)

@@ -17,7 +17,7 @@ import numpy as np
 from bench_mtl.checks import require_finite
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import BenchError, InputError
-from bench_mtl.forms import CurvedForm, GroupForm, HingeForm, L1Form, RidgeForm, SimplexForm, SplitForm
+from bench_mtl.forms import BallForm, CurvedForm, GroupForm, HingeForm, L1Form, LinearFit, RidgeForm, SimplexForm, SplitForm
 from bench_mtl.patterns import part_names
 from bench_mtl.types import Array, Certificate, Iterate
 
@@ -42,6 +42,10 @@ class Capability(enum.StrEnum):
     """`lmo`, where the rest is a bounded constraint (`lmo` raises NotOfferedError in a form without one)."""
     HINGE = "hinge"
     """`hinge_form`: the data of a sum of hinges under an l1,inf norm."""
+    BALLS = "balls"
+    """`ball_form`: the data of a sum of hinges with a norm ball for every task."""
+    FIT = "fit"
+    """`linear_fit`: the data of the part that `value_and_gradient` gives, a loss of linear predictions."""
     SPLIT = "split"
     """`split_form`: the data of a loss of a sparse plus a low-rank matrix."""
     L1 = "l1"
@@ -255,11 +259,19 @@ class Problem(ABC):
         """argmin_z <direction, z> over the feasible set: an extreme point of it. A form whose set is unbounded raises NotOfferedError."""
         raise NotOfferedError(self, Capability.LMO)
 
-    # HINGE, SPLIT, L1, SIMPLEX, CURVED, RIDGE, GROUP
+    # HINGE, BALLS, FIT, SPLIT, L1, SIMPLEX, CURVED, RIDGE, GROUP
 
     def hinge_form(self) -> HingeForm:
         """What the problem is made of, as weighted hinges under an l1,inf norm."""
         raise NotOfferedError(self, Capability.HINGE)
+
+    def ball_form(self) -> BallForm:
+        """What the problem is made of, as weighted hinges with a norm ball for every task."""
+        raise NotOfferedError(self, Capability.BALLS)
+
+    def linear_fit(self) -> LinearFit:
+        """What the differentiable part is made of, as a loss of linear predictions."""
+        raise NotOfferedError(self, Capability.FIT)
 
     def split_form(self) -> SplitForm:
         """What the problem is made of, as a loss of a sparse plus a low-rank matrix."""

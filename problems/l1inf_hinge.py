@@ -9,17 +9,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData, binary_labels, number_or_truth
+from bench_mtl.data.task_data import TaskData, number_or_truth
 from bench_mtl.errors import InputError
-from bench_mtl.forms import REDUCTIONS, HingeForm, example_weights, l1inf_vertex
-from bench_mtl.linops import Design
-from bench_mtl.losses import hinge, hinge_dual
+from bench_mtl.forms import REDUCTIONS, HingeForm, l1inf_vertex
+from bench_mtl.hinge_problem import HingeProblem, hinge_model, hinges_of
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball, prox_l1inf
-from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
+from bench_mtl.protocols import Capability, ConicModel, NotOfferedError
 from bench_mtl.types import Array
 
 
-class L1InfHinge(Problem):
+class L1InfHinge(HingeProblem):
     """Joint feature selection for m classification tasks.
 
     Constrained, with a radius C::
@@ -55,6 +54,7 @@ class L1InfHinge(Problem):
     """
 
     name: ClassVar[str] = "l1inf_hinge"
+    hinges: HingeForm
     offers: ClassVar[frozenset[Capability]] = frozenset(
         {
             Capability.SUBGRADIENT,
@@ -71,12 +71,11 @@ class L1InfHinge(Problem):
     def __init__(self, data: TaskData, *, radius: float | str | None = None, penalty: float | None = None, loss: str = "mean") -> None:
         if (radius is None) == (penalty is None):
             raise InputError("give exactly one of radius (constrained) and penalty (penalised)")
-        self.labels, self.notes = binary_labels(data)
+        hinges, self.notes = hinges_of(data, loss := one_of("loss", loss, REDUCTIONS))
         self.radius = None if radius is None else number_or_truth("radius", radius, data, "W", norm_l1inf)
         self.penalty = None if penalty is None else real_number("penalty", penalty)
-        self.loss = one_of("loss", loss, REDUCTIONS)
-        self.design: Design = data.design
-        self.weights = example_weights(self.design, self.loss)
+        self.loss, self.design, self.labels, self.weights = loss, hinges.design, hinges.labels, hinges.weights
+        self.hinges = HingeForm(hinges.design, hinges.labels, hinges.weights, self.radius, self.penalty)
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
@@ -98,21 +97,6 @@ class L1InfHinge(Problem):
         yield cls(TaskData.per_task([sp.csr_array(Xk) for Xk in Xs], ys, name="tiny per task CSR"), penalty=1.0, loss="sum")
         yield cls(TaskData.per_task([Xk[:4] for Xk in Xs], [y[:4] for y in ys], name="tiny equal sizes"), radius=0.7)
 
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (self.design.n_features, self.design.n_tasks)
-
-    @property
-    def dual_shape(self) -> tuple[int, ...]:
-        return self.labels.shape
-
-    @property
-    def dimensions(self) -> Mapping[str, int]:
-        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
-
-    def objective(self, point: Array) -> float:
-        return self._loss(self._margins(point)) + self.prox_value(point)
-
     def repair(self, point: Array) -> Array:
         return point if self.radius is None else project_l1inf_ball(point, self.radius)
 
@@ -122,13 +106,8 @@ class L1InfHinge(Problem):
         return max(0.0, norm_l1inf(point) - self.radius) / (self.radius or 1.0)
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        a = self.weights * hinge_dual(self._margins(point)) if dual is None else np.clip(dual, 0.0, self.weights)
-        return self.hinge_form().bound(float(a.sum()), self.couple_adjoint(a))
-
-    def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
-        margins = self._margins(point)
-        a = self.weights * hinge_dual(margins)
-        return self._loss(margins), -self.couple_adjoint(a), a
+        a = self.box_dual(point, dual)
+        return self.hinges.bound(a, self.hinges.pull(a))
 
     def prox(self, point: Array, step_size: float) -> Array:
         if self.radius is not None:
@@ -139,31 +118,6 @@ class L1InfHinge(Problem):
     def prox_value(self, point: Array) -> float:
         return 0.0 if self.penalty is None else self.penalty * norm_l1inf(point)
 
-    def couple(self, point: Array) -> Array:
-        return self._margins(point)
-
-    def couple_adjoint(self, dual: Array) -> Array:
-        return self.design.adjoint(dual * self.labels)
-
-    def coupling_norm(self) -> float:
-        return self.design.norm()
-
-    def dual_prox(self, dual: Array, step_size: float) -> Array:
-        return np.clip(dual + step_size, 0.0, self.weights)
-
-    def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
-        """max over 0 <= a <= s of sum a (1 - margin) - smoothing/2 sum a^2 / s: at most smoothing/2 sum s below the hinge."""
-        slack = 1.0 - self._margins(point)
-        share = np.clip(slack / smoothing, 0.0, 1.0)
-        a = self.weights * share
-        value = float(np.vdot(a, slack)) - 0.5 * smoothing * float(np.vdot(a, share))
-        return value, -self.couple_adjoint(a), a
-
-    def smoothed_lipschitz(self, smoothing: float) -> float:
-        """max_k s_k sigma_max(X_k)^2 / smoothing."""
-        per_task = np.array([self.design.task_outputs(self.weights, k)[0] for k in range(self.design.n_tasks)])
-        return float((per_task * self.design.norms() ** 2).max()) / smoothing
-
     def lmo(self, direction: Array) -> Array:
         """The row of `direction` with the largest l1 norm, j: W_j = -radius * sign(direction_j), all else 0."""
         if self.radius is None:
@@ -171,39 +125,24 @@ class L1InfHinge(Problem):
         return l1inf_vertex(direction, self.radius)
 
     def hinge_form(self) -> HingeForm:
-        return HingeForm(self.design, self.labels, self.weights, self.radius, self.penalty)
+        return self.hinges
 
     def to_cvxpy(self, form: str = "lp") -> ConicModel:
         """The linear programme with explicit slacks xi and row bounds mu (Quattoni et al. 2008).
 
         minimise s.xi (+ lambda sum mu)  subject to  xi >= 1 - y x.w,  xi >= 0,  -mu_j <= W_jk <= mu_j  (, sum mu <= C)
-
-        The slacks are variables of their own because CVXPY 1.9 can take ``pos(1 - multiply(y, X @ w))`` to a wrong answer.
         """
         import cvxpy as cp
 
         one_of("form", form, tuple(self.conic_forms))
         d, m = self.point_shape
-        signed = sp.csr_array(self.design.stacked() * self.design.stack(self.labels)[:, None])
-        weights = self.design.stack(self.weights)
-        W, mu, xi = cp.Variable((d, m)), cp.Variable(d), cp.Variable(len(weights), nonneg=True)
+        W, mu = cp.Variable((d, m)), cp.Variable(d)
+        model = hinge_model(self.hinges, W)
         rows = cp.reshape(mu, (d, 1), order="C") @ np.ones((1, m))
-        margin = xi >= 1.0 - signed @ cp.vec(W, order="F")
-        constraints = [margin, rows >= W, rows >= -W]
-        objective = weights @ xi
+        constraints = [model.margin, rows >= W, rows >= -W]
+        objective = model.loss
         if self.radius is not None:
             constraints.append(cp.sum(mu) <= self.radius)
         else:
             objective = objective + self.penalty * cp.sum(mu)
-
-        def recover() -> tuple[Array, Array | None]:
-            dual = None if margin.dual_value is None else self.design.unstack(np.asarray(margin.dual_value))
-            return np.asarray(W.value), dual
-
-        return ConicModel(cp.Problem(cp.Minimize(objective), constraints), recover)
-
-    def _margins(self, W: Array) -> Array:
-        return self.labels * self.design.forward(W)
-
-    def _loss(self, margins: Array) -> float:
-        return float(np.vdot(self.weights, hinge(margins)))
+        return ConicModel(cp.Problem(cp.Minimize(objective), constraints), model.recover)

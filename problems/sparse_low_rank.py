@@ -14,14 +14,10 @@ from bench_mtl.forms import LinearFit, SplitForm
 from bench_mtl.linops import Design, spectral_norm_bound
 from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
 from bench_mtl.protocols import Capability, ConicModel, Problem
+from bench_mtl.trace_norm_models import conic_forms, trace_norm_model
 from bench_mtl.types import Array
 
 LOSSES = ("squared", "logistic")
-
-_LOGISTIC_FORMS = {
-    "sdp": frozenset({"linear", "psd", "exponential"}),
-    "nuclear_norm": frozenset({"linear", "psd", "exponential"}),
-}
 
 
 class SparseLowRank(Problem):
@@ -58,10 +54,7 @@ class SparseLowRank(Problem):
 
     name: ClassVar[str] = "sparse_low_rank"
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.SPLIT, Capability.CONIC})
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {
-        "sdp": frozenset({"linear", "quadratic", "psd"}),
-        "nuclear_norm": frozenset({"linear", "quadratic", "psd"}),
-    }
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = conic_forms("squared")
 
     def __init__(self, data: TaskData, *, gamma: float, tau: float | str, loss: str = "squared") -> None:
         self.gamma = real_number("gamma", gamma, strict=True)
@@ -70,7 +63,7 @@ class SparseLowRank(Problem):
         self.loss = one_of("loss", loss, LOSSES)
         self.targets, self.notes = loss_targets(data, self.loss)
         if self.loss == "logistic":
-            self.conic_forms = _LOGISTIC_FORMS  # type: ignore[misc] # those of the class are of the squared loss
+            self.conic_forms = conic_forms(self.loss)  # type: ignore[misc] # those of the class are of the squared loss
         self._fit = LinearFit(self.design, self.targets, self.loss, np.broadcast_to(1.0, self.targets.shape))
 
     @classmethod
@@ -150,27 +143,20 @@ class SparseLowRank(Problem):
     def to_cvxpy(self, form: str = "sdp") -> ConicModel:
         """The problem with the residuals as variables, so that their constraint's multiplier is a dual point.
 
-        "sdp" writes the lifting out: ||Q||_* <= tau iff some [[A, Q], [Q^T, B]] >= 0 has trace A + trace B <= 2 tau.
-        "nuclear_norm" leaves it to `cvxpy.normNuc`. A shared dense X with more rows than columns enters through its QR
-        factors, ||Y - X W||^2 = ||Q^T Y - R W||^2 + const, which makes the model smaller and changes nothing else.
+        "sdp" writes the trace norm as a lifting, "nuclear_norm" leaves it to CVXPY; see `bench_mtl.trace_norm_models`.
         """
         import cvxpy as cp
 
         one_of("form", form, tuple(self.conic_forms))
         _, d, m = self.point_shape
         P = cp.Variable((d, m))
-        if form == "sdp":
-            lifted = cp.Variable((d + m, d + m), PSD=True)
-            Q, ball = lifted[:d, d:], cp.trace(lifted) <= 2.0 * self.tau
-        else:
-            Q = cp.Variable((d, m))
-            ball = cp.normNuc(Q) <= self.tau
+        Q, norm, factor = trace_norm_model(form, d, m)
         loss, fit, as_dual = self._fit.model(cp.vec(P + Q, order="F"))
 
         def recover() -> tuple[Array, Array | None]:
             return np.stack([P.value, Q.value]), None if fit.dual_value is None else as_dual(np.asarray(fit.dual_value))
 
-        return ConicModel(cp.Problem(cp.Minimize(loss + self.gamma * cp.sum(cp.abs(P))), [fit, ball]), recover)
+        return ConicModel(cp.Problem(cp.Minimize(loss + self.gamma * cp.sum(cp.abs(P))), [fit, norm <= factor * self.tau]), recover)
 
     def _slopes(self, point: Array) -> Array:
         return self._fit.slopes(self.design.forward(point[0] + point[1]))

@@ -48,8 +48,8 @@ class Loss:
 
 def loss_of(problem: Problem) -> Loss:
     """By the problem's form, if it has one, so that a line search costs no passes over the data."""
-    if Capability.L1 in problem.offers:
-        fit = problem.l1_form().fit
+    if problem.offers & {Capability.L1, Capability.FIT}:
+        fit = problem.l1_form().fit if Capability.L1 in problem.offers else problem.linear_fit()
         return Loss(fit.value, fit.slopes, fit.design, fit.loss == "multiclass")
     if Capability.CURVED in problem.offers:
         form = problem.curved_form()

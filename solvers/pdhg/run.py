@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bench_mtl.balls import TaskBalls
 from bench_mtl.errors import InputError
-from bench_mtl.forms import HingeForm
+from bench_mtl.forms import BallForm, HingeForm
 from bench_mtl.linops import Design, PerTaskDesign, SharedDesign
 from bench_mtl.threads import run_together, useful_threads
 from bench_mtl.types import Array, Iterate
@@ -72,12 +73,13 @@ def kernel_data(design: Design, precision: type[np.floating] = np.float64) -> tu
 
 
 @cache
-def kernels() -> tuple[Any, Any]:
-    """The compiled primal and dual halves of a step, loaded at the first use."""
+def kernels() -> tuple[Any, Any, Any]:
+    """The compiled primal half of a step, the dual one, and the primal one with a ball for every task, loaded at the first use."""
     import bench_mtl.kernels.saddle as saddle
+    import bench_mtl.kernels.saddle_balls as balls
     import bench_mtl.kernels.saddle_passes as passes
 
-    return saddle, passes
+    return saddle, passes, balls
 
 
 @dataclass
@@ -117,11 +119,11 @@ class Run:
     """What steps change, and what they need."""
 
     def __init__(
-        self, form: HingeForm, W: Array, dual: Array | None, per_task: bool, primal_weight: float | None, threads: int | None = 1
+        self, form: HingeForm | BallForm, W: Array, dual: Array | None, per_task: bool, primal_weight: float | None, threads: int | None = 1
     ) -> None:
         design = form.design
         d, m = design.n_features, design.n_tasks
-        self.saddle, self.passes = kernels()
+        self.saddle, self.passes, self.balls = kernels()
         self.form = form
         self.labels = form.labels.ravel()
         signed_weights = form.weights.ravel() * self.labels
@@ -131,6 +133,7 @@ class Run:
         self.dual[self.passes.LOWER] = np.minimum(signed_weights, 0.0)
         self.dual[self.passes.UPPER] = np.maximum(signed_weights, 0.0)
         self.workspace = self.saddle.workspace(d, m)
+        self.thresholds = np.zeros(m)
         self.sums, self.dual_sums = np.zeros((d, m)), np.zeros(len(self.labels))
         self.moves = np.zeros((2, m))
         self.mix, self.theta, self.residual, self.first_residual = np.empty(3), 0.0, math.inf, math.inf
@@ -238,14 +241,8 @@ class Run:
         G = self.workspace[2]
         self.passes.adjoint(*self.data, b, G, self.all_rows)
         self.work += 0.5
-        radius = self.form.radius
-        if radius is None:  # at the optimum the penalty is at most the loss at zero
-            radius = float(np.abs(b).sum()) / self.form.penalty if self.form.penalty else math.inf
-        largest = float(np.abs(G).max(axis=1).sum())
-        if largest == 0.0 or radius == 0.0:
-            return 1.0
-        W = G * (min(radius, largest / self.scale**2) / largest)
-        return self._dual_length(b) / (float(np.linalg.norm(W)) * math.sqrt(self.scale))
+        length = float(np.linalg.norm(self.form.far_point(G, float(np.abs(b).sum()), self.scale**2)))
+        return self._dual_length(b) / (length * math.sqrt(self.scale)) if length > 0.0 else 1.0
 
     def _dual_length(self, b: Array) -> float:
         """||b|| in the metric 1 / dual_metric."""
@@ -276,14 +273,9 @@ class Run:
 
         Its square is ||dW||^2 / tau + ||db||^2 / sigma + 2 <db, X dW>.
         """
-        form, mix, tau = self.form, self.mix, self.tau
+        primal, mix, tau = self.primal, self.mix, self.tau
         mix[0], mix[1], mix[2] = p, q, r
-        penalised = form.penalty is not None
-        theta = tau * (form.penalty or 0.0) if penalised else self.theta
-        self.theta, moved = self.saddle.primal_step(self.primal, tau, form.radius or 0.0, penalised, theta, mix, *self.workspace)
-        if self.theta < 0.0:
-            raise InputError("pdhg cannot project points of this size: rescale the features or the radius")
-        primal = self.primal
+        moved = self._primal_step()
         whole = self.screening.due == 0
         rows = self.all_rows if whole else self.rows
         self._coupled_step(rows)
@@ -298,6 +290,19 @@ class Run:
         lengths = moved / tau + squares
         metric = lengths + product
         return math.sqrt(max(metric, 0.0)) if metric >= -_ROUNDING * lengths else math.nan
+
+    def _primal_step(self) -> float:
+        """The primal half, and ||W+ - W||^2."""
+        form, tau = self.form, self.tau
+        if isinstance(form, BallForm):
+            moved = float(self.balls.ball_step(self.primal, tau, form.balls.norm == "l1", form.balls.radii, self.thresholds, self.mix))
+        else:
+            penalised = form.penalty is not None
+            theta = tau * (form.penalty or 0.0) if penalised else self.theta
+            self.theta, moved = self.saddle.primal_step(self.primal, tau, form.radius or 0.0, penalised, theta, self.mix, *self.workspace)
+        if self.theta < 0.0 or moved < 0.0:
+            raise InputError("pdhg cannot project points of this size: rescale the features or the radius")
+        return moved
 
     def _coupled_step(self, rows: NDArray[np.int64]) -> None:
         """The dual half. Every task's share is summed by itself, so that the number of threads changes no bit."""
@@ -383,7 +388,7 @@ class Run:
         """`enclosure` with X W and X^T b at hand."""
         form = self.form
         objective = form.objective(W, predicted.reshape(form.labels.shape))
-        return objective, form.bound(float(self.labels @ b), G)
+        return objective, form.bound((self.labels * b).reshape(form.labels.shape), G)
 
 
 def _width(enclosure: tuple[float, float]) -> float:
@@ -398,6 +403,8 @@ def compile_kernels() -> None:
     designs = (PerTaskDesign([X]), PerTaskDesign([sparse]), SharedDesign(X, 1), SharedDesign(sparse, 1))
     for design in designs:
         labels = np.ones(design.output_shape)
+        run = Run(BallForm(design, labels, labels, TaskBalls("l1", np.ones(1))), np.zeros((2, 1)), None, True, None)
+        run.average(Restarts())
         run = Run(HingeForm(design, labels, labels, 1.0, None), np.zeros((2, 1)), None, True, None)
         run.average(Restarts())
         if not (design.is_sparse or design.is_shared):

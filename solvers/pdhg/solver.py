@@ -1,4 +1,4 @@
-"""The primal-dual hybrid gradient method for hinges under an l1,inf norm, with restarts."""
+"""The primal-dual hybrid gradient method for hinges under an l1,inf norm or with a ball for every task, with restarts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from bench_mtl.checks import one_of, real_number, whole_number
 from bench_mtl.errors import InputError
+from bench_mtl.forms import HingeForm
 from bench_mtl.protocols import Capability, IterativeSolver, Problem, Solver
 from bench_mtl.types import Array, Iterate
 from solvers.pdhg.polish import Schedule
@@ -24,7 +25,7 @@ class PDHG(IterativeSolver):
         W+ = proj(W + tau G)      a+ = clip(a + sigma_k (1 - y X (2 W+ - W)), 0, s)
 
     for min_{||W||_{1,inf} <= C} max_{0 <= a <= s} sum a - <G, W>, with tau sigma_k sigma_max(X_k)^2 = 1; or the proximal operator of
-    lambda ||.||_{1,inf} instead of the projection.
+    lambda ||.||_{1,inf} instead of the projection, or the projections of every w_k onto an l1 or l2 ball.
 
     Parameters
     ----------
@@ -34,8 +35,8 @@ class PDHG(IterativeSolver):
     step_rule : "preconditioned" has a dual step size of its own for every task; "norm" has one for all, by the largest norm
     primal_weight : omega, with tau = 1 / (omega L), sigma = omega / L: the first one; None for a guess from the data. It is adapted at
         every restart, so that primal and dual points move equally far.
-    polish : now and then solve for the vertex next to the point (`solvers.pdhg.polish`), on half of all work at most; what
-        is better is yielded in place of the steps' points until these are better, and the steps go on from where they were
+    polish : under an l1,inf norm, now and then solve for the vertex next to the point (`solvers.pdhg.polish`), on half of all work at most;
+        what is better is yielded in place of the steps' points until these are better, and the steps go on from where they were
     threads : at most so many share a pass over tasks with data of their own, one for every 150,000 entries; None for the processors
         that this process may use, or OMP_NUM_THREADS where that is set and smaller (a number wins over that). It changes no bit.
 
@@ -56,7 +57,7 @@ class PDHG(IterativeSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "pdhg"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.HINGE})
+    requires: ClassVar[frozenset[Capability]] = frozenset()  # one of two
 
     def __post_init__(self) -> None:
         one_of("variant", self.variant, ("halpern", "average"))
@@ -76,6 +77,11 @@ class PDHG(IterativeSolver):
     def variants(cls) -> list[Solver]:
         return [cls(), cls(variant="average")]
 
+    def misfit(self, problem: Problem) -> str | None:
+        if problem.offers & {Capability.HINGE, Capability.BALLS}:
+            return None
+        return f"{self.label} needs {Capability.HINGE} or {Capability.BALLS}; {problem.name} offers {', '.join(sorted(problem.offers))}"
+
     def warm_up(self) -> None:
         from solvers.pdhg.run import compile_kernels
 
@@ -88,8 +94,9 @@ class PDHG(IterativeSolver):
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         """`steps` from the primal point of `start`, and from its dual point where it has one."""
         W = np.array(problem.repair(start.primal))
-        run = Run(problem.hinge_form(), W, start.dual, self.step_rule == "preconditioned", self.primal_weight, self.threads)
-        schedule = Schedule(run.form)
+        form = problem.hinge_form() if Capability.HINGE in problem.offers else problem.ball_form()
+        run = Run(form, W, start.dual, self.step_rule == "preconditioned", self.primal_weight, self.threads)
+        schedule = Schedule(form) if self.polish and isinstance(form, HingeForm) else None
         spent = 0.0
         yield run.iterate()
         while True:
@@ -99,7 +106,10 @@ class PDHG(IterativeSolver):
                 run.average(Restarts())
             iterate = run.iterate()
             assert iterate.dual is not None
-            better = schedule.best(iterate.primal, iterate.dual, run.work, run.look) if self.polish else None
+            if schedule is None:
+                yield iterate
+                continue
+            better = schedule.best(iterate.primal, iterate.dual, run.work, run.look)
             run.work += schedule.spent - spent
             spent = schedule.spent
             shown = iterate if better is None else iterate._replace(primal=better.primal, dual=better.dual)

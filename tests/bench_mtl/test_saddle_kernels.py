@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bench_mtl.kernels import saddle, saddle_passes
+from bench_mtl.kernels import saddle, saddle_balls, saddle_passes
 from bench_mtl.kernels.l1inf_passes import STATE_ROWS
 from bench_mtl.kernels.levels import COEFFICIENTS
 from bench_mtl.linops import Design, PerTaskDesign, SharedDesign
-from bench_mtl.projections import project_l1inf_ball, prox_l1inf
+from bench_mtl.projections import project_l1_ball, project_l1inf_ball, project_l2_ball, prox_l1inf
 from solvers.pdhg.run import kernel_data
 
 KINDS = ("per task", "per task, single", "per task, unequal", "per task CSR", "shared", "shared CSR")
@@ -97,3 +99,35 @@ def test_a_primal_step_projects_from_any_theta(m: int, theta: float) -> None:
         assert np.allclose(primal[saddle.EXTRAPOLATED], 2 * W - point)
         assert np.allclose(primal[saddle.POINT], p * W + q * point + r * anchor)
         assert moved == pytest.approx(((W - point) ** 2).sum())
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize(("d", "m"), [(1, 1), (7, 3), (50, 4)])
+def test_a_primal_step_with_balls_is_its_formula(norm: str, d: int, m: int) -> None:
+    rng = np.random.default_rng(3)
+    primal = rng.standard_normal((saddle.PRIMAL_PLANES, d, m))
+    radii, thresholds = rng.exponential(size=m), rng.exponential(size=m)
+    p, q, r = mix = np.array([1.2, -0.6, 0.4])
+    for _ in range(3):  # from thresholds on either side, then from the last ones
+        W, anchor, G = (primal[plane].copy() for plane in (saddle.POINT, saddle.ANCHOR, saddle.GRADIENT))
+        moved = saddle_balls.ball_step(primal, 0.7, norm == "l1", radii, thresholds, mix)
+        project = project_l1_ball if norm == "l1" else project_l2_ball
+        stepped = np.column_stack([project(W[:, k] + 0.7 * G[:, k], radii[k]) for k in range(m)])
+        assert np.allclose(primal[saddle.STEPPED], stepped, rtol=1e-13, atol=1e-14)
+        assert np.allclose(primal[saddle.EXTRAPOLATED], 2.0 * stepped - W, rtol=1e-13, atol=1e-14)
+        assert np.allclose(primal[saddle.POINT], p * stepped + q * W + r * anchor, rtol=1e-13, atol=1e-14)
+        assert moved == pytest.approx(float(((stepped - W) ** 2).sum()))
+
+
+@given(st.integers(0, 10_000), st.integers(1, 40), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0]), st.sampled_from([0.0, 0.3, 1e9]))
+def test_column_projections_are_those_of_the_library(seed: int, size: int, radius: float, threshold: float) -> None:
+    v = np.random.default_rng(seed).standard_normal(size)
+    v[::3] = np.round(v[::3])  # zeros and ties
+    for project, kernel in ((project_l1_ball, saddle_balls.project_l1), (project_l2_ball, saddle_balls.project_l2)):
+        w = v.copy()
+        found = kernel(w, radius, threshold) if project is project_l1_ball else kernel(w, radius)
+        assert found >= 0.0
+        assert np.allclose(w, project(v, radius), rtol=1e-12, atol=1e-15)
+    huge = np.full(size + 1, 1e308)
+    assert saddle_balls.project_l1(huge.copy(), 1.0, 0.0) == -1.0
+    assert not saddle_balls.project_l2(huge.copy(), 1.0)

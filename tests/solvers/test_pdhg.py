@@ -14,7 +14,9 @@ from bench_mtl.driver import run
 from bench_mtl.errors import InputError
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball
 from bench_mtl.types import Iterate, Limits, Status, Tolerance
+from problems.ball_hinge import BallHinge
 from problems.l1inf_hinge import L1InfHinge
+from problems.sparse_low_rank import SparseLowRank
 from solvers.pdhg import PDHG
 from solvers.pdhg.run import Restarts, Run
 
@@ -235,3 +237,39 @@ def test_estimated_norms_are_near_and_within_the_margin(kind: str) -> None:
 
 def test_labels_tell_the_variants_apart() -> None:
     assert [solver.label for solver in PDHG.variants()] == ["pdhg", "pdhg_average"]
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("kind", ["per task", "per task CSR", "shared", "shared CSR"])
+@pytest.mark.parametrize("solver", VARIANTS, ids=lambda solver: solver.label)
+def test_proves_its_answers_with_a_ball_for_every_task(kind: str, norm: str, solver: PDHG) -> None:
+    rng = np.random.default_rng(0)
+    blocks = [rng.standard_normal((size, 6)) for size in (9, 4, 12)]
+    labels = [np.where(rng.random(len(block)) < 0.5, -1.0, 1.0) for block in blocks]
+    data = TaskData.per_task([sp.csr_array(block) for block in blocks] if "CSR" in kind else blocks, labels)
+    if "shared" in kind:
+        X = blocks[2]
+        data = TaskData.shared(sp.csr_array(X) if "CSR" in kind else X, np.where(rng.random((12, 3)) < 0.5, -1.0, 1.0))
+    problem = BallHinge(data, radius=[0.5, 0.0, 2.0], norm=norm)
+    record = run(problem, solver, tolerance=Tolerance(1e-6), limits=Limits(seconds=60.0, iterations=50_000))
+    assert record.status is Status.VERIFIED, record.reason
+    for iterate in islice(solver.steps(problem), 20):
+        assert problem.infeasibility(iterate.primal) <= 1e-14
+        assert iterate.dual is not None
+        assert np.all((iterate.dual >= 0.0) & (iterate.dual <= problem.hinges.weights))
+
+
+def test_balls_of_one_task_take_the_steps_of_the_l1inf_norm() -> None:
+    data = synthetic_l1inf(tasks=1, features=20, examples=30)
+    one, other = (islice(PDHG(polish=False).steps(kind(data, radius=2.0)), 20) for kind in (L1InfHinge, BallHinge))  # type: ignore[operator]
+    for left, right in zip(one, other, strict=True):
+        assert np.allclose(left.primal, right.primal, atol=1e-9)
+        assert (left.step, left.work) == (right.step, right.work)
+
+
+def test_what_is_neither_has_no_place_here() -> None:
+    problem = SparseLowRank(TaskData.shared(np.eye(2), np.eye(2)), gamma=1.0, tau=1.0)
+    assert PDHG().misfit(problem) == "pdhg needs hinge or balls; sparse_low_rank offers conic, prox, smooth, split"
+    huge = BallHinge(TaskData.shared(np.eye(2), np.ones((2, 2))), radius=1.0, norm="l2")
+    with pytest.raises(InputError, match="pdhg cannot project points of this size"):
+        next(islice(PDHG(primal_weight=1e-300).steps(huge), 1, None))

@@ -18,6 +18,10 @@ from bench_mtl.types import Tolerance
 
 #: How a suite makes each problem that is installed, and what solves it the same way every time.
 PROBLEMS = {
+    "ball_hinge": (
+        'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { radius = "truth" }',
+        "projected_subgradient",
+    ),
     "dirty_model": (
         'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }'
         '\nparameters = { lambda_b = "0.2 max", lambda_s = "0.3 max" }',
@@ -45,6 +49,11 @@ PROBLEMS = {
         'data = { name = "synthetic_sparse_low_rank", tasks = 5, features = 9, examples = 20, rank = 1, zero_features = 3, zero_tasks = 1 }'
         "\nparameters = { gamma = 2.0, tau = 3.0 }",
         "projected_gradient",
+    ),
+    "trace_norm_glm": (
+        'data = { name = "synthetic_sparse_low_rank", tasks = 5, features = 9, examples = 20, rank = 1, zero_features = 3, zero_tasks = 1 }'
+        "\nparameters = { tau = 3.0 }",
+        "accelerated_gradient",
     ),
 }
 

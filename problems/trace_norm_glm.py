@@ -1,0 +1,194 @@
+"""Multi-task regression or classification with coefficients of low rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.checks import one_of, real_number
+from bench_mtl.data.task_data import TaskData, binary_labels
+from bench_mtl.errors import InputError
+from bench_mtl.forms import LinearFit
+from bench_mtl.linops import Design, frozen, leading_pair, spectral_norm_bound
+from bench_mtl.projections import norm_trace, project_trace_ball, prox_trace
+from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
+from bench_mtl.trace_norm_models import conic_forms, loss_model, trace_norm_model
+from bench_mtl.types import Array
+
+LOSSES = ("squared", "logistic")
+
+#: Largest second derivative of a loss in its predictions.
+_CURVATURES = {"squared": 1.0, "logistic": 0.25}
+
+
+class TraceNormGLM(Problem):
+    """Least squares or logistic regression for m tasks whose coefficients have a small trace norm.
+
+    ::
+
+        min_W  sum_k sum_i loss(x_ki.w_k, y_ki)   subject to  ||W||_* <= tau,   or with  + penalty ||W||_*  instead
+
+        squared:   loss(t, y) = 1/2 (y - t)^2
+        logistic:  loss(t, y) = log(1 + exp(-y t))
+
+    A point is W, d x m. A dual point is any r, shaped like the targets: at the optimum minus the derivative of the loss, which is the
+    residual y - t, or y / (1 + exp(y t)). With G = (X_k^T r_k)_k the bounds are, for the best c >= 0,
+
+        squared:   D(c) = c (<r, y> - tau ||G||_2) - c^2/2 ||r||^2
+        logistic:  D(c) = sum_ki H(c a_ki) - c tau ||G||_2,  a = r y clipped to [0, 1], c <= 1, H(p) = -p log p - (1-p) log(1-p)
+
+    and with a penalty the same without ||G||_2, for c <= penalty / ||G||_2.
+
+    Parameters
+    ----------
+    data : TaskData with real targets; for the logistic loss with labels -1/+1, where labels 0/1 are converted, with a warning
+    tau : trace-norm radius, at least 0; "truth" takes the trace norm of the generator's own W (or P + Q). Exactly one of `tau` and
+        `penalty` is given.
+    penalty : at least 0
+    loss : "squared" or "logistic"
+
+    Raises
+    ------
+    InputError : tau or penalty negative or missing, both given, an unknown loss, labels other than -1/+1 or 0/1 for the logistic one.
+
+    References
+    ----------
+    Ji, Ye, ICML 2009 (penalty); Chen, Liu, Ye, ACM TKDD 5(4), 2012, equation 45 without its sparse part ("TraceNorm" of section 7).
+    """
+
+    name: ClassVar[str] = "trace_norm_glm"
+    offers: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.FIT, Capability.CONIC}
+    )
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = conic_forms("squared")
+
+    def __init__(self, data: TaskData, *, tau: float | str | None = None, penalty: float | None = None, loss: str = "squared") -> None:
+        if (tau is None) == (penalty is None):
+            raise InputError("give exactly one of tau (constrained) and penalty (penalised)")
+        self.loss = one_of("loss", loss, LOSSES)
+        self.tau = None if tau is None else _tau(tau, data)
+        self.penalty = None if penalty is None else real_number("penalty", penalty)
+        self.design: Design = data.design
+        targets, self.notes = binary_labels(data) if loss == "logistic" else (data.targets, data.notes)
+        self.conic_forms = conic_forms(self.loss)  # type: ignore[misc] # those of the class are of the squared loss
+        self._fit = LinearFit(self.design, frozen(targets), self.loss, np.broadcast_to(1.0, targets.shape))
+
+    @classmethod
+    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
+        return cls(data, **parameters)
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        d, m, n = 6, 3, 12
+        W = np.outer(rng.standard_normal(d), rng.standard_normal(m))
+        X = rng.standard_normal((n, d))
+        sparse = sp.csr_array(X * (rng.random((n, d)) < 0.5))
+        Y = X @ W + 0.3 * rng.standard_normal((n, m))
+        Xs = [rng.standard_normal((size, d)) for size in (5, 9, 7)]
+        ys = [Xk @ W[:, k] + 0.3 * rng.standard_normal(len(Xk)) for k, Xk in enumerate(Xs)]
+        labels, signs_of_tasks = np.where(Y > 0.0, 1.0, -1.0), [np.where(yk > 0.0, 1.0, -1.0) for yk in ys]
+        yield cls(TaskData.shared(X, Y, name="tiny shared"), tau=2.0)
+        yield cls(TaskData.per_task(Xs, ys, name="tiny per task"), penalty=1.0)
+        yield cls(TaskData.shared(sparse, Y, name="tiny shared CSR"), penalty=2.0)
+        yield cls(TaskData.per_task([sp.csr_array(Xk) for Xk in Xs], ys, name="tiny per task CSR"), tau=1.5)
+        yield cls(TaskData.shared(X, labels, name="tiny labels"), tau=2.0, loss="logistic")
+        yield cls(TaskData.per_task(Xs, signs_of_tasks, name="tiny labels per task"), penalty=0.7, loss="logistic")
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return (self.design.n_features, self.design.n_tasks)
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        return self._fit.targets.shape
+
+    @property
+    def dimensions(self) -> Mapping[str, int]:
+        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
+
+    def objective(self, point: Array) -> float:
+        return self.smooth_value(point) + self.prox_value(point)
+
+    def repair(self, point: Array) -> Array:
+        return point if self.tau is None else project_trace_ball(point, self.tau)
+
+    def infeasibility(self, point: Array) -> float:
+        return 0.0 if self.tau is None else max(0.0, norm_trace(point) - self.tau) / (self.tau or 1.0)
+
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        r = self._fit.normalised(self._fit.admissible(-self._slopes(point) if dual is None else dual))
+        size = float(np.abs(r).max())
+        if size == 0.0:
+            return 0.0
+        height = spectral_norm_bound(self.design.adjoint(r / size))  # squares of tiny or huge entries would leave the range of doubles
+        if self.tau is not None:
+            return self._fit.bound(r, size * self.tau * height)
+        assert self.penalty is not None
+        return self._fit.bound(r, 0.0, self.penalty / height / size if height > 0.0 else np.inf)
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        predictions = self.design.forward(point)
+        return self._fit.value(predictions), self.design.adjoint(self._fit.slopes(predictions))
+
+    def smooth_value(self, point: Array) -> float:
+        return self._fit.value(self.design.forward(point))
+
+    def lipschitz(self) -> float:
+        """sigma_max(X)^2, a quarter of it for the logistic loss."""
+        return _CURVATURES[self.loss] * self.design.norm() ** 2
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        """The projection onto the ball, or the singular values less step_size * penalty."""
+        if self.tau is not None:
+            return project_trace_ball(point, self.tau)
+        assert self.penalty is not None
+        return prox_trace(point, step_size * self.penalty)
+
+    def prox_value(self, point: Array) -> float:
+        return 0.0 if self.penalty is None else self.penalty * norm_trace(point)
+
+    def lmo(self, direction: Array) -> Array:
+        """-tau u v^T, (u, v) the leading singular vectors of `direction` (Jaggi, ICML 2013, section 4.1)."""
+        if self.tau is None:
+            raise NotOfferedError(self, Capability.LMO)
+        u, v = leading_pair(direction)
+        return np.outer(-self.tau * u, v)
+
+    def linear_fit(self) -> LinearFit:
+        return self._fit
+
+    def to_cvxpy(self, form: str = "sdp") -> ConicModel:
+        """The problem with the residuals or margins as variables, so that their constraint's multiplier is a dual point.
+
+        "sdp" writes the trace norm as a lifting, "nuclear_norm" leaves it to CVXPY; see `bench_mtl.trace_norm_models`.
+        """
+        import cvxpy as cp
+
+        W, norm, factor = trace_norm_model(one_of("form", form, tuple(self.conic_forms)), *self.point_shape)
+        model = loss_model(self._fit, W)
+        constraints, objective = [model.fit], model.loss
+        if self.tau is not None:
+            constraints.append(norm <= factor * self.tau)
+        if self.penalty is not None:
+            objective = objective + self.penalty / factor * norm
+
+        def recover() -> tuple[Array, Array | None]:
+            return np.asarray(W.value), model.dual()
+
+        return ConicModel(cp.Problem(cp.Minimize(objective), constraints), recover)
+
+    def _slopes(self, point: Array) -> Array:
+        return self._fit.slopes(self.design.forward(point))
+
+
+def _tau(tau: float | str, data: TaskData) -> float:
+    if tau != "truth":
+        return real_number("tau", tau)
+    if "W" in data.truth:
+        return norm_trace(data.truth["W"])
+    if "Q" not in data.truth:
+        raise InputError(f"tau 'truth' needs data that know their true W, which '{data.name}' do not: give a number")
+    return norm_trace(data.truth["P"] + data.truth["Q"])
