@@ -10,19 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData, binary_labels
+from bench_mtl.data.task_data import TaskData, loss_targets, number_or_truth
 from bench_mtl.errors import InputError
 from bench_mtl.forms import LinearFit
 from bench_mtl.linops import Design, frozen, leading_pair, spectral_norm_bound
 from bench_mtl.projections import norm_trace, project_trace_ball, prox_trace
 from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
-from bench_mtl.trace_norm_models import conic_forms, loss_model, trace_norm_model
+from bench_mtl.trace_norm_models import conic_forms, trace_norm_model
 from bench_mtl.types import Array
 
 LOSSES = ("squared", "logistic")
-
-#: Largest second derivative of a loss in its predictions.
-_CURVATURES = {"squared": 1.0, "logistic": 0.25}
 
 
 class TraceNormGLM(Problem):
@@ -73,7 +70,7 @@ class TraceNormGLM(Problem):
         self.tau = None if tau is None else _tau(tau, data)
         self.penalty = None if penalty is None else real_number("penalty", penalty)
         self.design: Design = data.design
-        targets, self.notes = binary_labels(data) if loss == "logistic" else (data.targets, data.notes)
+        targets, self.notes = loss_targets(data, self.loss)
         self.conic_forms = conic_forms(self.loss)  # type: ignore[misc] # those of the class are of the squared loss
         self._fit = LinearFit(self.design, frozen(targets), self.loss, np.broadcast_to(1.0, targets.shape))
 
@@ -139,7 +136,7 @@ class TraceNormGLM(Problem):
 
     def lipschitz(self) -> float:
         """sigma_max(X)^2, a quarter of it for the logistic loss."""
-        return _CURVATURES[self.loss] * self.design.norm() ** 2
+        return self._fit.lipschitz()
 
     def prox(self, point: Array, step_size: float) -> Array:
         """The projection onto the ball, or the singular values less step_size * penalty."""
@@ -169,15 +166,15 @@ class TraceNormGLM(Problem):
         import cvxpy as cp
 
         W, norm, factor = trace_norm_model(one_of("form", form, tuple(self.conic_forms)), *self.point_shape)
-        model = loss_model(self._fit, W)
-        constraints, objective = [model.fit], model.loss
+        objective, fit, as_dual = self._fit.model(cp.vec(W, order="F"))
+        constraints = [fit]
         if self.tau is not None:
             constraints.append(norm <= factor * self.tau)
         if self.penalty is not None:
             objective = objective + self.penalty / factor * norm
 
         def recover() -> tuple[Array, Array | None]:
-            return np.asarray(W.value), model.dual()
+            return np.asarray(W.value), None if fit.dual_value is None else as_dual(np.asarray(fit.dual_value))
 
         return ConicModel(cp.Problem(cp.Minimize(objective), constraints), recover)
 
@@ -200,10 +197,6 @@ def _without_empty_rows(shrink: Callable[[Array], Array], point: Array) -> Array
 
 
 def _tau(tau: float | str, data: TaskData) -> float:
-    if tau != "truth":
-        return real_number("tau", tau)
-    if "W" in data.truth:
-        return norm_trace(data.truth["W"])
-    if "Q" not in data.truth:
-        raise InputError(f"tau 'truth' needs data that know their true W, which '{data.name}' do not: give a number")
-    return norm_trace(data.truth["P"] + data.truth["Q"])
+    if tau == "truth" and "W" not in data.truth and "Q" in data.truth:
+        return norm_trace(data.truth["P"] + data.truth["Q"])
+    return number_or_truth("tau", tau, data, "W", norm_trace)
