@@ -6,15 +6,18 @@ import inspect
 from pathlib import Path
 
 from bench_mtl.data.catalogue import data_directory, entries
+from bench_mtl.papers import experiment, experiments
 from bench_mtl.protocols import Capability
 from bench_mtl.registry import load_registry, problem_parameters, solver_options
 from bench_mtl.suite_file import read_suite, shipped_suites
 
 
 def render(what: str, *, data_dir: Path | None = None, plugins: Path | None = None) -> str:
-    """The list of problems, solvers, suites or data, a paragraph or a line each."""
+    """The list of problems, solvers, suites, papers' experiments or data, a paragraph or a line each."""
     if what == "suites":
         return "\n".join(f"{name:18} {read_suite(name).description}" for name in shipped_suites())
+    if what == "papers":
+        return "\n".join(f"{name:18} {experiment(name).source}" for name in experiments())
     if what == "data":
         return _data(data_dir)
     registry = load_registry(plugins)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from bench_mtl.console import say
+from bench_mtl.runner.job import Work
 from bench_mtl.store import Outcome
-from bench_mtl.suite import Case
 from bench_mtl.types import Status
 
 #: Characters of a reason in a line; the report has all of them.
@@ -20,15 +20,15 @@ _LONGEST_REASON = 200
 class TimeLeft:
     """An estimate from what has finished: of the same solver on the same problem if there is any, else of the same solver, else of all."""
 
-    def __init__(self, cases: Iterable[Case], known: Iterable[tuple[str, str, float]] = ()) -> None:
-        self._waiting = Counter((case.instance.label, case.solver_label) for case in cases)
+    def __init__(self, cases: Iterable[Work], known: Iterable[tuple[str, str, float]] = ()) -> None:
+        self._waiting = Counter(case.labels for case in cases)
         self._means: dict[tuple[str | None, str | None], _Mean] = defaultdict(_Mean)
         for problem, solver, seconds in known:
             self._learn(problem, solver, seconds)
 
-    def add(self, case: Case, seconds: float) -> None:
+    def add(self, case: Work, seconds: float) -> None:
         """A case ended, after so many seconds of a slot's time."""
-        problem, solver = case.instance.label, case.solver_label
+        problem, solver = case.labels
         self._waiting[problem, solver] -= 1
         self._learn(problem, solver, seconds)
 
@@ -62,19 +62,19 @@ class _Mean:
 class Reporter:
     """Told of every case that starts and ends."""
 
-    def __init__(self, cases: list[Case], known: Iterable[tuple[str, str, float]], slots: int) -> None:
+    def __init__(self, cases: Sequence[Work], known: Iterable[tuple[str, str, float]], slots: int) -> None:
         self.total = len(cases)
         self.done = self.failed = 0
-        self.running: dict[str, tuple[Case, float]] = {}
+        self.running: dict[str, tuple[Work, float]] = {}
         """Cases by key, and when they began."""
         self._left = TimeLeft(cases, known)
         self._slots = slots
 
-    def start(self, case: Case) -> None:
+    def start(self, case: Work) -> None:
         """A case begins."""
         self.running[case.key] = case, time.monotonic()
 
-    def end(self, case: Case, outcome: Outcome) -> None:
+    def end(self, case: Work, outcome: Outcome) -> None:
         """The row of a case is stored."""
         _, began = self.running.pop(case.key)
         self.done += 1
@@ -103,7 +103,7 @@ def clock(seconds: float | None) -> str:
 
 
 @contextmanager
-def reporter(cases: list[Case], known: Iterable[tuple[str, str, float]] = (), slots: int = 1) -> Iterator[Reporter]:
+def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = (), slots: int = 1) -> Iterator[Reporter]:
     """A reporter for `cases`, fit for what standard output is.
 
     Parameters
@@ -123,7 +123,7 @@ def reporter(cases: list[Case], known: Iterable[tuple[str, str, float]] = (), sl
     with Progress(*columns) as progress:
 
         class BarReporter(Reporter):
-            def start(self, case: Case) -> None:
+            def start(self, case: Work) -> None:
                 super().start(case)
                 self._describe()
 
@@ -142,7 +142,7 @@ def reporter(cases: list[Case], known: Iterable[tuple[str, str, float]] = (), sl
         yield shown
 
 
-def outcome_line(case: Case, outcome: Outcome) -> str:
+def outcome_line(case: Work, outcome: Outcome) -> str:
     """One case in one line."""
     record = outcome.record
     reason = record.reason if len(record.reason) <= _LONGEST_REASON else f"{record.reason[:_LONGEST_REASON]}..."

@@ -120,6 +120,11 @@ class Case:
         return digest([self.instance.key, solver, self.target, vars(self.limits), self.threads, self.repetition])
 
     @property
+    def labels(self) -> tuple[str, str]:
+        """Of the problem and the solver."""
+        return self.instance.label, self.solver_label
+
+    @property
     def title(self) -> str:
         """How people are told of it: problem, seed, solver."""
         seed = "" if self.instance.seed is None else f" seed {self.instance.seed}"

@@ -23,6 +23,7 @@ from bench_mtl.cli.export import export
 from bench_mtl.cli.listing import list_
 from bench_mtl.cli.merge import merge
 from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
+from bench_mtl.cli.paper import paper
 from bench_mtl.cli.path import path
 from bench_mtl.cli.report import report
 from bench_mtl.cli.run import run
@@ -80,9 +81,10 @@ def cli() -> None:
       bench-mtl run quick                          run a shipped suite, write results/quick/report.md
       bench-mtl run scene --data-dir ~/data        a suite on real data
       bench-mtl solve l1inf_hinge conic --data digits --param radius=5
+      bench-mtl paper quattoni-fig1                a paper's experiment, its published numbers beside ours
       bench-mtl validate --cases 200               check everything against CVXPY
     """
 
 
-for command in (run, report, compare, export, merge, list_, solve, path, validate, doctor):
+for command in (run, report, compare, export, merge, list_, solve, path, paper, validate, doctor):
     cli.add_command(command)

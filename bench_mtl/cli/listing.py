@@ -11,11 +11,11 @@ from bench_mtl.console import say
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["problems", "solvers", "suites", "data"]))
+@click.argument("what", type=click.Choice(["problems", "solvers", "suites", "papers", "data"]))
 @data_dir_option
 @plugins_option
 def list_(what: str, data_dir: Path | None, plugins: Path | None) -> None:
-    """List what there is: problems, solvers, suites or data.
+    """List what there is: problems, solvers, suites, experiments of papers, or data.
 
     \b
     Examples:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from bench_mtl.cli.interrupt import Interrupt
 from bench_mtl.cli.options import EXIT_INTERRUPTED, data_dir_option, fail, plugins_option
 from bench_mtl.cli.report import exit_code_of, written_report
-from bench_mtl.console import say, warn
+from bench_mtl.console import say
 from bench_mtl.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run(
     setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir))
     make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster)
     try:
-        interrupt = _Interrupt(at_once=isolation == "inline")
+        interrupt = Interrupt(at_once=isolation == "inline")
         made = _run(chosen, cases, folder, make_executor, interrupt, force=force, retry_failed=retry_failed)
         if made or not _report_is_current(folder):
             return written_report(folder)
@@ -79,7 +79,7 @@ def run(
 
 
 def _run(
-    suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[[], Executor], interrupt: _Interrupt,
+    suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[[], Executor], interrupt: Interrupt,
     *, force: bool, retry_failed: bool,
 ) -> int:  # fmt: skip
     """Run the cases that `folder` has no row of; returns how many.
@@ -127,43 +127,3 @@ def _report_is_current(folder: Path) -> bool:
     if unfinished.exists() or not report.is_file():
         return False
     return report.stat().st_mtime_ns >= results.stat().st_mtime_ns
-
-
-class _Interrupt:
-    """While it is entered, the first Ctrl-C only asks to stop; the second, and a termination, stop when next looked at.
-
-    They do not raise where they strike: that may be while the main thread has taken a lock of a future, which then nobody gives back, so
-    that the thread with the outcome waits for it, and the command for that thread, for ever. Who cannot wait for the next look strikes
-    once more, and what runs in this very thread (`at_once`) can only be stopped where it is.
-    """
-
-    def __init__(self, *, at_once: bool) -> None:
-        self._at_once = at_once
-        self._finishes = self._stops = False
-
-    def asks(self) -> bool:
-        """Whether to finish the running cases only.
-
-        Raises
-        ------
-        KeyboardInterrupt : not even these.
-        """
-        if self._stops:
-            raise KeyboardInterrupt
-        return self._finishes
-
-    def __enter__(self) -> None:
-        self._before = [(number, signal.signal(number, self._take)) for number in (signal.SIGINT, signal.SIGTERM)]
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before:
-            signal.signal(number, handler)
-
-    def _take(self, number: int, _: object) -> None:
-        if self._finishes or number == signal.SIGTERM:
-            if self._stops or self._at_once:
-                raise KeyboardInterrupt
-            self._finishes = self._stops = True
-        else:
-            self._finishes = True
-            warn("stopping after the running cases; Ctrl-C again stops now")

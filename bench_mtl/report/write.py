@@ -68,7 +68,7 @@ def write_and_sum_up(folder: Path, *, out: Path | None = None, view: View | None
             results = read_results(folder, view)
             tables = report_tables(results)
             files = report_files(results, tables, wanted)
-            _replace(target, files)
+            replace_files(target, files)
     except OSError as error:
         raise InputError(f"the report cannot be written to {target}: {error.strerror or error}") from None
     texts = [target / name for name in ("report.html", "report.md") if name in files]
@@ -106,7 +106,7 @@ def _summary_text(summary: pd.DataFrame) -> str:
     return to_text(frame[~skipped]) + note
 
 
-def _replace(folder: Path, files: Mapping[str, bytes]) -> None:
+def replace_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Put `files` in the place of an earlier report: all are on disk before the first takes its name.
 
     Files of other names stay: they may be the user's.

@@ -15,6 +15,7 @@ from bench_mtl.dask_cluster import CONNECT_SECONDS, PARTING_SECONDS, answer, cli
 from bench_mtl.errors import IncompleteError
 from bench_mtl.runner.executors import Slot, processors
 from bench_mtl.runner.gathered import Gathered
+from bench_mtl.runner.job import Job
 from bench_mtl.runner.setting import Setting
 from bench_mtl.store import Outcome
 from bench_mtl.suite import Case
@@ -81,7 +82,7 @@ class ClusterExecutor:
             raise _lost(error) from None
         return found
 
-    def submit(self, case: Case) -> Future[Outcome]:
+    def submit(self, case: Case | Job) -> Future[Outcome]:
         outcome: Future[Outcome] = Future()
         try:
             task = self._client.submit(_run_case, case, self._setting, self._layout, pure=False)
@@ -148,7 +149,7 @@ _of_thread = threading.local()
 _slots: list[Slot] = []
 
 
-def _run_case(case: Case, setting: Setting, layout: Sequence[Setting] | None) -> Outcome:
+def _run_case(case: Case | Job, setting: Setting, layout: Sequence[Setting] | None) -> Outcome:
     """Run a case in the slot of this thread."""
     return _slot(setting, layout).run(case)
 

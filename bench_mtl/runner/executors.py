@@ -17,6 +17,7 @@ from bench_mtl.errors import InputError
 from bench_mtl.registry import load_registry
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.inprocess import CaseRunner
+from bench_mtl.runner.job import Job, run_job
 from bench_mtl.runner.memory import peak_mib
 from bench_mtl.runner.process import DeadBeforeError, Worker
 from bench_mtl.runner.setting import Setting
@@ -35,7 +36,7 @@ class Executor(Protocol):
     def refusal(self, cases: Sequence[Case]) -> str | None:
         """What is wrong with the first of the cases whose data or parameters are a mistake, if one is."""
 
-    def submit(self, case: Case) -> Future[Outcome]:
+    def submit(self, case: Case | Job) -> Future[Outcome]:
         """Begin a case. The future raises `IncompleteError` where nobody can say any more how the case ended."""
 
     def stop(self) -> None:
@@ -58,7 +59,7 @@ class Slot:
         """Whether its workers are given `setting`."""
         return self._setting == setting and not self._has_ended
 
-    def run(self, case: Case) -> Outcome:
+    def run(self, case: Case | Job) -> Outcome:
         try:
             try:
                 outcome = self._worker_for(case.threads).run(case)
@@ -116,7 +117,7 @@ class LocalExecutor:
     def refusal(self, cases: Sequence[Case]) -> str | None:
         return self._threads.submit(lambda: self._slot.refusal(cases)).result()
 
-    def submit(self, case: Case) -> Future[Outcome]:
+    def submit(self, case: Case | Job) -> Future[Outcome]:
         return self._threads.submit(lambda: self._slot.run(case))
 
     def stop(self) -> None:
@@ -149,6 +150,7 @@ class InlineExecutor:
 
     def __init__(self, setting: Setting) -> None:
         self._runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
+        self._data_dir = setting.data_dir
         self._environment = replace(setting, isolation="inline").environment()
         self._threads = setting.threads
         self._pinned = contextlib.ExitStack()
@@ -156,9 +158,9 @@ class InlineExecutor:
     def refusal(self, cases: Sequence[Case]) -> str | None:
         return next(filter(None, (self._runner.refusal(case.instance) for case in cases)), None)
 
-    def submit(self, case: Case) -> Future[Outcome]:
+    def submit(self, case: Case | Job) -> Future[Outcome]:
         gathered = Gathered(self._environment)
-        ran = self._runner.run(case, gathered.take)
+        ran = self._runner.run(case, gathered.take) if isinstance(case, Case) else run_job(case, self._data_dir, gathered.take)
         gathered.take(("record", ran.record, peak_mib()))
         gathered.take(("patterns", ran.patterns(), False))
         future: Future[Outcome] = Future()

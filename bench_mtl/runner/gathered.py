@@ -12,7 +12,7 @@ from bench_mtl.store import Outcome
 from bench_mtl.types import Certificate, Record, Sample, Status, Times
 
 #: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds),
-#: ("sample", Sample), perhaps ("void",) when no sample may count after all, then
+#: ("sample", Sample), perhaps ("void",) when no sample may count after all, for a job that is no case ("found", values by name), then
 #: ("record", Record, peak memory in MiB or None), with which the run is over, and at last
 #: ("patterns", those of the solution, whether the process is worn), in this order.
 Message: TypeAlias = tuple[Any, ...]
@@ -44,6 +44,8 @@ class Gathered:
     record: Record | None = None
     patterns: tuple[PackedPattern, ...] = ()
     """Of the solution, as far as there are any."""
+    found: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """What a job has found."""
     is_worn: bool | None = None
     """Whether the run has left something behind in its process; None until that has told all there is."""
     peak_mib: float | None = None
@@ -58,6 +60,8 @@ class Gathered:
             self.dimensions, self.notes, self.baseline = content
         elif kind == "solver":
             self.version = content[0]
+        elif kind == "found":
+            self.found = content[0]
         elif kind == "void":
             self.samples.clear()
         elif kind == "phase":
@@ -102,4 +106,4 @@ class Gathered:
         ended = self.ended_at if self.ended_at is not None else time.monotonic()
         wall = ended - self.began if self.began is not None and ran else None
         baseline = self.baseline if ran else None
-        return Outcome(whole, self.dimensions, self.notes, self.version, baseline, wall, self.environment, self.patterns)
+        return Outcome(whole, self.dimensions, self.notes, self.version, baseline, wall, self.environment, self.patterns, self.found)

@@ -62,7 +62,7 @@ class CaseRunner:
         try:
             built = self._problem(case.instance)
         except (Exception, SystemExit) as error:
-            return Ran(_failed("the problem cannot be built", error))
+            return Ran(failed("the problem cannot be built", error))
         problem = built.problem
         try:
             dimensions = {str(key): int(value) for key, value in problem.dimensions.items()}
@@ -76,7 +76,7 @@ class CaseRunner:
         except BenchError as error:
             return Ran(Record(Status.ERROR, describe(error)))
         except (Exception, SystemExit) as error:
-            return Ran(_failed("warm-up failed", error))
+            return Ran(failed("warm-up failed", error))
 
         def on_phase(phase: str, seconds: float) -> None:
             if phase == WARM_UP:
@@ -169,9 +169,10 @@ def _short(value: object) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
 
 
-def _failed(what: str, error: BaseException) -> Record:
+def failed(what: str, error: BaseException) -> Record:
     """The record of a run that did not come as far as the driver."""
-    return Record(Status.MEMORY if isinstance(error, MemoryError) else Status.ERROR, f"{what}: {describe(error)}")
+    sentence = f"{what}: {describe(error)}" if what else describe(error)
+    return Record(Status.MEMORY if isinstance(error, MemoryError) else Status.ERROR, sentence)
 
 
 def _plain(value: Any) -> bool | int | float | str:

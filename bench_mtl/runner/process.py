@@ -22,6 +22,7 @@ import psutil
 from bench_mtl.driver import describe
 from bench_mtl.environment import thread_variables
 from bench_mtl.runner.gathered import Gathered, Message
+from bench_mtl.runner.job import Job
 from bench_mtl.runner.memory import descendants, proportional_mib, resident_mib
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.worker import MARK, SharedDeadline
@@ -107,8 +108,8 @@ class Worker:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def run(self, case: Case) -> Outcome:
-        """Run one case to its record; a worker that breaks a limit or dies gives a record too, and is gone.
+    def run(self, case: Case | Job) -> Outcome:
+        """Run one case, or job, to its record; a worker that breaks a limit or dies gives a record too, and is gone.
 
         Raises
         ------

@@ -1,33 +1,51 @@
-"""Runs the cases of a suite, wherever it is, and stores a row for every one of them."""
+"""Runs the cases of a suite, or other jobs, wherever that is, and stores a row for every one of them."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from bench_mtl.errors import IncompleteError, InputError
 from bench_mtl.runner.executors import Executor, LocalExecutor
+from bench_mtl.runner.job import Job
 from bench_mtl.runner.setting import Setting
-from bench_mtl.store import Outcome, Store
+from bench_mtl.store import Outcome
 from bench_mtl.suite import Case
 
-OnOutcome = Callable[[Case, Outcome], None]
+W = TypeVar("W", bound=Case | Job)
+_Stored = TypeVar("_Stored", bound=Case | Job, contravariant=True)
 
 #: How often to ask whether to stop, and how many cases can run now.
 _LOOK_SECONDS = 0.5
 
 
+class Rows(Protocol[_Stored]):
+    """Where rows go, as `bench_mtl.store.Store` does it for cases."""
+
+    @property
+    def path(self) -> Path:
+        """Of the file."""
+
+    def finished(self) -> set[str]:
+        """Keys of what has a row that counts."""
+
+    def add_environment(self, description: Mapping[str, Any], /) -> int: ...
+
+    def add(self, case: _Stored, outcome: Outcome, environment_id: int, /) -> None: ...
+
+
 def run_cases(
-    cases: Iterable[Case],
-    store: Store,
+    cases: Iterable[W],
+    store: Rows[W],
     *,
     executor: Executor | None = None,
     plugins: Path | None = None,
     data_dir: Path | None = None,
-    on_start: Callable[[Case], None] = lambda case: None,
-    on_outcome: OnOutcome = lambda case, outcome: None,
+    on_start: Callable[[W], None] = lambda case: None,
+    on_outcome: Callable[[W, Outcome], None] = lambda case, outcome: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> None:
     """Run every case that `store` has no row for, and store a row for each, whatever happens to its process.
@@ -50,7 +68,7 @@ def run_cases(
         with LocalExecutor(Setting(waiting[0].threads if waiting else 1, plugins, data_dir)) as own:
             run_cases(waiting, store, executor=own, on_start=on_start, on_outcome=on_outcome, should_stop=should_stop)
         return
-    running: dict[Future[Outcome], Case] = {}
+    running: dict[Future[Outcome], W] = {}
     try:
         while True:
             stopping = should_stop()
@@ -71,7 +89,7 @@ def run_cases(
         raise
 
 
-def _store(store: Store, case: Case, outcome: Outcome) -> None:
+def _store(store: Rows[W], case: W, outcome: Outcome) -> None:
     try:
         store.add(case, outcome, store.add_environment(outcome.environment))
     except InputError as error:

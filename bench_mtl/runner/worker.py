@@ -20,8 +20,10 @@ from bench_mtl.driver import describe
 from bench_mtl.registry import load_registry
 from bench_mtl.runner.gathered import TAKEN, WARM_UP, Message
 from bench_mtl.runner.inprocess import CaseRunner, Ran
+from bench_mtl.runner.job import run_job
 from bench_mtl.runner.memory import peak_mib, resident_mib
 from bench_mtl.runner.setting import Setting
+from bench_mtl.suite import Case
 from bench_mtl.types import Record, Status
 
 #: What a run may still hold when it is over, beyond what was there when it began: caches of libraries and the like.
@@ -34,7 +36,7 @@ MARK = "BENCH_MTL_WORKER"
 def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     """Serve cases until the pipe closes.
 
-    First receives a `Setting` and sends the environment. Then answers ("run", case) with the
+    First receives a `Setting` and sends the environment. Then answers ("run", case or job) with the
     messages of `bench_mtl.runner.gathered`, and ("check", instance) with what is wrong with it, or None.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
@@ -58,12 +60,16 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
         pipe.send(TAKEN)
         before = _State()
         try:
-            ran = runner.run(content, before.watching(pipe.send), deadline)
+            if isinstance(content, Case):
+                ran = runner.run(content, before.watching(pipe.send), deadline)
+            else:
+                ran = run_job(content, setting.data_dir, pipe.send)
         except BaseException as error:  # even a KeyboardInterrupt can only come from the solver here
             ran = Ran(Record(Status.ERROR, describe(error)))
         tell: Callable[[Message], None] = pipe.send
         tell(("record", ran.record, peak_mib()))
-        tell(("patterns", ran.patterns(), before.is_worn()))
+        # What a job loads and compiles on its way stays, and is no leftover of a solver that somebody plugged in.
+        tell(("patterns", ran.patterns(), isinstance(content, Case) and before.is_worn()))
 
 
 class _State:

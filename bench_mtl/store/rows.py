@@ -30,6 +30,8 @@ class Outcome:
     """Of the process that made it, as `describe_environment` gives it."""
     patterns: tuple[PackedPattern, ...] = ()
     """Of the solution, which itself is not kept."""
+    found: Mapping[str, Any] = field(default_factory=dict)
+    """What a job that is no case of a suite has found."""
 
 
 def run_row(case: Case, outcome: Outcome, environment_id: int) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from runs import (
     with_variable,
 )
 
-from bench_mtl.cli.run import _Interrupt
+from bench_mtl.cli.interrupt import Interrupt
 from bench_mtl.runner import InlineExecutor, Setting, run_cases
 from bench_mtl.store import Store
 from bench_mtl.suite_file import read_suite
@@ -126,7 +126,7 @@ def test_interrupts_while_the_lock_of_a_future_is_taken_stop_too(tmp_path: Path)
 
 
 def test_who_cannot_wait_for_the_next_look_interrupts_once_more() -> None:
-    interrupt = _Interrupt(at_once=False)
+    interrupt = Interrupt(at_once=False)
     with interrupt:
         assert not interrupt.asks()
         signal.raise_signal(signal.SIGINT)
@@ -140,7 +140,7 @@ def test_who_cannot_wait_for_the_next_look_interrupts_once_more() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_runs_in_this_thread_is_interrupted_where_it_is(number: signal.Signals) -> None:
-    with _Interrupt(at_once=True):
+    with Interrupt(at_once=True):
         if number == signal.SIGINT:
             signal.raise_signal(number)
         with pytest.raises(KeyboardInterrupt):

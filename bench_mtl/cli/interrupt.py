@@ -1,0 +1,47 @@
+"""What Ctrl-C means to a command that runs cases."""
+
+from __future__ import annotations
+
+import signal
+
+from bench_mtl.console import warn
+
+
+class Interrupt:
+    """While it is entered, the first Ctrl-C only asks to stop; the second, and a termination, stop when next looked at.
+
+    They do not raise where they strike: that may be while the main thread has taken a lock of a future, which then nobody gives back, so
+    that the thread with the outcome waits for it, and the command for that thread, for ever. Who cannot wait for the next look strikes
+    once more, and what runs in this very thread (`at_once`) can only be stopped where it is.
+    """
+
+    def __init__(self, *, at_once: bool) -> None:
+        self._at_once = at_once
+        self._finishes = self._stops = False
+
+    def asks(self) -> bool:
+        """Whether to finish the running cases only.
+
+        Raises
+        ------
+        KeyboardInterrupt : not even these.
+        """
+        if self._stops:
+            raise KeyboardInterrupt
+        return self._finishes
+
+    def __enter__(self) -> None:
+        self._before = [(number, signal.signal(number, self._take)) for number in (signal.SIGINT, signal.SIGTERM)]
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before:
+            signal.signal(number, handler)
+
+    def _take(self, number: int, _: object) -> None:
+        if self._finishes or number == signal.SIGTERM:
+            if self._stops or self._at_once:
+                raise KeyboardInterrupt
+            self._finishes = self._stops = True
+        else:
+            self._finishes = True
+            warn("stopping after the running cases; Ctrl-C again stops now")

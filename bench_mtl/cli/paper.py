@@ -1,0 +1,89 @@
+"""`bench-mtl paper`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bench_mtl.cli.interrupt import Interrupt
+from bench_mtl.cli.options import EXIT_FAILED, EXIT_INTERRUPTED, data_dir_option, fail
+from bench_mtl.console import say
+
+if TYPE_CHECKING:
+    from bench_mtl.papers import Cell, CellStore
+    from bench_mtl.runner import Executor
+
+
+@click.command()
+@click.argument("name")
+@click.option("--scale", type=click.Choice(["small", "full"]), default="small", show_default=True, help="small ends within minutes.")
+@click.option("--out", type=click.Path(path_type=Path), help="Output folder; results/NAME by default.")
+@click.option("--slots", type=int, default=1, show_default=True, help="Cells that run at once, each on a processor of its own.")
+@click.option(
+    "--isolation",
+    type=click.Choice(["process", "inline"]),
+    default="process",
+    show_default=True,
+    help="inline runs in this process, without hard limits: to debug and to profile.",
+)
+@click.option("--force", is_flag=True, help="Run everything again.")
+@click.option("--retry-failed", is_flag=True, help="Run again what crashed or ended in an error.")
+@data_dir_option
+def paper(
+    name: str, scale: str, out: Path | None, slots: int, isolation: str, force: bool, retry_failed: bool, data_dir: Path | None
+) -> int:
+    """Run the paper's experiment NAME (`bench-mtl list papers`) and write its report: the published numbers beside ours.
+
+    A cell that has a row is not run again: the same command goes on from where it was stopped, and the full scale takes over the cells of
+    the small one. Ctrl-C once finishes the running cells and stops, twice stops now.
+
+    \b
+    Examples:
+      bench-mtl paper quattoni-fig1
+      bench-mtl paper quattoni-fig1 --scale full --slots 2
+    """
+    from bench_mtl.checks import whole_number
+    from bench_mtl.data.catalogue import named_directory
+    from bench_mtl.papers import CellStore, cells_of, experiment, write_paper_report
+    from bench_mtl.registry import load_registry
+    from bench_mtl.runner import Setting, executor_for
+    from bench_mtl.types import Status
+
+    whole_number("--slots", slots, minimum=1)
+    chosen = experiment(name)
+    cells = cells_of(chosen, scale, load_registry(), data_dir)
+    make_executor = executor_for(Setting(1, None, named_directory(data_dir)), slots=slots, isolation=isolation)
+    interrupt = Interrupt(at_once=isolation == "inline")
+    with CellStore.create(out or Path("results") / name, name) as store:
+        waiting = store.plan(cells, force=force, retry_failed=retry_failed)
+        if len(waiting) < len(cells):
+            say(f"{len(cells) - len(waiting)} of {len(cells)} cells are done already")
+        if waiting:
+            try:
+                with make_executor() as executor:
+                    _run(waiting, cells, store, executor, interrupt)
+            except KeyboardInterrupt:
+                return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
+        say(f"report: {write_paper_report(store, chosen, scale, cells)}")
+        statuses = Counter(str(row["status"]) for row in store.rows(cells))
+    say(", ".join(f"{count} {status}" for status, count in statuses.items()))
+    return EXIT_FAILED if any(Status(status).is_failure for status in statuses) else 0
+
+
+def _run(waiting: list[Cell], cells: list[Cell], store: CellStore, executor: Executor, interrupt: Interrupt) -> None:
+    """Run what is waiting.
+
+    Raises
+    ------
+    KeyboardInterrupt : the user has asked to stop, once (the running cells are finished then) or twice.
+    """
+    from bench_mtl.progress import reporter
+    from bench_mtl.runner import run_cases
+
+    with reporter(waiting, store.durations(cells), executor.capacity) as show, interrupt:
+        run_cases(waiting, store, executor=executor, on_start=show.start, on_outcome=show.end, should_stop=interrupt.asks)
+    if show.done < len(waiting):
+        raise KeyboardInterrupt

@@ -1,0 +1,24 @@
+"""The papers' learning experiments: a grid of cells, each run once and kept, and the published numbers beside ours.
+
+An experiment is one file of this package, named in `catalogue`.
+"""
+
+from bench_mtl.papers.catalogue import experiment, experiments
+from bench_mtl.papers.experiment import Cell, Comparison, Experiment, Findings, Reading, Scale, Section, cells_of
+from bench_mtl.papers.report import write_paper_report
+from bench_mtl.papers.store import CellStore
+
+__all__ = [
+    "Cell",
+    "CellStore",
+    "Comparison",
+    "Experiment",
+    "Findings",
+    "Reading",
+    "Scale",
+    "Section",
+    "cells_of",
+    "experiment",
+    "experiments",
+    "write_paper_report",
+]

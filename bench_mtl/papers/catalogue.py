@@ -1,0 +1,28 @@
+"""The experiments by name. Their files are loaded when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+
+from bench_mtl.errors import unknown
+from bench_mtl.papers.experiment import Experiment
+
+_MODULES = {"quattoni-fig1": "quattoni_fig1"}
+
+
+def experiments() -> tuple[str, ...]:
+    """Names of all experiments."""
+    return tuple(_MODULES)
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of that name.
+
+    Raises
+    ------
+    InputError : there is none.
+    """
+    if name not in _MODULES:
+        raise unknown("experiment", name, _MODULES)
+    found: Experiment = importlib.import_module(f"bench_mtl.papers.{_MODULES[name]}").EXPERIMENT
+    return found

@@ -1,0 +1,138 @@
+"""The report of an experiment: the published numbers beside ours, its own tables and figures, what failed, where it was run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_mtl.errors import InputError
+from bench_mtl.papers.experiment import Cell, Comparison, Experiment, Findings, Reading, Section
+from bench_mtl.papers.store import CellStore
+from bench_mtl.report import text
+from bench_mtl.report.figures import style
+from bench_mtl.report.render import BLANK, escaped, to_csv, to_markdown
+from bench_mtl.report.write import replace_files
+from bench_mtl.types import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How a cell may have ended that has an outcome.
+_WITH_OUTCOME = (Status.VERIFIED, Status.INACCURATE)
+
+_FIGURE_FORMATS = ("svg", "png")
+
+#: Failed cells that are listed one by one.
+_MOST_FAILURES = 50
+
+_READING = """\
+"Reproduced" and "not reproduced" are said
+by the rule in the last column; "cannot be known" where the number, the data or the procedure is lost, or where our own repetitions do not
+decide; "not run" where this scale or this version leaves it out."""
+
+
+def write_paper_report(store: CellStore, experiment: Experiment, scale: str, cells: Sequence[Cell]) -> Path:
+    """Write report.md, comparison.csv, cells.csv, tables/ and figures/ beside the rows; returns the path of report.md.
+
+    Raises
+    ------
+    InputError : the files cannot be written, or the rows cannot be read.
+    """
+    import pandas as pd
+
+    rows = store.rows(cells)
+    ended = [row for row in rows if row["status"] in _WITH_OUTCOME]
+    findings = experiment.read(pd.DataFrame([{key: row[key] for key in row if key != "environment_id"} for row in ended]))
+    files = {
+        "comparison.csv": to_csv(comparison_frame(findings.comparisons)),
+        "cells.csv": to_csv(pd.DataFrame([{key: _flat(value) for key, value in row.items()} for row in rows])),
+        "report.md": _markdown(store, experiment, scale, cells, rows, findings).encode(),
+    }
+    for section in findings.sections:
+        if section.table is not None:
+            files[f"tables/{section.name}.csv"] = to_csv(section.table)
+        if section.draw is not None:
+            made = style.files(section.draw(), _FIGURE_FORMATS)
+            files |= {f"figures/{section.name}.{form}": made[form] for form in _FIGURE_FORMATS}
+    folder = store.path.parent
+    try:
+        replace_files(folder, files)
+    except OSError as error:
+        raise InputError(f"the report cannot be written to {folder}: {error.strerror or error}") from None
+    return folder / "report.md"
+
+
+def comparison_frame(comparisons: Sequence[Comparison]) -> pd.DataFrame:
+    """The comparisons as a table, one row each."""
+    import pandas as pd
+
+    columns = ["what", "published", "ours", "published_value", "our_value", "difference", "reading", "why"]
+    rows = [{name: getattr(each, name) for name in columns} | {"reading": str(each.reading)} for each in comparisons]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def readings(comparisons: Sequence[Comparison]) -> str:
+    """How many comparisons have which reading, in words."""
+    counts = Counter(each.reading for each in comparisons)
+    return ", ".join(f"{counts[reading]} {reading}" for reading in Reading if counts[reading]) or "nothing to compare"
+
+
+def _markdown(
+    store: CellStore, experiment: Experiment, scale: str, cells: Sequence[Cell], rows: Sequence[dict[str, object]], findings: Findings
+) -> str:
+    missing = len(cells) - len(rows)
+    seconds = sum(float(str(row["seconds"])) for row in rows)
+    environments = store.environments({int(str(row["environment_id"])) for row in rows})
+    parts = [
+        f"# {escaped(experiment.title)}",
+        f"{experiment.source}. Made by `bench-mtl paper {experiment.name} --scale {scale}`.",
+        experiment.about,
+        f"Scale `{scale}`: {experiment.scale(scale).sentence} {len(rows)} of {len(cells)} cells are done, in {seconds:.0f} s of computing.",
+        f"**{missing} cells are missing: the same command goes on from here.**" if missing else "",
+        "## Published beside ours",
+        f"**{readings(findings.comparisons)}.** {_READING}",
+        _comparisons(findings.comparisons),
+        *(part for section in findings.sections for part in _section(section)),
+        "## Cells without an outcome",
+        _failures(rows),
+        *(["## Environment", text.environment(environments)] if environments else []),
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def _comparisons(comparisons: Sequence[Comparison]) -> str:
+    import pandas as pd
+
+    rows = [
+        [each.what, each.published, each.ours, BLANK if each.difference is None else f"{each.difference:+.3g}", str(each.reading), each.why]
+        for each in comparisons
+    ]
+    return to_markdown(pd.DataFrame(rows, columns=["What", "Published", "Ours", "Difference", "Reading", "Why"], dtype="str"))
+
+
+def _section(section: Section) -> list[str]:
+    picture = [f"![{escaped(section.title)}](figures/{section.name}.svg)"] if section.draw is not None else []
+    table = [to_markdown(section.shown)] if section.shown is not None else []
+    files = [f"[All digits](tables/{section.name}.csv)"] if section.table is not None else []
+    return [f"## {escaped(section.title)}", section.text, *picture, *table, *files]
+
+
+def _failures(rows: Sequence[dict[str, object]]) -> str:
+    import pandas as pd
+
+    failed = [row for row in rows if row["status"] not in _WITH_OUTCOME]
+    if not failed:
+        return "Every cell that was run has one."
+    hidden = ("status", "reason", "seconds", "environment_id")
+    shown = [
+        [", ".join(f"{key} {row[key]}" for key in row if key not in hidden), str(row["status"]), str(row["reason"])]
+        for row in failed[:_MOST_FAILURES]
+    ]
+    rest = f"\n\n{len(failed) - _MOST_FAILURES} more in cells.csv." if len(failed) > _MOST_FAILURES else ""
+    return to_markdown(pd.DataFrame(shown, columns=["Cell", "Status", "Reason"], dtype="str")) + rest
+
+
+def _flat(value: object) -> object:
+    return str(value) if isinstance(value, (list, dict)) else value

@@ -1,0 +1,64 @@
+"""What workers are given to do: the cases of suites, and jobs of other kinds, which say themselves what they compute."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from bench_mtl.runner.gathered import WARM_UP, Message
+from bench_mtl.runner.inprocess import Ran, failed
+from bench_mtl.types import Limits, Record, Status, Times
+
+
+class Work(Protocol):
+    """A thing to do in a worker, once: one key, one row. Cases are one kind of it."""
+
+    @property
+    def key(self) -> str:
+        """A hash of all that may change the outcome."""
+
+    @property
+    def title(self) -> str:
+        """How people are told of it."""
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """What it shares with work that takes about as long: a first name, and a second one that says less."""
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def threads(self) -> int: ...
+
+
+class Found(NamedTuple):
+    """What a job has come to."""
+
+    values: Mapping[str, Any]
+    """Numbers, texts and lists of them, by name."""
+    status: Status
+    """`VERIFIED` where what was to be proven is, `INACCURATE` otherwise, also where nothing can be."""
+    reason: str
+    """One sentence."""
+
+
+class Job(Work, Protocol):
+    """Work that says itself what it computes. It can be pickled. Of its limits those of the whole run and of memory hold."""
+
+    def compute(self, data_dir: Path | None) -> Found:
+        """The outcome, in whatever process this is called."""
+
+
+def run_job(job: Job, data_dir: Path | None, tell: Callable[[Message], None]) -> Ran:
+    """Run `job` in this process, telling what it has found; returns its record."""
+    tell(("phase", WARM_UP, 0.0))
+    started = time.perf_counter()
+    try:
+        found = job.compute(data_dir)
+    except (Exception, SystemExit) as error:
+        return Ran(failed("", error))
+    tell(("found", dict(found.values)))
+    return Ran(Record(found.status, found.reason, times=Times(solve=time.perf_counter() - started)))

@@ -1,0 +1,65 @@
+"""Jobs in workers: whatever a job does to its process, there is a row, and the next job runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_jobs import LIMITS, ToyJob
+
+from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, run_cases
+from bench_mtl.store import Outcome
+from bench_mtl.types import Limits
+
+
+class Kept:
+    """Rows in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.outcomes: dict[str, Outcome] = {}
+
+    def finished(self) -> set[str]:
+        return set(self.outcomes)
+
+    def add_environment(self, description: Mapping[str, Any], /) -> int:
+        assert description["threads"] == 1
+        return 1
+
+    def add(self, job: ToyJob, outcome: Outcome, environment_id: int, /) -> None:
+        self.outcomes[job.key] = outcome
+
+
+def run(jobs: list[ToyJob], executor: Executor, folder: Path) -> dict[str, Outcome]:
+    rows = Kept(folder)
+    with executor:
+        run_cases(jobs, rows, executor=executor)
+    return rows.outcomes
+
+
+def test_every_job_gets_its_row(tmp_path: Path) -> None:
+    short = Limits(seconds=None, wall_seconds=1.0, memory_gib=1.0)
+    jobs = [ToyJob("first"), ToyJob("raises"), ToyJob("second"), ToyJob("holds the interpreter", short), ToyJob("aborts")]
+    jobs += [ToyJob("fills memory"), ToyJob("last")]
+    outcomes = run(jobs, LocalExecutor(Setting(1, None, tmp_path)), tmp_path)
+    ended = {name: (str(outcome.record.status), outcome.record.reason) for name, outcome in outcomes.items()}
+    assert ended["first"] == ended["second"] == ended["last"] == ("verified", "as it should")
+    assert ended["raises"] == ("error", "ValueError: no such luck")
+    assert ended["holds the interpreter"][0] == "timeout"
+    assert ended["holds the interpreter"][1].startswith("limit of 1 s for the whole run, killed")
+    assert ended["aborts"][0] == "crashed"
+    assert ended["fills memory"][0] == "memory"
+    found = outcomes["first"].found
+    assert found["folder"] == str(tmp_path)
+    assert outcomes["second"].found["process"] == found["process"]  # a job that raises leaves its worker warm
+    assert outcomes["last"].found["process"] != found["process"]
+    assert not outcomes["raises"].found
+
+
+def test_a_job_runs_in_this_process_too(tmp_path: Path) -> None:
+    outcomes = run([ToyJob("here", LIMITS), ToyJob("raises")], InlineExecutor(Setting()), tmp_path)
+    assert outcomes["here"].found["numbers"][0] == 1.0
+    assert outcomes["here"].wall_seconds == pytest.approx(outcomes["here"].record.times.solve, abs=0.5)
+    assert outcomes["raises"].record.reason == "ValueError: no such luck"

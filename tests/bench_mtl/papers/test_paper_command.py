@@ -1,0 +1,233 @@
+"""`bench-mtl paper` on an experiment of cheap cells: every cell once, resumed, reported."""
+
+from __future__ import annotations
+
+import csv
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import toy_jobs
+import toy_state
+
+from bench_mtl.cli import main
+from bench_mtl.errors import InputError
+from bench_mtl.papers import CellStore, catalogue, cells_of, experiment, experiments
+from bench_mtl.papers.code import made_by
+from bench_mtl.papers.published import published
+from bench_mtl.registry import load_registry
+
+Command = Callable[..., tuple[object, str]]
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The experiment `toy`, with nothing wrong yet."""
+    monkeypatch.setitem(catalogue._MODULES, "toy", "toy")
+    monkeypatch.setitem(sys.modules, "bench_mtl.papers.toy", toy_jobs)
+    yield
+    for state in (toy_state.failing, toy_state.interrupting, toy_state.computed):
+        state.clear()
+
+
+@pytest.fixture
+def paper(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
+    """Runs `bench-mtl paper` in this process, cells and all; gives the exit code and what was said."""
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("bench_mtl.cli._end_soon", lambda code: None)
+
+    def run(*arguments: str) -> tuple[object, str]:
+        words = ["bench-mtl", "paper", *(arguments or ["toy"]), "--isolation", "inline", "--out", str(tmp_path / "out")]
+        monkeypatch.setattr("sys.argv", words)
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return end.value.code, said.out + said.err
+
+    return run
+
+
+def report(folder: Path) -> str:
+    return (folder / "out" / "report.md").read_text()
+
+
+def test_a_run_and_its_report(paper: Command, tmp_path: Path) -> None:
+    code, said = paper("toy", "--scale", "full")
+    assert code == 0
+    assert "[4/4] number 3, seed 0: inaccurate (nothing to prove)" in said
+    assert said.rstrip().endswith("4 inaccurate")
+    text = report(tmp_path)
+    assert "# Squares\n" in text
+    assert "Nobody, 1900. Made by `bench-mtl paper toy --scale full`." in text
+    assert "4 of 4 cells are done" in text
+    assert "**1 reproduced, 1 cannot be known.**" in text
+    assert "| sum of squares  | 14          | 14.0   | +0           | reproduced      | by hand" in text
+    assert "the page is torn \\| here" in text
+    assert "Every cell that was run has one." in text
+    assert "missing" not in text
+    with (tmp_path / "out" / "comparison.csv").open() as file:
+        first, second = csv.DictReader(file)
+    assert (first["published_value"], first["our_value"], first["difference"]) == ("14", "14", "0")
+    assert second["difference"] == ""
+    with (tmp_path / "out" / "tables" / "squares.csv").open() as file:
+        assert [row["square"] for row in csv.DictReader(file)] == ["0", "1", "4", "9"]
+
+
+def test_a_second_run_computes_nothing_and_the_full_scale_takes_over_the_small_one(paper: Command) -> None:
+    assert paper()[0] == 0
+    assert "3 of 3 cells are done already" in paper()[1]
+    assert toy_state.computed == [0, 1, 2]
+    assert paper("toy", "--scale", "full")[0] == 0
+    assert toy_state.computed == [0, 1, 2, 3]
+    paper("toy", "--force")
+    assert toy_state.computed == [0, 1, 2, 3, 0, 1, 2]
+
+
+def test_an_interrupted_run_goes_on(paper: Command, tmp_path: Path) -> None:
+    toy_state.interrupting.add(1)
+    code, said = paper()
+    assert code == 130
+    assert said.rstrip().endswith("interrupted; what has finished is stored, the same command goes on from there")
+    toy_state.interrupting.clear()
+    assert paper()[0] == 0
+    assert toy_state.computed == [0, 1, 2]
+    assert "3 of 3 cells are done" in report(tmp_path)
+
+
+def test_a_failure_is_a_row_and_is_run_again_on_request(paper: Command, tmp_path: Path) -> None:
+    toy_state.failing.add(1)
+    code, said = paper()
+    assert code == 1
+    assert "2 inaccurate, 1 error" in said
+    assert "| number 1, seed 0 | error    | ValueError: 1 is unlucky |" in report(tmp_path)
+    toy_state.failing.clear()
+    assert paper()[0] == 1
+    assert paper("toy", "--retry-failed")[0] == 0
+    assert toy_state.computed == [0, 1, 2, 1]
+    with sqlite3.connect(tmp_path / "out" / "cells.sqlite") as connection:
+        assert connection.execute("SELECT count(*), sum(superseded) FROM cell").fetchone() == (4, 1)
+    connection.close()
+
+
+def test_when_everything_fails_there_is_still_a_report(paper: Command, tmp_path: Path) -> None:
+    toy_state.failing.update(range(3))
+    assert paper()[0] == 1
+    assert "3 of 3 cells are done" in report(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["toys"], "unknown experiment 'toys': did you mean 'toy'? allowed: quattoni-fig1, toy"),
+        (["toy", "--scale", "huge"], "'huge' is not one of 'small', 'full'"),
+        (["toy", "--slots", "0"], "--slots must be a whole number of at least 1, not 0"),
+        (["toy", "--slots", "2"], "--isolation inline runs one case at a time"),
+    ],
+    ids=["name", "scale", "slots", "inline slots"],
+)
+def test_bad_words_are_refused_before_anything_is_written(paper: Command, tmp_path: Path, arguments: list[str], said: str) -> None:
+    code, heard = paper(*arguments)
+    assert code == 2
+    assert said in heard
+    assert not (tmp_path / "out").exists()
+
+
+def test_folders_that_hold_something_else_are_refused(paper: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "report.md").write_text("mine")
+    code, said = paper()
+    assert code == 2
+    assert "holds report.md but no cells.sqlite: the report would overwrite it" in said
+    assert report(tmp_path) == "mine"
+    (folder / "report.md").unlink()
+    (folder / "cells.sqlite").write_bytes(b"no database at all, " * 50)
+    code, said = paper()
+    assert code == 2
+    assert "not a readable results file" in said
+    (folder / "cells.sqlite").unlink()
+    with CellStore.create(folder, "another"):
+        assert "another run is using this folder" in paper()[1]
+    assert "already holds the cells of 'another'" in paper()[1]
+
+
+class TestKeys:
+    """A row is found again as long as a new run would give the same."""
+
+    source = """
+from pathlib import Path
+OFFSET = 1
+def shifted(x): return x + OFFSET
+class Model:
+    def fit(self): return [shifted(x) for x in range(3)]
+def compute(settings, data_dir): return Model().fit()
+def read(rows): return len(rows)
+"""
+
+    def digest(self, folder: Path, source: str, name: str) -> str:
+        path = folder / f"{name}.py"
+        path.write_text(source)
+        module = ModuleType(name)
+        module.__file__ = str(path)
+        sys.modules[name] = module
+        exec(compile(source, path, "exec"), vars(module))
+        return made_by(module.compute)
+
+    @pytest.mark.parametrize(
+        ("old", "new", "is_same"),
+        [
+            ("return len(rows)", "return 0", True),
+            ("OFFSET = 1", "OFFSET = 2", False),
+            ("x + OFFSET", "x - OFFSET", False),
+            ("range(3)", "range(4)", False),
+        ],
+        ids=["what is read", "a constant", "a helper", "a method"],
+    )
+    def test_of_the_code(self, tmp_path: Path, old: str, new: str, is_same: bool) -> None:
+        assert old in self.source
+        first = self.digest(tmp_path, self.source, "toy_code_before")
+        second = self.digest(tmp_path, self.source.replace(old, new), "toy_code_after")
+        assert (first == second) == is_same
+
+    def test_of_what_differs_from_process_to_process(self, tmp_path: Path) -> None:
+        cached = self.source.replace("def shifted", "import functools\n@functools.cache\ndef shifted")
+        assert self.digest(tmp_path, cached, "toy_code_cached") == self.digest(tmp_path, cached, "toy_code_cached_again")
+        with pytest.raises(TypeError, match="OFFSET of toy_code_odd is no plain constant"):
+            self.digest(tmp_path, self.source.replace("OFFSET = 1", "OFFSET = object()"), "toy_code_odd")
+
+    def test_of_the_cells(self) -> None:
+        registry = load_registry()
+        for name in experiments():
+            chosen = experiment(name)
+            small, full = ({cell.key for cell in cells_of(chosen, scale, registry, None)} for scale in ("small", "full"))
+            assert len(full) == len(chosen.scale("full").grid)
+            assert small < full
+            assert small == {cell.key for cell in cells_of(chosen, "small", registry, None)}
+
+    def test_of_what_is_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from dataclasses import replace
+
+        with pytest.raises(InputError, match="unknown problem or solver 'pdgh': did you mean 'pdhg'"):
+            cells_of(replace(toy_jobs.EXPERIMENT, uses=("pdgh",)), "small", load_registry(), None)
+
+
+def test_the_published_numbers_are_found_by_name() -> None:
+    assert published("chen2012_table4")[0]["solver"] == "projected_gradient"
+    with pytest.raises(InputError, match=r"nobody\.csv are missing"):
+        published("nobody")
+
+
+def test_store_refuses_what_no_row_can_hold(tmp_path: Path) -> None:
+    from bench_mtl.store import Outcome
+    from bench_mtl.types import Record, Status
+
+    cell = cells_of(toy_jobs.EXPERIMENT, "small", load_registry(), None)[0]
+    odd: Any = Outcome(Record(Status.VERIFIED, ""), {}, (), "", found={"model": object()})
+    with CellStore.create(tmp_path / "rows", "toy") as store:
+        with pytest.raises(TypeError, match="a cell has found object"):
+            store.add(cell, odd, 1)
+        assert store.finished() == set()

@@ -1,0 +1,144 @@
+"""Figure 1 of Quattoni et al.: what a cell computes, recomputed by hand, and what is read from rows whose story is known."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bench_mtl.data import synthetic_l1inf
+from bench_mtl.papers import Reading, quattoni_fig1
+from bench_mtl.papers.quattoni_fig1 import CERTIFIED, PAPER, compute, read
+from bench_mtl.registry import load_registry, make_problem
+
+TINY = {"tasks": 5, "features": 20, "seed": 3}
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The experiment on few tasks and features, with few steps."""
+    monkeypatch.setattr(quattoni_fig1, "TASKS", TINY["tasks"])
+    monkeypatch.setattr(quattoni_fig1, "FEATURES", TINY["features"])
+    monkeypatch.setattr(quattoni_fig1, "TEST_EXAMPLES", 40)
+    monkeypatch.setattr(quattoni_fig1, "STEPS", 30)
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("model", list(quattoni_fig1._PROBLEMS))
+def test_a_cell_against_loops(model: str) -> None:
+    found = {
+        method: compute({"model": model, "method": method, "examples": 15, "seed": TINY["seed"]}, None) for method in (PAPER, CERTIFIED)
+    }
+    registry = load_registry()
+    name, parameters = quattoni_fig1._PROBLEMS[model]
+    problem = make_problem(registry.problem(name), synthetic_l1inf(**TINY, examples=15), parameters)
+    test = synthetic_l1inf(**TINY, examples=40, split="test")
+    for method, fitted in ((PAPER, quattoni_fig1._subgradient), (CERTIFIED, quattoni_fig1._certified)):
+        W = fitted(problem, registry)[0]
+        wrong = []
+        for k in range(5):
+            X, y = test.task(k)
+            wrong.append(sum((float(x @ W[:, k]) > 0.0) != (label > 0.0) for x, label in zip(X, y, strict=True)) / 40)
+        relevant = {j for j in range(20) if any(test.truth["W"][j] != 0.0)}
+        chosen = {j for j in range(20) if max(abs(W[j])) > 1e-6 * abs(W).max()}
+        values = found[method].values
+        assert values["test_error"] == pytest.approx(np.mean(wrong))
+        assert values["precision"] == pytest.approx(len(chosen & relevant) / len(chosen))
+        assert values["recall"] == pytest.approx(len(chosen & relevant) / len(relevant))
+    paper, certified = found[PAPER].values, found[CERTIFIED].values
+    assert found[CERTIFIED].status == "verified"
+    assert certified["relative_gap"] <= quattoni_fig1.TARGET
+    assert certified["objective"] * (1.0 - quattoni_fig1.TARGET) <= paper["objective"]  # nothing is below a proven optimum
+    assert paper["objective"] * (1.0 - paper["relative_gap"]) <= certified["objective"]
+
+
+def rows(errors: dict[str, float], *, noise: float = 0.001, seeds: int = 4) -> pd.DataFrame:
+    """Rows of both methods at two sizes, where a model's error is the given one but for what its draw adds to all models alike."""
+    generator = np.random.default_rng(0)
+    table: list[dict[str, Any]] = []
+    for seed in range(seeds):
+        draw = generator.standard_normal() * 0.1
+        for size in (10, 40):
+            for model, error in errors.items():
+                for method, cost in ((PAPER, 0.01), (CERTIFIED, 0.0)):
+                    selection = {"precision": 0.8 if model == "l1inf" else 0.2, "recall": 0.95, "selected": 25}
+                    own = {"test_error": error + draw + cost + noise * generator.standard_normal()}
+                    fit = {"relative_gap": 0.05 if cost else 5e-4, "objective": 1.0, "status": "verified", "reason": "", "seconds": 2.0}
+                    table.append({"model": model, "method": method, "examples": size, "seed": seed, **own, **selection, **fit})
+    return pd.DataFrame(table)
+
+
+def readings(frame: pd.DataFrame) -> dict[str, Reading]:
+    return {each.what.split(":")[0]: each.reading for each in read(frame).comparisons}
+
+
+def test_a_clear_order_is_reproduced_whatever_the_draws_have_in_common() -> None:
+    found = read(rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25}))
+    of = {each.what.split(":")[0]: each for each in found.comparisons}
+    error = of["test error, l1,inf, 200 steps"]
+    assert error.reading is Reading.REPRODUCED
+    assert of["precision, l1,inf, certified"].reading is Reading.REPRODUCED
+    assert of["precision, l1,inf, certified"].ours == "10: +0.6000; 40: +0.6000"
+    assert of["recall, l1, 200 steps"].reading is Reading.REPRODUCED
+    lost = [each for each in found.comparisons if each.published == "in the figure alone"]
+    assert len(lost) == 2
+    assert all(each.reading is Reading.UNKNOWN and each.difference is None for each in lost)
+
+
+def test_the_other_order_is_not_reproduced_and_a_close_one_cannot_be_known() -> None:
+    reversed_ = readings(rows({"l1inf": 0.3, "l1": 0.2, "l2": 0.2}))
+    assert reversed_["test error, l1,inf, 200 steps"] is Reading.NOT_REPRODUCED
+    close = readings(rows({"l1inf": 0.3, "l1": 0.3, "l2": 0.3}, noise=0.05))
+    assert close["test error, l1,inf, certified"] is Reading.UNKNOWN
+    single = readings(rows({"l1inf": 0.1, "l1": 0.3, "l2": 0.3}, seeds=1))
+    assert single["test error, l1,inf, certified"] is Reading.UNKNOWN  # one draw proves nothing
+
+
+def test_a_low_recall_is_not_called_high() -> None:
+    frame = rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25})
+    frame.loc[(frame["model"] == "l1") & (frame["examples"] == 10), "recall"] = 0.5
+    found = readings(frame)
+    assert found["recall, l1, 200 steps"] is Reading.NOT_REPRODUCED
+    assert found["recall, l1,inf, 200 steps"] is Reading.REPRODUCED
+
+
+def test_what_was_not_run_is_said_to_be_so() -> None:
+    assert set(readings(pd.DataFrame()).values()) == {Reading.NOT_RUN, Reading.UNKNOWN}
+    alone = readings(rows({"l1inf": 0.2}))
+    assert alone["test error, l1,inf, 200 steps"] is Reading.NOT_RUN
+    assert alone["recall, l1,inf, 200 steps"] is Reading.REPRODUCED
+
+
+def test_the_cost_of_the_steps_is_the_paired_difference() -> None:
+    sections = {section.name: section for section in read(rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25}, noise=0.0)).sections}
+    cost = sections["cost"].table
+    assert cost is not None
+    assert cost["cost_in_test_error"].to_numpy() == pytest.approx(np.full(6, 0.01))
+    assert cost["half_width"].to_numpy() == pytest.approx(np.zeros(6), abs=1e-9)
+    assert set(cost["gap_of_200_steps"]) == {0.05}
+    curve = sections["error"].table
+    assert curve is not None
+    part = curve[(curve["model"] == "l1") & (curve["method"] == CERTIFIED) & (curve["examples"] == 40)]
+    errors = rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25}, noise=0.0).query("model == 'l1' and method == 'certified' and examples == 40")
+    values = errors["test_error"]
+    assert part["mean"].item() == pytest.approx(values.mean())
+    assert part["half_width"].item() == pytest.approx(3.182446 * values.std() / 2.0, rel=1e-6)  # Student's t for 4 draws
+
+
+def test_the_figures_can_be_drawn() -> None:
+    from bench_mtl.report.figures import style
+
+    for seeds in (1, 3):
+        drawn = [section.draw for section in read(rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25}, seeds=seeds)).sections if section.draw]
+        assert len(drawn) == 2
+        for draw in drawn:
+            assert style.files(draw(), ["svg"])["svg"].startswith(b"<?xml")
+
+
+def test_a_mean_of_one_has_no_interval() -> None:
+    assert math.isnan(quattoni_fig1._mean([0.5]).half)
+    assert str(quattoni_fig1._mean([0.5])) == "0.5000"
+    assert math.isnan(quattoni_fig1._mean([]).value)
