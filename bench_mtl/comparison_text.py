@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench_mtl.comparison import CONFIDENCE, FEWEST_PAIRS, FLOOR_SECONDS, Cell, Change, Comparison, Difference, Group, Verdict
+from bench_mtl.errors import plural
 from bench_mtl.report.render import BLANK, format_seconds, format_target, to_markdown
 from bench_mtl.stats import joint_confidence
 
@@ -35,20 +36,20 @@ def verdict(comparison: Comparison) -> str:
     tested = sum(count.values()) - count[Verdict.TOO_FEW]
     found = []
     if comparison.lost:
-        found.append(f"{_plural(len(comparison.lost), 'run')} lost `verified`.")
+        found.append(f"{plural(len(comparison.lost), 'run')} lost `verified`.")
     if count[Verdict.SLOWER]:
-        found.append(f"{count[Verdict.SLOWER]} of {_plural(tested, 'ratio')} tested say slower by more than {percent}.")
+        found.append(f"{count[Verdict.SLOWER]} of {plural(tested, 'ratio')} tested say slower by more than {percent}.")
     if comparison.contradictory:
         found.append(
-            f"In {_plural(len(comparison.contradictory), 'case')} A and B prove bounds that cannot both be true: the problem or its data "
+            f"In {plural(len(comparison.contradictory), 'case')} A and B prove bounds that cannot both be true: the problem or its data "
             "changed, or a bound is false."
         )
     if found:
         found[0] = f"**Regression**: {found[0]}"
     elif comparison.identical:
-        return f"**Nothing changed**: {_plural(comparison.pairs, 'pair')} ended alike, with the same times to every gap."
+        return f"**Nothing changed**: {plural(comparison.pairs, 'pair')} ended alike, with the same times to every gap."
     else:
-        times = f"none of {_plural(tested, 'ratio')} tested is slower by more than {percent}" if tested else "no ratio could be tested"
+        times = f"none of {plural(tested, 'ratio')} tested is slower by more than {percent}" if tested else "no ratio could be tested"
         found.append(f"**No regression**: no run lost `verified`, and {times}.")
     if count[Verdict.FASTER]:
         found.append(f"Faster by more than that: {count[Verdict.FASTER]}.")
@@ -59,7 +60,7 @@ def verdict(comparison: Comparison) -> str:
             cell.verdict == Verdict.TOO_FEW and cell.ratio is not None and cell.ratio.value > 1 + comparison.threshold for cell in cells
         )
         slow = f", {up} of them above {1 + comparison.threshold:g}" if up else ""
-        found.append(f"Too few pairs to tell: {_plural(count[Verdict.TOO_FEW], 'ratio')}{slow}.")
+        found.append(f"Too few pairs to tell: {plural(count[Verdict.TOO_FEW], 'ratio')}{slow}.")
     if comparison.machine:
         found.append("A and B were made under different conditions, so that times say little.")
     return " ".join(found)
@@ -68,7 +69,7 @@ def verdict(comparison: Comparison) -> str:
 def _basis(comparison: Comparison) -> list[str]:
     """What is compared, and what differs besides the results."""
     runs, alone = comparison.runs, comparison.unpaired
-    lines = [f"{_plural(comparison.pairs, 'pair')} compared, of {runs[0]} runs in A and {runs[1]} in B"]
+    lines = [f"{plural(comparison.pairs, 'pair')} compared, of {runs[0]} runs in A and {runs[1]} in B"]
     lines += [f"only in {side}: {_cases(cases, _FEW)}" for side, cases in zip("AB", alone, strict=True) if cases]
     if comparison.contradictory:
         cases = _cases(comparison.contradictory, _FEW)
@@ -104,7 +105,7 @@ def _cell(cell: Cell, pairs: int) -> str:
         ratio = cell.ratio
         few = cell.verdict == Verdict.TOO_FEW or ratio.low is None or ratio.high is None
         interval = "" if few else f" ({format_seconds(ratio.low or 0.0)} to {format_seconds(ratio.high or 0.0)})"
-        of = "" if ratio.pairs == pairs else f", {_plural(ratio.pairs, 'pair')}"
+        of = "" if ratio.pairs == pairs else f", {plural(ratio.pairs, 'pair')}"
         words.append(f"{format_seconds(ratio.value)}{interval} {cell.verdict}{of}")
     words += [f"{word} {number}" for word, number in (("lost", cell.lost), ("gained", cell.gained)) if number]
     return ", ".join(words) or BLANK
@@ -121,7 +122,7 @@ def _reading(comparison: Comparison) -> str:
         "lost, gained: pairs of which only A, only B reached the gap.",
     ]
     if tested:
-        joint = f"{_plural(tested, 'interval')} in brackets hold together with {_percent(CONFIDENCE)} (each with {each})"
+        joint = f"{plural(tested, 'interval')} in brackets hold together with {_percent(CONFIDENCE)} (each with {each})"
         lines.insert(1, f"The {joint}.")
     return "\n".join(f"- {line}" for line in lines)
 
@@ -132,7 +133,7 @@ def _change(change: Change) -> str:
 
 def _differences(entries: Sequence[Difference], pairs: int) -> str:
     return ", ".join(
-        f"{entry.what} {_arrow(entry.old, entry.new)}" + ("" if entry.pairs == pairs else f" ({_plural(entry.pairs, 'pair')})")
+        f"{entry.what} {_arrow(entry.old, entry.new)}" + ("" if entry.pairs == pairs else f" ({plural(entry.pairs, 'pair')})")
         for entry in entries
     )
 
@@ -149,7 +150,3 @@ def _arrow(old: str, new: str) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:g} %"
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

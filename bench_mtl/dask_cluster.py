@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable
@@ -16,6 +17,9 @@ from bench_mtl.errors import InputError
 
 #: How long to look for a scheduler, and to wait for an answer from one.
 CONNECT_SECONDS = 10.0
+
+#: Addresses by which Dask finds a scheduler: of a host and port, or of one in the same process.
+_ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ucxx|ws|wss)://)?(?:\[[0-9A-Fa-f:.]+(?:%\w+)?\]|[^\s/:\[\]]+):(?P<port>\d{1,5})/?|inproc://\S+")
 
 #: How long each request to a cluster may take once all is to stop now.
 PARTING_SECONDS = 2.0
@@ -52,13 +56,27 @@ def local_cluster(asker: str, workers: int, allowed_deaths: int) -> Any:
         )  # fmt: skip
 
 
+def scheduler_address(asker: str, address: object) -> str:
+    """`address` if it has the form of a scheduler's, such as tcp://host:8786 or host:8786; whether there is one is not asked.
+
+    Raises
+    ------
+    InputError : it has not.
+    """
+    match = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
+    if match is None or not 0 < int(match["port"] or 1) < 2**16:
+        raise InputError(f"{asker} must be local or the address of a Dask scheduler, such as tcp://host:8786, not {address!r}")
+    return str(address)
+
+
 def client_at(asker: str, address: str, seconds: float = CONNECT_SECONDS) -> Any:
     """A client of the cluster whose scheduler is at `address`.
 
     Raises
     ------
-    InputError : Dask is not installed, or no scheduler answers there.
+    InputError : no address, Dask is not installed, or no scheduler answers there.
     """
+    scheduler_address(asker, address)
     distributed = distributed_module(asker)
 
     async def introduce() -> Any:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bench_mtl.clock import Clock, Deadline, timed
-from bench_mtl.errors import InputError
+from bench_mtl.errors import InputError, plural
 from bench_mtl.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
 from bench_mtl.types import Array, Certificate, Iterate, Limits, Record, Sample, Status, Times, Tolerance
 
@@ -78,7 +78,10 @@ def run(
     InputError : `start` does not fit the problem. What a solver raises is never passed on.
     """
     tolerance, limits = tolerance or Tolerance(), limits or Limits()
-    reason = solver.misfit(problem)
+    try:
+        reason = solver.misfit(problem)
+    except (Exception, SystemExit) as error:
+        return Record(Status.ERROR, describe(error))
     if reason is not None:
         return Record(Status.SKIPPED, str(reason) or f"{solver.label} does not fit, and does not say why")
     if start is not None:
@@ -250,7 +253,7 @@ def _limit_reached(limits: Limits, clock: Clock, iterate: Iterate) -> str | None
     if clock.is_spent:
         return f"time limit of {limits.seconds:g} s"
     if limits.iterations is not None and iterate.step >= limits.iterations:
-        return f"limit of {limits.iterations} iterations"
+        return f"limit of {plural(limits.iterations, 'iteration')}"
     if limits.work is not None and iterate.work >= limits.work:
         return f"limit of {limits.work:g} passes over the data"
     return None

@@ -29,5 +29,10 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
     return InputError(f"unknown {kind} '{given}': {hint}allowed: {', '.join(names) or 'none'}")
 
 
+def plural(number: int, noun: str) -> str:
+    """So many of them, in words for messages: ``1 round``, ``2 rounds``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 class IncompleteError(BenchError):
     """A run that cannot go on to its end, through no fault of its input; what it has stored is kept, and can be gone on from."""

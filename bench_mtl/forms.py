@@ -487,6 +487,19 @@ class RidgeForm:
 ROW_NORMS = ("l12", "l1inf", "l1")
 
 
+def positive_dual_norms(G: Array, norm: str) -> Array:
+    """||max(G_j, 0)||_* of every row of G (J x K), J numbers: the largest <G_j, w> over w >= 0 with ||w|| <= 1 in this one of `ROW_NORMS`.
+
+    The dual norms are l2 ("l12"), l1 ("l1inf") and l-infinity ("l1").
+    """
+    above = np.maximum(G, 0.0)
+    if norm == "l12":
+        top = above.max(axis=1, initial=0.0)  # so that no square overflows or vanishes
+        scale = np.where(top > 0.0, top, 1.0)
+        return np.asarray(scale * np.sqrt(((above / scale[:, None]) ** 2).sum(axis=1)))
+    return np.asarray(above.sum(axis=1) if norm == "l1inf" else above.max(axis=1, initial=0.0))
+
+
 @dataclass(frozen=True)
 class GroupForm:
     """A loss of the scores of classes under a sum of norms of rows, f the function of a `MulticlassFit`::
@@ -515,13 +528,8 @@ class GroupForm:
         return np.maximum(above - weight, 0.0)
 
     def dual_norms(self, G: Array) -> Array:
-        """Of every row the dual norm of max(G_j, 0), J numbers: no W >= 0 with ||W_j|| <= 1 has a larger <G_j, W_j>."""
-        above = np.maximum(G, 0.0)
-        if self.norm == "l12":
-            top = above.max(axis=1, initial=0.0)
-            scale = np.where(top > 0.0, top, 1.0)
-            return np.asarray(scale * np.sqrt(((above / scale[:, None]) ** 2).sum(axis=1)))
-        return np.asarray(above.sum(axis=1) if self.norm == "l1inf" else above.max(axis=1, initial=0.0))
+        """`positive_dual_norms` of this norm."""
+        return positive_dual_norms(G, self.norm)
 
     def violations(self, dual: Array) -> Array:
         """`dual_norms` of G = H^T R(U), J numbers: at the optimum none above nu, and nu where W_j != 0."""

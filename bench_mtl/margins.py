@@ -163,6 +163,15 @@ PAIRWISE: dict[str, MarginLoss] = {loss.name: loss for loss in (Logistic(), Squa
 LOSSES = (*PAIRWISE, "hinge")
 
 
+def multiclass_residuals(dual: Array, classes: NDArray[np.intp]) -> Array:
+    """R (n x K) of a dual point U (n x K): R_ir = -U_ir, and R_i,y_i = sum_{r != y_i} U_ir, whatever U has at the labels."""
+    R = -dual
+    rows = np.arange(len(R))
+    R[rows, classes] = 0.0
+    R[rows, classes] = -R.sum(axis=1)
+    return R
+
+
 @dataclass(frozen=True)
 class MulticlassFit(ABC):
     """A loss f of the scores S = H W of n examples in K classes, through the margins rho_ir = S_i,y_i - S_ir.
@@ -206,11 +215,7 @@ class MulticlassFit(ABC):
 
     def residuals(self, dual: Array) -> Array:
         """R(U)."""
-        R = -dual
-        rows = np.arange(len(R))
-        R[rows, self.classes] = 0.0
-        R[rows, self.classes] = -R.sum(axis=1)
-        return R
+        return multiclass_residuals(dual, self.classes)
 
     def slopes(self, scores: Array) -> Array:
         """The derivative of f in the scores (of the hinge, one of its subgradients)."""

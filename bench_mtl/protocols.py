@@ -342,7 +342,12 @@ class Solver(ABC):
         return [cls()]
 
     def misfit(self, problem: Problem) -> str | None:
-        """Why this solver cannot take `problem`, as a sentence; None when it can."""
+        """Why this solver cannot take `problem`, as a sentence; None when it can.
+
+        Raises
+        ------
+        InputError : it could, but not with these options, as with more blocks than there are examples: a mistake, and no run to skip.
+        """
         missing = sorted(self.requires - problem.offers)
         if not missing:
             return None

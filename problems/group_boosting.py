@@ -52,7 +52,9 @@ class GroupBoosting(Problem):
     Parameters
     ----------
     data : TaskData with a shared design H and labels of one class a row. Classes without an example are allowed, and noted.
-    nu : at least 0; or "0.1 max", a share of the smallest nu known to give W = 0 (that of the duals at W = 0)
+    nu : at least 0; or "0.1 max", a share of the smallest nu known to give W = 0 (that of the duals at W = 0). With nu = 0 no
+        entry of G may be above 0, which rounding leaves to nearly no U but c = 0: then the bound is l(0) / K (of the hinge 0), the least
+        that the loss can be, and a gap is proven only where that is approached: where some W >= 0 separates the examples
     norm : "l12", "l1inf" or "l1"
     loss : "logistic", "squared_hinge", "exponential" or "hinge"; from Python also a `bench_mtl.margins.MarginLoss`
     others : from Python, what weak learners outside H ask for: a function of R (n x K) that gives their largest ||max(h^T R, 0)||_*. Bounds
@@ -99,7 +101,8 @@ class GroupBoosting(Problem):
         self._form = GroupForm(fit, self.nu, norm)
         absent = np.flatnonzero(indicators.sum(axis=0) == 0.0)
         if len(absent):
-            self.notes = (*self.notes, f"{len(absent)} of {data.n_tasks} classes have no example: the first is number {absent[0]}.")
+            have = "has" if len(absent) == 1 else "have"
+            self.notes = (*self.notes, f"{len(absent)} of {data.n_tasks} classes {have} no example: the first is number {absent[0]}.")
         self._offer(fit, norm)
         held = data.held_out
         self._held_out = None if held is None else (held.design, class_indicators(held)[0].argmax(axis=1))

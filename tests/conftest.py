@@ -1,8 +1,9 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests, and what their names may be."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,13 @@ import pytest
 from bench_mtl.registry import Registry, load_registry
 
 PLUGINS = Path(__file__).parent / "plugins"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse names of tests with the address of an object: the processes of pytest-xdist would each collect others."""
+    wrong = [item.nodeid for item in items if re.search(r" at 0x[0-9a-f]+", item.nodeid)]
+    if wrong:
+        raise pytest.UsageError(f"the address of an object is in the name of a test (give it ids): {wrong[0]}")
 
 
 @pytest.fixture(scope="session")

@@ -71,6 +71,10 @@ class GroupBoostingModel:
         parameters: Mapping[str, Any] = {"nu": nu, "norm": self.norm, "loss": self.loss, "others": others}
         return installed().problem("group_boosting").from_data(TaskData.shared(columns, self.labels), **parameters)
 
+    def without_learners(self) -> Problem:
+        """Over none."""
+        return self.problem(np.empty((len(self.labels), 0)), 0.0)
+
     def nu(self, H: Array, nu: float | str, others: Callable[[Array], float] | None = None) -> float:
         """`nu` as a number."""
         return float(self.problem(H, nu, others).nu)  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_mtl.errors import plural
 from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, Round
 from bench_mtl.estimators.fitting import Budget, Solution, solve
 from bench_mtl.protocols import Problem, Solver
@@ -70,7 +71,7 @@ class ColumnGeneration:
             if not message and tightenings > _TIGHTENINGS:
                 message = f"relative gap {overall.relative_gap:.1e} over all learners, but none to add"
             if message:
-                return self._boosted(present, certificate, False, f"{message} after {len(self._rounds)} rounds")
+                return self._boosted(present, certificate, False, f"{message} after {plural(len(self._rounds), 'round')}")
             aim = max(_TIGHTEST_SHARE * tol, min(_LOOSEST, _SHARE * overall.relative_gap)) if added else 0.1 * aim
             problem = self._model.problem(self._columns.outputs, self._nu)
             padded = np.zeros(problem.point_shape)

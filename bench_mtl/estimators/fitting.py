@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bench_mtl.checks import real_number, whole_number
 from bench_mtl.driver import run
-from bench_mtl.errors import BenchError, InputError
+from bench_mtl.errors import BenchError, InputError, plural
 from bench_mtl.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
 from bench_mtl.registry import Registry, load_registry
 from bench_mtl.types import Array, Certificate, Iterate, Limits, Status, Tolerance
@@ -76,7 +76,7 @@ class Budget:
     def spent(self) -> str:
         """The limit that is reached, or nothing."""
         if self.steps >= self.iterations:
-            return f"max_iter = {self.iterations} solver iterations"
+            return f"max_iter = {plural(self.iterations, 'solver iteration')}"
         return f"max_seconds = {self.seconds:g}" if time.perf_counter() >= self._end else ""
 
 
@@ -168,6 +168,18 @@ def first_that_fits(preferred: Sequence[tuple[str, Mapping[str, Any]]], problem:
     if found is None:
         raise InputError(f"none of the solvers {', '.join(name for name, _ in preferred)} takes this problem: name one as solver")
     return found
+
+
+_warm: set[type] = set()
+
+
+def warm_up(*parts: Any) -> None:
+    """Compile, or load, what a fit with these is to run: `warm_up` of each, unless another of its class has been warmed up before."""
+    for part in parts:
+        kind = part if isinstance(part, type) else type(part)
+        if kind not in _warm:
+            part.warm_up()
+            _warm.add(kind)
 
 
 def warn_unproven(gap: float, tol: float, message: str, *, stacklevel: int = 3) -> None:

@@ -17,7 +17,7 @@ from bench_mtl.checks import one_of, real_number, whole_number
 from bench_mtl.errors import InputError
 from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, over_dictionary, without_traces
 from bench_mtl.estimators.column_generation import ColumnGeneration
-from bench_mtl.estimators.fitting import Budget, chosen_solver, first_that_fits, warn_unproven
+from bench_mtl.estimators.fitting import Budget, chosen_solver, first_that_fits, warm_up, warn_unproven
 from bench_mtl.forms import ROW_NORMS
 from bench_mtl.margins import MarginLoss
 from bench_mtl.protocols import Solver
@@ -54,6 +54,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
     ----------
     nu : float or str, default "0.05 max"
         Weight of the penalty, or a share of the smallest for which all weights are zero (over the candidates). Smaller: more learners.
+        With 0 a gap can be proven only where the learners separate the classes.
     norm : {"l12", "l1inf", "l1"}
     loss : {"logistic", "squared_hinge", "exponential", "hinge"} or `bench_mtl.margins.MarginLoss`
     weak_learner : {"stump", "tree"}
@@ -76,13 +77,15 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
     max_iter : int
         Solver iterations in all, at most.
     max_seconds : float, optional
-        Seconds of a fit, at most (roughly: a round is not broken off while the oracle searches).
+        Seconds of a fit, at most (roughly: a round is not broken off while the oracle searches), beginning once code is compiled.
     random_state : int, RandomState or None
         Of the drawing of learners, and of ties in trees.
 
     Attributes
     ----------
     classes_ : ndarray of labels, ascending
+    class_count_ : ndarray of int
+        How many examples of each there were.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has such names
     learners_ : `WeakLearners`
@@ -173,16 +176,17 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         ------
         InputError : a ValueError; a parameter that is not allowed, a single class, no feature with two different values.
         """
-        budget = Budget(self.max_iter, self.max_seconds)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
-        self.classes_, numbers = np.unique(y, return_inverse=True)
+        self.classes_, numbers, self.class_count_ = np.unique(y, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
             raise InputError(f"y has only one class, {self.classes_[0]!r}: a classifier needs at least 2")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         labels = np.where(numbers[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
         model = GroupBoostingModel(labels, self.norm, self.loss)
         solver = self._checked(model)
+        warm_up(solver, model.without_learners(), StumpOracle)
+        budget = Budget(self.max_iter, self.max_seconds)  # its clock begins here
         if isinstance(self.candidates, str) and self.candidates == "all":
             found = self._found_by_oracle(model, X, solver, budget, seed)
         else:
@@ -207,7 +211,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
             return chosen_solver(self.solver, self.solver_options)
         if self.solver_options is not None:
             raise InputError("solver_options are those of a solver, but solver is None")
-        return first_that_fits(_PREFERRED, model.problem(np.empty((len(model.labels), 0)), 0.0))
+        return first_that_fits(_PREFERRED, model.without_learners())
 
     def _dictionary(self, X: Any, classes: NDArray[np.intp], seed: int) -> WeakLearners:
         """The learners to choose from, where these are known beforehand."""
@@ -246,7 +250,11 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         return self._decisions(H @ self.coef_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the highest score; of several the first."""
+        """The class of the highest score; of several the one with most examples in training, and of these the first.
+
+        So a fit without learners, all of whose scores are 0, says the most frequent class. Of two classes it is the second where
+        `decision_function` is above 0, and else the first, as everywhere in scikit-learn.
+        """
         return self._classes_of(self.decision_function(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
@@ -313,8 +321,10 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def _classes_of(self, decisions: Array) -> NDArray[Any]:
-        numbers = (decisions > 0.0).astype(np.intp) if decisions.ndim == 1 else decisions.argmax(axis=1)
-        return self.classes_[numbers]
+        if decisions.ndim == 1:
+            return self.classes_[(decisions > 0.0).astype(np.intp)]
+        frequent_first = np.argsort(-self.class_count_, kind="stable")
+        return self.classes_[frequent_first[decisions[:, frequent_first].argmax(axis=1)]]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,10 +6,9 @@ from bench_mtl.weak_learners.stump_oracle import StumpOracle
 from bench_mtl.weak_learners.stumps import Stumps, draw_stumps
 from bench_mtl.weak_learners.tree_oracle import TreeOracle
 from bench_mtl.weak_learners.trees import Trees, grow_trees
-from bench_mtl.weak_learners.violation import NORMS, residuals, violations
+from bench_mtl.weak_learners.violation import residuals, violations
 
 __all__ = [
-    "NORMS",
     "Oracle",
     "StumpOracle",
     "Stumps",

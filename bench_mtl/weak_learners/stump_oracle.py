@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.checks import one_of, whole_number
+from bench_mtl.forms import ROW_NORMS
 from bench_mtl.types import Array
 from bench_mtl.weak_learners.columns import sorted_columns
 from bench_mtl.weak_learners.oracles import Oracle, checked_residuals
 from bench_mtl.weak_learners.stumps import Stumps, stumps_at
-from bench_mtl.weak_learners.violation import NORMS, violations
+from bench_mtl.weak_learners.violation import violations
 
 
 @final
@@ -49,7 +50,7 @@ class StumpOracle(Oracle):
         return self._n_stumps
 
     def most_violating(self, R: Any, norm: str, count: int = 1) -> tuple[Stumps, Array]:
-        one_of("norm", norm, NORMS)
+        one_of("norm", norm, ROW_NORMS)
         wanted = min(whole_number("count", count, minimum=1), self._n_stumps)
         values = checked_residuals(R, self._columns.n_rows)
         exponent = int(np.frexp(np.abs(values).max())[1])  # a power of two, so that no square overflows or vanishes

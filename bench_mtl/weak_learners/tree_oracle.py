@@ -7,10 +7,11 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from bench_mtl.checks import one_of, whole_number
+from bench_mtl.forms import ROW_NORMS
 from bench_mtl.types import Array
 from bench_mtl.weak_learners.oracles import Oracle, checked_residuals
 from bench_mtl.weak_learners.trees import Trees, fitted_tree, for_fitting, is_constant, outputs_of, usable
-from bench_mtl.weak_learners.violation import NORMS, direction, violations
+from bench_mtl.weak_learners.violation import direction, violations
 
 _ROUNDS = 3
 
@@ -44,7 +45,7 @@ class TreeOracle(Oracle):
         self._columns = for_fitting(self._rows)
 
     def most_violating(self, R: Any, norm: str, count: int = 1) -> tuple[Trees, Array]:
-        one_of("norm", norm, NORMS)
+        one_of("norm", norm, ROW_NORMS)
         wanted = whole_number("count", count, minimum=1)
         values = checked_residuals(R, self._rows.shape[0])
         exponent = int(np.frexp(np.abs(values).max())[1])

@@ -8,14 +8,13 @@ import numpy as np
 
 from bench_mtl.checks import one_of, real_array
 from bench_mtl.errors import InputError
+from bench_mtl.forms import ROW_NORMS, positive_dual_norms
+from bench_mtl.margins import multiclass_residuals
 from bench_mtl.types import Array
-
-NORMS = ("l12", "l1inf", "l1")
-"""Names of penalties on W (J x K): the sums over rows of the l2, l-inf and l1 norm. Their dual norms are l2, l1 and l-inf."""
 
 
 def residuals(U: Any, classes: Any) -> Array:
-    """R (n x K) of a dual point U (n x K): R_ir = 1[r = y_i] sum_l U_il - U_ir.
+    """`multiclass_residuals` of a dual point U (n x K), checked: R_ir = 1[r = y_i] sum_l U_il - U_ir.
 
     Parameters
     ----------
@@ -29,13 +28,11 @@ def residuals(U: Any, classes: Any) -> Array:
     n, K = values.shape
     if y.shape != (n,) or y.dtype.kind not in "iu" or (n and not 0 <= y.min() <= y.max() < K):
         raise InputError(f"classes must be {n} whole numbers from 0 to {K - 1}, but have shape {y.shape} and type {y.dtype}")
-    R = -values
-    R[np.arange(n), y] += values.sum(axis=1)
-    return R
+    return multiclass_residuals(values, y.astype(np.intp))
 
 
 def violations(G: Any, norm: str) -> Array:
-    """||max(G_j, 0)||_dual for each row G_j of G (J x K); with H of a set of learners, G = H^T R.
+    """`positive_dual_norms` of each row of G (J x K), checked; with H of a set of learners, G = H^T R.
 
     Because W >= 0 only the positive part counts: a dual point is feasible for a penalty nu where no learner's violation exceeds nu
     (the seed of group-sparse boosting, Paisitkriangkrai, Shen and van den Hengel 2012, appendix, equations 6 and 11).
@@ -44,15 +41,7 @@ def violations(G: Any, norm: str) -> Array:
     ------
     InputError : an unknown norm, NaN or inf, not a matrix.
     """
-    one_of("norm", norm, NORMS)
-    positive = np.maximum(real_array("G", G, ndim=2), 0.0)
-    if norm == "l1":
-        return positive.max(axis=1, initial=0.0)
-    if norm == "l1inf":
-        return positive.sum(axis=1)
-    unit = positive.max(axis=1, initial=0.0)  # so that no square overflows or vanishes
-    ratios = np.divide(positive, unit[:, None], out=np.zeros_like(positive), where=unit[:, None] > 0.0)
-    return unit * np.sqrt(np.square(ratios).sum(axis=1))
+    return positive_dual_norms(real_array("G", G, ndim=2), one_of("norm", norm, ROW_NORMS))
 
 
 def direction(g: Array, norm: str) -> Array:

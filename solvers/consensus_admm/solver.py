@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bench_mtl.checks import one_of, whole_number
+from bench_mtl.dask_cluster import scheduler_address
 from bench_mtl.errors import InputError
 from bench_mtl.forms import GroupForm
 from bench_mtl.protocols import Capability, IterativeSolver, Problem
@@ -45,7 +46,8 @@ class ConsensusADMM(IterativeSolver):
 
     Raises
     ------
-    InputError : when a run begins, Dask is not installed, or no scheduler answers.
+    InputError : a `cluster` that is no address; more blocks than examples; when a run begins, Dask is not installed, or no scheduler
+        answers.
 
     References
     ----------
@@ -69,8 +71,8 @@ class ConsensusADMM(IterativeSolver):
         whole_number("blocks", self.blocks, minimum=1)
         whole_number("workers", self.workers, minimum=1)
         one_of("backend", self.backend, BACKENDS)
-        if not isinstance(self.cluster, str) or not self.cluster:
-            raise InputError(f"cluster must be local or the address of a Dask scheduler, not {self.cluster!r}")
+        if self.cluster != "local":
+            scheduler_address("cluster", self.cluster)
         if self.cluster != "local" and self.backend != "dask":
             raise InputError(f"cluster {self.cluster} needs backend dask, not {self.backend}")
         check_options(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
@@ -81,7 +83,7 @@ class ConsensusADMM(IterativeSolver):
             return reason
         examples = problem.group_form().fit.design.sizes[0]
         if self.blocks > examples:
-            return f"{self.label} cannot make {self.blocks} blocks of the {examples} examples of {problem.name}"
+            raise InputError(f"blocks: {self.label} cannot make {self.blocks} blocks of the {examples} examples of {problem.name}")
         return group_misfit(self, problem)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:

@@ -65,6 +65,20 @@ def test_without_a_penalty_a_separable_problem_is_proven_as_far_as_it_can_be() -
     assert certificate.gap < 1e-12
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_without_a_penalty_the_bound_is_the_infimum_of_the_loss_unless_no_learner_helps(loss: str) -> None:
+    rng = np.random.default_rng(0)
+    infimum = 0.0 if loss == "hinge" else GroupBoosting(data(), nu=0.0, loss=loss).objective(np.zeros((J, K))) / K
+    mixed = GroupBoosting(data(H, rng.permutation(CLASSES)), nu=0.0, loss=loss)
+    model = mixed.to_cvxpy()
+    value = float(model.problem.solve(solver="CLARABEL"))
+    assert value > 1.05 * infimum
+    for U in (model.recover()[1], None, rng.random((N, K))):
+        assert mixed.certify(Iterate(model.recover()[0], U)).dual == pytest.approx(infimum)
+    useless = GroupBoosting(data(np.zeros((N, J))), nu=0.0, loss=loss)
+    assert useless.certify(Iterate(np.zeros((J, K)))).gap == pytest.approx(0.0, abs=1e-12)
+
+
 def test_a_point_where_the_loss_overflows_is_certified() -> None:
     """Its duals are infinite there; the bound is that of the examples whose loss is."""
     W = 1e3 * np.eye(K)
@@ -107,7 +121,10 @@ def test_bounds_hold_on_odd_data(loss: str, H: Any, classes: np.ndarray, K: int)
     for norm in ROW_NORMS:
         problem = GroupBoosting(data(H, classes, K), nu=0.05, norm=norm, loss=loss)
         check_weak_duality(problem, np.random.default_rng(0))
-    assert bool(problem.notes) == (len(np.unique(classes)) < K)
+    absent = K - len(np.unique(classes))
+    assert bool(problem.notes) == bool(absent)
+    if absent:
+        assert f"{absent} of {K} classes {'has' if absent == 1 else 'have'} no example" in problem.notes[-1]
 
 
 @pytest.mark.parametrize("nu", [0.0, "0.2 max"])

@@ -202,6 +202,16 @@ def _dask_workers() -> list[psutil.Process]:
     return found
 
 
+def test_more_blocks_than_examples_are_a_mistake_and_no_run_to_skip() -> None:
+    problem = boosting()
+    assert ConsensusADMM(blocks=60).misfit(problem) is None
+    with pytest.raises(InputError, match=r"blocks: .* cannot make 61 blocks of the 60 examples of group_boosting"):
+        ConsensusADMM(blocks=61).misfit(problem)
+    record = run(problem, ConsensusADMM(blocks=61))
+    assert record.status is Status.ERROR
+    assert record.reason.startswith("InputError: blocks: ")
+
+
 def test_options_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = (
         {"blocks": 0}, {"blocks": 1.5}, {"workers": 0}, {"backend": "mpi"}, {"cluster": ""}, {"cluster": "tcp://host:1"},
@@ -210,7 +220,11 @@ def test_options_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     for options in bad:
         with pytest.raises(InputError, match=next(iter(options))):
             ConsensusADMM(**options)  # type: ignore[arg-type]
-    assert "61 blocks of the 60 examples" in str(ConsensusADMM(blocks=61).misfit(boosting()))
+    for cluster in ("foo", "tcp://host", "tcp://:8786", "http://host:1", "host:0", "tcp://host:70000", "tcp://ho st:1", 8786, None):
+        with pytest.raises(InputError, match=r"cluster must be local or the address of a Dask scheduler, such as tcp://host:8786, not"):
+            ConsensusADMM(backend="dask", cluster=cluster)  # type: ignore[arg-type]
+    for cluster in ("host:1", "tcp://10.0.0.1:8786", "tls://a.example:65535", "tcp://[::1]:8786", "inproc://10.0.0.1/12/1"):
+        assert ConsensusADMM(backend="dask", cluster=cluster).cluster == cluster
     with pytest.raises(InputError, match="no Dask scheduler answers at tcp"):
         iterates(boosting(), backend="dask", cluster="tcp://127.0.0.1:9")  # a port that nobody listens at
     monkeypatch.setitem(sys.modules, "distributed", None)

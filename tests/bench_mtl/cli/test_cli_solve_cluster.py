@@ -1,9 +1,13 @@
-"""`bench-mtl solve --cluster`."""
+"""`bench-mtl solve --cluster`, and what else of a solver of blocks is refused before it runs."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 ARGUMENTS = ["--data", "digits", "--param", "nu=0.3 max", "--target", "0.5", "--seconds", "20", "--cluster", "local"]
 
@@ -19,6 +23,24 @@ def test_solvers_that_use_none_say_so() -> None:
     said = _refused("admm")
     assert "--cluster: admm runs on this machine alone" in said
     assert "\n" not in said
+
+
+@pytest.mark.parametrize("nu", ["0.3 max", "2 max"])  # the second is solved by W = 0, before there is a cluster
+def test_an_address_is_read_before_anything_is_done(command: Callable[..., Any], nu: str) -> None:
+    result = command("solve", "group_boosting", "consensus_admm", "--data", "digits", "--param", f"nu={nu}", "--cluster", "foo")
+    assert (result.code, result.out) == (2, [])
+    assert result.err == ["bench-mtl: cluster must be local or the address of a Dask scheduler, such as tcp://host:8786, not 'foo'"]
+
+
+@pytest.mark.parametrize("asked", [["solve"], ["path", "--over", "nu=0.1"]], ids=["solve", "path"])
+def test_more_blocks_than_examples_are_bad_input(command: Callable[..., Any], asked: list[str]) -> None:
+    first, *more = asked
+    parameters = more or ["--param", "nu=0.1"]
+    result = command(first, "group_boosting", "consensus_admm", "--data", "digits", "--option", "blocks=99999", *parameters)
+    assert result.code == 2
+    assert len(result.err) == 1
+    assert "cannot make 99999 blocks of the 1797 examples of group_boosting" in result.err[0]
+    assert not any("objective" in line for line in result.out)
 
 
 def test_an_unknown_solver_is_still_named() -> None:

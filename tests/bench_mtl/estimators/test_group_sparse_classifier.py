@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import joblib
@@ -22,7 +23,8 @@ from bench_mtl.errors import BenchError, InputError
 from bench_mtl.estimators import GroupSparseBoostingClassifier
 from bench_mtl.estimators.column_generation import ColumnGeneration
 from bench_mtl.margins import Logistic
-from bench_mtl.weak_learners import Stumps, TreeOracle, Trees, draw_stumps, grow_trees
+from bench_mtl.weak_learners import StumpOracle, Stumps, TreeOracle, Trees, draw_stumps, grow_trees
+from solvers.multiboost import MultiboostGroup
 
 LOSSES = ("logistic", "squared_hinge", "exponential", "hinge")
 NORMS = ("l12", "l1inf", "l1")
@@ -124,7 +126,8 @@ def test_nu_is_a_share_of_the_smallest_that_makes_all_weights_zero(norm: str) ->
     assert at.coef_.shape == (0, 3)
     assert len(at.learners_) == 0
     assert at.gap_ <= 1e-12
-    assert at.predict(X).tolist() == [0] * len(X)
+    assert at.predict(X).tolist() == [0] * len(X)  # all classes have as many examples: the first
+    assert not at.decision_function(X).any()
     assert list(at.staged_predict(X)) == []
     assert not at.feature_importances_.any()
     below = GroupSparseBoostingClassifier(0.9 * largest, norm=norm, tol=1e-6).fit(X, Y)
@@ -188,7 +191,42 @@ def test_a_loss_of_ones_own() -> None:
     assert fitted(loss=Logistic()).objective_ == fitted().objective_
 
 
+def test_seconds_are_counted_once_code_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock that only compiling moves, and far beyond the budget."""
+    now = [0.0]
+
+    def slow(*_: Any) -> None:
+        now[0] += 1e6
+
+    monkeypatch.setattr("bench_mtl.estimators.fitting._warm", set())
+    monkeypatch.setattr("bench_mtl.estimators.fitting.time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(MultiboostGroup, "warm_up", slow)
+    monkeypatch.setattr(StumpOracle, "warm_up", slow)
+    model = GroupSparseBoostingClassifier("0.3 max", max_seconds=10.0).fit(X, Y)
+    assert now[0] == 2e6
+    assert model.converged_
+    model.fit(X, Y)
+    assert now[0] == 2e6  # once is enough
+
+
 # What is learned
+
+
+def test_ties_of_many_classes_go_to_the_one_that_most_examples_have() -> None:
+    rare_first = np.concatenate([np.arange(10), np.arange(50, 100), np.arange(100, 130)])
+    model = GroupSparseBoostingClassifier("1.01 max").fit(X[rare_first], NAMES[rare_first])
+    assert model.class_count_.tolist() == [10, 50, 30]
+    assert not model.decision_function(X).any()
+    assert set(model.predict(X)) == {"versicolor"}
+
+
+def test_of_two_classes_the_sign_of_the_decision_says_which() -> None:
+    rare_first = np.concatenate([np.arange(10), np.arange(50, 100)])
+    for nu in ("0.2 max", "1.01 max"):
+        model = GroupSparseBoostingClassifier(nu).fit(X[rare_first], NAMES[rare_first])
+        assert model.class_count_.tolist() == [10, 50]
+        assert model.predict(X).tolist() == model.classes_[(model.decision_function(X) > 0.0).astype(int)].tolist()
+    assert set(model.predict(X)) == {"setosa"}
 
 
 @pytest.mark.parametrize("parameters", [{}, {"norm": "l1inf"}, {"candidates": "drawn", "n_learners": 30, "random_state": 0}])

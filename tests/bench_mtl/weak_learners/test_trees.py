@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from bench_mtl.errors import InputError
-from bench_mtl.weak_learners import NORMS, StumpOracle, Stumps, TreeOracle, Trees, draw_stumps, grow_trees, violations
+from bench_mtl.forms import ROW_NORMS
+from bench_mtl.weak_learners import StumpOracle, Stumps, TreeOracle, Trees, draw_stumps, grow_trees, violations
 
 
 def blobs(n: int = 60, K: int = 4, d: int = 5, seed: int = 0) -> tuple[Any, Any]:
@@ -90,7 +91,7 @@ def test_take_and_join() -> None:
     assert len(trees.take([]).joined(trees)) == 4
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("norm", ROW_NORMS)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("scale", [1.0, 1e-250])
 def test_the_oracles_violations_are_true(norm: str, storage: str, scale: float) -> None:
@@ -113,7 +114,7 @@ def test_deeper_trees_violate_more_than_any_stump_where_two_features_interact() 
     assert TreeOracle(X, 3).highest(R, "l12") > 1.5 * StumpOracle(X).highest(R, "l12")
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("norm", ROW_NORMS)
 def test_nothing_is_found_without_residuals(norm: str) -> None:
     X, _ = blobs()
     oracle = TreeOracle(X, 2)
