@@ -20,7 +20,8 @@ _SHARE = 0.8
 _LOOSEST = 0.1
 #: ... to this share of the tolerance at most, ...
 _TIGHTEST_SHARE = 0.5
-#: ... and ten times closer, so many times in a row at most, where the oracle finds only learners that are there already.
+#: ... and to a tenth of that gap, or of what it was solved to before, so many times in a row at most, where the oracle finds only learners
+#: that are there already: what is left is the restricted problem's.
 _TIGHTENINGS = 3
 
 
@@ -70,9 +71,13 @@ class ColumnGeneration:
             tightenings = 0 if added else tightenings + 1
             if not message and tightenings > _TIGHTENINGS:
                 message = f"relative gap {overall.relative_gap:.1e} over all learners, but none to add"
+                if not present.is_met:
+                    message += f", and {self._solver.label} stopped at {present.certificate.relative_gap:.1e} over those there are"
             if message:
                 return self._boosted(present, certificate, False, f"{message} after {plural(len(self._rounds), 'round')}")
-            aim = max(_TIGHTEST_SHARE * tol, min(_LOOSEST, _SHARE * overall.relative_gap)) if added else 0.1 * aim
+            aim = (
+                max(_TIGHTEST_SHARE * tol, min(_LOOSEST, _SHARE * overall.relative_gap)) if added else 0.1 * min(aim, overall.relative_gap)
+            )
             problem = self._model.problem(self._columns.outputs, self._nu)
             padded = np.zeros(problem.point_shape)
             padded[: self._size - added] = present.point[: self._size - added]

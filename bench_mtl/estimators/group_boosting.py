@@ -35,6 +35,10 @@ _PREFERRED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("accelerated_gradient", {"step_rule": "line_search", "restart": "gradient"}),
 )
 
+#: Up to so many scores of examples, Newton steps solve the hinge sooner than smoothing, which for few examples may hardly converge; but not
+#: under the l1,inf norm, whose kinks cost them more.
+_FEW_SCORES = 1000
+
 
 class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Multiclass boosting over weak learners h_j(x) = -1 or +1 that the classes share.
@@ -211,7 +215,8 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
             return chosen_solver(self.solver, self.solver_options)
         if self.solver_options is not None:
             raise InputError("solver_options are those of a solver, but solver is None")
-        return first_that_fits(_PREFERRED, model.without_learners())
+        newton_first = self.norm != "l1inf" and model.labels.size <= _FEW_SCORES
+        return first_that_fits((*_PREFERRED[1:], _PREFERRED[0]) if newton_first else _PREFERRED, model.without_learners())
 
     def _dictionary(self, X: Any, classes: NDArray[np.intp], seed: int) -> WeakLearners:
         """The learners to choose from, where these are known beforehand."""

@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from bench_mtl.errors import BenchError, InputError
 from bench_mtl.estimators import GroupSparseBoostingClassifier
+from bench_mtl.estimators.boosting_fits import GroupBoostingModel
 from bench_mtl.estimators.column_generation import ColumnGeneration
 from bench_mtl.margins import Logistic
 from bench_mtl.weak_learners import StumpOracle, Stumps, TreeOracle, Trees, draw_stumps, grow_trees
@@ -299,6 +300,30 @@ def test_sparse_examples_are_dense_examples() -> None:
         assert np.array_equal(sparse.predict(kind(thin)), sparse.predict(thin))
     trees = GroupSparseBoostingClassifier(weak_learner="tree", random_state=0).fit(sp.csr_array(thin), Y)
     assert np.array_equal(trees.predict(sp.csr_array(thin)), trees.predict(thin))
+
+
+@pytest.mark.parametrize("norm", ["l12", "l1"])
+def test_a_gap_that_the_learners_found_leave_is_closed_over_them(norm: str) -> None:
+    """The last learners come in when the restricted problem is solved far less closely than `tol`."""
+    model = GroupSparseBoostingClassifier(norm=norm, loss="exponential", tol=1e-8).fit(np.where(X > 2.0, X, 0.0), Y)
+    assert model.converged_
+    assert model.gap_ <= 1e-8
+
+
+def test_a_solver_that_stops_above_its_aim_is_named() -> None:
+    stopping = GroupSparseBoostingClassifier("0.3 max", tol=1e-9, solver="admm", solver_options={"residual_tolerance": 1e-2})
+    with pytest.warns(ConvergenceWarning, match=r"but none to add, and admm\S* stopped at \S+ over those there are after \d+ rounds"):
+        stopping.fit(X, Y)
+    assert not stopping.converged_
+    assert stopping.gap_ > 1e-9
+
+
+@pytest.mark.parametrize(("norm", "solver"), [("l12", "multiboost_group"), ("l1", "multiboost_l1"), ("l1inf", "smoothed_gradient")])
+def test_the_solver_of_the_hinge_depends_on_the_norm_and_the_size(norm: str, solver: str) -> None:
+    model = GroupSparseBoostingClassifier(norm=norm, loss="hinge")
+    for copies, expected in ((2, solver), (3, "smoothed_gradient")):
+        labels = np.where(np.repeat(Y, copies)[:, None] == np.arange(3), 1.0, -1.0)
+        assert model._checked(GroupBoostingModel(labels, norm, "hinge")).name == expected
 
 
 def test_copies_are_the_same() -> None:
