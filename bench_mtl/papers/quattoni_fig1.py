@@ -38,9 +38,10 @@ SECONDS = 120.0
 
 _PROBLEMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "l1inf": ("l1inf_hinge", {"radius": "truth"}),
+    "l1": ("ball_hinge", {"radius": "truth", "norm": "l1"}),
+    "l2": ("ball_hinge", {"radius": "truth", "norm": "l2"}),
 }
-#: Of the figure, in its order.
-_MODELS = ("l1inf", "l1", "l2")
+_MODELS = tuple(_PROBLEMS)
 
 #: The paper's procedure, and the optimum of the same model.
 PAPER, CERTIFIED = "200 steps", "certified"
@@ -94,7 +95,7 @@ def _grid(sizes: Sequence[int], seeds: int) -> tuple[Settings, ...]:
         {"model": model, "method": method, "examples": examples, "seed": seed}
         for seed in range(seeds)
         for examples in sizes
-        for model in _PROBLEMS
+        for model in _MODELS
         for method in _METHODS
     )
 
@@ -329,5 +330,5 @@ model's largest.""",
     },
     compute=compute,
     read=read,
-    uses=("l1inf_hinge", "projected_subgradient", "pdhg"),
+    uses=("l1inf_hinge", "ball_hinge", "projected_subgradient", "pdhg"),
 )

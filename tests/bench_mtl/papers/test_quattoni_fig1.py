@@ -27,7 +27,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("model", list(quattoni_fig1._PROBLEMS))
+@pytest.mark.parametrize("model", quattoni_fig1._MODELS)
 def test_a_cell_against_loops(model: str) -> None:
     found = {
         method: compute({"model": model, "method": method, "examples": 15, "seed": TINY["seed"]}, None) for method in (PAPER, CERTIFIED)
