@@ -78,6 +78,7 @@ def thread_team(division: Division, pieces: Sequence[Piece], workers: int) -> It
     """Lanes in threads of this process; one alone in the thread that asks."""
     count = min(workers, len(pieces))
     with ExitStack() as stack:
+        stack.enter_context(one_blas_thread())  # once: lanes that change it at every step take half as long again with OpenBLAS
         pool = stack.enter_context(ThreadPoolExecutor(count, thread_name_prefix="consensus_admm")) if count > 1 else None
         mine = [dict(list(enumerate(pieces))[number::count]) for number in range(count)]
         lanes = together(pool, [lambda own=own: Here(own) for own in mine])  # type: ignore[misc]

@@ -18,6 +18,7 @@ from typing import Any
 from bench_mtl.errors import BenchError
 from bench_mtl.types import Array
 from solvers.admm.blocks import Setting, State
+from solvers.consensus_admm.blas import one_blas_thread
 from solvers.consensus_admm.division import Division, Piece
 from solvers.consensus_admm.lanes import Here, LaneTeam, together
 
@@ -106,7 +107,7 @@ def serve(pipe_fd: int, parent: int) -> None:
             os._exit(1)
     pipe = Connection(pipe_fd)
     lane: Here | None = None
-    with contextlib.suppress(EOFError, OSError):
+    with contextlib.suppress(EOFError, OSError), one_blas_thread():
         while True:
             what, *arguments = pipe.recv()
             answer: Any = None
