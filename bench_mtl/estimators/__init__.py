@@ -1,7 +1,29 @@
 """Estimators of scikit-learn, fitted by a registered solver until their gap is proven."""
 
+from bench_mtl.estimators.dirty import DirtyClassifier, DirtyRegressor
 from bench_mtl.estimators.group_boosting import GroupSparseBoostingClassifier
-from bench_mtl.estimators.l1inf import L1InfClassifier
-from bench_mtl.estimators.sparse_low_rank import SparseLowRankRegressor
+from bench_mtl.estimators.independent import L1BallClassifier, L1BallRegressor, L2BallClassifier, OneNormClassifier, OneNormRegressor
+from bench_mtl.estimators.l1inf import L1InfClassifier, L1InfRegressor
+from bench_mtl.estimators.ridge_and_svm import LinearSVMMultiTaskClassifier, RidgeMultiTaskClassifier, RidgeMultiTaskRegressor
+from bench_mtl.estimators.sparse_low_rank import SparseLowRankClassifier, SparseLowRankRegressor
+from bench_mtl.estimators.trace_norm import TraceNormClassifier, TraceNormRegressor
 
-__all__ = ["GroupSparseBoostingClassifier", "L1InfClassifier", "SparseLowRankRegressor"]
+__all__ = [
+    "DirtyClassifier",
+    "DirtyRegressor",
+    "GroupSparseBoostingClassifier",
+    "L1BallClassifier",
+    "L1BallRegressor",
+    "L1InfClassifier",
+    "L1InfRegressor",
+    "L2BallClassifier",
+    "LinearSVMMultiTaskClassifier",
+    "OneNormClassifier",
+    "OneNormRegressor",
+    "RidgeMultiTaskClassifier",
+    "RidgeMultiTaskRegressor",
+    "SparseLowRankClassifier",
+    "SparseLowRankRegressor",
+    "TraceNormClassifier",
+    "TraceNormRegressor",
+]

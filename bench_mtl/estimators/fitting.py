@@ -109,7 +109,10 @@ def solve(problem: Problem, solver: Solver, tolerance: float, budget: Budget, st
 @final
 @dataclass(frozen=True)
 class _Thinned(IterativeSolver):
-    """A solver whose iterates are handed on, and so certified, rarely: the first, every so many later ones, and the last."""
+    """A solver whose iterates are handed on, and so certified, rarely: the first, every so many later ones, and the last.
+
+    Not so rarely where steps become dear: work that has grown by the same factor is as good as steps.
+    """
 
     solver: IterativeSolver
     last: int | None
@@ -134,11 +137,11 @@ class _Thinned(IterativeSolver):
         return self._thinned(self.solver.resume(problem, start))
 
     def _thinned(self, iterates: Iterator[Iterate]) -> Iterator[Iterate]:
-        following, held = 0.0, None
+        following, dear, held = 0.0, 0.0, None
         for iterate in iterates:
             held = iterate
-            if iterate.step >= following or (self.last is not None and iterate.step >= self.last):
-                following, held = _GROWTH * iterate.step + 4.0, None
+            if iterate.step >= following or iterate.work > dear or (self.last is not None and iterate.step >= self.last):
+                following, dear, held = _GROWTH * iterate.step + 4.0, _GROWTH * iterate.work + 4.0, None
                 yield iterate
         if held is not None:
             yield held

@@ -159,6 +159,9 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
     """Linear regression for one target or many."""
 
+    reduction: str = "sum"
+    """Of the squares of a task: whether the model has their "sum" or their "mean"."""
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the coefficients for targets of the same examples.
 
@@ -174,7 +177,7 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=True)
         y = np.asarray(y.toarray() if is_sparse(y) else y, dtype=np.float64)
-        X, y = _weighted(self._with_constant(X), y, sample_weight, "sample_weight")
+        X, y = _weighted(self._with_constant(X), y, sample_weight, "sample_weight", self.reduction)
         _warn_unmet(self, self._learn(TaskData.shared(X, y), as_vector=y.ndim == 1))
         return self
 
@@ -196,7 +199,7 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         if len(weights) != len(designs):
             raise InputError(f"sample_weight must have an entry for each of the {len(designs)} tasks, but has {len(weights)}")
         pairs = [
-            _weighted(self._with_constant(X), np.asarray(y, dtype=np.float64), w, f"sample_weight of task {k}")
+            _weighted(self._with_constant(X), np.asarray(y, dtype=np.float64), w, f"sample_weight of task {k}", self.reduction)
             for k, (X, y, w) in enumerate(zip(designs, targets, weights, strict=True))
         ]
         _warn_unmet(self, self._learn(TaskData.per_task([X for X, _ in pairs], [y for _, y in pairs])))
@@ -346,8 +349,11 @@ def _pair(y: NDArray[Any], name: str) -> NDArray[Any]:
     return found
 
 
-def _weighted(X: Matrix, y: Array, sample_weight: Any, name: str) -> tuple[Matrix, Array]:
-    """Rows and targets times the root of their weight, those of weight 0 left out: the weighted squares are the squares of these."""
+def _weighted(X: Matrix, y: Array, sample_weight: Any, name: str, reduction: str) -> tuple[Matrix, Array]:
+    """Rows and targets times the root of their weight, those of weight 0 left out: the weighted squares are the squares of these.
+
+    For a mean the weights are made to have mean 1.
+    """
     if sample_weight is None:
         return X, y
     try:
@@ -357,7 +363,8 @@ def _weighted(X: Matrix, y: Array, sample_weight: Any, name: str) -> tuple[Matri
     kept = np.flatnonzero(weights)
     if not len(kept):
         raise InputError(f"{name} must not be all zero")
-    roots = np.sqrt(weights[kept])
+    weights = weights[kept]
+    roots = np.sqrt(weights / weights.mean() if reduction == "mean" else weights)
     rows = sp.csr_array(X)[kept].multiply(roots[:, None]).tocsr() if is_sparse(X) else X[kept] * roots[:, None]
     return rows, y[kept] * (roots if y.ndim == 1 else roots[:, None])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import LinearTaskRegressor, LinearTasks
+from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
 from bench_mtl.estimators.linear_fits import FittedTasks, Preferred, solved
 
 _PREFERRED: Preferred = (("block_coordinate", {}), ("accelerated_gradient", {"restart": "gradient"}))
@@ -82,3 +82,63 @@ class SparseLowRankRegressor(_SparseLowRank, LinearTaskRegressor):
     >>> model.coef_.shape, bool(model.gap_ <= 1e-3)
     ((3, 3), True)
     """
+
+
+class SparseLowRankClassifier(_SparseLowRank, LinearTaskClassifier):
+    """Classification for many tasks with coefficients that are a sparse plus a low-rank matrix.
+
+    The coefficients P + Q (features x tasks) minimise, up to a proven gap,
+
+        sum_k sum_i loss(x_ki.(p_k + q_k), y_ki) + gamma sum_jk |P_jk|   subject to  ||Q||_* <= tau
+
+        squared    loss(t, y) = 1/2 (y - t)^2
+        logistic   loss(t, y) = log(1 + exp(-y t))
+
+    with labels y -1 and +1. The problem is `sparse_low_rank`.
+
+    Parameters
+    ----------
+    gamma : float
+        Above 0. Larger: fewer entries of P.
+    tau : float
+        At least 0. Larger: a larger Q of higher rank.
+    loss : {"squared", "logistic"}
+    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
+
+        `block_coordinate`.
+
+    Attributes
+    ----------
+    sparse_coef_, low_rank_coef_ : ndarrays of the shape of `coef_`
+        P and Q; `coef_` is their sum.
+
+    References
+    ----------
+    Chen, Liu, Ye, "Learning incoherent sparse and low-rank patterns from multiple tasks", ACM TKDD 5(4), 2012: "MixedNorm".
+    """
+
+    def __init__(
+        self,
+        gamma: float = 1.0,
+        tau: float = 1.0,
+        *,
+        loss: str = "squared",
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        solver: str | None = None,
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100_000,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.tau = tau
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds

@@ -16,14 +16,66 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from bench_mtl.errors import InputError
-from bench_mtl.estimators import L1InfClassifier, SparseLowRankRegressor
+from bench_mtl.estimators import (
+    DirtyClassifier,
+    DirtyRegressor,
+    L1BallClassifier,
+    L1BallRegressor,
+    L1InfClassifier,
+    L1InfRegressor,
+    L2BallClassifier,
+    LinearSVMMultiTaskClassifier,
+    OneNormClassifier,
+    OneNormRegressor,
+    RidgeMultiTaskClassifier,
+    RidgeMultiTaskRegressor,
+    SparseLowRankClassifier,
+    SparseLowRankRegressor,
+    TraceNormClassifier,
+    TraceNormRegressor,
+)
 from bench_mtl.estimators.linear import LinearTasks
 
-#: One of each, and what a grid search may vary.
-MODELS: dict[str, tuple[LinearTasks, dict[str, list[Any]]]] = {
-    "L1InfClassifier": (L1InfClassifier(3.0), {"radius": [0.5, 3.0]}),
-    "SparseLowRankRegressor": (SparseLowRankRegressor(0.5, 3.0), {"gamma": [0.5, 2.0]}),
+#: Fits of every kind, and a parameter that a grid search may vary.
+FITS: tuple[tuple[LinearTasks, str, list[Any]], ...] = (
+    (DirtyClassifier(), "lambda_b", ["0.5 max", "0.1 max"]),
+    (DirtyClassifier(0.05, 0.05, loss="logistic"), "lambda_s", ["0.5 max", "0.1 max"]),
+    (DirtyRegressor(), "lambda_s", ["0.5 max", "0.1 max"]),
+    (L1BallClassifier(2.0), "radius", [0.5, 2.0]),
+    (L1BallClassifier(2.0, loss="logistic"), "radius", [0.5, 2.0]),
+    (L1BallClassifier(1.0, loss="squared"), "radius", [0.5, 2.0]),
+    (L1BallRegressor(4.0), "radius", [2.0, 4.0]),
+    (L1InfClassifier(3.0), "radius", [0.5, 3.0]),
+    (L1InfClassifier(penalty=0.05, reduction="mean"), "penalty", [0.1, 0.02]),
+    (L1InfClassifier(penalty="0.1 max", loss="logistic"), "penalty", ["0.2 max", 0.02]),
+    (L1InfRegressor(5.0), "radius", [2.0, 5.0]),
+    (L1InfRegressor(penalty="0.05 max", reduction="sum"), "penalty", ["0.2 max", 0.02]),
+    (L2BallClassifier(2.0), "radius", [0.5, 2.0]),
+    (LinearSVMMultiTaskClassifier(), "C", [0.1, 1.0]),
+    (OneNormClassifier(), "penalty", [0.5, 2.0]),
+    (OneNormClassifier(0.02, loss="logistic"), "penalty", [0.02, 0.05]),
+    (OneNormRegressor(), "penalty", [0.5, 2.0]),
+    (RidgeMultiTaskClassifier(), "alpha", [0.5, 2.0]),
+    (RidgeMultiTaskRegressor(), "alpha", [0.5, 2.0]),
+    (SparseLowRankClassifier(), "tau", [0.5, 2.0]),
+    (SparseLowRankClassifier(0.5, loss="logistic"), "tau", [0.5, 2.0]),
+    (SparseLowRankRegressor(0.5, 3.0), "gamma", [0.5, 2.0]),
+    (TraceNormClassifier(), "tau", [0.5, 2.0]),
+    (TraceNormClassifier(2.0, loss="logistic"), "tau", [0.5, 2.0]),
+    (TraceNormRegressor(4.0), "tau", [2.0, 4.0]),
+    (TraceNormRegressor(penalty=1.0), "penalty", [1.0, 3.0]),
+)
+
+#: By what they are.
+MODELS = {
+    " ".join([type(model).__name__, *(f"{key}={value}" for key, value in model.get_params().items() if key in ("loss", "penalty"))]): model
+    for model, _, _ in FITS
 }
+GRIDS = {name: {key: values} for name, (_, key, values) in zip(MODELS, FITS, strict=True)}
+assert len(MODELS) == len(FITS)
+
+#: Those that scikit-learn fits.
+BORROWED = {name for name in MODELS if "MultiTask" in name}
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.standard_normal((6, 3)) * (np.arange(6) < 4)[:, None]
@@ -36,11 +88,11 @@ every_model = pytest.mark.parametrize("name", sorted(MODELS))
 
 
 def model_of(name: str, **parameters: Any) -> LinearTasks:
-    return clone(MODELS[name][0]).set_params(**parameters)
+    return clone(MODELS[name]).set_params(**parameters)
 
 
 def targets_of(name: str) -> np.ndarray:
-    return LABELS if is_classifier(MODELS[name][0]) else Y
+    return LABELS if is_classifier(MODELS[name]) else Y
 
 
 def own_rows(name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -50,7 +102,7 @@ def own_rows(name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
 @every_model
 @pytest.mark.slow
 def test_the_checks_of_scikit_learn_pass(name: str) -> None:
-    for model in (type(MODELS[name][0])(), model_of(name)):
+    for model in (type(MODELS[name])(), model_of(name)):
         results = check_estimator(model, on_skip=None)
         skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
         assert skipped <= {"check_array_api_input", "check_classifiers_multilabel_output_format_predict_proba"}
@@ -119,11 +171,13 @@ def test_sparse_examples_are_dense_examples(name: str, kind: Any) -> None:
 
 @every_model
 def test_copies_searches_and_pipelines(name: str) -> None:
-    targets, grid = targets_of(name), MODELS[name][1]
+    targets, grid = targets_of(name), GRIDS[name]
     model = model_of(name).fit(X, targets)
     for copy in (pickle.loads(pickle.dumps(model)), clone(model).fit(X, targets)):
         np.testing.assert_array_equal(copy.coef_, model.coef_)
-    search = GridSearchCV(make_pipeline(StandardScaler(), model_of(name)), {f"{name.lower()}__{key}": grid[key] for key in grid}, cv=2)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), model_of(name)), {f"{type(model).__name__.lower()}__{key}": grid[key] for key in grid}, cv=2
+    )
     assert search.fit(X, targets).best_score_ > 0.3
 
 
@@ -172,28 +226,38 @@ def test_bad_input_is_refused_by_name(name: str) -> None:
         model.score_tasks(Xs, [ys[1], ys[0], ys[2]])
 
 
-@every_model
+BAD_PARAMETERS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"fit_intercept": "yes"}, "fit_intercept must be true or false, not 'yes'"),
+    ({"fit_intercept": True, "intercept_scaling": 0.0}, "intercept_scaling must be finite and above 0"),
+    ({"tol": 0.0}, "tol must be finite and above 0"),
+    ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
+    ({"max_seconds": -1.0}, "max_seconds must be finite and above 0"),
+    ({"solver": "magic"}, "unknown solver 'magic'"),
+    ({"solver": 1}, "solver must be the name of a registered solver, not 1"),
+    ({"solver": "simplex_newton"}, "solver: simplex_newton needs"),
+    ({"solver_options": {"restart": "none"}}, "solver_options are those of a solver, but solver is None"),
+    ({"loss": "squint"}, "loss must be one of .*, not 'squint'"),
+    ({"reduction": "median"}, "reduction must be one of .*, not 'median'"),
+    ({"radius": -1.0, "penalty": None}, "radius must be finite and at least 0"),
+    ({"radius": 1.0, "penalty": 1.0}, "give exactly one of radius"),
+    ({"tau": 1.0, "penalty": 1.0}, "give exactly one of tau"),
+    ({"gamma": 0.0}, "gamma must be finite and above 0"),
+    ({"alpha": 0.0}, "alpha must be finite and above 0"),
+    ({"C": 0.0}, "C must be finite and above 0"),
+)
+
+
 @pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"fit_intercept": "yes"}, "fit_intercept must be true or false, not 'yes'"),
-        ({"fit_intercept": True, "intercept_scaling": 0.0}, "intercept_scaling must be finite and above 0"),
-        ({"tol": 0.0}, "tol must be finite and above 0"),
-        ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
-        ({"max_seconds": -1.0}, "max_seconds must be finite and above 0"),
-        ({"solver": "magic"}, "unknown solver 'magic'"),
-        ({"solver": 1}, "solver must be the name of a registered solver, not 1"),
-        ({"solver": "simplex_newton"}, "solver: simplex_newton needs"),
-        ({"solver_options": {"restart": "none"}}, "solver_options are those of a solver, but solver is None"),
-    ],
-    ids=lambda value: "" if isinstance(value, str) else "-".join(value),
+    ("name", "parameters", "message"),
+    [(name, bad, message) for name in MODELS for bad, message in BAD_PARAMETERS if set(bad) <= set(MODELS[name].get_params())],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
 )
 def test_bad_parameters_are_refused_by_name(name: str, parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         model_of(name, **parameters).fit(X, targets_of(name))
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if is_classifier(MODELS[name][0])])
+@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if is_classifier(MODELS[name])])
 def test_labels(name: str) -> None:
     Xs, _ = own_rows(name)
     names = [np.where(LABELS[span, k] == 1, "yes", "no") for k, span in enumerate(SPANS)]
@@ -224,7 +288,7 @@ def test_labels(name: str) -> None:
         model_of(name).fit(X, LABELS + LABELS[:, [1, 2, 0]])
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if not is_classifier(MODELS[name][0])])
+@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if not is_classifier(MODELS[name])])
 def test_weights_are_numbers_of_copies(name: str) -> None:
     weights = np.arange(60) % 3
     weighted = model_of(name, fit_intercept=True, tol=1e-6).fit(X, Y, weights)
@@ -247,7 +311,7 @@ def test_weights_are_numbers_of_copies(name: str) -> None:
         model_of(name).fit_tasks(Xs, ys, [None])
 
 
-@every_model
+@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if name not in BORROWED])
 def test_limits_end_a_fit_with_a_warning_that_points_to_the_caller(name: str) -> None:
     for fit in (lambda m: m.fit(X, targets_of(name)), lambda m: m.fit_tasks(*own_rows(name))):
         model = model_of(name, tol=1e-12, max_iter=1)
@@ -259,9 +323,12 @@ def test_limits_end_a_fit_with_a_warning_that_points_to_the_caller(name: str) ->
         assert model.n_iter_ >= 1
 
 
+RIDGE = "RidgeMultiTaskRegressor"
+
+
 def test_score_of_regressors_by_task() -> None:
-    model = SparseLowRankRegressor(0.5, 3.0).fit_tasks(*own_rows("SparseLowRankRegressor"))
-    Xs, ys = own_rows("SparseLowRankRegressor")
+    model = RidgeMultiTaskRegressor().fit_tasks(*own_rows(RIDGE))
+    Xs, ys = own_rows(RIDGE)
     by_hand = [1.0 - ((y - X @ w) ** 2).sum() / ((y - y.mean()) ** 2).sum() for X, y, w in zip(Xs, ys, model.coef_, strict=True)]
     assert model.score_tasks(Xs, ys) == pytest.approx(np.mean(by_hand), rel=1e-12)
     zeros = [np.zeros((2, 6))] * 3
@@ -280,7 +347,7 @@ def test_an_l1inf_fit_is_what_its_formula_says() -> None:
     margins = (2 * LABELS - 1) * (X @ model.coef_.T)
     assert model.objective_ == pytest.approx(np.maximum(0.0, 1.0 - margins).mean(axis=0).sum(), rel=1e-12)
     assert np.abs(model.coef_).max(axis=0).sum() <= 2.0 * (1.0 + 1e-12)
-    penalised = L1InfClassifier(penalty=0.2, loss="sum").fit(X, LABELS)
+    penalised = L1InfClassifier(penalty=0.2, reduction="sum").fit(X, LABELS)
     margins = (2 * LABELS - 1) * (X @ penalised.coef_.T)
     norm = np.abs(penalised.coef_).max(axis=0).sum()
     assert penalised.objective_ == pytest.approx(np.maximum(0.0, 1.0 - margins).sum() + 0.2 * norm, rel=1e-12)

@@ -1,0 +1,269 @@
+"""Linear models that learn every task by itself: a norm ball or an l1 penalty a task, the rivals of learning tasks together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench_mtl.checks import one_of
+from bench_mtl.data import TaskData
+from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
+from bench_mtl.estimators.linear_fits import FittedTasks, Preferred, solved
+
+_PREFERRED_SMOOTH: Preferred = (("face_newton", {}), ("accelerated_gradient", {"restart": "gradient"}))
+_PREFERRED_HINGE: Preferred = (("pdhg", {}), ("smoothed_gradient", {}))
+
+
+class L1BallRegressor(LinearTaskRegressor):
+    """Least squares, every task in an l1 ball of its own.
+
+    The coefficients W (features x tasks) minimise, up to a proven gap,
+
+        sum_k sum_i 1/2 (y_ki - x_ki.w_k)^2   subject to  ||w_k||_1 <= radius for every task k
+
+    The problem is `l1_ball_glm`.
+
+    Parameters
+    ----------
+    radius : float
+        At least 0. Larger: more non-zeros.
+    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
+
+        `face_newton`.
+
+    References
+    ----------
+    Tibshirani, "Regression shrinkage and selection via the lasso", Journal of the Royal Statistical Society B 58(1), 1996.
+    """
+
+    def __init__(
+        self,
+        radius: float = 1.0,
+        *,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        solver: str | None = None,
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100_000,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+
+    def _fitted(self, data: TaskData) -> FittedTasks:
+        return solved(self, "l1_ball_glm", data, {"loss": "squared", "radius": self.radius}, _PREFERRED_SMOOTH)
+
+
+class L1BallClassifier(LinearTaskClassifier):
+    """Classification, every task in an l1 ball of its own.
+
+    The coefficients W (features x tasks) minimise, up to a proven gap,
+
+        sum_k 1/n_k sum_i loss(x_ki.w_k, y_ki)   subject to  ||w_k||_1 <= radius for every task k
+
+        hinge      loss(t, y) = max(0, 1 - y t)
+        logistic   loss(t, y) = log(1 + exp(-y t))
+        squared    loss(t, y) = n_k/2 (y - t)^2
+
+    with labels y -1 and +1. The problem is `ball_hinge`, with a smooth loss `l1_ball_glm`.
+
+    Parameters
+    ----------
+    radius : float or list
+        At least 0. Larger: more non-zeros. With the hinge it may be a list with one for each task.
+    loss : {"hinge", "logistic", "squared"}
+    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
+        `pdhg`
+        for the hinge, else `face_newton`.
+
+    References
+    ----------
+    Quattoni, Carreras, Collins, Darrell, "An efficient projection for l1,infinity regularization", ICML 2009, section 5.
+    """
+
+    def __init__(
+        self,
+        radius: float | list[float] = 1.0,
+        *,
+        loss: str = "hinge",
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        solver: str | None = None,
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100_000,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.radius = radius
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+
+    def _fitted(self, data: TaskData) -> FittedTasks:
+        if one_of("loss", self.loss, ("hinge", "logistic", "squared")) == "hinge":
+            return solved(self, "ball_hinge", data, {"radius": self.radius, "norm": "l1"}, _PREFERRED_HINGE)
+        return solved(self, "l1_ball_glm", data, {"radius": self.radius, "loss": self.loss}, _PREFERRED_SMOOTH)
+
+
+class L2BallClassifier(LinearTaskClassifier):
+    """Classification by hinges, every task in an l2 ball of its own: a support vector machine a task.
+
+    The coefficients W (features x tasks) minimise, up to a proven gap,
+
+        sum_k 1/n_k sum_i max(0, 1 - y_ki x_ki.w_k)   subject to  ||w_k||_2 <= radius for every task k
+
+    with labels y -1 and +1. The problem is `ball_hinge`.
+
+    Parameters
+    ----------
+    radius : float or list
+        At least 0, or a list with one for each task.
+    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
+        `pdhg`.
+
+    References
+    ----------
+    Quattoni, Carreras, Collins, Darrell, "An efficient projection for l1,infinity regularization", ICML 2009, section 5.
+    """
+
+    def __init__(
+        self,
+        radius: float | list[float] = 1.0,
+        *,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        solver: str | None = None,
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100_000,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+
+    def _fitted(self, data: TaskData) -> FittedTasks:
+        return solved(self, "ball_hinge", data, {"radius": self.radius, "norm": "l2"}, _PREFERRED_HINGE)
+
+
+class _OneNorm(LinearTasks):
+    """What regressor and classifier have in common."""
+
+    loss: str = "squared"
+
+    def __init__(
+        self,
+        penalty: float = 1.0,
+        *,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        solver: str | None = None,
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100_000,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+
+    def _fitted(self, data: TaskData) -> FittedTasks:
+        one_of("loss", self.loss, ("squared", "logistic"))
+        return solved(self, "l1_ball_glm", data, {"penalty": self.penalty, "loss": self.loss}, _PREFERRED_SMOOTH)
+
+
+class OneNormRegressor(_OneNorm, LinearTaskRegressor):
+    """The lasso of every task.
+
+    The coefficients W (features x tasks) minimise, up to a proven gap,
+
+        sum_k sum_i 1/2 (y_ki - x_ki.w_k)^2 + penalty sum_jk |W_jk|
+
+    The problem is `l1_ball_glm`.
+
+    Parameters
+    ----------
+    penalty : float
+        At least 0 (the gap needs it above 0). Larger: fewer non-zeros.
+    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
+
+        `face_newton`.
+
+    References
+    ----------
+    Chen, Liu, Ye, "Learning incoherent sparse and low-rank patterns from multiple tasks", ACM TKDD 5(4), 2012: "OneNorm".
+    """
+
+
+class OneNormClassifier(_OneNorm, LinearTaskClassifier):
+    """The lasso of every task on labels -1 and +1, or logistic regression with an l1 penalty.
+
+    The coefficients W (features x tasks) minimise, up to a proven gap,
+
+        sum_k sum_i 1/2 (y_ki - x_ki.w_k)^2 + penalty sum_jk |W_jk|                        (squared)
+        sum_k 1/n_k sum_i log(1 + exp(-y_ki x_ki.w_k)) + penalty sum_jk |W_jk|             (logistic)
+
+    with labels y -1 and +1. The problem is `l1_ball_glm`.
+
+    Parameters
+    ----------
+    penalty : float
+        At least 0 (the gap needs it above 0). Larger: fewer non-zeros. Mind the 1/n_k of the logistic loss.
+    loss : {"squared", "logistic"}
+    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
+
+        `face_newton`.
+
+    References
+    ----------
+    Chen, Liu, Ye, "Learning incoherent sparse and low-rank patterns from multiple tasks", ACM TKDD 5(4), 2012: "OneNorm".
+    """
+
+    def __init__(
+        self,
+        penalty: float = 1.0,
+        *,
+        loss: str = "squared",
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        solver: str | None = None,
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100_000,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds

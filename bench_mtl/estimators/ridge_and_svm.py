@@ -1,0 +1,177 @@
+"""Ridge regression and linear support vector machines of scikit-learn for many tasks, also with rows of their own, and their gaps."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+from sklearn.svm import LinearSVC
+
+from bench_mtl.checks import one_of, real_number, whole_number
+from bench_mtl.data import TaskData
+from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
+from bench_mtl.estimators.linear_fits import FittedTasks
+from bench_mtl.types import Array, Certificate, Matrix
+
+#: scikit-learn's own tolerance is this share of the gap to prove.
+_TIGHTER = 1e-2
+
+
+class _Ridge(LinearTasks):
+    """What regressor and classifier have in common."""
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 100_000,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _fitted(self, data: TaskData) -> FittedTasks:
+        alpha, tol = real_number("alpha", self.alpha, strict=True), real_number("tol", self.tol, strict=True)
+        most = whole_number("max_iter", self.max_iter, minimum=1)
+        model = Ridge(alpha, fit_intercept=False, tol=_TIGHTER * tol, max_iter=most)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the gap says so
+            blocks = [(data.design.block(0), data.targets)] if data.design.is_shared else [data.task(k) for k in range(data.n_tasks)]
+            fits = [clone(model).fit(X, y) for X, y in blocks]
+        W = np.concatenate([np.atleast_2d(fit.coef_) for fit in fits]).T
+        found = [ridge_enclosure(*data.task(k), W[:, k], alpha) for k in range(data.n_tasks)]
+        return _certified(W, found, _most_steps(fits), tol)
+
+
+class RidgeMultiTaskRegressor(_Ridge, LinearTaskRegressor):
+    """scikit-learn's `Ridge` of every task, with the companion for tasks that have rows of their own, and with its gap.
+
+    The coefficients W (features x tasks) minimise
+
+        sum_k sum_i (y_ki - x_ki.w_k)^2 + alpha ||W||_F^2
+
+    Parameters
+    ----------
+    alpha : float
+        Above 0. Larger: smaller coefficients.
+    fit_intercept, intercept_scaling, tol
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`.
+    max_iter : int
+        Iterations for sparse examples, at most; those of dense ones have a closed form.
+    """
+
+
+class RidgeMultiTaskClassifier(_Ridge, LinearTaskClassifier):
+    """`RidgeMultiTaskRegressor` on labels -1 and +1.
+
+    Parameters
+    ----------
+    alpha, fit_intercept, intercept_scaling, tol, max_iter
+        As there.
+    """
+
+
+class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
+    """scikit-learn's `LinearSVC` of every task, with the companion for tasks that have rows of their own, and where it can be with its gap.
+
+    The coefficients W (features x tasks) minimise, with labels y -1 and +1,
+
+        1/2 ||W||_F^2 + C sum_k sum_i max(0, 1 - y_ki x_ki.w_k)^2        (squared_hinge)
+        1/2 ||W||_F^2 + C sum_k sum_i max(0, 1 - y_ki x_ki.w_k)          (hinge; no gap: scikit-learn keeps its dual variables to itself)
+
+    `L2BallClassifier` fits hinges to a proven gap.
+
+    Parameters
+    ----------
+    C : float
+        Above 0. Larger: larger coefficients.
+    loss : {"squared_hinge", "hinge"}
+    fit_intercept, intercept_scaling, tol
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`.
+    max_iter : int
+        Passes over the examples of a task, at most.
+    random_state : int, RandomState or None
+        Of the order of the examples.
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "squared_hinge",
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _fitted(self, data: TaskData) -> FittedTasks:
+        C, tol = real_number("C", self.C, strict=True), real_number("tol", self.tol, strict=True)
+        loss, most = one_of("loss", self.loss, ("squared_hinge", "hinge")), whole_number("max_iter", self.max_iter, minimum=1)
+        columns, steps = [], 0
+        for k in range(data.n_tasks):
+            model = LinearSVC(
+                C=C, loss=loss, fit_intercept=False, tol=_TIGHTER * tol, max_iter=most, dual="auto", random_state=self.random_state
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # said once, for all tasks
+                columns.append(model.fit(*data.task(k)).coef_[0])
+            steps = max(steps, int(model.n_iter_))
+        W = np.stack(columns, axis=1)
+        if loss == "hinge":
+            ended = steps < most
+            return FittedTasks(W, steps, ended, "scikit-learn's tolerance" if ended else f"max_iter = {most} passes over the examples")
+        return _certified(W, [squared_hinge_enclosure(*data.task(k), W[:, k], C) for k in range(data.n_tasks)], steps, tol)
+
+
+def ridge_enclosure(X: Matrix, y: Array, w: Array, alpha: float) -> tuple[float, float]:
+    """||y - X w||^2 + alpha ||w||^2 and a lower bound on its minimum over w: with r = y - X w
+
+    max_c  2 c <r, y> - c^2 (||r||^2 + ||X^T r||^2 / alpha).
+    """
+    r = y - X @ w
+    g = X.T @ r
+    return float(r @ r + alpha * (w @ w)), _parabola(float(2.0 * (r @ y)), float(r @ r + (g @ g) / alpha))
+
+
+def squared_hinge_enclosure(X: Matrix, y: Array, w: Array, C: float) -> tuple[float, float]:
+    """1/2 ||w||^2 + C sum_i h_i^2, h_i = max(0, 1 - y_i x_i.w), and a lower bound on its minimum over w: with a = 2 C h and g = X^T (a y)
+
+    max_c  c sum a - c^2 (||a||^2 / (4 C) + ||g||^2 / 2).
+    """
+    h = np.maximum(0.0, 1.0 - y * (X @ w))
+    a = 2.0 * C * h
+    g = X.T @ (a * y)
+    return float(0.5 * (w @ w) + C * (h @ h)), _parabola(float(a.sum()), float((a @ a) / (4.0 * C) + 0.5 * (g @ g)))
+
+
+def _parabola(slope: float, curvature: float) -> float:
+    """max over c >= 0 of slope c - curvature c^2."""
+    return slope**2 / (4.0 * curvature) if slope > 0.0 else 0.0
+
+
+def _most_steps(models: list[Ridge]) -> int:
+    """Iterations of the target that took most; a closed form is one."""
+    return max([1, *(int(np.max(model.n_iter_)) for model in models if model.n_iter_ is not None)])
+
+
+def _certified(W: Array, enclosures: list[tuple[float, float]], steps: int, tol: float) -> FittedTasks:
+    certificate = Certificate(sum(upper for upper, _ in enclosures), sum(lower for _, lower in enclosures), 0.0)
+    gap = certificate.relative_gap
+    return FittedTasks(W, steps, gap <= tol, f"relative gap {gap:.1e} proven (target {tol:g})", certificate)
