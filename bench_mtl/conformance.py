@@ -200,6 +200,16 @@ def check_ridge_form(problem: Problem, rng: np.random.Generator) -> None:
     assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
 
 
+def check_relationship_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone."""
+    form = problem.relationship_form()
+    point = rng.standard_normal(problem.point_shape)
+    values = np.linalg.svd(point, compute_uv=False)
+    value = form.fit.value(form.fit.design.forward(point)) + 0.5 * form.ridge * float(values @ values)
+    value += 0.5 * form.coupling * float(values.sum()) ** 2
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+
+
 def check_group_form(problem: Problem, rng: np.random.Generator) -> None:
     """The objective can be computed from the form, its slopes are those of the loss, and its duals attain what no dual point exceeds."""
     form = problem.group_form()
@@ -341,6 +351,7 @@ PROBLEM_CHECKS = (
     ProblemCheck("simplex form", check_simplex_form, Capability.SIMPLEX),
     ProblemCheck("curved form", check_curved_form, Capability.CURVED),
     ProblemCheck("ridge form", check_ridge_form, Capability.RIDGE),
+    ProblemCheck("relationship form", check_relationship_form, Capability.RELATIONSHIP),
     ProblemCheck("group form", check_group_form, Capability.GROUP),
     ProblemCheck("weak duality", check_weak_duality),
     ProblemCheck("repair", check_repair),

@@ -483,6 +483,20 @@ class RidgeForm:
     ridge: float
 
 
+@dataclass(frozen=True)
+class RelationshipForm:
+    """Squared norms of coefficients under a loss, f the function of a `LinearFit`::
+
+        min_W  f(W) + ridge/2 ||W||_F^2 + coupling/2 ||W||_*^2
+
+    where ||W||_*^2 = min tr(W Omega^-1 W^T) over relationships of the tasks: Omega, m x m, positive semidefinite, tr Omega = 1.
+    """
+
+    fit: LinearFit
+    ridge: float
+    coupling: float
+
+
 #: Norms of a matrix that add up norms of its rows, l2, l-infinity and l1.
 ROW_NORMS = ("l12", "l1inf", "l1")
 

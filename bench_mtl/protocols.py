@@ -17,7 +17,18 @@ import numpy as np
 from bench_mtl.checks import require_finite
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import BenchError, InputError
-from bench_mtl.forms import BallForm, CurvedForm, GroupForm, HingeForm, L1Form, LinearFit, RidgeForm, SimplexForm, SplitForm
+from bench_mtl.forms import (
+    BallForm,
+    CurvedForm,
+    GroupForm,
+    HingeForm,
+    L1Form,
+    LinearFit,
+    RelationshipForm,
+    RidgeForm,
+    SimplexForm,
+    SplitForm,
+)
 from bench_mtl.patterns import part_names
 from bench_mtl.types import Array, Certificate, Iterate
 
@@ -56,6 +67,8 @@ class Capability(enum.StrEnum):
     """`curved_form`: smooth losses of linear predictions, with second derivatives, over a simplex or its part in a box."""
     RIDGE = "ridge"
     """`ridge_form`: the data of a loss of linear predictions plus a squared Euclidean norm."""
+    RELATIONSHIP = "relationship"
+    """`relationship_form`: the data of a loss of linear predictions plus squared Frobenius and trace norms."""
     GROUP = "group"
     """`group_form`: the data of a loss of scores of classes under a sum of norms of rows."""
     CONIC = "conic"
@@ -292,6 +305,10 @@ class Problem(ABC):
     def ridge_form(self) -> RidgeForm:
         """What the problem is made of, as a loss of linear predictions plus a squared Euclidean norm."""
         raise NotOfferedError(self, Capability.RIDGE)
+
+    def relationship_form(self) -> RelationshipForm:
+        """What the problem is made of, as a loss of linear predictions plus squared Frobenius and trace norms."""
+        raise NotOfferedError(self, Capability.RELATIONSHIP)
 
     def group_form(self) -> GroupForm:
         """What the problem is made of, as a loss of scores of classes under a sum of norms of rows."""

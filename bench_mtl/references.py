@@ -104,6 +104,19 @@ def prox_trace(A: AnyArray, weight: float) -> Long:
     return _spectral(A, lambda values: soft_threshold(values, weight))
 
 
+def prox_squared_trace(A: AnyArray, weight: float) -> Long:
+    """LAPACK's singular vectors; the singular values shrink by the theta that is `weight` times what is left of their sum."""
+
+    def shrunk(values: AnyArray) -> Long:
+        s = np.asarray(values, np.longdouble)
+        theta = _bisect(
+            lambda theta: weight * np.maximum(s - theta, 0.0).sum(keepdims=True) - theta, np.zeros(1, np.longdouble), s.max(keepdims=True)
+        )
+        return np.asarray(np.maximum(s - theta, 0.0))
+
+    return _spectral(A, shrunk)
+
+
 def _bisect(decreasing: Callable[[Long], Long], low: Long, high: Long) -> Long:
     """The roots of independent decreasing functions, to 2^-80 of where they are sought."""
     for _ in range(80):

@@ -165,6 +165,11 @@ def operators() -> tuple[Operator, ...]:
             _methods(fast.prox_trace, "auto", "svd", "gram", "partial"), references.prox_trace, penalised(cp.normNuc), sign,
             tolerance=SPECTRAL_TOLERANCE, largest=LARGEST_SPECTRUM,
         ),
+        Operator(
+            _methods(fast.prox_squared_trace, "auto", "svd", "gram", "partial"), references.prox_squared_trace,
+            lambda B, A, weight: near(B, A, weight) + 0.5 * weight * cp.square(cp.normNuc(B)), sign,
+            tolerance=SPECTRAL_TOLERANCE, largest=LARGEST_SPECTRUM,
+        ),
     )  # fmt: skip
 
 

@@ -1,14 +1,19 @@
 """Estimators of scikit-learn, fitted by a registered solver until their gap is proven."""
 
+from bench_mtl.estimators.alternating_structure import ASOClassifier, ASORegressor
 from bench_mtl.estimators.dirty import DirtyClassifier, DirtyRegressor
 from bench_mtl.estimators.group_boosting import GroupSparseBoostingClassifier
 from bench_mtl.estimators.independent import L1BallClassifier, L1BallRegressor, L2BallClassifier, OneNormClassifier, OneNormRegressor
 from bench_mtl.estimators.l1inf import L1InfClassifier, L1InfRegressor
+from bench_mtl.estimators.matrix_normal import MatrixNormalClassifier, MatrixNormalRegressor
 from bench_mtl.estimators.ridge_and_svm import LinearSVMMultiTaskClassifier, RidgeMultiTaskClassifier, RidgeMultiTaskRegressor
 from bench_mtl.estimators.sparse_low_rank import SparseLowRankClassifier, SparseLowRankRegressor
+from bench_mtl.estimators.task_relationships import MTRLClassifier, MTRLRegressor
 from bench_mtl.estimators.trace_norm import TraceNormClassifier, TraceNormRegressor
 
 __all__ = [
+    "ASOClassifier",
+    "ASORegressor",
     "DirtyClassifier",
     "DirtyRegressor",
     "GroupSparseBoostingClassifier",
@@ -18,6 +23,10 @@ __all__ = [
     "L1InfRegressor",
     "L2BallClassifier",
     "LinearSVMMultiTaskClassifier",
+    "MTRLClassifier",
+    "MTRLRegressor",
+    "MatrixNormalClassifier",
+    "MatrixNormalRegressor",
     "OneNormClassifier",
     "OneNormRegressor",
     "RidgeMultiTaskClassifier",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -28,6 +28,9 @@ _START_FROM = 4
 
 #: A factor of the answer may be formed before the product with A while s_1 <= 16 theta: its rounding then stays that of the other form.
 _WELL_CONDITIONED = 16.0
+
+#: A weight of the squared norm above this leaves less than any digit of A sees.
+_LARGEST_WEIGHT = 1e290
 
 
 class TraceProjection(NamedTuple):
@@ -65,6 +68,15 @@ def project_trace_ball(A: Any, radius: float, *, method: str = "auto", start: Ar
 def prox_trace(A: Any, weight: float, *, method: str = "auto", start: Array | None = None, out: AnyArray | None = None) -> AnyArray:
     """argmin_B 1/2 ||B - A||_F^2 + weight ||B||_*: the matrix of `trace_proximal_point`, whose docstring says all."""
     return trace_proximal_point(A, weight, method=method, start=start, out=out).matrix
+
+
+def prox_squared_trace(A: Any, weight: float, *, method: str = "auto", out: AnyArray | None = None) -> AnyArray:
+    """argmin_B 1/2 ||B - A||_F^2 + weight/2 ||B||_*^2: the singular values less theta = weight ||B||_*, or 0 where that is negative.
+
+    With the k values kept, of sum S_k, theta = weight S_k / (1 + k weight). Methods, result and errors are those of
+    `trace_ball_projection`; the weight is at least 0.
+    """
+    return _shrunk(A, _SquaredPenalty(real_number("weight", weight)), method, None, out).matrix
 
 
 def trace_ball_projection(
@@ -141,6 +153,9 @@ class _Ball:
             return frobenius
         return 0.0 if math.sqrt(n) * frobenius * (1 + 1e-12) <= self.size else None
 
+    def in_units(self, exponent: int) -> _Ball:
+        return _Ball(math.ldexp(self.size, exponent))
+
 
 @dataclass(frozen=True)
 class _Penalty:
@@ -152,9 +167,37 @@ class _Penalty:
     def settled(self, frobenius: float, n: int) -> float | None:
         return self.size if self.size == 0.0 or frobenius * (1 + 1e-12) <= self.size else None
 
+    def in_units(self, exponent: int) -> _Penalty:
+        return _Penalty(math.ldexp(self.size, exponent))
 
-_Shrinkage: TypeAlias = _Ball | _Penalty
-"""How singular values shrink; `settled` is the theta that is known from the Frobenius norm: 0 makes A the answer, another makes it zero."""
+
+@dataclass(frozen=True)
+class _SquaredPenalty:
+    weight: float
+
+    def shrink(self, values: Array) -> tuple[Array, float]:
+        if not len(values) or values[0] == 0.0:
+            return values, 0.0
+        weight = min(self.weight, _LARGEST_WEIGHT)
+        # Relative to the largest value and shifted by it, so that digits stay where the weight takes almost all of it.
+        shifted = values / values[0] - 1.0
+        counts = np.arange(1, len(values) + 1)
+        levels = (1.0 - weight * np.cumsum(shifted)) / (1.0 + weight * counts)  # what is kept of the largest value, if so many are kept
+        level = levels[np.count_nonzero(shifted + levels > 0.0) - 1]
+        return np.maximum(shifted + level, 0.0) * values[0], float((1.0 - level) * values[0])
+
+    def settled(self, frobenius: float, n: int) -> float | None:
+        return 0.0 if self.weight == 0.0 or frobenius == 0.0 else None
+
+    def in_units(self, exponent: int) -> _SquaredPenalty:
+        return self  # a weight of squares has no unit
+
+
+_Shrinkage: TypeAlias = _Ball | _Penalty | _SquaredPenalty
+"""How singular values shrink; `settled` is the theta that is known from the Frobenius norm: 0 makes A the answer, another makes it zero.
+
+`in_units` is the same for values 2^exponent times as large.
+"""
 
 
 def _shrunk(A: Any, shrinkage: _Shrinkage, method: str, start: Array | None, out: AnyArray | None) -> TraceProjection:
@@ -166,7 +209,7 @@ def _shrunk(A: Any, shrinkage: _Shrinkage, method: str, start: Array | None, out
     scaled, exponent, frobenius = _scaled(A)
     # Values shrink in the units of A, where no radius vanishes; only matrices near overflow keep smaller ones, so that sums stay finite.
     lift = min(exponent, _LARGEST_LIFT)
-    shrinkage = replace(shrinkage, size=math.ldexp(shrinkage.size, lift - exponent))
+    shrinkage = shrinkage.in_units(lift - exponent)
 
     def rule(values: Array) -> tuple[float, int]:
         kept, theta = shrinkage.shrink(np.ldexp(values, lift))

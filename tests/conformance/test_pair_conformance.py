@@ -14,6 +14,7 @@ REGISTRY = load_registry()
 
 #: Options to try besides the defaults, and the gap that a solver must prove where it can do better than the papers'.
 VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
+    "alternating_relationships": [({}, PAIR_TARGET), ({"perturbation": 1e-3}, 1e-3)],
     "auto": [({}, 1e-8), ({"memory_gib": 1e-9}, 1e-6)],
     "conic": [
         *(({"backend": backend}, 1e-7) for backend in ("ECOS", "SCS", "CLARABEL", "HIGHS", "PDLP")),
@@ -57,6 +58,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
         ({"projection": False, "averaging": "last"}, PAIR_TARGET),
     ],
     "sparse_online": [({}, 0.02), ({"storage": "tree"}, 0.02)],
+    "spectral_gradient": [({}, 1e-9)],
     "stochastic_gradient": [({}, 0.03), ({"batch": 10, "averaging": "last"}, 0.03)],
     "stochastic_subgradient": [({"batch": 50}, PAIR_TARGET)],
     "simplex_newton": [({}, 1e-10), ({"largest": 3}, 1e-6)],

@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from threadpoolctl import threadpool_limits
 
+from bench_mtl import references
 from bench_mtl.errors import InputError
 from bench_mtl.projections import spectra
 from bench_mtl.projections.trace_ball import (
     METHODS,
     norm_trace,
     project_trace_ball,
+    prox_squared_trace,
     prox_trace,
     trace_ball_projection,
     trace_proximal_point,
@@ -478,3 +480,44 @@ def test_singular_values_are_projected(A: np.ndarray, radius: float) -> None:
     B, theta = twin(A, radius)
     assert apart(project_trace_ball(A, radius), B) <= scale
     assert apart(prox_trace(A, theta), B) <= scale
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", MATRICES)
+def test_the_squared_norm_shrinks_by_its_own_share(name: str, method: str) -> None:
+    """||A - B||_2 <= theta and <A - B, B> = theta ||B||_* for theta = weight ||B||_*: A - B is a subgradient of the penalty at B."""
+    A = MATRICES[name]
+    largest = np.linalg.norm(A, 2)
+    for weight in (1e-9, 0.01, 0.3, 5.0, 1e9):
+        B = prox_squared_trace(A, weight, method=method)
+        theta = weight * norm_trace(B)
+        assert np.linalg.norm(A - B, 2) <= theta * (1 + 1e-9) + 1e-12 * largest
+        assert float(((A - B) * B).sum()) == pytest.approx(theta * norm_trace(B), rel=1e-6, abs=1e-11 * largest**2)
+        assert apart(B, references.prox_squared_trace(A, weight).astype(float)) <= 1e-12 * largest
+
+
+@given(matrices, st.floats(0, 1e3))
+def test_the_squared_norm_is_no_better_elsewhere(A: np.ndarray, weight: float) -> None:
+    def objective(B: np.ndarray) -> float:
+        return 0.5 * float(((B - A) ** 2).sum()) + 0.5 * weight * norm_trace(B) ** 2
+
+    B = prox_squared_trace(A, weight)
+    rng = np.random.default_rng(0)
+    for other in (0.0 * A, A, 0.99 * B, B + 1e-3 * rng.standard_normal(A.shape)):
+        assert objective(B) <= objective(other) * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e8, 1e150])
+@pytest.mark.parametrize("weight", [0.0, 1e-300, 0.7, 1e300])
+def test_the_squared_norm_has_no_unit(scale: float, weight: float) -> None:
+    A = MATRICES["tall"]
+    found = prox_squared_trace(scale * A, weight)
+    assert apart(found / scale, prox_squared_trace(A, weight)) <= 1e-12 * np.linalg.norm(A, 2)
+    if weight in (0.0, 1e-300):
+        assert np.array_equal(found, scale * A)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, "1"])
+def test_bad_weights_of_the_squared_norm_are_refused(weight: object) -> None:
+    with pytest.raises(InputError, match="weight must be"):
+        prox_squared_trace(np.eye(2), weight)  # type: ignore[arg-type]

@@ -55,6 +55,11 @@ PROBLEMS = {
         "\nparameters = { tau = 3.0 }",
         "accelerated_gradient",
     ),
+    "task_relationships": (
+        'data = { name = "synthetic_sparse_low_rank", tasks = 5, features = 9, examples = 20, rank = 1, zero_features = 3, zero_tasks = 1 }'
+        "\nparameters = { ridge = 0.1, coupling = 0.3 }",
+        "projected_gradient",
+    ),
 }
 
 

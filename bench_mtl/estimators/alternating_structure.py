@@ -1,0 +1,151 @@
+"""Alternating structure optimisation (ASO): estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench_mtl.data import TaskData
+from bench_mtl.estimators.fitting import Budget
+from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
+from bench_mtl.estimators.linear_fits import FittedTasks
+from bench_mtl.estimators.structure_fits import fit_shared_structure
+
+
+class _ASO(LinearTasks):
+    """What regressor and classifier have in common."""
+
+    loss: str = "squared"
+    penalty: float
+    n_components: int
+    tol: float
+    max_iter: int
+    max_seconds: float | None
+
+    def _fitted(self, data: TaskData) -> FittedTasks:
+        found = fit_shared_structure(
+            data,
+            penalty=self.penalty,
+            n_components=self.n_components,
+            loss=self.loss,
+            tol=self.tol,
+            budget=Budget(self.max_iter, self.max_seconds),
+        )
+        attributes: dict[str, Any] = {
+            "structure_": found.structure,
+            "n_components_": len(found.structure),
+            "objective_": found.objectives[-1],
+            "objectives_": found.objectives,
+        }
+        return FittedTasks(found.coefficients, len(found.objectives), found.is_met, found.message, attributes=attributes)
+
+
+class ASORegressor(_ASO, LinearTaskRegressor):
+    """Least squares for many tasks with a learned subspace in which coefficients are free (ASO).
+
+    The coefficients are w_k = u_k + Theta^T v_k with a structure Theta (n_components x features) of orthonormal rows that all tasks share.
+    A local minimum is found, by alternation, of
+
+        sum_k 1/n_k sum_i (y_ki - x_ki.w_k)^2 + penalty sum_k ||u_k||^2
+
+    over u_k, v_k and Theta. This is not convex, so there is no gap.
+
+    Parameters
+    ----------
+    penalty : float
+        Above 0. Larger: less outside the subspace.
+    n_components : int
+        Dimension of the subspace, at least 0. At most tasks - 1 and features are used: as many as tasks would leave nothing penalised.
+    fit_intercept, intercept_scaling, max_iter, max_seconds
+        As in every linear model here, and so are the attributes but for the missing `dual_bound_` and `gap_`: see
+        `bench_mtl.estimators.linear.LinearTasks`. There is no `solver` to choose.
+    tol : float
+        The fit ends when an iteration lowers the objective by no more than this share of it.
+
+    Attributes
+    ----------
+    structure_ : ndarray, n_components_ x features
+        Theta; with `fit_intercept` the constant feature is the last one.
+    n_components_ : int
+        The dimension used.
+    objectives_ : tuple of float
+        After every iteration.
+
+    References
+    ----------
+    Ando, Zhang, "A framework for learning predictive structures from multiple tasks and unlabeled data", JMLR 6, 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from sklearn.preprocessing import scale
+    >>> from bench_mtl.estimators import ASORegressor
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> model = ASORegressor(n_components=1).fit(scale(X), scale(Y))
+    >>> model.coef_.shape, model.structure_.shape
+    ((3, 3), (1, 3))
+    """
+
+    reduction: str = "mean"
+
+    def __init__(
+        self,
+        penalty: float = 0.1,
+        n_components: int = 5,
+        *,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-5,
+        max_iter: int = 10_000,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.n_components = n_components
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+
+
+class ASOClassifier(_ASO, LinearTaskClassifier):
+    """`ASORegressor` for classes, with a choice of losses of the labels -1 and +1.
+
+    Parameters, attributes and references are those of `ASORegressor`, and
+
+    Parameters
+    ----------
+    loss : {"squared", "logistic", "modified_huber"}
+        With f = x.w the square of y - f; log(1 + exp(-y f)); or the paper's modified Huber loss, max(0, 1 - y f)^2 where y f >= -1, else
+        -4 y f. For the last two an iteration is one step of majorisation, and there are many; where labels are separable in the subspace
+        the free coefficients grow without end, and the fit ends at `tol`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bench_mtl.estimators import ASOClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ASOClassifier(n_components=1, fit_intercept=True).fit(X, y)
+    >>> model.coef_.shape
+    (3, 4)
+    """
+
+    def __init__(
+        self,
+        penalty: float = 0.1,
+        n_components: int = 5,
+        *,
+        loss: str = "squared",
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-5,
+        max_iter: int = 10_000,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.n_components = n_components
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds

@@ -1,0 +1,180 @@
+"""Least squares for tasks whose relationships are learned with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.checks import real_number
+from bench_mtl.data.task_data import TaskData
+from bench_mtl.errors import InputError
+from bench_mtl.forms import LinearFit, RelationshipForm
+from bench_mtl.linops import Design, frozen
+from bench_mtl.projections import norm_trace, prox_squared_trace
+from bench_mtl.protocols import Capability, ConicModel, Problem
+from bench_mtl.types import Array
+
+
+class TaskRelationships(Problem):
+    """Multi-task relationship learning (MTRL)::
+
+        min_{W, Omega}  sum_k 1/n_k sum_i (y_ki - x_ki.w_k)^2 + ridge/2 ||W||_F^2 + coupling/2 tr(W Omega^-1 W^T)
+                        subject to  Omega positive semidefinite, m x m, tr Omega = 1
+
+    The best Omega for a W is (W^T W)^(1/2) / ||W||_*, and leaves a convex problem in W alone, which is the one solved::
+
+        min_W  F(W) = sum_k 1/n_k sum_i (y_ki - x_ki.w_k)^2 + ridge/2 ||W||_F^2 + coupling/2 ||W||_*^2
+
+    A point is W, d x m. A dual point is any r, shaped like the targets: at the optimum minus the derivative of the loss in the
+    predictions, 2/n_k (y - t). With the singular values s of G = (X_k^T r_k)_k the bound is
+
+        D(r) = <r, y> - sum_k n_k/4 ||r_k||^2 - g*(s),       g*(s) = max_{b >= 0} s.b - ridge/2 ||b||^2 - coupling/2 (sum b)^2
+
+    at the best multiple of r, which is <r, y>^2 / (4 (sum_k n_k/4 ||r_k||^2 + g*(s))) where <r, y> > 0. docs/adr 0027 derives it.
+
+    Parameters
+    ----------
+    data : TaskData with real targets
+    ridge : lambda_1, at least 0
+    coupling : lambda_2, at least 0; one of the two is above 0
+
+    Raises
+    ------
+    InputError : a negative weight, both of them 0.
+
+    References
+    ----------
+    Zhang, Yeung, "A convex formulation for learning task relationships in multi-task learning", UAI 2010, without offsets.
+    """
+
+    name: ClassVar[str] = "task_relationships"
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.RELATIONSHIP, Capability.CONIC})
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"nuclear_norm": frozenset({"linear", "quadratic", "psd"})}
+
+    def __init__(self, data: TaskData, *, ridge: float, coupling: float) -> None:
+        self.ridge, self.coupling = real_number("ridge", ridge), real_number("coupling", coupling)
+        if self.ridge == 0.0 and self.coupling == 0.0:
+            raise InputError("ridge and coupling are both 0: one of them must be above 0")
+        self.design: Design = data.design
+        self.notes = data.notes
+        shares = data.design.per_example(2.0 / np.asarray(data.design.sizes))
+        weights = frozen(np.ascontiguousarray(np.broadcast_to(shares, data.targets.shape)))
+        self._fit = LinearFit(data.design, data.targets, "squared", weights)
+
+    @classmethod
+    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
+        return cls(data, **parameters)
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        d, m, n = 6, 3, 12
+        W = np.outer(rng.standard_normal(d), rng.standard_normal(m)) + 0.2 * rng.standard_normal((d, m))
+        X = rng.standard_normal((n, d))
+        sparse = sp.csr_array(X * (rng.random((n, d)) < 0.5))
+        Y = X @ W + 0.3 * rng.standard_normal((n, m))
+        Xs = [rng.standard_normal((size, d)) for size in (5, 9, 7)]
+        ys = [Xk @ W[:, k] + 0.3 * rng.standard_normal(len(Xk)) for k, Xk in enumerate(Xs)]
+        yield cls(TaskData.shared(X, Y[:, 0], name="tiny"), ridge=0.1, coupling=0.2)
+        yield cls(TaskData.shared(X, Y, name="tiny shared"), ridge=0.2, coupling=0.1)
+        yield cls(TaskData.shared(X[:4], Y[:4], name="tiny wide"), ridge=0.05, coupling=0.5)
+        yield cls(TaskData.per_task(Xs, ys, name="tiny per task"), ridge=0.1, coupling=0.1)
+        yield cls(TaskData.shared(sparse, Y, name="tiny CSR"), ridge=0.0, coupling=0.3)
+        yield cls(TaskData.per_task([sp.csr_array(Xk) for Xk in Xs], ys, name="tiny per task CSR"), ridge=0.3, coupling=0.0)
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return (self.design.n_features, self.design.n_tasks)
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        return self._fit.targets.shape
+
+    @property
+    def dimensions(self) -> Mapping[str, int]:
+        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
+
+    def objective(self, point: Array) -> float:
+        return self.smooth_value(point) + self.prox_value(point)
+
+    def repair(self, point: Array) -> Array:
+        return point
+
+    def infeasibility(self, point: Array) -> float:
+        return 0.0
+
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        r = -self._fit.slopes(self.design.forward(point)) if dual is None else dual
+        size = float(np.abs(r).max())
+        if size == 0.0:
+            return 0.0
+        r = r / size  # only its direction matters, and squares of tiny or huge entries would leave the range of doubles
+        slope = float(np.vdot(r, self._fit.targets))
+        if slope <= 0.0:
+            return 0.0
+        values = np.asarray(np.linalg.svd(self.design.adjoint(r), compute_uv=False), dtype=np.float64)
+        curvature = 0.5 * float((r * r / self._fit.weights).sum()) + squared_norms_conjugate(values, self.ridge, self.coupling)
+        return 0.25 * slope * (slope / curvature)
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        predictions = self.design.forward(point)
+        return self._fit.value(predictions), self.design.adjoint(self._fit.slopes(predictions))
+
+    def smooth_value(self, point: Array) -> float:
+        return self._fit.value(self.design.forward(point))
+
+    def lipschitz(self) -> float:
+        """2 max_k sigma_max(X_k)^2 / n_k."""
+        return float((2.0 * self.design.norms() ** 2 / np.asarray(self.design.sizes)).max())
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        """point / (1 + step_size ridge), of which the proximal operator of the squared trace norm makes the rest."""
+        shrink = 1.0 / (1.0 + step_size * self.ridge)
+        return np.asarray(prox_squared_trace(shrink * point, shrink * step_size * self.coupling))
+
+    def prox_value(self, point: Array) -> float:
+        trace = norm_trace(point) if self.coupling > 0.0 else 0.0
+        return 0.5 * self.ridge * float((point**2).sum()) + 0.5 * self.coupling * trace**2
+
+    def relationship_form(self) -> RelationshipForm:
+        return RelationshipForm(self._fit, self.ridge, self.coupling)
+
+    def to_cvxpy(self, form: str = "nuclear_norm") -> ConicModel:
+        """The problem with `cvxpy.normNuc`, and the residuals as variables, so that their constraint's multiplier is a dual point."""
+        import cvxpy as cp
+
+        design, y = self.design, self.design.stack(self._fit.targets)
+        W, r = cp.Variable(self.point_shape), cp.Variable(len(y))
+        fit = r == y - design.stacked() @ cp.vec(W, order="F")
+        objective = 0.5 * cp.sum(cp.multiply(design.stack(self._fit.weights), cp.square(r)))
+        objective += 0.5 * self.ridge * cp.sum_squares(W) + 0.5 * self.coupling * cp.square(cp.normNuc(W))
+
+        def recover() -> tuple[Array, Array | None]:
+            multiplier = fit.dual_value
+            return np.asarray(W.value), None if multiplier is None else design.unstack(-np.asarray(multiplier))
+
+        return ConicModel(cp.Problem(cp.Minimize(objective), [fit]), recover)
+
+
+def squared_norms_conjugate(values: Array, ridge: float, coupling: float) -> float:
+    """g*(s) = max_{b >= 0} s.b - ridge/2 ||b||^2 - coupling/2 (sum b)^2, for descending s >= 0.
+
+    This is the conjugate of ridge/2 ||W||_F^2 + coupling/2 ||W||_*^2 at a matrix of these singular values. It is found by water-filling::
+
+        g*(s) = min_level  sum_i max(s_i - level, 0)^2 / (2 ridge) + level^2 / (2 coupling)
+
+    whose best level is coupling S_k / (ridge + k coupling) for the k values above it, of sum S_k. As any level gives an upper bound of g*,
+    what rounding does to the level proves no more than is true. Without a ridge the level is s_1, without coupling it is 0.
+    """
+    if coupling == 0.0:
+        return 0.5 * float(values @ values) / ridge
+    flat = 0.5 * float(values[0]) ** 2 / coupling
+    if ridge == 0.0:
+        return flat
+    counts = np.arange(1, len(values) + 1)
+    levels = np.cumsum(values) * (coupling / (ridge + coupling * counts))
+    level = levels[max(1, int(np.count_nonzero(values > levels))) - 1]
+    above = np.maximum(values - level, 0.0)
+    return min(flat, 0.5 * float(above @ above) / ridge + 0.5 * float(level) ** 2 / coupling)

@@ -1,0 +1,84 @@
+"""The alternating method of multi-task relationship learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bench_mtl.checks import real_number
+from bench_mtl.forms import RelationshipForm
+from bench_mtl.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.types import Array, Iterate
+from solvers.relationships.basis import SingularBasis, misfit, shown
+
+
+@dataclass(frozen=True)
+class AlternatingRelationships(IterativeSolver):
+    """W <- argmin F(W, Omega), Omega <- (W^T W)^(1/2) / ||W||_*, in turn, for the F with tr(W Omega^-1 W^T) of a `RelationshipForm`.
+
+    For one design X for all tasks, with the weight w of its examples, W solves w X^T X W + W (ridge I + coupling Omega^-1) = w X^T Y. With
+    X = P S U^T and Omega = V D V^T this system is diagonal, ::
+
+        W = U Z V^T,      Z_ij = w s_i (P^T Y V)_ij d_j / ((w s_i^2 + ridge) d_j + coupling)
+
+    so X is decomposed once, by the smaller of X^T X and X X^T, and a step costs r m^2, r the rank of X. A d_j that is 0 gives a column of
+    zeros. The objective never rises. Omega starts at the mean of I / m and that of the start point, so that no direction is missing.
+
+    Where the optimum has a lower rank than min(r, m) the method may end elsewhere, though the problem is convex: W turns into a direction v
+    of the tasks only as fast as v.Omega v lets it, and that may vanish, geometrically, before W has arrived. The gap shows it. A
+    `perturbation` keeps all directions open, and ends near the optimum; `spectral_gradient` ends at it.
+
+    Parameters
+    ----------
+    perturbation : p >= 0 makes Omega = (W^T W + (p ||W||_*)^2 I)^(1/2), over its trace; 0 is the paper's method
+
+    References
+    ----------
+    Zhang, Yeung, "A convex formulation for learning task relationships in multi-task learning", UAI 2010; the perturbation is that of
+    Argyriou, Evgeniou, Pontil, "Convex multi-task feature learning", Machine Learning 73, 2008, section 4.
+    """
+
+    perturbation: float = 0.0
+
+    name: ClassVar[str] = "alternating_relationships"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.RELATIONSHIP})
+
+    def __post_init__(self) -> None:
+        real_number("perturbation", self.perturbation)
+
+    def misfit(self, problem: Problem) -> str | None:
+        return super().misfit(problem) or misfit(self, problem)
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        form = problem.relationship_form()
+        point = problem.start_point() if start is None else start.copy()
+        yield Iterate(point, None, 0, 0.0)
+        basis = SingularBasis.of(form)
+        yield from shown(basis, _alternated(basis, form, basis.coordinates(point), self.perturbation))
+
+
+def _alternated(basis: SingularBasis, form: RelationshipForm, Z: Array, perturbation: float) -> Iterator[Array]:
+    m = Z.shape[1]
+    D, V = _relationships(Z)
+    D = 0.5 * (D + 1.0 / m) if D.any() else np.full(m, 1.0 / m)
+    while True:
+        Z = basis.weight * (basis.products @ V) * D
+        Z /= (basis.weight * basis.squares[:, None] + form.ridge) * D + form.coupling
+        yield Z @ V.T
+        D, turn = _relationships(Z)
+        if not D.any():  # W = 0 is the best W for every Omega
+            return
+        V = V @ turn
+        D = np.hypot(D, perturbation)
+        D /= D.sum()
+
+
+def _relationships(Z: Array) -> tuple[Array, Array]:
+    """The eigenvalues and eigenvectors of (Z^T Z)^(1/2) / ||Z||_*; no eigenvalue but 0 of a Z of zeros."""
+    _, values, rows = np.linalg.svd(Z, full_matrices=len(Z) < Z.shape[1])
+    D = np.zeros(Z.shape[1])
+    D[: len(values)] = values
+    return D / (D.sum() or 1.0), rows.T

@@ -1,0 +1,80 @@
+"""The singular value decomposition of X, in whose basis the least squares of all tasks are diagonal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bench_mtl.forms import RelationshipForm
+from bench_mtl.linops import dense
+from bench_mtl.normal_equations import LARGEST_FACTOR
+from bench_mtl.protocols import SHOWN_SHARE, Problem, Solver
+from bench_mtl.types import Array, Iterate, Matrix
+
+#: Eigenvalues of X^T X below this share of the largest, times their number, are rounding of 0.
+_RANK_SHARE = 1e-14
+
+
+class SingularBasis(NamedTuple):
+    """X = P S U^T, through what is needed of it; r is the rank of X. For W = U Z ::
+
+    f(W) = weight/2 ||X W - Y||_F^2 = weight/2 sum_ij (s_i^2 Z_ij^2 - 2 products_ij Z_ij) + const
+    """
+
+    squares: Array
+    """S^2, r numbers, ascending."""
+    products: Array
+    """U^T X^T Y = S P^T Y, r x m."""
+    basis: Array
+    """U, d x r; where X is wider than long P S^-1, n x r, as U = X^T P S^-1."""
+    X: Matrix | None
+    """X where the basis is of its rows."""
+    weight: float
+
+    @staticmethod
+    def of(form: RelationshipForm) -> SingularBasis:
+        """From the eigenvalues of the smaller of X^T X and X X^T."""
+        design, targets, weight = form.fit.design, form.fit.targets, float(form.fit.weights.flat[0])
+        X: Any = design.block(0)
+        wide = X.shape[0] < X.shape[1]
+        squares, vectors = np.linalg.eigh(dense(X @ X.T if wide else X.T @ X))
+        kept = squares > _RANK_SHARE * len(squares) * max(float(squares[-1]), 0.0)
+        squares, vectors = squares[kept], vectors[:, kept]
+        if wide:
+            lengths = np.sqrt(squares)
+            return SingularBasis(squares, lengths[:, None] * (vectors.T @ targets), vectors / lengths, X, weight)
+        return SingularBasis(squares, vectors.T @ design.adjoint(targets), vectors, None, weight)
+
+    def point(self, Z: Array) -> Array:
+        """U Z, d x m."""
+        inner = self.basis @ Z
+        return np.ascontiguousarray(inner if self.X is None else np.asarray(self.X.T @ inner))
+
+    def coordinates(self, W: Array) -> Array:
+        """U^T W, r x m."""
+        return np.asarray(self.basis.T @ (W if self.X is None else np.asarray(self.X @ W)))
+
+
+def shown(basis: SingularBasis, coordinates: Iterator[Array]) -> Iterator[Iterate]:
+    """The points of coordinates of the steps 1, 2, ...: the first 32, then one in about 32.
+
+    Work: 1 for the decomposition, and half a pass a point; the steps themselves do not touch the data.
+    """
+    following, work = 1, 1.0
+    for step, Z in enumerate(coordinates, start=1):
+        if step >= following:
+            following, work = step + 1 + step // SHOWN_SHARE, work + 0.5
+            yield Iterate(basis.point(Z), None, step, work)
+
+
+def misfit(solver: Solver, problem: Problem) -> str | None:
+    """Why there is no such basis for the tasks of a problem with a `RelationshipForm`, as a sentence."""
+    fit = problem.relationship_form().fit
+    if not fit.design.is_shared or np.ptp(fit.weights) > 0.0 or fit.loss != "squared":
+        return f"{solver.label} needs one design for all tasks, a squared loss and equal weights"
+    n, d = fit.design.sizes[0], fit.design.n_features
+    if min(n, d) > LARGEST_FACTOR:
+        return f"{solver.label} needs X^T X or X X^T of at most {LARGEST_FACTOR} rows, but X is {n} x {d}"
+    return None

@@ -1,0 +1,162 @@
+"""The sparse matrix-normal prior: weights against a Kronecker system, precisions against CVXPY, falling objectives, what fails and how."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench_mtl.data import TaskData
+from bench_mtl.errors import InputError
+from bench_mtl.estimators import matrix_normal_fits as fits
+from bench_mtl.estimators.fitting import Budget
+from bench_mtl.estimators.precisions import Precision
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((30, 6))
+Y = X @ RNG.standard_normal((6, 2)) @ RNG.standard_normal((2, 4)) + RNG.standard_normal((30, 4))
+Xs = [RNG.standard_normal((size, 6)) for size in (3, 20, 9, 6)]
+ys = [A @ RNG.standard_normal(6) + 0.3 * RNG.standard_normal(len(A)) for A in Xs]
+DATA = {
+    "shared": TaskData.shared(X, Y),
+    "wide": TaskData.shared(X[:4], Y[:4]),
+    "CSR": TaskData.shared(sp.csr_array(X * (RNG.random(X.shape) < 0.4)), Y),
+    "one task": TaskData.shared(X, Y[:, 0]),
+    "one feature": TaskData.shared(X[:, :1], Y),
+    "per task": TaskData.per_task(Xs, ys),
+    "per task CSR": TaskData.per_task([sp.csr_array(A) for A in Xs], ys),
+}
+PARAMETERS: dict[str, object] = {
+    "penalty": 0.1,
+    "alpha_features": 0.1,
+    "alpha_tasks": 0.1,
+    "covariance_ridge": 0.1,
+    "max_features": 20,
+    "tol": 1e-6,
+    "graphical_lasso": "admm",
+}
+
+
+def fitted(data: TaskData, most: int = 100, **changes: object) -> fits.MatrixNormalFit:
+    return fits.fit_matrix_normal(data, **{**PARAMETERS, **changes}, budget=Budget(most, None))  # type: ignore[arg-type]
+
+
+def positive(rng: np.random.Generator, n: int) -> np.ndarray:
+    root = rng.standard_normal((n, n))
+    return root @ root.T + 0.1 * np.eye(n)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_weights_solve_the_kronecker_system(name: str) -> None:
+    data = DATA[name]
+    d, m = data.n_features, data.n_tasks
+    rng = np.random.default_rng(1)
+    A, B = positive(rng, d), positive(rng, m)
+    H, right = 0.3 * np.kron(B, A), np.zeros(d * m)
+    for k in range(m):
+        block, y = data.task(k)
+        block = block.toarray() if sp.issparse(block) else block
+        H[k * d : (k + 1) * d, k * d : (k + 1) * d] += block.T @ block / len(y)
+        right[k * d : (k + 1) * d] = block.T @ y / len(y)
+    found = fits._Weights(data, 0.3).best(A, B, np.zeros((d, m)))
+    assert np.allclose(found, np.linalg.solve(H, right).reshape(m, d).T, atol=1e-8)
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 5), st.integers(1, 5), st.floats(1e-3, 1e3), st.integers(0, 2**32 - 1))
+def test_the_system_is_solved(d: int, m: int, penalty: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    G, A, B, R = positive(rng, d), positive(rng, d), positive(rng, m), rng.standard_normal((d, m))
+    W = fits.MatrixNormalSystem(G, A, B, penalty).solve(R)
+    assert np.allclose(G @ W + penalty * A @ W @ B, R, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_objective_is_what_it_says_and_never_rises(name: str) -> None:
+    data = DATA[name]
+    found = fitted(data)
+    d, m = data.n_features, data.n_tasks
+    assert found.is_met, found.message
+    value = sum(float(np.mean((y - A @ found.coefficients[:, k]) ** 2)) for k, (A, y) in enumerate(data.task(k) for k in range(m)))
+    A, B, W = found.feature_precision, found.task_precision, found.coefficients
+    off = [np.abs(K - np.diag(np.diag(K))).sum() for K in (A, B)]
+    value += 0.1 * float(np.trace(B @ W.T @ A @ W))
+    value += 0.1 * found.unit * m * float(0.1 * np.trace(A) - np.log(np.linalg.det(A)) + 0.1 * off[0])
+    value += 0.1 * found.unit * d * float(0.1 * np.trace(B) - np.log(np.linalg.det(B)) + 0.1 * off[1])
+    assert found.objectives[-1] == pytest.approx(value, rel=1e-9)
+    room = 1e-9 * abs(found.objectives[0])
+    assert all(later <= earlier + room for earlier, later in pairwise(found.objectives))
+
+
+def test_large_alphas_leave_diagonals_and_no_alphas_none() -> None:
+    sparse, full = (
+        fitted(DATA["shared"], alpha_features=100.0, alpha_tasks=100.0),
+        fitted(DATA["shared"], alpha_features=0.0, alpha_tasks=0.0),
+    )
+    for K in (sparse.feature_precision, sparse.task_precision):
+        assert np.array_equal(K, np.diag(np.diag(K)))
+    for K in (full.feature_precision, full.task_precision):
+        assert K.all()
+
+
+def test_units_of_data_and_targets_do_not_matter_to_precisions() -> None:
+    """With the penalty in the units of the squared data."""
+    found, scaled = fitted(DATA["shared"]), fitted(TaskData.shared(10.0 * X, 0.01 * Y), penalty=10.0)
+    assert np.allclose(scaled.feature_precision, found.feature_precision, rtol=1e-2, atol=1e-2)
+    assert np.allclose(scaled.coefficients, 0.001 * found.coefficients, rtol=1e-2, atol=1e-6)
+
+
+def test_related_tasks_show_in_the_task_precision() -> None:
+    rng = np.random.default_rng(3)
+    base, other = rng.standard_normal((2, 12))
+    W = np.column_stack([base, base, other, other]) + 0.1 * rng.standard_normal((12, 4))
+    A = rng.standard_normal((200, 12))
+    data = TaskData.shared(A, A @ W + 0.3 * rng.standard_normal((200, 4)))
+    K = fitted(data, penalty=0.01, alpha_features=1.0, alpha_tasks=0.01, covariance_ridge=0.3).task_precision
+    share = -K / np.sqrt(np.outer(np.diag(K), np.diag(K)))  # partial correlations
+    assert min(share[0, 1], share[2, 3]) > 0.5
+    assert np.abs(share[:2, 2:]).max() < 0.2
+
+
+def test_zero_targets_give_zero_weights() -> None:
+    found = fitted(TaskData.shared(X, 0.0 * Y))
+    assert not found.coefficients.any()
+    assert found.unit == 1.0
+
+
+@pytest.mark.parametrize("worse", [1.0, 1e6])
+def test_a_graphical_lasso_that_fails_is_said(monkeypatch: pytest.MonkeyPatch, worse: float) -> None:
+    """And its answer is not taken where it is worse."""
+
+    def failing(S: np.ndarray, alpha: float, start: Precision, method: str) -> Precision:
+        return start._replace(matrix=worse * start.matrix, failure="no luck")
+
+    monkeypatch.setattr(fits, "sparse_precision", failing)
+    found = fitted(DATA["shared"])
+    assert not found.is_met
+    assert found.message == "graphical lasso of the features: no luck; graphical lasso of the tasks: no luck"
+    assert np.array_equal(found.feature_precision, np.eye(6))
+
+
+def test_too_many_features_are_refused() -> None:
+    with pytest.raises(InputError, match=r"there are 6 features, but max_features = 5: .*TruncatedSVD in a Pipeline"):
+        fitted(DATA["shared"], max_features=5)
+
+
+def test_a_spent_budget_is_said() -> None:
+    found = fitted(DATA["shared"], most=2, tol=0.0)
+    assert not found.is_met
+    assert found.message.startswith("max_iter = 2 solver iterations: the objective fell by")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("penalty", 0.0), ("alpha_features", -1.0), ("alpha_tasks", np.nan), ("covariance_ridge", 0.0), ("max_features", 0), ("tol", -1.0)],
+)
+def test_bad_parameters_are_refused(name: str, value: float) -> None:
+    with pytest.raises(InputError, match=f"{name} must be"):
+        fitted(DATA["shared"], **{name: value})

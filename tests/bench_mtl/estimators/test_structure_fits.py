@@ -1,0 +1,169 @@
+"""Alternating structure optimisation: each fit against one of all unknowns at once, falling objectives, the limits of the model."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench_mtl.data import TaskData
+from bench_mtl.errors import InputError
+from bench_mtl.estimators.fitting import Budget
+from bench_mtl.estimators.structure_fits import LOSSES, SharedStructure, _Ridge, fit_shared_structure
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((30, 8))
+Y = X @ RNG.standard_normal((8, 2)) @ RNG.standard_normal((2, 5)) + RNG.standard_normal((30, 5))
+Xs = [RNG.standard_normal((size, 8)) for size in (4, 20, 9, 8, 12)]
+ys = [A @ RNG.standard_normal(8) for A in Xs]
+DATA = {
+    "shared": TaskData.shared(X, Y),
+    "wide": TaskData.shared(X[:5], Y[:5]),
+    "CSR": TaskData.shared(sp.csr_array(X * (RNG.random(X.shape) < 0.4)), Y),
+    "per task": TaskData.per_task(Xs, ys),
+    "per task CSR": TaskData.per_task([sp.csr_array(A) for A in Xs], ys),
+}
+
+
+def fitted(
+    data: TaskData, *, penalty: float = 0.1, h: int = 2, loss: str = "squared", tol: float = 1e-9, most: int = 200
+) -> SharedStructure:
+    return fit_shared_structure(data, penalty=penalty, n_components=h, loss=loss, tol=tol, budget=Budget(most, None))
+
+
+def losses(data: TaskData, W: np.ndarray, loss: str) -> float:
+    """Task by task, entry by entry."""
+    total = 0.0
+    for k in range(data.n_tasks):
+        A, y = data.task(k)
+        values = []
+        for f, t in zip(A @ W[:, k], y, strict=True):
+            if loss == "squared":
+                values.append((t - f) ** 2)
+            elif loss == "logistic":
+                values.append(np.logaddexp(0.0, -t * f))
+            else:
+                values.append(max(0.0, 1.0 - t * f) ** 2 if t * f >= -1.0 else -4.0 * t * f)
+        total += float(np.mean(values))
+    return total
+
+
+def labelled(data: TaskData) -> TaskData:
+    targets = np.where(data.targets > 0.0, 1.0, -1.0)
+    return TaskData(data.design, targets)
+
+
+@pytest.mark.parametrize("shape", [(12, 5), (5, 12), (6, 6)])
+@pytest.mark.parametrize("h", [0, 1, 3])
+def test_a_fit_is_least_squares_of_both_parts_at_once(shape: tuple[int, int], h: int) -> None:
+    rng = np.random.default_rng(h)
+    A, y = rng.standard_normal(shape), rng.standard_normal((shape[0], 2))
+    Theta = np.linalg.qr(rng.standard_normal((shape[1], h)))[0].T
+    n, d = shape
+    stacked = np.vstack([np.hstack([A, A @ Theta.T]) / np.sqrt(n), np.hstack([np.sqrt(0.3) * np.eye(d), np.zeros((d, h))])])
+    both = np.linalg.lstsq(stacked, np.vstack([y / np.sqrt(n), np.zeros((d, 2))]), rcond=None)[0]
+    expected = both[:d] + Theta.T @ both[d:]
+    assert np.allclose(_Ridge(A, 0.3).best(y, Theta), expected, atol=1e-10)
+    assert np.allclose(_Ridge(sp.csr_array(A), 0.3).best(y, Theta), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", DATA)
+def test_the_objective_is_what_it_says_and_never_rises(name: str, loss: str) -> None:
+    data = DATA[name] if loss == "squared" else labelled(DATA[name])
+    found = fitted(data, loss=loss)
+    assert all(later <= earlier * (1 + 1e-12) for earlier, later in pairwise(found.objectives))
+    assert len(found.objectives) > 2
+    value = losses(data, found.coefficients, loss) + 0.1 * float((found.own**2).sum())
+    assert found.objectives[-1] == pytest.approx(value, rel=1e-9)
+    assert np.allclose(found.structure @ found.structure.T, np.eye(2))
+    assert np.allclose(found.structure @ found.own, 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_end_is_stationary(loss: str) -> None:
+    """No descent is left in the weights or in rotations of the structure: L-BFGS from there finds nothing."""
+    # Labels at random are not separable in a plane: there the free weights of the labels' losses would grow for ever.
+    labels = np.where(np.random.default_rng(2).random(Y.shape) < 0.5, 1.0, -1.0)
+    data = DATA["shared"] if loss == "squared" else TaskData.shared(X, labels)
+    found = fitted(data, loss=loss, tol=1e-10, most=3000)
+
+    def objective(w: np.ndarray) -> float:
+        W = w.reshape(8, 5)
+        tail = np.linalg.svd(W, compute_uv=False)[2:]
+        return losses(data, W, loss) + 0.1 * float(tail @ tail)
+
+    assert objective(found.coefficients.ravel()) == pytest.approx(found.objectives[-1])
+    better = scipy.optimize.minimize(objective, found.coefficients.ravel(), method="L-BFGS-B", options={"maxiter": 15}).fun
+    assert found.objectives[-1] <= better * (1 + 1e-5)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(LOSSES), st.floats(1e-6, 1e3), st.integers(0, 4))
+def test_objectives_of_random_data_never_rise(seed: int, loss: str, penalty: float, h: int) -> None:
+    rng = np.random.default_rng(seed)
+    A, B = rng.standard_normal((9, rng.integers(1, 15))), rng.standard_normal((9, 4))
+    found = fitted(TaskData.shared(A, B if loss == "squared" else np.sign(B)), penalty=penalty, h=h, loss=loss, most=20)
+    # The least squares of a tiny penalty lose digits to its condition.
+    assert all(later <= earlier * (1 + 1e-8) + 1e-9 for earlier, later in pairwise(found.objectives))
+
+
+def test_without_a_subspace_it_is_ridge_regression() -> None:
+    found = fitted(DATA["shared"], h=0)
+    expected = np.linalg.solve(X.T @ X / 30 + 0.1 * np.eye(8), X.T @ Y / 30)
+    assert np.allclose(found.coefficients, expected)
+    assert found.is_met
+    assert len(found.objectives) == 1
+
+
+def test_one_task_has_no_subspace() -> None:
+    found = fitted(TaskData.shared(X, Y[:, 0]), h=3)
+    assert found.structure.shape == (0, 8)
+    assert np.allclose(found.coefficients[:, 0], fitted(DATA["shared"], h=0).coefficients[:, 0])
+
+
+def test_the_subspace_is_found() -> None:
+    """Tasks in a plane, few examples each: the plane is learned, and with it the tasks better than alone."""
+    rng = np.random.default_rng(1)
+    W = np.linalg.qr(rng.standard_normal((20, 2)))[0] @ rng.standard_normal((2, 30))
+    designs = [rng.standard_normal((12, 20)) for _ in range(30)]
+    data = TaskData.per_task(designs, [A @ w + 0.05 * rng.standard_normal(12) for A, w in zip(designs, W.T, strict=True)])
+    shared, alone = fitted(data, h=2, penalty=0.3, tol=1e-7, most=1000), fitted(data, h=0, penalty=0.01)
+    assert np.linalg.norm(shared.coefficients - W) < 0.2 * np.linalg.norm(alone.coefficients - W)
+
+
+def test_a_spent_budget_is_said() -> None:
+    found = fitted(DATA["shared"], tol=0.0, most=3)
+    assert not found.is_met
+    assert found.message.startswith("max_iter = 3 solver iterations: the objective fell by")
+
+
+def test_equal_designs_of_their_own_are_a_shared_one() -> None:
+    own = TaskData.per_task([X] * 5, list(Y.T))
+    assert np.allclose(fitted(own).coefficients, fitted(DATA["shared"]).coefficients)
+
+
+def test_zero_targets_and_zero_features() -> None:
+    for data in (TaskData.shared(X, 0.0 * Y), TaskData.shared(0.0 * X, Y)):
+        found = fitted(data)
+        assert found.is_met
+        assert not found.coefficients.any()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"penalty": 0.0}, "penalty must be"),
+        ({"h": -1}, "n_components must be"),
+        ({"loss": "hinge"}, "loss must be"),
+        ({"tol": -1.0}, "tol must be"),
+    ],
+)
+def test_bad_parameters_are_refused(options: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        fitted(DATA["shared"], **options)  # type: ignore[arg-type]

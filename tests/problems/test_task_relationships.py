@@ -1,0 +1,120 @@
+"""Multi-task relationship learning: what it minimises over, its conjugate against slow twins, its bound, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from bench_mtl.conformance import check_weak_duality
+from bench_mtl.data import TaskData
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.types import Iterate, Status, Tolerance
+from problems.task_relationships import TaskRelationships, squared_norms_conjugate
+from solvers.conic import Conic
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((15, 4))
+Y = X @ np.outer(RNG.standard_normal(4), [1.0, -2.0, 0.5]) + 0.3 * RNG.standard_normal((15, 3))
+PROBLEM = TaskRelationships(TaskData.shared(X, Y), ridge=0.2, coupling=0.3)
+
+weights = st.sampled_from([0.0, 1e-12, 0.3, 2.0, 1e12])
+values = arrays(np.float64, st.integers(1, 5), elements=st.floats(0, 10).map(lambda x: 0.0 if x < 1e-6 else x))
+
+
+def penalty(W: np.ndarray, Omega: np.ndarray) -> float:
+    return 0.1 * float((W**2).sum()) + 0.15 * float(np.trace(W @ np.linalg.solve(Omega, W.T)))
+
+
+def test_the_objective_is_the_least_over_the_relationships() -> None:
+    W = RNG.standard_normal((4, 3))
+    loss = float(((Y - X @ W) ** 2).sum()) / 15
+    _, s, Vt = np.linalg.svd(W, full_matrices=False)
+    best = Vt.T @ np.diag(s / s.sum()) @ Vt
+    assert PROBLEM.objective(W) == pytest.approx(loss + penalty(W, best))
+    for _ in range(50):
+        root = RNG.standard_normal((3, 3))
+        other = root @ root.T
+        assert PROBLEM.objective(W) <= loss + penalty(W, other / np.trace(other))
+
+
+def test_tasks_of_different_sizes_count_by_their_means() -> None:
+    Xs, W = [X[:5], X[5:]], RNG.standard_normal((4, 2))
+    problem = TaskRelationships(TaskData.per_task(Xs, [Y[:5, 0], Y[5:, 1]]), ridge=1.0, coupling=0.0)
+    loss = np.mean((Y[:5, 0] - Xs[0] @ W[:, 0]) ** 2) + np.mean((Y[5:, 1] - Xs[1] @ W[:, 1]) ** 2)
+    assert problem.objective(W) == pytest.approx(loss + 0.5 * (W**2).sum())
+
+
+def twin(s: np.ndarray, ridge: float, coupling: float) -> float:
+    """max over b >= 0 by non-negative least squares: the quadratic form has the square root diag(ridge)^(1/2) over coupling^(1/2) 1^T."""
+    H = ridge * np.eye(len(s)) + coupling * np.ones((len(s), len(s)))
+    root = np.linalg.cholesky(H).T
+    b = scipy.optimize.nnls(root, np.linalg.solve(root.T, s))[0]
+    return float(s @ b - 0.5 * b @ H @ b)
+
+
+@given(values, st.floats(0.05, 5.0), st.floats(0.0, 5.0))
+def test_the_conjugate_is_that_of_a_quadratic_program(s: np.ndarray, ridge: float, coupling: float) -> None:
+    s = -np.sort(-s)
+    assert squared_norms_conjugate(s, ridge, coupling) == pytest.approx(twin(s, ridge, coupling), rel=1e-9, abs=1e-12)
+
+
+@given(values, weights, weights, st.integers(0, 2**32 - 1))
+def test_the_conjugate_is_never_too_small(s: np.ndarray, ridge: float, coupling: float, seed: int) -> None:
+    if ridge == coupling == 0.0:
+        return
+    s = -np.sort(-s)
+    found = squared_norms_conjugate(s, ridge, coupling)
+    for direction in (*np.eye(len(s)), np.ones(len(s)), *np.random.default_rng(seed).exponential(size=(5, len(s)))):
+        gain, price = s @ direction, ridge * (direction**2).sum() + coupling * direction.sum() ** 2
+        assert 0.5 * gain**2 / price <= found * (1 + 1e-12)
+
+
+def test_the_conjugate_at_its_ends() -> None:
+    s = np.array([3.0, 2.0, 1.0])
+    assert squared_norms_conjugate(s, 0.0, 2.0) == pytest.approx(9.0 / 4.0)
+    assert squared_norms_conjugate(s, 2.0, 0.0) == pytest.approx(14.0 / 4.0)
+    assert squared_norms_conjugate(s, 1e-30, 2.0) == pytest.approx(9.0 / 4.0)
+
+
+def test_the_bound_takes_the_best_multiple() -> None:
+    r = RNG.standard_normal((15, 3)) + Y
+    s = np.linalg.svd(X.T @ r, compute_uv=False)
+    price = 15 / 4 * (r**2).sum() + twin(s, 0.2, 0.3)
+    expected = max(c * (r * Y).sum() - c**2 * price for c in np.linspace(0.0, 1.0, 100_001))
+    for scale in (1.0, 1e-8, 1e200):
+        assert PROBLEM.dual_bound(PROBLEM.zero(), scale * r) == pytest.approx(expected, rel=1e-6)
+    assert PROBLEM.dual_bound(PROBLEM.zero(), -r) == 0.0
+
+
+def test_the_residuals_of_a_solution_prove_it() -> None:
+    record = run(PROBLEM, Conic("CLARABEL"), tolerance=Tolerance(1e-7))
+    assert record.status is Status.VERIFIED, record.reason
+    assert record.solution is not None
+    assert PROBLEM.certify(Iterate(record.solution)).relative_gap <= 1e-6
+
+
+def test_without_coupling_it_is_ridge_regression() -> None:
+    W = np.linalg.solve(2 / 15 * X.T @ X + 0.4 * np.eye(4), 2 / 15 * X.T @ Y)
+    assert TaskRelationships(TaskData.shared(X, Y), ridge=0.4, coupling=0.0).certify(Iterate(W)).relative_gap <= 1e-12
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@pytest.mark.parametrize(("ridge", "coupling"), [(1e-12, 1e12), (1e12, 1e-12), (0.0, 1e-12), (1e-12, 0.0)])
+def test_extreme_data_have_true_bounds(scale: float, ridge: float, coupling: float) -> None:
+    check_weak_duality(TaskRelationships(TaskData.shared(scale * X, Y), ridge=ridge, coupling=coupling), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("ridge", "coupling"), [(-1.0, 1.0), (1.0, -1.0), (np.nan, 1.0), (1.0, "much")])
+def test_bad_weights_are_refused(ridge: object, coupling: object) -> None:
+    with pytest.raises(InputError, match=r"(ridge|coupling) must be"):
+        TaskRelationships(TaskData.shared(X, Y), ridge=ridge, coupling=coupling)  # type: ignore[arg-type]
+
+
+def test_no_penalty_is_refused() -> None:
+    with pytest.raises(InputError, match="ridge and coupling are both 0"):
+        TaskRelationships(TaskData.shared(X, Y), ridge=0.0, coupling=0.0)

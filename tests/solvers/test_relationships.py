@@ -1,0 +1,113 @@
+"""Solvers of multi-task relationship learning: the alternation against a Kronecker system, what each proves, what they refuse."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.data import TaskData
+from bench_mtl.driver import run
+from bench_mtl.protocols import IterativeSolver
+from bench_mtl.types import Limits, Status, Tolerance
+from problems.task_relationships import TaskRelationships
+from solvers.relationships import AlternatingRelationships, SpectralGradient
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((20, 7))
+W = RNG.standard_normal((7, 2)) @ RNG.standard_normal((2, 4)) + 0.1 * RNG.standard_normal((7, 4))
+Y = X @ W + 0.5 * RNG.standard_normal((20, 4))
+SPARSE = X * (RNG.random(X.shape) < 0.4)
+DATA = {
+    "long": TaskData.shared(X, Y),
+    "wide": TaskData.shared(X[:5], Y[:5]),
+    "two examples": TaskData.shared(X[:2], Y[:2]),
+    "deficient": TaskData.shared(np.hstack([X[:, :3], X[:, :3], 0.0 * X[:, :1]]), Y),
+    "CSR": TaskData.shared(sp.csr_array(SPARSE), Y),
+    "wide CSR": TaskData.shared(sp.csr_array(SPARSE[:5]), Y[:5]),
+    "one task": TaskData.shared(X, Y[:, 0]),
+    "one feature": TaskData.shared(X[:, :1], Y),
+}
+BOTH = [AlternatingRelationships(), SpectralGradient()]
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_a_step_of_the_alternation_solves_the_kronecker_system(name: str) -> None:
+    data = DATA[name]
+    n, d, m = data.design.sizes[0], data.n_features, data.n_tasks
+    problem = TaskRelationships(data, ridge=0.2, coupling=0.3)
+    dense = data.design.stacked().toarray()[:n, :d]
+    Omega = np.eye(m) / m
+    for iterate in islice(AlternatingRelationships().steps(problem), 1, 6):
+        H = np.kron(np.eye(m), 2 / n * dense.T @ dense) + np.kron(0.2 * np.eye(m) + 0.3 * np.linalg.inv(Omega), np.eye(d))
+        expected = np.linalg.solve(H, (2 / n * dense.T @ data.targets).T.ravel()).reshape(m, d).T
+        assert np.allclose(iterate.primal, expected, rtol=1e-6, atol=1e-9)
+        _, s, Vt = np.linalg.svd(iterate.primal)
+        D = np.zeros(m)
+        D[: len(s)] = s
+        if D.min() < 1e-6 * D.max():  # the system of the twin is singular from here on
+            return
+        Omega = Vt.T @ np.diag(D / D.sum()) @ Vt
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_alternation_never_rises(name: str) -> None:
+    problem = TaskRelationships(DATA[name], ridge=0.01, coupling=1.0)
+    objectives = [problem.objective(iterate.primal) for iterate in islice(AlternatingRelationships().steps(problem), 60)]
+    assert all(later <= earlier * (1 + 1e-12) for earlier, later in pairwise(objectives))
+
+
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize(("ridge", "coupling"), [(0.1, 0.05), (0.0, 0.2), (0.2, 0.0), (1e-3, 2.0)])
+def test_the_gradient_method_proves_it(name: str, ridge: float, coupling: float) -> None:
+    problem = TaskRelationships(DATA[name], ridge=ridge, coupling=coupling)
+    record = run(problem, SpectralGradient(), tolerance=Tolerance(1e-9), limits=Limits(seconds=10.0, iterations=20_000))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+def test_the_alternation_may_end_elsewhere_and_the_gap_says_so() -> None:
+    """An optimum of lower rank: a direction of the tasks is lost on the way, for good, unless Omega is perturbed."""
+    problem = next(islice(TaskRelationships.examples(np.random.default_rng(0)), 2, None))
+    limits = Limits(iterations=400)
+    lost = run(problem, AlternatingRelationships(), tolerance=Tolerance(1e-6), limits=limits).best
+    kept = run(problem, AlternatingRelationships(perturbation=1e-3), tolerance=Tolerance(1e-6), limits=Limits(iterations=2000)).best
+    best = run(problem, SpectralGradient(), tolerance=Tolerance(1e-9), limits=limits).best
+    assert lost is not None
+    assert kept is not None
+    assert best is not None
+    assert best.relative_gap <= 1e-9
+    assert lost.primal > best.primal * (1 + 5e-4)
+    assert kept.primal < lost.primal * (1 - 2e-4)
+    assert kept.relative_gap < 4e-4
+
+
+def test_both_agree_where_the_optimum_has_full_rank() -> None:
+    problem = TaskRelationships(DATA["long"], ridge=0.1, coupling=0.001)
+    found = [run(problem, solver, tolerance=Tolerance(1e-11)).solution for solver in BOTH]
+    assert found[0] is not None
+    assert found[1] is not None
+    assert np.allclose(found[0], found[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("solver", BOTH, ids=lambda solver: solver.label)
+def test_zeros_of_targets_and_of_features(solver: IterativeSolver) -> None:
+    for data in (TaskData.shared(X, 0.0 * Y), TaskData.shared(0.0 * X, Y), TaskData.shared(0.0 * X[:3], Y[:3])):
+        record = run(TaskRelationships(data, ridge=0.1, coupling=0.1), solver, tolerance=Tolerance(1e-9), limits=Limits(iterations=10))
+        assert record.status is Status.VERIFIED, record.reason
+        assert record.solution is not None
+        assert not record.solution.any()
+
+
+@pytest.mark.parametrize("solver", BOTH, ids=lambda solver: solver.label)
+def test_designs_of_their_own_are_refused(solver: IterativeSolver) -> None:
+    problem = TaskRelationships(TaskData.per_task([X[:9], X[9:]], [Y[:9, 0], Y[9:, 1]]), ridge=0.1, coupling=0.1)
+    assert solver.misfit(problem) == f"{solver.label} needs one design for all tasks, a squared loss and equal weights"
+
+
+def test_work_and_steps() -> None:
+    problem = TaskRelationships(DATA["long"], ridge=0.1, coupling=0.1)
+    shown = list(islice(SpectralGradient().steps(problem), 60))
+    assert [iterate.step for iterate in shown[:34]] == [*range(33), 34]
+    assert [iterate.work for iterate in shown[:3]] == [0.0, 1.5, 2.0]
