@@ -66,8 +66,10 @@ class ColumnGeneration:
             certificate = overall if self._oracle.is_exact else present.certificate
             if Tolerance(tol).met_by(overall, problem.scale()):
                 return self._boosted(present, certificate, True, f"relative gap {overall.relative_gap:.1e} over all learners")
-            message = budget.spent or (f"n_learners = {self._most}" if self._size >= self._most else "")
-            added = 0 if message else self._add(answer.learners)
+            tightest = _TIGHTEST_SHARE * tol
+            is_full = self._size >= self._most
+            message = budget.spent or (f"n_learners = {self._most}" if is_full and aim <= tightest else "")
+            added = 0 if message or is_full else self._add(answer.learners)
             tightenings = 0 if added else tightenings + 1
             if not message and tightenings > _TIGHTENINGS:
                 message = f"relative gap {overall.relative_gap:.1e} over all learners, but none to add"
@@ -75,9 +77,12 @@ class ColumnGeneration:
                     message += f", and {self._solver.label} stopped at {present.certificate.relative_gap:.1e} over those there are"
             if message:
                 return self._boosted(present, certificate, False, f"{message} after {plural(len(self._rounds), 'round')}")
-            aim = (
-                max(_TIGHTEST_SHARE * tol, min(_LOOSEST, _SHARE * overall.relative_gap)) if added else 0.1 * min(aim, overall.relative_gap)
-            )
+            if is_full:
+                aim = tightest
+            elif added:
+                aim = max(tightest, min(_LOOSEST, _SHARE * overall.relative_gap))
+            else:
+                aim = 0.1 * min(aim, overall.relative_gap)
             problem = self._model.problem(self._columns.outputs, self._nu)
             padded = np.zeros(problem.point_shape)
             padded[: self._size - added] = present.point[: self._size - added]

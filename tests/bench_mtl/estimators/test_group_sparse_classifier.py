@@ -156,6 +156,7 @@ def test_trees_that_were_not_all_looked_for_are_warned_of() -> None:
     with pytest.warns(ConvergenceWarning, match="proven relative gap .*, but it covers too little: n_learners = 3 after"):
         model.fit(X, Y)
     assert not model.converged_
+    assert model.gap_ <= model.tol  # over these three
 
 
 @pytest.mark.parametrize("kind", ["stump", "tree"])
