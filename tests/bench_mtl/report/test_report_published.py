@@ -28,6 +28,8 @@ PROBLEMS = {
     "the same, 640 examples a task": ("headline-hinge", "hinge, d=200 m=60 n=640"),
     "logistic loss in an l1 ball, 800 features": ("singer-synthetic-logistic", "logistic, d=800 radius=100.0"),
     "least squares in an l1 ball, 800 features": ("singer-synthetic-ls", "least squares, d=800 radius=truth"),
+    "multiclass boosting, 300 examples, 100 stumps": ("boosting-table", "synthetic, 300 examples norm=l12"),
+    "the same, 2000 examples, 500 stumps": ("boosting-table", "synthetic norm=l12"),
     "portfolio, 500 assets": ("singer-portfolio", "portfolio, 500 periods, 500 assets"),
     "sparse + low rank, 30 tasks, 100 features": ("headline-lowrank", "sparse + low rank, d=100 m=30 n=60"),
     "sparse + low rank, Scene": ("headline-lowrank", "sparse + low rank, Scene"),
