@@ -76,7 +76,7 @@ def project_l1(v: Any, radius: float, theta: float) -> float:
         theta, count = following, now
         if settled or count == 0.0:
             break
-    theta += (total - radius) / count if count > 0.0 else 0.0
+    theta = max(theta + (total - radius) / count, 0.0) if count > 0.0 else theta  # below 0 by rounding, where v is hardly outside
     _soften(v, theta)
     return theta
 

@@ -131,3 +131,14 @@ def test_column_projections_are_those_of_the_library(seed: int, size: int, radiu
     huge = np.full(size + 1, 1e308)
     assert saddle_balls.project_l1(huge.copy(), 1.0, 0.0) == -1.0
     assert not saddle_balls.project_l2(huge.copy(), 1.0)
+
+
+def test_what_is_outside_an_l1_ball_by_rounding_alone_is_no_fault() -> None:
+    """The sum of sizes is taken in two orders, so that the excess may come out below 0."""
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        v = rng.standard_normal(rng.integers(1, 200))
+        radius = float(np.abs(v).sum()) * (1.0 - rng.integers(0, 6) * 1.1e-16)
+        w = v.copy()
+        assert saddle_balls.project_l1(w, radius, 0.0) >= 0.0
+        np.testing.assert_allclose(w, v, atol=1e-13)
