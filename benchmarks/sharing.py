@@ -37,9 +37,9 @@ SHARES = np.geomspace(0.5, 0.005, 21)
 _SENTENCE = """\
 "Error" is the least one that all three norms reach on held-out examples, at any nu: the largest of their three least errors. Then, for
 every norm, the fewest weak learners of a fit that reaches it, with that fit's own error and nu, as a share of the smallest nu that gives
-W = 0. "Unproven" counts the fits of the data set that are not proven to a relative gap of 1e-3 within 20 s. Which error is reached is
-decided on the held-out examples themselves, for every norm alike: this says what trade-offs there are, not how well one would do who has
-to choose nu first."""
+W = 0. "Unproven" counts the fits of the data set that are not proven to a relative gap of 1e-3 when, after 20 s, the step that is under
+way ends. Which error is reached is decided on the held-out examples themselves, for every norm alike: this says what trade-offs there
+are, not how well one would do who has to choose nu first."""
 
 
 def data_sets(data_dir: Path | None) -> Iterator[tuple[str, TaskData]]:
