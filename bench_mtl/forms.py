@@ -291,16 +291,22 @@ class LinearFit:
             return max(0.0, limit * (float(np.vdot(y, dual)) - support))
         return self._entropy_bound(dual, support, limit)
 
-    def norm_bound(self, dual: Array, dual_norm: Callable[[Array], float], *, radius: float | None = None, penalty: float = 1.0) -> float:
-        """A proven lower bound on min f(W) subject to ||W|| <= radius, or without one on min f(W) + penalty ||W||, from any dual point.
+    def norm_bound(
+        self, dual: Array, dual_norm: Callable[[Array], float], *, radius: float | None = None, penalty: float | None = None
+    ) -> float:
+        """A proven lower bound on min f(W) subject to ||W|| <= radius, or on min f(W) + penalty ||W||, from any dual point.
 
-        `dual_norm` of G (d x m) is max <G, W> over ||W|| <= 1; an upper bound on it will do.
+        `dual_norm` of G (d x m) is max <G, W> over ||W|| <= 1; an upper bound on it will do. One of `radius` and `penalty` is given.
         """
         r = self.normalised(self.admissible(dual))
-        support = dual_norm(self.design.adjoint(r))
+        size = float(np.abs(r).max())
+        if size == 0.0:
+            return 0.0
+        height = dual_norm(self.design.adjoint(r / size))  # of tiny or huge entries squares would leave the range of doubles
         if radius is not None:
-            return self.bound(r, radius * support)
-        return self.bound(r, 0.0, penalty / support if support > 0.0 else np.inf)
+            return self.bound(r, size * radius * height)
+        assert penalty is not None
+        return self.bound(r, 0.0, penalty / height / size if height > 0.0 else np.inf)
 
     def model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """f in CVXPY for the coefficients vec(W), column by column ("squared" and "logistic").
@@ -411,10 +417,7 @@ class L1Form:
 
     def bound(self, dual: Array) -> float:
         """A proven lower bound on the optimum, from any dual point."""
-        if self.radius is not None:
-            return self.fit.norm_bound(dual, self.support, radius=self.radius)
-        assert self.penalty is not None
-        return self.fit.norm_bound(dual, self.support, penalty=self.penalty)
+        return self.fit.norm_bound(dual, self.support, radius=self.radius, penalty=self.penalty)
 
     def vertex(self, direction: Array) -> Array:
         """argmin <direction, W> over the feasible set of a form with a radius: at most one entry a ball."""

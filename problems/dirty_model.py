@@ -10,11 +10,12 @@ import scipy.sparse as sp
 
 from bench_mtl.checks import number_or_share, one_of
 from bench_mtl.data.task_data import TaskData, loss_targets
+from bench_mtl.fit_problem import StackedFitProblem
 from bench_mtl.forms import REDUCTIONS, LinearFit, example_weights, prediction_error
 from bench_mtl.linops import Design
 from bench_mtl.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.projections import norm_l1inf, norm_linf1, prox_l1inf, soft_threshold
-from bench_mtl.protocols import Capability, ConicModel, Problem
+from bench_mtl.protocols import Capability, ConicModel
 from bench_mtl.types import Array
 
 LOSSES = ("squared", "logistic")
@@ -22,7 +23,7 @@ LOSSES = ("squared", "logistic")
 _CONES = {"squared": frozenset({"linear", "quadratic"}), "logistic": frozenset({"linear", "exponential"})}
 
 
-class DirtyModel(Problem):
+class DirtyModel(StackedFitProblem):
     """Least squares or logistic regression for m tasks that share some of their features: coefficients B + S, B with few rows, S sparse.
 
     ::
@@ -73,7 +74,7 @@ class DirtyModel(Problem):
         self.conic_forms = {"epigraph": _CONES[self.loss]}  # type: ignore[misc] # those of the class are of the squared loss
         self.design: Design = data.design
         targets, self.notes = loss_targets(data, self.loss)
-        self._fit = LinearFit(self.design, targets, self.loss, example_weights(self.design, self.reduction))
+        self.fit = LinearFit(self.design, targets, self.loss, example_weights(self.design, self.reduction))
         self.lambda_b = number_or_share("lambda_b", lambda_b, lambda: norm_linf1(self._first_gradient()))
         self.lambda_s = number_or_share("lambda_s", lambda_s, lambda: float(np.abs(self._first_gradient()).max()))
         self._held_out = None if data.held_out is None else (data.held_out.design, loss_targets(data.held_out, self.loss)[0])
@@ -104,23 +105,8 @@ class DirtyModel(Problem):
         yield cls(TaskData.per_task(csr_tasks, signs_of_tasks, name="tiny labels per task CSR"), **shares, reduction="sum")
 
     @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (2, self.design.n_features, self.design.n_tasks)
-
-    @property
     def parts(self) -> tuple[str, ...]:
         return ("B", "S")
-
-    @property
-    def dual_shape(self) -> tuple[int, ...]:
-        return self._fit.targets.shape
-
-    @property
-    def dimensions(self) -> Mapping[str, int]:
-        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
-
-    def objective(self, point: Array) -> float:
-        return self.smooth_value(point) + self.prox_value(point)
 
     def repair(self, point: Array) -> Array:
         return point
@@ -129,9 +115,7 @@ class DirtyModel(Problem):
         return 0.0
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        if dual is None:
-            dual = -self._fit.slopes(self._predictions(point))
-        return self._fit.norm_bound(dual, self._dual_norm)
+        return self.fit.norm_bound(self.dual_at(point, dual), self._dual_norm, penalty=1.0)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Of entries above a millionth of the largest of their part: rows of B and entries of S that have one, and features that either
@@ -148,18 +132,6 @@ class DirtyModel(Problem):
             found["held-out error"] = prediction_error(self.loss, design.forward(point[0] + point[1]), targets)
         return found
 
-    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        predictions = self._predictions(point)
-        block = self.design.adjoint(self._fit.slopes(predictions))
-        return self._fit.value(predictions), np.broadcast_to(block, self.point_shape)
-
-    def smooth_value(self, point: Array) -> float:
-        return self._fit.value(self._predictions(point))
-
-    def lipschitz(self) -> float:
-        """2 max_k s_k sigma_max(X_k)^2, a quarter of it for the logistic loss: B and S share one gradient block."""
-        return 2.0 * self._fit.lipschitz()
-
     def prox(self, point: Array, step_size: float) -> Array:
         """The proximal operator of step_size * lambda_b times the l1,inf norm for B, the soft threshold at step_size * lambda_s for S."""
         return np.stack([prox_l1inf(point[0], step_size * self.lambda_b), soft_threshold(point[1], step_size * self.lambda_s)])
@@ -175,7 +147,7 @@ class DirtyModel(Problem):
         _, d, m = self.point_shape
         B, S, mu = cp.Variable((d, m)), cp.Variable((d, m)), cp.Variable(d, nonneg=True)
         rows = cp.reshape(mu, (d, 1), order="C") @ np.ones((1, m))
-        loss, fit, as_dual = self._fit.model(cp.vec(B + S, order="F"))
+        loss, fit, as_dual = self.fit.model(cp.vec(B + S, order="F"))
         penalty = self.lambda_b * cp.sum(mu) + self.lambda_s * cp.sum(cp.abs(S))
 
         def recover() -> tuple[Array, Array | None]:
@@ -183,12 +155,9 @@ class DirtyModel(Problem):
 
         return ConicModel(cp.Problem(cp.Minimize(loss + penalty), [fit, rows >= B, rows >= -B]), recover)
 
-    def _predictions(self, point: Array) -> Array:
-        return self.design.forward(point[0] + point[1])
-
     def _first_gradient(self) -> Array:
         """Of the loss at B = S = 0."""
-        return self.design.adjoint(self._fit.slopes(np.zeros(self.dual_shape)))
+        return self.design.adjoint(self.fit.slopes(np.zeros(self.dual_shape)))
 
     def _dual_norm(self, G: Array) -> float:
         """max <G, B + S> over lambda_b ||B||_{1,inf} + lambda_s ||S||_1 <= 1."""

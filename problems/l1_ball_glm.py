@@ -11,10 +11,11 @@ import scipy.sparse as sp
 from bench_mtl.checks import one_of, real_number
 from bench_mtl.data.task_data import TaskData, loss_targets, number_or_truth
 from bench_mtl.errors import InputError
+from bench_mtl.fit_problem import FitProblem
 from bench_mtl.forms import L1Form, LinearFit, SimplexForm, example_weights, prediction_error
 from bench_mtl.linops import Design, frozen
 from bench_mtl.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
+from bench_mtl.protocols import Capability, ConicModel, NotOfferedError
 from bench_mtl.types import Array
 
 LOSSES = ("squared", "logistic", "multiclass")
@@ -28,7 +29,7 @@ _CONES = {
 }
 
 
-class L1BallGLM(Problem):
+class L1BallGLM(FitProblem):
     """Generalised linear models with an l1 constraint or penalty, for one or many tasks.
 
     ::
@@ -101,8 +102,8 @@ class L1BallGLM(Problem):
         self.conic_forms = {"epigraph": _CONES[self.loss]}  # type: ignore[misc] # those of the class are of the squared loss
         targets, self.notes = loss_targets(data, self.loss)
         orientation = data.orientation if nonneg else None
-        fit = LinearFit(data.design, frozen(targets), self.loss, _weights(data.design, self.loss))
-        self._form = L1Form(fit, self.radius, self.penalty, balls, nonneg, orientation)
+        self.fit = LinearFit(data.design, frozen(targets), self.loss, _weights(data.design, self.loss))
+        self._form = L1Form(self.fit, self.radius, self.penalty, balls, nonneg, orientation)
         self._held_out = None if data.held_out is None else (data.held_out.design, frozen(loss_targets(data.held_out, self.loss)[0]))
 
     @classmethod
@@ -137,20 +138,9 @@ class L1BallGLM(Problem):
         yield cls(oriented, loss="multiclass", radius=1.0, nonneg=True)
 
     @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (self.design.n_features, self.design.n_tasks)
-
-    @property
-    def dual_shape(self) -> tuple[int, ...]:
-        return self._form.fit.targets.shape
-
-    @property
     def dimensions(self) -> Mapping[str, int]:
         n = self.design.sizes[0] if self.loss == "multiclass" else self.design.n_examples  # an example has a prediction for every class
         return {"n": n, "d": self.design.n_features, "m": self.design.n_tasks}
-
-    def objective(self, point: Array) -> float:
-        return self.smooth_value(point) + self.prox_value(point)
 
     def repair(self, point: Array) -> Array:
         return self._form.project(point)
@@ -162,9 +152,7 @@ class L1BallGLM(Problem):
         return max(negative, self._largest_norm(point) - self.radius, 0.0) / (self.radius or 1.0)
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        if dual is None:
-            dual = -self._form.fit.slopes(self.design.forward(point))
-        return self._form.bound(dual)
+        return self._form.bound(self.dual_at(point, dual))
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries above a millionth of the largest; on held-out examples the share of errors (squared loss: of squares not explained)."""
@@ -174,17 +162,6 @@ class L1BallGLM(Problem):
             design, targets = self._held_out
             found["held-out error"] = prediction_error(self.loss, design.forward(point), targets)
         return found
-
-    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        predictions = self.design.forward(point)
-        return self._form.fit.value(predictions), self.design.adjoint(self._form.fit.slopes(predictions))
-
-    def smooth_value(self, point: Array) -> float:
-        return self._form.fit.value(self.design.forward(point))
-
-    def lipschitz(self) -> float:
-        """max_k s_k sigma_max(X_k)^2 times 1 (squared), 1/4 (logistic) or 1/2 (multiclass)."""
-        return self._form.fit.lipschitz()
 
     def prox(self, point: Array, step_size: float) -> Array:
         """Projection onto the l1 balls, or the soft threshold at step_size * penalty."""
@@ -238,7 +215,7 @@ class L1BallGLM(Problem):
         """The loss of predictions that are variables, the constraint that makes them predictions, and its multiplier as a dual point."""
         import cvxpy as cp
 
-        design, fit = self.design, self._form.fit
+        design, fit = self.design, self.fit
         X, y = design.stacked(), design.stack(fit.targets)
         t = cp.Variable(len(y))
         constraint = t == X @ coefficients

@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from bench_mtl.checks import number_or_share, one_of
 from bench_mtl.data.task_data import TaskData, loss_targets, number_or_truth
 from bench_mtl.errors import InputError
+from bench_mtl.fit_problem import FitProblem
 from bench_mtl.forms import REDUCTIONS, LinearFit, example_weights, l1inf_vertex, prediction_error
 from bench_mtl.linops import Design
 from bench_mtl.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.projections import norm_l1inf, norm_linf1, project_l1inf_ball, prox_l1inf
-from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
+from bench_mtl.protocols import Capability, ConicModel, NotOfferedError
 from bench_mtl.types import Array
 
 LOSSES = ("squared", "logistic")
@@ -23,7 +24,7 @@ LOSSES = ("squared", "logistic")
 _CONES = {"squared": frozenset({"linear", "quadratic"}), "logistic": frozenset({"linear", "exponential"})}
 
 
-class L1InfGLM(Problem):
+class L1InfGLM(FitProblem):
     """Least squares or logistic regression for m tasks that select their features together.
 
     Constrained, with a radius C::
@@ -87,7 +88,7 @@ class L1InfGLM(Problem):
         self.conic_forms = {"epigraph": _CONES[self.loss]}  # type: ignore[misc] # those of the class are of the squared loss
         self.design: Design = data.design
         targets, self.notes = loss_targets(data, self.loss)
-        self._fit = LinearFit(self.design, targets, self.loss, example_weights(self.design, self.reduction))
+        self.fit = LinearFit(self.design, targets, self.loss, example_weights(self.design, self.reduction))
         self.radius = None if radius is None else number_or_truth("radius", radius, data, "W", norm_l1inf)
         self.penalty = None if penalty is None else number_or_share("penalty", penalty, self._largest_penalty)
         self._held_out = None if data.held_out is None else (data.held_out.design, loss_targets(data.held_out, self.loss)[0])
@@ -118,21 +119,6 @@ class L1InfGLM(Problem):
             TaskData.per_task(csr_tasks, signs_of_tasks, name="tiny labels per task CSR"), loss="logistic", radius=0.7, reduction="sum"
         )
 
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (self.design.n_features, self.design.n_tasks)
-
-    @property
-    def dual_shape(self) -> tuple[int, ...]:
-        return self._fit.targets.shape
-
-    @property
-    def dimensions(self) -> Mapping[str, int]:
-        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
-
-    def objective(self, point: Array) -> float:
-        return self.smooth_value(point) + self.prox_value(point)
-
     def repair(self, point: Array) -> Array:
         return point if self.radius is None else project_l1inf_ball(point, self.radius)
 
@@ -142,12 +128,7 @@ class L1InfGLM(Problem):
         return max(0.0, norm_l1inf(point) - self.radius) / (self.radius or 1.0)
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        if dual is None:
-            dual = -self._fit.slopes(self.design.forward(point))
-        if self.radius is not None:
-            return self._fit.norm_bound(dual, norm_linf1, radius=self.radius)
-        assert self.penalty is not None
-        return self._fit.norm_bound(dual, norm_linf1, penalty=self.penalty)
+        return self.fit.norm_bound(self.dual_at(point, dual), norm_linf1, radius=self.radius, penalty=self.penalty)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries above a millionth of the largest, and the rows (features) that have one; on held-out examples the share of errors
@@ -159,17 +140,6 @@ class L1InfGLM(Problem):
             design, targets = self._held_out
             found["held-out error"] = prediction_error(self.loss, design.forward(point), targets)
         return found
-
-    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        predictions = self.design.forward(point)
-        return self._fit.value(predictions), self.design.adjoint(self._fit.slopes(predictions))
-
-    def smooth_value(self, point: Array) -> float:
-        return self._fit.value(self.design.forward(point))
-
-    def lipschitz(self) -> float:
-        """max_k s_k sigma_max(X_k)^2, a quarter of it for the logistic loss."""
-        return self._fit.lipschitz()
 
     def prox(self, point: Array, step_size: float) -> Array:
         """Projection onto the l1,inf ball, or the proximal operator of step_size * penalty times the norm."""
@@ -198,7 +168,7 @@ class L1InfGLM(Problem):
         d, m = self.point_shape
         W, mu = cp.Variable((d, m)), cp.Variable(d, nonneg=True)
         rows = cp.reshape(mu, (d, 1), order="C") @ np.ones((1, m))
-        loss, fit, as_dual = self._fit.model(cp.vec(W, order="F"))
+        loss, fit, as_dual = self.fit.model(cp.vec(W, order="F"))
         constraints = [fit, rows >= W, rows >= -W]
         if self.radius is not None:
             constraints.append(cp.sum(mu) <= self.radius)
@@ -212,4 +182,4 @@ class L1InfGLM(Problem):
 
     def _largest_penalty(self) -> float:
         """The smallest penalty that gives W = 0."""
-        return norm_linf1(self.design.adjoint(self._fit.slopes(np.zeros(self.dual_shape))))
+        return norm_linf1(self.design.adjoint(self.fit.slopes(np.zeros(self.dual_shape))))

@@ -10,17 +10,18 @@ import scipy.sparse as sp
 
 from bench_mtl.checks import one_of, real_number
 from bench_mtl.data.task_data import TaskData, loss_targets, number_or_truth
+from bench_mtl.fit_problem import StackedFitProblem
 from bench_mtl.forms import LinearFit, SplitForm
 from bench_mtl.linops import Design, spectral_norm_bound
 from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
-from bench_mtl.protocols import Capability, ConicModel, Problem
+from bench_mtl.protocols import Capability, ConicModel
 from bench_mtl.trace_norm_models import conic_forms, trace_norm_model
 from bench_mtl.types import Array
 
 LOSSES = ("squared", "logistic")
 
 
-class SparseLowRank(Problem):
+class SparseLowRank(StackedFitProblem):
     """Least squares or logistic regression for m tasks whose coefficients are a sparse plus a low-rank matrix.
 
     ::
@@ -64,7 +65,7 @@ class SparseLowRank(Problem):
         self.targets, self.notes = loss_targets(data, self.loss)
         if self.loss == "logistic":
             self.conic_forms = conic_forms(self.loss)  # type: ignore[misc] # those of the class are of the squared loss
-        self._fit = LinearFit(self.design, self.targets, self.loss, np.broadcast_to(1.0, self.targets.shape))
+        self.fit = LinearFit(self.design, self.targets, self.loss, np.broadcast_to(1.0, self.targets.shape))
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
@@ -88,21 +89,6 @@ class SparseLowRank(Problem):
         yield cls(TaskData.shared(X, labels, name="tiny labels"), gamma=0.5, tau=2.0, loss="logistic")
         yield cls(TaskData.per_task(Xs, signs_of_tasks, name="tiny labels per task"), gamma=0.5, tau=0.7, loss="logistic")
 
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (2, self.design.n_features, self.design.n_tasks)
-
-    @property
-    def dual_shape(self) -> tuple[int, ...]:
-        return self.targets.shape
-
-    @property
-    def dimensions(self) -> Mapping[str, int]:
-        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
-
-    def objective(self, point: Array) -> float:
-        return self.smooth_value(point) + self.prox_value(point)
-
     def repair(self, point: Array) -> Array:
         return np.stack([point[0], project_trace_ball(point[1], self.tau)])
 
@@ -110,25 +96,13 @@ class SparseLowRank(Problem):
         return max(0.0, norm_trace(point[1]) - self.tau) / (self.tau or 1.0)
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        r = self._fit.normalised(self._fit.admissible(-self._slopes(point) if dual is None else dual))
+        r = self.fit.normalised(self.fit.admissible(self.dual_at(point, dual)))
         size = float(np.abs(r).max())
         if size == 0.0:
             return 0.0
         G = self.design.adjoint(r / size)  # squares of tiny or huge entries would leave the range of doubles
         largest, height = float(np.abs(G).max()), self.tau * spectral_norm_bound(G)
-        return self._fit.bound(r, size * height, self.gamma / largest / size if largest > 0.0 else np.inf)
-
-    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        predictions = self.design.forward(point[0] + point[1])
-        block = self.design.adjoint(self._fit.slopes(predictions))
-        return self._fit.value(predictions), np.broadcast_to(block, self.point_shape)
-
-    def smooth_value(self, point: Array) -> float:
-        return self._fit.value(self.design.forward(point[0] + point[1]))
-
-    def lipschitz(self) -> float:
-        """2 sigma_max(X)^2, a quarter of it for the logistic loss: P and Q share one gradient block (lemma 6.1 of the paper)."""
-        return 2.0 * self._fit.lipschitz()
+        return self.fit.bound(r, size * height, self.gamma / largest / size if largest > 0.0 else np.inf)
 
     def prox(self, point: Array, step_size: float) -> Array:
         """Soft threshold of P at step_size * gamma, projection of Q onto the trace-norm ball."""
@@ -151,12 +125,9 @@ class SparseLowRank(Problem):
         _, d, m = self.point_shape
         P = cp.Variable((d, m))
         Q, norm, factor = trace_norm_model(form, d, m)
-        loss, fit, as_dual = self._fit.model(cp.vec(P + Q, order="F"))
+        loss, fit, as_dual = self.fit.model(cp.vec(P + Q, order="F"))
 
         def recover() -> tuple[Array, Array | None]:
             return np.stack([P.value, Q.value]), None if fit.dual_value is None else as_dual(np.asarray(fit.dual_value))
 
         return ConicModel(cp.Problem(cp.Minimize(loss + self.gamma * cp.sum(cp.abs(P))), [fit, norm <= factor * self.tau]), recover)
-
-    def _slopes(self, point: Array) -> Array:
-        return self._fit.slopes(self.design.forward(point[0] + point[1]))

@@ -11,14 +11,15 @@ import scipy.sparse as sp
 from bench_mtl.checks import real_number
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.errors import InputError
+from bench_mtl.fit_problem import FitProblem
 from bench_mtl.forms import LinearFit, RelationshipForm
 from bench_mtl.linops import Design, frozen
 from bench_mtl.projections import norm_trace, prox_squared_trace
-from bench_mtl.protocols import Capability, ConicModel, Problem
+from bench_mtl.protocols import Capability, ConicModel
 from bench_mtl.types import Array
 
 
-class TaskRelationships(Problem):
+class TaskRelationships(FitProblem):
     """Multi-task relationship learning (MTRL)::
 
         min_{W, Omega}  sum_k 1/n_k sum_i (y_ki - x_ki.w_k)^2 + ridge/2 ||W||_F^2 + coupling/2 tr(W Omega^-1 W^T)
@@ -62,7 +63,7 @@ class TaskRelationships(Problem):
         self.notes = data.notes
         shares = data.design.per_example(2.0 / np.asarray(data.design.sizes))
         weights = frozen(np.ascontiguousarray(np.broadcast_to(shares, data.targets.shape)))
-        self._fit = LinearFit(data.design, data.targets, "squared", weights)
+        self.fit = LinearFit(data.design, data.targets, "squared", weights)
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
@@ -84,21 +85,6 @@ class TaskRelationships(Problem):
         yield cls(TaskData.shared(sparse, Y, name="tiny CSR"), ridge=0.0, coupling=0.3)
         yield cls(TaskData.per_task([sp.csr_array(Xk) for Xk in Xs], ys, name="tiny per task CSR"), ridge=0.3, coupling=0.0)
 
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (self.design.n_features, self.design.n_tasks)
-
-    @property
-    def dual_shape(self) -> tuple[int, ...]:
-        return self._fit.targets.shape
-
-    @property
-    def dimensions(self) -> Mapping[str, int]:
-        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
-
-    def objective(self, point: Array) -> float:
-        return self.smooth_value(point) + self.prox_value(point)
-
     def repair(self, point: Array) -> Array:
         return point
 
@@ -106,28 +92,17 @@ class TaskRelationships(Problem):
         return 0.0
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        r = -self._fit.slopes(self.design.forward(point)) if dual is None else dual
+        r = self.dual_at(point, dual)
         size = float(np.abs(r).max())
         if size == 0.0:
             return 0.0
         r = r / size  # only its direction matters, and squares of tiny or huge entries would leave the range of doubles
-        slope = float(np.vdot(r, self._fit.targets))
+        slope = float(np.vdot(r, self.fit.targets))
         if slope <= 0.0:
             return 0.0
         values = np.asarray(np.linalg.svd(self.design.adjoint(r), compute_uv=False), dtype=np.float64)
-        curvature = 0.5 * float((r * r / self._fit.weights).sum()) + squared_norms_conjugate(values, self.ridge, self.coupling)
+        curvature = 0.5 * float((r * r / self.fit.weights).sum()) + squared_norms_conjugate(values, self.ridge, self.coupling)
         return 0.25 * slope * (slope / curvature)
-
-    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        predictions = self.design.forward(point)
-        return self._fit.value(predictions), self.design.adjoint(self._fit.slopes(predictions))
-
-    def smooth_value(self, point: Array) -> float:
-        return self._fit.value(self.design.forward(point))
-
-    def lipschitz(self) -> float:
-        """2 max_k sigma_max(X_k)^2 / n_k."""
-        return float((2.0 * self.design.norms() ** 2 / np.asarray(self.design.sizes)).max())
 
     def prox(self, point: Array, step_size: float) -> Array:
         """point / (1 + step_size ridge), of which the proximal operator of the squared trace norm makes the rest."""
@@ -139,16 +114,16 @@ class TaskRelationships(Problem):
         return 0.5 * self.ridge * float((point**2).sum()) + 0.5 * self.coupling * trace**2
 
     def relationship_form(self) -> RelationshipForm:
-        return RelationshipForm(self._fit, self.ridge, self.coupling)
+        return RelationshipForm(self.fit, self.ridge, self.coupling)
 
     def to_cvxpy(self, form: str = "nuclear_norm") -> ConicModel:
         """The problem with `cvxpy.normNuc`, and the residuals as variables, so that their constraint's multiplier is a dual point."""
         import cvxpy as cp
 
-        design, y = self.design, self.design.stack(self._fit.targets)
+        design, y = self.design, self.design.stack(self.fit.targets)
         W, r = cp.Variable(self.point_shape), cp.Variable(len(y))
         fit = r == y - design.stacked() @ cp.vec(W, order="F")
-        objective = 0.5 * cp.sum(cp.multiply(design.stack(self._fit.weights), cp.square(r)))
+        objective = 0.5 * cp.sum(cp.multiply(design.stack(self.fit.weights), cp.square(r)))
         objective += 0.5 * self.ridge * cp.sum_squares(W) + 0.5 * self.coupling * cp.square(cp.normNuc(W))
 
         def recover() -> tuple[Array, Array | None]:

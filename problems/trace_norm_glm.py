@@ -12,17 +12,18 @@ import scipy.sparse as sp
 from bench_mtl.checks import one_of, real_number
 from bench_mtl.data.task_data import TaskData, loss_targets, number_or_truth
 from bench_mtl.errors import InputError
+from bench_mtl.fit_problem import FitProblem
 from bench_mtl.forms import LinearFit
 from bench_mtl.linops import Design, frozen, leading_pair, spectral_norm_bound
 from bench_mtl.projections import norm_trace, project_trace_ball, prox_trace
-from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
+from bench_mtl.protocols import Capability, ConicModel, NotOfferedError
 from bench_mtl.trace_norm_models import conic_forms, trace_norm_model
 from bench_mtl.types import Array
 
 LOSSES = ("squared", "logistic")
 
 
-class TraceNormGLM(Problem):
+class TraceNormGLM(FitProblem):
     """Least squares or logistic regression for m tasks whose coefficients have a small trace norm.
 
     ::
@@ -72,7 +73,7 @@ class TraceNormGLM(Problem):
         self.design: Design = data.design
         targets, self.notes = loss_targets(data, self.loss)
         self.conic_forms = conic_forms(self.loss)  # type: ignore[misc] # those of the class are of the squared loss
-        self._fit = LinearFit(self.design, frozen(targets), self.loss, np.broadcast_to(1.0, targets.shape))
+        self.fit = LinearFit(self.design, frozen(targets), self.loss, np.broadcast_to(1.0, targets.shape))
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
@@ -95,21 +96,6 @@ class TraceNormGLM(Problem):
         yield cls(TaskData.shared(X, labels, name="tiny labels"), tau=2.0, loss="logistic")
         yield cls(TaskData.per_task(Xs, signs_of_tasks, name="tiny labels per task"), penalty=0.7, loss="logistic")
 
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (self.design.n_features, self.design.n_tasks)
-
-    @property
-    def dual_shape(self) -> tuple[int, ...]:
-        return self._fit.targets.shape
-
-    @property
-    def dimensions(self) -> Mapping[str, int]:
-        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
-
-    def objective(self, point: Array) -> float:
-        return self.smooth_value(point) + self.prox_value(point)
-
     def repair(self, point: Array) -> Array:
         return point if self.tau is None else self._project(point)
 
@@ -117,26 +103,7 @@ class TraceNormGLM(Problem):
         return 0.0 if self.tau is None else max(0.0, norm_trace(point) - self.tau) / (self.tau or 1.0)
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        r = self._fit.normalised(self._fit.admissible(-self._slopes(point) if dual is None else dual))
-        size = float(np.abs(r).max())
-        if size == 0.0:
-            return 0.0
-        height = spectral_norm_bound(self.design.adjoint(r / size))  # squares of tiny or huge entries would leave the range of doubles
-        if self.tau is not None:
-            return self._fit.bound(r, size * self.tau * height)
-        assert self.penalty is not None
-        return self._fit.bound(r, 0.0, self.penalty / height / size if height > 0.0 else np.inf)
-
-    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        predictions = self.design.forward(point)
-        return self._fit.value(predictions), self.design.adjoint(self._fit.slopes(predictions))
-
-    def smooth_value(self, point: Array) -> float:
-        return self._fit.value(self.design.forward(point))
-
-    def lipschitz(self) -> float:
-        """sigma_max(X)^2, a quarter of it for the logistic loss."""
-        return self._fit.lipschitz()
+        return self.fit.norm_bound(self.dual_at(point, dual), spectral_norm_bound, radius=self.tau, penalty=self.penalty)
 
     def prox(self, point: Array, step_size: float) -> Array:
         """The projection onto the ball, or the singular values less step_size * penalty."""
@@ -156,7 +123,7 @@ class TraceNormGLM(Problem):
         return np.outer(-self.tau * u, v)
 
     def linear_fit(self) -> LinearFit:
-        return self._fit
+        return self.fit
 
     def to_cvxpy(self, form: str = "sdp") -> ConicModel:
         """The problem with the residuals or margins as variables, so that their constraint's multiplier is a dual point.
@@ -166,7 +133,7 @@ class TraceNormGLM(Problem):
         import cvxpy as cp
 
         W, norm, factor = trace_norm_model(one_of("form", form, tuple(self.conic_forms)), *self.point_shape)
-        objective, fit, as_dual = self._fit.model(cp.vec(W, order="F"))
+        objective, fit, as_dual = self.fit.model(cp.vec(W, order="F"))
         constraints = [fit]
         if self.tau is not None:
             constraints.append(norm <= factor * self.tau)
@@ -181,9 +148,6 @@ class TraceNormGLM(Problem):
     def _project(self, point: Array) -> Array:
         assert self.tau is not None
         return _without_empty_rows(partial(project_trace_ball, radius=self.tau), point)
-
-    def _slopes(self, point: Array) -> Array:
-        return self._fit.slopes(self.design.forward(point))
 
 
 def _without_empty_rows(shrink: Callable[[Array], Array], point: Array) -> Array:

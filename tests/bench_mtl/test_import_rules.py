@@ -14,6 +14,7 @@ CORE = {
     "bench_mtl", "bench_mtl.checks", "bench_mtl.data", "bench_mtl.errors", "bench_mtl.examples", "bench_mtl.forms", "bench_mtl.linops",
     "bench_mtl.losses", "bench_mtl.normal_equations", "bench_mtl.online", "bench_mtl.patterns", "bench_mtl.projections",
     "bench_mtl.threads", "bench_mtl.margins", "bench_mtl.dask_cluster", "bench_mtl.balls", "bench_mtl.hinge_problem",
+    "bench_mtl.fit_problem",
     "bench_mtl.trace_norm_models",
     "bench_mtl.protocols", "bench_mtl.types", "bench_mtl.data.task_data",
 }  # fmt: skip
