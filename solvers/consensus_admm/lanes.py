@@ -24,19 +24,16 @@ class Lane(Protocol):
 
 
 class Here:
-    """A lane of this process."""
+    """A lane of this process, which has set one BLAS thread."""
 
     def __init__(self, pieces: dict[int, Piece]) -> None:
-        with one_blas_thread():
-            self._blocks = {number: piece.block() for number, piece in pieces.items()}
+        self._blocks = {number: piece.block() for number, piece in pieces.items()}
 
     def start(self, number: int, weights: Array, setting: Setting) -> State:
-        with one_blas_thread():
-            return self._blocks[number].start(weights, setting)
+        return self._blocks[number].start(weights, setting)
 
     def step(self, number: int, state: State, target: Array, setting: Setting) -> State:
-        with one_blas_thread():
-            return self._blocks[number].step(state, target, setting)
+        return self._blocks[number].step(state, target, setting)
 
 
 class LaneTeam:
