@@ -24,6 +24,13 @@ data_dir_option = click.option(
 plugins_option = click.option(
     "--plugins", type=click.Path(path_type=Path), help="Folder with problems/*.py and solvers/*.py to use besides the installed ones."
 )
+isolation_option = click.option(
+    "--isolation",
+    type=click.Choice(["process", "inline"]),
+    default="process",
+    show_default=True,
+    help="inline runs in this process, without hard limits: to debug and to profile.",
+)
 
 _problem_options = (
     click.option("--data", required=True, help="A generator, an embedded or catalogued data set, or a data file."),

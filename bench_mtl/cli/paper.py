@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_mtl.cli.interrupt import Interrupt
-from bench_mtl.cli.options import EXIT_FAILED, EXIT_INTERRUPTED, data_dir_option, fail
+from bench_mtl.cli.options import EXIT_FAILED, EXIT_INTERRUPTED, data_dir_option, fail, isolation_option
 from bench_mtl.console import say
 
 if TYPE_CHECKING:
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 @click.option("--scale", type=click.Choice(["small", "full"]), default="small", show_default=True, help="small ends within minutes.")
 @click.option("--out", type=click.Path(path_type=Path), help="Output folder; results/NAME by default.")
 @click.option("--slots", type=int, default=1, show_default=True, help="Cells that run at once, each on a processor of its own.")
-@click.option(
-    "--isolation",
-    type=click.Choice(["process", "inline"]),
-    default="process",
-    show_default=True,
-    help="inline runs in this process, without hard limits: to debug and to profile.",
-)
+@isolation_option
 @click.option("--force", is_flag=True, help="Run everything again.")
 @click.option("--retry-failed", is_flag=True, help="Run again what crashed or ended in an error.")
 @data_dir_option

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_mtl.cli.interrupt import Interrupt
-from bench_mtl.cli.options import EXIT_INTERRUPTED, data_dir_option, fail, plugins_option
+from bench_mtl.cli.options import EXIT_INTERRUPTED, data_dir_option, fail, isolation_option, plugins_option
 from bench_mtl.cli.report import exit_code_of, written_report
 from bench_mtl.console import say
 from bench_mtl.errors import InputError
@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 @click.argument("suite")
 @click.option("--out", type=click.Path(path_type=Path), help="Output folder; results/SUITE by default.")
 @click.option("--slots", type=int, default=1, show_default=True, help="Cases that run at once, each on processors of its own.")
-@click.option(
-    "--isolation",
-    type=click.Choice(["process", "inline"]),
-    default="process",
-    show_default=True,
-    help="inline runs in this process, without hard limits: to debug and to profile.",
-)
+@isolation_option
 @click.option("--cluster", metavar="local|ADDRESS", help="Run on Dask: workers of this machine, or those of the scheduler at ADDRESS.")
 @click.option("--force", is_flag=True, help="Run everything again.")
 @click.option("--retry-failed", is_flag=True, help="Run again what ended as wrong, crashed or error.")
