@@ -67,9 +67,8 @@ class DirtyRegressor(_Dirty, LinearTaskRegressor):
         Over the examples of a task, s_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its
         weight).
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-
-        `accelerated_gradient`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `accelerated_gradient`.
 
     Attributes
     ----------
@@ -105,9 +104,8 @@ class DirtyClassifier(_Dirty, LinearTaskClassifier):
     reduction : {"mean", "sum"}
         Over the examples of a task, s_k = 1/n_k or 1.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-
-        `accelerated_gradient`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `accelerated_gradient`.
 
     Attributes
     ----------

@@ -164,6 +164,22 @@ def chosen_solver(name: str, options: Mapping[str, Any] | None) -> Solver:
     return solver
 
 
+def solver_for(
+    problem: Problem, name: str | None, options: Mapping[str, Any] | None, preferred: Sequence[tuple[str, Mapping[str, Any]]]
+) -> Solver:
+    """The solver that the user has named, or else the first of the preferred ones that can take the problem.
+
+    Raises
+    ------
+    InputError : an unknown solver or option, options without a name.
+    """
+    if name is not None:
+        return chosen_solver(name, options)
+    if options is not None:
+        raise InputError("solver_options are those of a solver, but solver is None")
+    return first_that_fits(preferred, problem)
+
+
 def first_that_fits(preferred: Sequence[tuple[str, Mapping[str, Any]]], problem: Problem) -> Solver:
     """The first of these registered solvers, with their options, that can take the problem."""
     solvers = (chosen_solver(name, options) for name, options in preferred if name in installed().solvers)

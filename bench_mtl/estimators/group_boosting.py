@@ -17,7 +17,7 @@ from bench_mtl.checks import one_of, real_number, whole_number
 from bench_mtl.errors import InputError
 from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, over_dictionary, without_traces
 from bench_mtl.estimators.column_generation import ColumnGeneration
-from bench_mtl.estimators.fitting import Budget, chosen_solver, first_that_fits, warm_up, warn_unproven
+from bench_mtl.estimators.fitting import Budget, solver_for, warm_up, warn_unproven
 from bench_mtl.forms import ROW_NORMS
 from bench_mtl.margins import MarginLoss
 from bench_mtl.protocols import Solver
@@ -211,12 +211,9 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         for name in ("n_learners", "learners_per_round", "max_depth"):
             whole_number(name, getattr(self, name), minimum=1)
         real_number("tol", self.tol, strict=True)
-        if self.solver is not None:
-            return chosen_solver(self.solver, self.solver_options)
-        if self.solver_options is not None:
-            raise InputError("solver_options are those of a solver, but solver is None")
         newton_first = self.norm != "l1inf" and model.labels.size <= _FEW_SCORES
-        return first_that_fits((*_PREFERRED[1:], _PREFERRED[0]) if newton_first else _PREFERRED, model.without_learners())
+        preferred = (*_PREFERRED[1:], _PREFERRED[0]) if newton_first else _PREFERRED
+        return solver_for(model.without_learners(), self.solver, self.solver_options, preferred)
 
     def _dictionary(self, X: Any, classes: NDArray[np.intp], seed: int) -> WeakLearners:
         """The learners to choose from, where these are known beforehand."""

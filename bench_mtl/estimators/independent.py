@@ -27,9 +27,8 @@ class L1BallRegressor(LinearTaskRegressor):
     radius : float
         At least 0. Larger: more non-zeros.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-
-        `face_newton`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `face_newton`.
 
     References
     ----------
@@ -80,9 +79,8 @@ class L1BallClassifier(LinearTaskClassifier):
         At least 0. Larger: more non-zeros. With the hinge it may be a list with one for each task.
     loss : {"hinge", "logistic", "squared"}
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-        `pdhg`
-        for the hinge, else `face_newton`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `pdhg` for the hinge, else `face_newton`.
 
     References
     ----------
@@ -132,8 +130,8 @@ class L2BallClassifier(LinearTaskClassifier):
     radius : float or list
         At least 0, or a list with one for each task.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-        `pdhg`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `pdhg`.
 
     References
     ----------
@@ -210,9 +208,8 @@ class OneNormRegressor(_OneNorm, LinearTaskRegressor):
     penalty : float
         At least 0 (the gap needs it above 0). Larger: fewer non-zeros.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-
-        `face_newton`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `face_newton`.
 
     References
     ----------
@@ -236,9 +233,8 @@ class OneNormClassifier(_OneNorm, LinearTaskClassifier):
         At least 0 (the gap needs it above 0). Larger: fewer non-zeros. Mind the 1/n_k of the logistic loss.
     loss : {"squared", "logistic"}
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-
-        `face_newton`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `face_newton`.
 
     References
     ----------

@@ -37,9 +37,8 @@ class L1InfClassifier(LinearTaskClassifier):
     reduction : {"mean", "sum"}
         Over the examples of a task, s_k = 1/n_k or 1: whether tasks of many examples count as those of few.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-        `auto`
-        for the hinge, else `accelerated_gradient`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `auto` for the hinge, else `accelerated_gradient`.
 
     References
     ----------
@@ -109,9 +108,8 @@ class L1InfRegressor(LinearTaskRegressor):
     reduction : {"mean", "sum"}
         Over the examples of a task, s_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-
-        `accelerated_gradient`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `accelerated_gradient`.
 
     References
     ----------

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from bench_mtl.checks import real_number
 from bench_mtl.data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.estimators.fitting import Budget, chosen_solver, first_that_fits, installed, solve
+from bench_mtl.estimators.fitting import Budget, installed, solve, solver_for
 from bench_mtl.types import Array, Certificate
 
 
@@ -62,11 +61,8 @@ def solved(
     """
     budget = Budget(how.max_iter, how.max_seconds)
     tol = real_number("tol", how.tol, strict=True)
-    if how.solver is None and how.solver_options is not None:
-        raise InputError("solver_options are those of a solver, but solver is None")
     problem = installed().problem(problem_name).from_data(data, **parameters)
-    solver = first_that_fits(preferred, problem) if how.solver is None else chosen_solver(how.solver, how.solver_options)
-    solution = solve(problem, solver, tol, budget)
+    solution = solve(problem, solver_for(problem, how.solver, how.solver_options, preferred), tol, budget)
     point = solution.point
     return FittedTasks(
         coefficients=point.sum(axis=0) if parts else point,

@@ -60,8 +60,8 @@ class SparseLowRankRegressor(_SparseLowRank, LinearTaskRegressor):
     tau : float
         At least 0. Larger: a larger Q of higher rank.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-        `block_coordinate`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `block_coordinate`.
 
     Attributes
     ----------
@@ -104,9 +104,8 @@ class SparseLowRankClassifier(_SparseLowRank, LinearTaskClassifier):
         At least 0. Larger: a larger Q of higher rank.
     loss : {"squared", "logistic"}
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-
-        `block_coordinate`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `block_coordinate`.
 
     Attributes
     ----------

@@ -70,8 +70,9 @@ class MTRLRegressor(_MTRL, LinearTaskRegressor):
     coupling : float
         lambda_2, at least 0. Larger: more closely related tasks. One of the two is above 0.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-        `spectral_gradient`, for tasks with rows of their own `accelerated_gradient`. `alternating_relationships` is the paper's method.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `spectral_gradient`, for tasks with rows of their own `accelerated_gradient`. `alternating_relationships` is the
+        paper's method.
 
     Attributes
     ----------

@@ -60,9 +60,8 @@ class TraceNormRegressor(_TraceNorm, LinearTaskRegressor):
     penalty : float, optional
         At least 0 (the gap needs it above 0). Larger: a lower rank.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-
-        `accelerated_gradient`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `accelerated_gradient`.
 
     References
     ----------
@@ -91,9 +90,8 @@ class TraceNormClassifier(_TraceNorm, LinearTaskClassifier):
         At least 0 (the gap needs it above 0). Larger: a lower rank.
     loss : {"squared", "logistic"}
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by default is
-
-        `accelerated_gradient`.
+        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
+        default is `accelerated_gradient`.
 
     References
     ----------
