@@ -1,6 +1,6 @@
 """The papers' learning experiments: a grid of cells, each run once and kept, and the published numbers beside ours.
 
-An experiment is one file of this package, named in `catalogue`.
+An experiment is one file in the folder of its paper, named in `catalogue`; what experiments share is beside these folders.
 """
 
 from bench_mtl.papers.catalogue import experiment, experiments

@@ -7,7 +7,7 @@ import importlib
 from bench_mtl.errors import unknown
 from bench_mtl.papers.experiment import Experiment
 
-_MODULES = {"quattoni-fig1": "quattoni_fig1"}
+_MODULES = {"quattoni-fig1": "quattoni.fig1"}
 
 
 def experiments() -> tuple[str, ...]:

@@ -24,6 +24,9 @@ _WITH_OUTCOME = (Status.VERIFIED, Status.INACCURATE)
 
 _FIGURE_FORMATS = ("svg", "png")
 
+#: In cells.csv; a file of rows that people open in a spreadsheet.
+_LONGEST_LIST = 50
+
 #: Failed cells that are listed one by one.
 _MOST_FAILURES = 50
 
@@ -135,4 +138,6 @@ def _failures(rows: Sequence[dict[str, object]]) -> str:
 
 
 def _flat(value: object) -> object:
+    if isinstance(value, list) and len(value) > _LONGEST_LIST:
+        return f"{len(value)} numbers, in cells.sqlite"  # such as a picture
     return str(value) if isinstance(value, (list, dict)) else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import linecache
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -199,14 +200,28 @@ def read(rows): return len(rows)
         with pytest.raises(TypeError, match="OFFSET of toy_code_odd is no plain constant"):
             self.digest(tmp_path, self.source.replace("OFFSET = 1", "OFFSET = object()"), "toy_code_odd")
 
-    def test_of_the_cells(self) -> None:
+    def test_of_code_of_other_files(self, tmp_path: Path) -> None:
+        """What is shared by experiments counts as their own, also under another name."""
+        shared = "LEAST = 2\ndef least(x): return max(x, LEAST)\n"
+        own = "from bench_mtl.papers.toy_shared import least as floor\ndef compute(settings, data_dir): return floor(1)\n"
+        digests = []
+        for text in (shared, shared.replace("LEAST = 2", "LEAST = 3"), shared + "OTHER = 1\n"):
+            with pytest.raises(AttributeError):
+                self.digest(tmp_path, text, "bench_mtl.papers.toy_shared")
+            digests.append(self.digest(tmp_path, own, "bench_mtl.papers.toy_own"))
+            linecache.clearcache()
+        del sys.modules["bench_mtl.papers.toy_shared"], sys.modules["bench_mtl.papers.toy_own"]
+        assert digests[0] != digests[1]
+        assert digests[0] == digests[2]
+
+    @pytest.mark.parametrize("name", experiments())
+    def test_of_the_cells(self, name: str, data_dir: Path) -> None:
         registry = load_registry()
-        for name in experiments():
-            chosen = experiment(name)
-            small, full = ({cell.key for cell in cells_of(chosen, scale, registry, None)} for scale in ("small", "full"))
-            assert len(full) == len(chosen.scale("full").grid)
-            assert small < full
-            assert small == {cell.key for cell in cells_of(chosen, "small", registry, None)}
+        chosen = experiment(name)
+        small, full = ({cell.key for cell in cells_of(chosen, scale, registry, data_dir)} for scale in ("small", "full"))
+        assert len(full) == len(chosen.scale("full").grid)
+        assert small < full
+        assert small == {cell.key for cell in cells_of(chosen, "small", registry, data_dir)}
 
     def test_of_what_is_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from dataclasses import replace

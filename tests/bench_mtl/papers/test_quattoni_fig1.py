@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 from bench_mtl.data import synthetic_l1inf
-from bench_mtl.papers import Reading, quattoni_fig1
-from bench_mtl.papers.quattoni_fig1 import CERTIFIED, PAPER, compute, read
+from bench_mtl.papers import Reading
+from bench_mtl.papers.quattoni import fig1
+from bench_mtl.papers.quattoni.fig1 import CERTIFIED, PAPER, compute, read
+from bench_mtl.papers.summaries import mean
 from bench_mtl.registry import load_registry, make_problem
 
 TINY = {"tasks": 5, "features": 20, "seed": 3}
@@ -20,23 +22,23 @@ TINY = {"tasks": 5, "features": 20, "seed": 3}
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """The experiment on few tasks and features, with few steps."""
-    monkeypatch.setattr(quattoni_fig1, "TASKS", TINY["tasks"])
-    monkeypatch.setattr(quattoni_fig1, "FEATURES", TINY["features"])
-    monkeypatch.setattr(quattoni_fig1, "TEST_EXAMPLES", 40)
-    monkeypatch.setattr(quattoni_fig1, "STEPS", 30)
+    monkeypatch.setattr(fig1, "TASKS", TINY["tasks"])
+    monkeypatch.setattr(fig1, "FEATURES", TINY["features"])
+    monkeypatch.setattr(fig1, "TEST_EXAMPLES", 40)
+    monkeypatch.setattr(fig1, "STEPS", 30)
 
 
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("model", quattoni_fig1._MODELS)
+@pytest.mark.parametrize("model", fig1._MODELS)
 def test_a_cell_against_loops(model: str) -> None:
     found = {
         method: compute({"model": model, "method": method, "examples": 15, "seed": TINY["seed"]}, None) for method in (PAPER, CERTIFIED)
     }
     registry = load_registry()
-    name, parameters = quattoni_fig1._PROBLEMS[model]
+    name, parameters = fig1._PROBLEMS[model]
     problem = make_problem(registry.problem(name), synthetic_l1inf(**TINY, examples=15), parameters)
     test = synthetic_l1inf(**TINY, examples=40, split="test")
-    for method, fitted in ((PAPER, quattoni_fig1._subgradient), (CERTIFIED, quattoni_fig1._certified)):
+    for method, fitted in ((PAPER, fig1._subgradient), (CERTIFIED, fig1._certified)):
         W = fitted(problem, registry)[0]
         wrong = []
         for k in range(5):
@@ -50,8 +52,8 @@ def test_a_cell_against_loops(model: str) -> None:
         assert values["recall"] == pytest.approx(len(chosen & relevant) / len(relevant))
     paper, certified = found[PAPER].values, found[CERTIFIED].values
     assert found[CERTIFIED].status == "verified"
-    assert certified["relative_gap"] <= quattoni_fig1.TARGET
-    assert certified["objective"] * (1.0 - quattoni_fig1.TARGET) <= paper["objective"]  # nothing is below a proven optimum
+    assert certified["relative_gap"] <= fig1.TARGET
+    assert certified["objective"] * (1.0 - fig1.TARGET) <= paper["objective"]  # nothing is below a proven optimum
     assert paper["objective"] * (1.0 - paper["relative_gap"]) <= certified["objective"]
 
 
@@ -139,6 +141,6 @@ def test_the_figures_can_be_drawn() -> None:
 
 
 def test_a_mean_of_one_has_no_interval() -> None:
-    assert math.isnan(quattoni_fig1._mean([0.5]).half)
-    assert str(quattoni_fig1._mean([0.5])) == "0.5000"
-    assert math.isnan(quattoni_fig1._mean([]).value)
+    assert math.isnan(mean([0.5]).half)
+    assert mean([0.5]).text() == "0.5000"
+    assert math.isnan(mean([]).value)

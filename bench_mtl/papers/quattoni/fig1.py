@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.driver import run
@@ -15,6 +14,7 @@ from bench_mtl.errors import BenchError
 from bench_mtl.metrics import error_rate, feature_selection
 from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section, Settings
 from bench_mtl.papers.published import published
+from bench_mtl.papers.summaries import Judgement, judged_high, judged_order, mean, paired_difference
 from bench_mtl.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.registry import Registry, load_registry, make_problem
 from bench_mtl.runner.job import Found
@@ -104,18 +104,6 @@ def _grid(sizes: Sequence[int], seeds: int) -> tuple[Settings, ...]:
 
 #: A recall that is called high; the paper names no number.
 HIGH = 0.9
-_CONFIDENCE = 0.95
-
-
-class _Mean(NamedTuple):
-    """A mean over repetitions with the half width of its t interval, NaN where there is one repetition only."""
-
-    value: float
-    half: float
-    repetitions: int
-
-    def __str__(self) -> str:
-        return f"{self.value:.4f}" + ("" if math.isnan(self.half) else f" ± {self.half:.4f}")
 
 
 def read(rows: pd.DataFrame) -> Findings:
@@ -140,44 +128,18 @@ def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[Comparison]:
         return [Comparison(what, "as with the true norm", "-", Reading.NOT_RUN, "every radius here is the true norm")]
     subject = f"{row['quantity']}, {_name(row['model'])}"
     expected = f"{row['relation']} {_name(row['against'])}" if row["against"] else row["relation"]
-    judge = partial(_judged_high, row["model"]) if row["relation"] == "high" else partial(_judged_order, row)
-    return [
-        Comparison(f"{subject}, {method}: {what}", expected, *judge(_MEASURES[row["quantity"]], rows[rows["method"] == method]))
-        for method in _METHODS
-    ]
+    found = {method: _judged(row, rows[rows["method"] == method]) for method in _METHODS}
+    return [Comparison(f"{subject}, {method}: {what}", expected, *each) for method, each in found.items()]
 
 
-def _judged_order(row: Mapping[str, str], measure: str, rows: pd.DataFrame) -> tuple[str, Reading, str]:
-    """Whether a model's values are below (or above) a rival's at every size, by the paired interval over repetitions."""
-    sign = -1.0 if row["relation"] == "below" else 1.0
-    found = {size: _difference(rows, measure, size, row["model"], row["against"]) for size in _sizes(rows)}
-    found = {size: mean for size, mean in found.items() if mean.repetitions}
-    if not found:
-        return "-", Reading.NOT_RUN, "no cell of both models has an outcome"
-    ours = "; ".join(f"{size}: {mean.value:+.4f}" for size, mean in found.items())
-    right = [size for size, mean in found.items() if sign * mean.value > mean.half]
-    wrong = [size for size, mean in found.items() if -sign * mean.value > mean.half]
-    open_ = [size for size in found if size not in (*right, *wrong)]
-    rule = f"{_CONFIDENCE:.0%} interval of the paired differences over the repetitions"
-    if not wrong and not open_:
-        return ours, Reading.REPRODUCED, f"the {rule} excludes 0 at every size"
-    parts = [("as published", right), ("the other way", wrong), ("undecided", open_)]
-    listed = "; ".join(f"{words} at {', '.join(map(str, sizes))}" for words, sizes in parts if sizes)
-    return ours, Reading.NOT_REPRODUCED if wrong else Reading.UNKNOWN, f"by the {rule}: {listed} examples a task"
-
-
-def _judged_high(model: str, measure: str, rows: pd.DataFrame) -> tuple[str, Reading, str]:
-    """Whether a model's values are high at every size."""
-    found = {size: _mean(_values(rows, measure, size, model)) for size in _sizes(rows)}
-    found = {size: mean for size, mean in found.items() if mean.repetitions}
-    if not found:
-        return "-", Reading.NOT_RUN, "no cell of the model has an outcome"
-    ours = "; ".join(f"{size}: {mean.value:.3f}" for size, mean in found.items())
-    low = [size for size, mean in found.items() if not mean.value >= HIGH]
-    rule = f"high is taken for a mean of at least {HIGH:g}; the paper names no number"
-    if low:
-        return ours, Reading.NOT_REPRODUCED, f"lower at {', '.join(map(str, low))} examples a task ({rule})"
-    return ours, Reading.REPRODUCED, f"at every size ({rule})"
+def _judged(row: Mapping[str, str], rows: pd.DataFrame) -> Judgement:
+    measure, model, at = _MEASURES[row["quantity"]], row["model"], "examples a task"
+    if row["relation"] == "high":
+        return judged_high({size: mean(_values(rows, measure, size, model)) for size in _sizes(rows)}, HIGH, at)
+    differences = {
+        size: paired_difference(rows[rows["examples"] == size], measure, "model", model, row["against"]) for size in _sizes(rows)
+    }
+    return judged_order(differences, -1.0 if row["relation"] == "below" else 1.0, at)
 
 
 def _sections(rows: pd.DataFrame) -> list[Section]:
@@ -201,14 +163,14 @@ def _curves(rows: pd.DataFrame, title: str, name: str, measures: Sequence[str], 
         for measure in measures:
             for model in _MODELS:
                 for method in _METHODS:
-                    mean = _mean(_values(rows[rows["method"] == method], measure, size, model))
+                    each = mean(_values(rows[rows["method"] == method], measure, size, model))
                     table.append(
-                        {"examples": size, "measure": measure, "model": model, "method": method, "mean": mean.value,
-                         "half_width": mean.half, "repetitions": mean.repetitions}
+                        {"examples": size, "measure": measure, "model": model, "method": method, "mean": each.value,
+                         "half_width": each.half, "repetitions": each.repetitions}
                     )  # fmt: skip
                     head = ", ".join([*([measure] if len(measures) > 1 else []), _name(model), method])
                     if model in models:
-                        cells[head] = str(mean) if mean.repetitions else "-"
+                        cells[head] = each.text()
         shown.append({"Examples a task": str(size), **cells})
     frame = pd.DataFrame(table)
     draw: Callable[[], Figure] = partial(_drawn, frame[frame["model"].isin(models)], title, measures)
@@ -259,7 +221,7 @@ def _cost(rows: pd.DataFrame) -> Section:
             paired = of_both.pivot_table(index="seed", columns="method", values="test_error").reindex(columns=list(_METHODS)).dropna()
             if not len(paired):
                 continue
-            cost = _mean((paired[PAPER] - paired[CERTIFIED]).tolist())
+            cost = mean((paired[PAPER] - paired[CERTIFIED]).tolist())
             medians = {method: of_both.loc[of_both["method"] == method, ["relative_gap", "seconds"]].median() for method in _METHODS}
             gap, proven = (float(medians[method]["relative_gap"]) for method in _METHODS)
             seconds = [float(medians[method]["seconds"]) for method in _METHODS]
@@ -276,33 +238,15 @@ def _cost(rows: pd.DataFrame) -> Section:
                     "seconds_certified": seconds[1],
                 }
             )
-            half = "" if math.isnan(cost.half) else f" ± {cost.half:.4f}"
-            cells = [f"{cost.value:+.4f}{half}", f"{gap:.1e}", f"{proven:.1e}", *(f"{each:.2f}" for each in seconds)]
+            cells = [cost.text(sign=True), f"{gap:.1e}", f"{proven:.1e}", *(f"{each:.2f}" for each in seconds)]
             shown.append([str(size), _name(model), *cells])
     heads = ["Examples a task", "Model", "Cost in test error", "Gap, 200 steps", "Gap, certified", "s, 200 steps", "s, certified"]
     return Section("What 200 steps cost", _ABOUT_COST, "cost", pd.DataFrame(table), pd.DataFrame(shown, columns=heads, dtype="str"))
 
 
-def _difference(rows: pd.DataFrame, measure: str, size: int, model: str, against: str) -> _Mean:
-    """Of the model minus the rival, draw by draw."""
-    both = rows[rows["examples"] == size].pivot_table(index="seed", columns="model", values=measure).reindex(columns=[model, against])
-    return _mean((both[model] - both[against]).dropna().tolist())
-
-
 def _values(rows: pd.DataFrame, measure: str, size: int, model: str) -> list[float]:
     found: list[float] = rows.loc[(rows["examples"] == size) & (rows["model"] == model), measure].dropna().tolist()
     return found
-
-
-def _mean(values: Sequence[float]) -> _Mean:
-    import numpy as np
-    from scipy.special import stdtrit
-
-    count = len(values)
-    if count < 2:
-        return _Mean(values[0] if values else math.nan, math.nan, count)
-    half = float(stdtrit(count - 1, 0.5 + 0.5 * _CONFIDENCE)) * float(np.std(values, ddof=1)) / math.sqrt(count)
-    return _Mean(float(np.mean(values)), half, count)
 
 
 def _sizes(rows: pd.DataFrame) -> list[int]:

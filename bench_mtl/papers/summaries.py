@@ -1,0 +1,93 @@
+"""What repetitions say together: means with intervals, and the statements of a paper judged by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bench_mtl.papers.experiment import Reading
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Of the t intervals of means over repetitions.
+CONFIDENCE = 0.95
+
+
+class Mean(NamedTuple):
+    """A mean over repetitions with the half width of its t interval, NaN where there is one repetition only."""
+
+    value: float
+    half: float
+    repetitions: int
+
+    def text(self, digits: int = 4, *, sign: bool = False) -> str:
+        """The mean ± half of the interval; "-" where there is no repetition."""
+        if not self.repetitions:
+            return "-"
+        shown = f"{self.value:{'+' if sign else ''}.{digits}f}"
+        return shown if math.isnan(self.half) else f"{shown} ± {self.half:.{digits}f}"
+
+
+class Judgement(NamedTuple):
+    """Our side of a comparison."""
+
+    ours: str
+    reading: Reading
+    why: str
+
+
+def mean(values: Sequence[float]) -> Mean:
+    """The mean of one value a repetition."""
+    import numpy as np
+    from scipy.special import stdtrit
+
+    count = len(values)
+    if count < 2:
+        return Mean(values[0] if count else math.nan, math.nan, count)
+    half = float(stdtrit(count - 1, 0.5 + 0.5 * CONFIDENCE)) * float(np.std(values, ddof=1)) / math.sqrt(count)
+    return Mean(float(np.mean(values)), half, count)
+
+
+def paired_difference(rows: pd.DataFrame, measure: str, column: str, subject: Hashable, rival: Hashable) -> Mean:
+    """The mean of `measure` where `column` is the subject minus that where it is the rival, seed by seed where both are there."""
+    both = rows.pivot_table(index="seed", columns=column, values=measure).reindex(columns=[subject, rival])
+    return mean((both[subject] - both[rival]).dropna().tolist())
+
+
+def judged_order(differences: Mapping[Any, Mean], sign: float, conditions: str = "", digits: int = 4) -> Judgement:
+    """Whether paired differences all have the published sign (+1 or -1), by their intervals.
+
+    Parameters
+    ----------
+    differences : by the condition under which each was found; those without a repetition are left out
+    conditions : what the conditions are, after a list of them, such as "examples a task"
+    digits : of the differences shown
+    """
+    found = {where: each for where, each in differences.items() if each.repetitions}
+    if not found:
+        return Judgement("-", Reading.NOT_RUN, "no cell of both models has an outcome")
+    ours = "; ".join(f"{where}: {each.value:+.{digits}f}" for where, each in found.items())
+    right = [where for where, each in found.items() if sign * each.value > each.half]
+    wrong = [where for where, each in found.items() if -sign * each.value > each.half]
+    open_ = [where for where in found if where not in (*right, *wrong)]
+    rule = f"{CONFIDENCE:.0%} interval of the paired differences over the repetitions"
+    if not wrong and not open_:
+        return Judgement(ours, Reading.REPRODUCED, f"the {rule} excludes 0 everywhere")
+    parts = [("as published", right), ("the other way", wrong), ("undecided", open_)]
+    listed = "; ".join(f"{words} at {', '.join(map(str, places))}" for words, places in parts if places)
+    return Judgement(ours, Reading.NOT_REPRODUCED if wrong else Reading.UNKNOWN, f"by the {rule}: {listed} {conditions}".rstrip())
+
+
+def judged_high(means: Mapping[Any, Mean], least: float, conditions: str = "") -> Judgement:
+    """Whether means that are called high without a number are all at least `least`."""
+    found = {where: each for where, each in means.items() if each.repetitions}
+    if not found:
+        return Judgement("-", Reading.NOT_RUN, "no cell of the model has an outcome")
+    ours = "; ".join(f"{where}: {each.value:.3f}" for where, each in found.items())
+    low = [where for where, each in found.items() if not each.value >= least]
+    rule = f"high is taken for a mean of at least {least:g}; the paper names no number"
+    if low:
+        return Judgement(ours, Reading.NOT_REPRODUCED, f"lower at {', '.join(map(str, low))} {conditions}".rstrip() + f" ({rule})")
+    return Judgement(ours, Reading.REPRODUCED, f"everywhere ({rule})")
