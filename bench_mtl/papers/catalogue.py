@@ -7,7 +7,10 @@ import importlib
 from bench_mtl.errors import unknown
 from bench_mtl.papers.experiment import Experiment
 
-_MODULES = {"quattoni-fig1": "quattoni.fig1"}
+_MODULES = {
+    "quattoni-fig1": "quattoni.fig1",
+    "chen-fig2": "chen.fig2",
+}
 
 
 def experiments() -> tuple[str, ...]:
