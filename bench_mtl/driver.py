@@ -53,6 +53,7 @@ def run(
     on_sample: OnSample | None = None,
     on_phase: OnPhase | None = None,
     deadline: Deadline | None = None,
+    warmed: bool = False,
 ) -> Record:
     """Run `solver` on `problem` until the gap is proven to `tolerance` or a limit is reached.
 
@@ -67,6 +68,7 @@ def run(
     on_phase : called with "warm_up" and its seconds when the run proper begins, and with "build" or "compile" when that phase of a
         one-shot solver is over
     deadline : where to publish the time at which a watcher should kill this process
+    warmed : whether a problem of this class has been warmed up in this process already, which a large one need not be again
 
     Returns
     -------
@@ -90,7 +92,8 @@ def run(
     try:
         warming: dict[str, float] = {}
         with timed(warming, "warm_up"):
-            problem.warm_up()
+            if not warmed:
+                problem.warm_up()
         session.on_phase(*warming.popitem())
         if isinstance(solver, IterativeSolver):
             return _run_iterative(session, solver.aimed_at(tolerance.relative_gap), start)

@@ -251,8 +251,9 @@ def spectral_norm(X: Matrix) -> float:
             return spectral_norm_bound(X)
         return scale * float(largest) * (1.0 + 1e-6)
     gram = scaled @ scaled.T if X.shape[0] < X.shape[1] else scaled.T @ scaled
-    dense = gram.toarray() if is_sparse(gram) else np.asarray(gram)
-    return scale * float(np.sqrt(max(0.0, np.linalg.eigvalsh(dense)[-1])))
+    diagonal = diagonal_of(gram)
+    squares = np.linalg.eigvalsh(dense(gram)) if diagonal is None else diagonal
+    return scale * float(np.sqrt(max(0.0, squares.max())))
 
 
 def spectral_norm_bound(X: Matrix) -> float:
@@ -291,6 +292,13 @@ def stacked_rows(design: Design) -> Matrix:
         return design.block(0)
     blocks = [design.block(k) for k in range(design.n_tasks)]
     return sp.csr_array(sp.vstack(blocks)) if design.is_sparse else np.concatenate(blocks)
+
+
+def diagonal_of(A: Matrix) -> Array | None:
+    """The diagonal of a square sparse matrix that stores nothing beside it; None of any other."""
+    if not is_sparse(A) or A.nnz > A.shape[0] or not np.array_equal(*A.nonzero()):
+        return None
+    return np.asarray(A.diagonal())
 
 
 def dense(X: Matrix) -> Array:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
 from bench_mtl.estimators.linear_fits import FittedTasks
+from bench_mtl.estimators.row_space import RowSpace
 from bench_mtl.estimators.structure_fits import fit_shared_structure
 
 
@@ -22,14 +25,18 @@ class _ASO(LinearTasks):
     max_seconds: float | None
 
     def _fitted(self, data: TaskData) -> FittedTasks:
+        space = RowSpace.of(data, squares=self.loss == "squared")
         found = fit_shared_structure(
-            data,
+            data if space is None else space.data,
             penalty=self.penalty,
             n_components=self.n_components,
             loss=self.loss,
             tol=self.tol,
             budget=Budget(self.max_iter, self.max_seconds),
         )
+        if space is not None:
+            own, structure = space.coefficients(found.own), space.coefficients(found.structure.T).T
+            found = found._replace(own=own, structure=np.ascontiguousarray(structure))
         attributes: dict[str, Any] = {
             "structure_": found.structure,
             "n_components_": len(found.structure),

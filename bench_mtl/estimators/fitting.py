@@ -22,6 +22,9 @@ from bench_mtl.types import Array, Certificate, Iterate, Limits, Status, Toleran
 #: A fit certifies at steps that grow by this factor, not by the smaller one of a benchmark's curve.
 _GROWTH = 1.25
 
+#: Classes of problems and solvers that have been warmed up.
+_warm: set[type] = set()
+
 
 @functools.cache
 def installed() -> Registry:
@@ -92,11 +95,12 @@ def solve(problem: Problem, solver: Solver, tolerance: float, budget: Budget, st
     InputError : the solver does not fit the problem.
     BenchError : the solver fails.
     """
-    limits = budget.limits()
+    limits, asked, warmed = budget.limits(), Tolerance(tolerance), type(problem) in _warm
+    _warm.add(type(problem))
     if isinstance(solver, IterativeSolver):
-        record = run(problem, _Thinned(solver, limits.iterations), tolerance=Tolerance(tolerance), limits=limits, start=start)
+        record = run(problem, _Thinned(solver, limits.iterations), tolerance=asked, limits=limits, start=start, warmed=warmed)
     else:
-        record = run(problem, solver, tolerance=Tolerance(tolerance), limits=limits)
+        record = run(problem, solver, tolerance=asked, limits=limits, warmed=warmed)
     if record.status is Status.SKIPPED:
         raise InputError(f"solver: {record.reason}")
     if record.solution is None or (record.status.is_failure and record.status is not Status.WRONG):
@@ -187,9 +191,6 @@ def first_that_fits(preferred: Sequence[tuple[str, Mapping[str, Any]]], problem:
     if found is None:
         raise InputError(f"none of the solvers {', '.join(name for name, _ in preferred)} takes this problem: name one as solver")
     return found
-
-
-_warm: set[type] = set()
 
 
 def warm_up(*parts: Any) -> None:

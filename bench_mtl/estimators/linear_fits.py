@@ -8,8 +8,10 @@ from typing import Any, Protocol
 
 from bench_mtl.checks import real_number
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.fitting import Budget, installed, solve, solver_for
-from bench_mtl.types import Array, Certificate
+from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, solver_for
+from bench_mtl.estimators.row_space import RowSpace
+from bench_mtl.protocols import Problem
+from bench_mtl.types import Array, Certificate, Iterate, Tolerance
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,14 @@ Preferred = Sequence[tuple[str, Mapping[str, Any]]]
 
 
 def solved(
-    how: Solving, problem_name: str, data: TaskData, parameters: Mapping[str, Any], preferred: Preferred, parts: tuple[str, ...] = ()
+    how: Solving,
+    problem_name: str,
+    data: TaskData,
+    parameters: Mapping[str, Any],
+    preferred: Preferred,
+    parts: tuple[str, ...] = (),
+    *,
+    rotated: str | None = None,
 ) -> FittedTasks:
     """The solution of a registered problem on these data.
 
@@ -53,6 +62,8 @@ def solved(
     how : the estimator
     preferred : where it names no solver the first of these that can take the problem, with its options
     parts : attributes for the matrices of a point that is a stack of them; the coefficients are their sum
+    rotated : the loss, where the problem is one of the predictions and the singular values of its point alone, so that wide data can be
+        taken in the space of their rows (`RowSpace`)
 
     Raises
     ------
@@ -61,8 +72,24 @@ def solved(
     """
     budget = Budget(how.max_iter, how.max_seconds)
     tol = real_number("tol", how.tol, strict=True)
-    problem = installed().problem(problem_name).from_data(data, **parameters)
-    solution = solve(problem, solver_for(problem, how.solver, how.solver_options, preferred), tol, budget)
+
+    def problem_on(some: TaskData) -> Problem:
+        return installed().problem(problem_name).from_data(some, **parameters)
+
+    def solution_of(problem: Problem, start: Iterate | None = None) -> Solution:
+        return solve(problem, solver_for(problem, how.solver, how.solver_options, preferred), tol, budget, start)
+
+    space = None if rotated is None else RowSpace.of(data, squares=rotated == "squared")
+    if space is None:
+        solution = solution_of(problem_on(data))
+    else:
+        problem, found = problem_on(data), solution_of(problem_on(space.data))
+        point = problem.repair(space.coefficients(found.point))
+        start = Iterate(point, space.dual(found.dual))
+        solution = found._replace(point=point, certificate=problem.certify(start))
+        # What rounding has done to an ill-conditioned basis is left to do with all features.
+        if found.is_met and not Tolerance(tol).met_by(solution.certificate, problem.scale()):
+            solution = solution_of(problem, start)
     point = solution.point
     return FittedTasks(
         coefficients=point.sum(axis=0) if parts else point,

@@ -11,7 +11,7 @@ import scipy.linalg
 from bench_mtl.checks import one_of, real_number, whole_number
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget
-from bench_mtl.linops import Design, dense
+from bench_mtl.linops import Design, dense, diagonal_of
 from bench_mtl.losses import hinge, logistic_dual
 from bench_mtl.types import Array, Matrix
 
@@ -137,9 +137,12 @@ class _Ridge:
         self._X: Any = X
         self._ridge = X.shape[0] * penalty
         self._wide = X.shape[0] < X.shape[1]
-        gram = dense(X @ X.T if self._wide else X.T @ X).copy()
-        gram[np.diag_indices_from(gram)] += self._ridge
-        self._factor = scipy.linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
+        products = X @ X.T if self._wide else X.T @ X
+        self._squares = diagonal_of(products)
+        if self._squares is None:
+            gram = dense(products).copy()
+            gram[np.diag_indices_from(gram)] += self._ridge
+            self._factor = scipy.linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
 
     def best(self, Y: Array, structure: Array) -> Array:
         """u + Theta^T v."""
@@ -153,11 +156,17 @@ class _Ridge:
     def _damped(self, R: Array) -> Array:
         """C R."""
         if self._wide:
-            return np.asarray(self._ridge * scipy.linalg.cho_solve(self._factor, R))
+            return self._ridge * self._solved(R)
         return np.asarray(R - self._X @ self._ridge_weights(R))
 
     def _ridge_weights(self, R: Array) -> Array:
         """(X^T X + n penalty I)^-1 X^T R."""
         if self._wide:
-            return np.asarray(self._X.T @ scipy.linalg.cho_solve(self._factor, R))
-        return np.asarray(scipy.linalg.cho_solve(self._factor, np.asarray(self._X.T @ R)))
+            return np.asarray(self._X.T @ self._solved(R))
+        return self._solved(np.asarray(self._X.T @ R))
+
+    def _solved(self, R: Array) -> Array:
+        """(X X^T + n penalty I)^-1 R where X is wide, else the same of X^T X."""
+        if self._squares is not None:
+            return np.asarray(R / (self._squares + self._ridge)[:, None])
+        return np.asarray(scipy.linalg.cho_solve(self._factor, R))

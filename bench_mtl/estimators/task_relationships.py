@@ -42,7 +42,8 @@ class _MTRL(LinearTasks):
         self.max_seconds = max_seconds
 
     def _fitted(self, data: TaskData) -> FittedTasks:
-        fitted = solved(self, "task_relationships", data, {"ridge": self.ridge, "coupling": self.coupling}, _PREFERRED)
+        parameters = {"ridge": self.ridge, "coupling": self.coupling}
+        fitted = solved(self, "task_relationships", data, parameters, _PREFERRED, rotated="squared")
         return replace(fitted, attributes={"task_covariance_": task_covariance(fitted.coefficients)})
 
 

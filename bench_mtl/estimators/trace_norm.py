@@ -41,7 +41,8 @@ class _TraceNorm(LinearTasks):
 
     def _fitted(self, data: TaskData) -> FittedTasks:
         tau = 1.0 if self.tau is None and self.penalty is None else self.tau
-        return solved(self, "trace_norm_glm", data, {"tau": tau, "penalty": self.penalty, "loss": self.loss}, _PREFERRED)
+        parameters = {"tau": tau, "penalty": self.penalty, "loss": self.loss}
+        return solved(self, "trace_norm_glm", data, parameters, _PREFERRED, rotated=self.loss)
 
 
 class TraceNormRegressor(_TraceNorm, LinearTaskRegressor):

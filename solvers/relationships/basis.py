@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench_mtl.forms import RelationshipForm
-from bench_mtl.linops import dense
+from bench_mtl.linops import dense, diagonal_of
 from bench_mtl.normal_equations import LARGEST_FACTOR
 from bench_mtl.protocols import SHOWN_SHARE, Problem, Solver
 from bench_mtl.types import Array, Iterate, Matrix
@@ -39,7 +39,7 @@ class SingularBasis(NamedTuple):
         design, targets, weight = form.fit.design, form.fit.targets, float(form.fit.weights.flat[0])
         X: Any = design.block(0)
         wide = X.shape[0] < X.shape[1]
-        squares, vectors = np.linalg.eigh(dense(X @ X.T if wide else X.T @ X))
+        squares, vectors = _decomposed(X @ X.T if wide else X.T @ X)
         kept = squares > _RANK_SHARE * len(squares) * max(float(squares[-1]), 0.0)
         squares, vectors = squares[kept], vectors[:, kept]
         if wide:
@@ -67,6 +67,15 @@ def shown(basis: SingularBasis, coordinates: Iterator[Array]) -> Iterator[Iterat
         if step >= following:
             following, work = step + 1 + step // SHOWN_SHARE, work + 0.5
             yield Iterate(basis.point(Z), None, step, work)
+
+
+def _decomposed(gram: Matrix) -> tuple[Array, Array]:
+    """The ascending eigenvalues of a symmetric matrix, and its eigenvectors."""
+    diagonal = diagonal_of(gram)
+    if diagonal is None:
+        return np.linalg.eigh(dense(gram))
+    order = np.argsort(diagonal)
+    return diagonal[order], np.eye(len(order))[:, order]
 
 
 def misfit(solver: Solver, problem: Problem) -> str | None:

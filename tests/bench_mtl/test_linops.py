@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from bench_mtl.errors import InputError
-from bench_mtl.linops import Design, PerTaskDesign, SharedDesign, spectral_norm, spectral_norm_bound
+from bench_mtl.linops import Design, PerTaskDesign, SharedDesign, diagonal_of, spectral_norm, spectral_norm_bound
 
 RNG = np.random.default_rng(1)
 D, M = 5, 3
@@ -94,3 +94,12 @@ def test_a_large_norm_is_not_missed_and_its_bound_holds() -> None:
     assert spectral_norm_bound(X) >= 21.0
     assert spectral_norm(sp.csr_array(sp.eye_array(n))) >= 1.0
     assert spectral_norm(sp.csr_array((n, n))) == 0.0
+
+
+def test_the_diagonal_of_a_sparse_matrix_with_nothing_beside_it() -> None:
+    values = np.array([3.0, 0.0, 2.0])
+    assert np.array_equal(diagonal_of(sp.csr_array(np.diag(values))), values)
+    assert diagonal_of(np.diag(values)) is None
+    assert diagonal_of(sp.csr_array(np.diag(values, 1))) is None
+    assert diagonal_of(sp.csr_array(np.ones((3, 3)))) is None
+    assert spectral_norm(sp.csr_array(np.diag(-values))) == 3.0
