@@ -8,7 +8,7 @@ from bench_mtl.data import TaskData
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
 from bench_mtl.estimators.linear_fits import FittedTasks, Preferred, solved
 
-_PREFERRED: Preferred = (("block_coordinate", {}), ("accelerated_gradient", {"restart": "gradient"}))
+_PREFERRED: Preferred = (("block_coordinate", {}), ("partial_minimisation", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
 
 class _SparseLowRank(LinearTasks):
@@ -61,7 +61,7 @@ class SparseLowRankRegressor(_SparseLowRank, LinearTaskRegressor):
         At least 0. Larger: a larger Q of higher rank.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `block_coordinate`.
+        default is `block_coordinate`, for very many features `partial_minimisation`.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class SparseLowRankClassifier(_SparseLowRank, LinearTaskClassifier):
     loss : {"squared", "logistic"}
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `block_coordinate`.
+        default is `block_coordinate`, for very many features `partial_minimisation`.
 
     Attributes
     ----------

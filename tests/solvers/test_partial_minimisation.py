@@ -1,0 +1,133 @@
+"""`PartialMinimisation` on awkward and on wide data, its steps by a slow twin, and its options."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from low_rank_cases import AWKWARD
+
+from bench_mtl.data import TaskData
+from bench_mtl.driver import run
+from bench_mtl.errors import InputError
+from bench_mtl.estimators import SparseLowRankRegressor
+from bench_mtl.projections import project_trace_ball, soft_threshold
+from bench_mtl.types import Limits, Status, Tolerance
+from problems.sparse_low_rank import SparseLowRank
+from solvers.accelerated_gradient import AcceleratedGradient
+from solvers.partial_minimisation import PartialMinimisation
+
+SHARED = {name: problem for name, problem in AWKWARD.items() if not name.startswith("per task")}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled() -> None:
+    """Compiling is off every clock."""
+    PartialMinimisation().warm_up()
+
+
+def wide(seed: int, *, sparse: bool = True, gamma: float = 0.2, tau: float = 1.0) -> SparseLowRank:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((15, 80)) * (rng.random((15, 80)) < 0.3)
+    Y = rng.standard_normal((15, 4))
+    return SparseLowRank(TaskData.shared(sp.csr_array(X) if sparse else X, Y), gamma=gamma, tau=tau)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_reaches_a_gap(name: str) -> None:
+    record = run(SHARED[name], PartialMinimisation(), tolerance=Tolerance(1e-7), limits=Limits(seconds=20.0, iterations=50_000))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "CSR"])
+@pytest.mark.parametrize(("gamma", "tau"), [(1.0, 0.5), (0.2, 1.0), (0.02, 0.3), (0.5, 0.0)])
+def test_wide_data(gamma: float, tau: float, sparse: bool) -> None:
+    problem = wide(3, sparse=sparse, gamma=gamma, tau=tau)
+    record = run(problem, PartialMinimisation(), tolerance=Tolerance(1e-6), limits=Limits(seconds=20.0, iterations=50_000))
+    assert record.status is Status.VERIFIED, record.reason
+    other = run(problem, AcceleratedGradient(restart="gradient"), tolerance=Tolerance(1e-4), limits=Limits(seconds=20.0))
+    assert other.best is not None
+    assert record.best is not None
+    assert record.best.dual <= other.best.primal
+    assert other.best.dual <= record.best.primal
+
+
+def twin(problem: SparseLowRank, rounds: int, sweeps: int) -> tuple[np.ndarray, np.ndarray]:
+    """The steps as the docstring has them, with Q itself and dense data."""
+    X, Y = np.asarray(sp.csr_array(problem.design.block(0)).toarray()), problem.targets
+    _, d, m = problem.point_shape
+    P, Q, before, t = np.zeros((d, m)), np.zeros((d, m)), np.zeros((d, m)), 1.0
+    L, h = np.linalg.norm(X, 2) ** 2, (X**2).sum(axis=0)
+
+    def update(j: int, k: int, S: np.ndarray) -> None:
+        if h[j] > 0.0:
+            r = Y[:, k] - X @ (P[:, k] + S[:, k])
+            P[j, k] = soft_threshold(np.array([P[j, k] + X[:, j] @ r / h[j]]), problem.gamma / h[j])[0]
+
+    def sweep(S: np.ndarray, entries: np.ndarray) -> None:
+        for k in range(m):
+            for j in range(d):
+                if entries[j, k]:
+                    update(j, k, S)
+
+    for step in range(rounds):
+        ahead = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        S = Q + (t - 1.0) / ahead * (Q - before)
+        if step < 2 or step % 5 == 0:
+            sweep(S, np.ones((d, m), dtype=bool))
+        active = P != 0.0
+        for _ in range(sweeps):
+            sweep(S, active)
+        new = np.asarray(project_trace_ball(S + X.T @ (Y - X @ (P + S)) / L, problem.tau))
+        uphill = float(((S - new) * (new - Q)).sum()) > 0.0
+        before, Q, t = (new, new, 1.0) if uphill else (Q, new, ahead)
+    sweep(Q, np.ones((d, m), dtype=bool))
+    return P, Q
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "CSR"])
+def test_the_steps_are_those_of_a_slow_twin(sparse: bool) -> None:
+    problem = wide(5, sparse=sparse)
+    iterates = list(islice(PartialMinimisation(sweeps=2).steps(problem), 4))
+    assert [iterate.step for iterate in iterates] == [0, 4, 8, 13]
+    P, Q = twin(problem, 4, 2)
+    assert np.allclose(iterates[1].primal, [P, Q], atol=1e-9)
+
+
+def test_starts_from_a_point() -> None:
+    problem = wide(7)
+    record = run(problem, PartialMinimisation(), tolerance=Tolerance(1e-9), limits=Limits(seconds=20.0))
+    assert record.solution is not None
+    outside = record.solution + 1e-3 * np.random.default_rng(0).standard_normal(problem.point_shape) * [[[0.0]], [[1.0]]]
+    again = run(problem, PartialMinimisation(), tolerance=Tolerance(1e-9), limits=Limits(seconds=20.0), start=outside)
+    assert again.status is Status.VERIFIED
+    first = list(islice(PartialMinimisation().steps(problem, record.solution), 2))[1]
+    assert problem.objective(problem.repair(first.primal)) == pytest.approx(problem.objective(record.solution), rel=1e-9)
+
+
+def test_what_it_cannot_take() -> None:
+    solver = PartialMinimisation()
+    assert "one design for all tasks" in str(solver.misfit(AWKWARD["per task"]))
+    data = TaskData.shared(np.eye(3), np.where(np.eye(3) > 0.0, 1.0, -1.0))
+    assert "logistic loss" in str(solver.misfit(SparseLowRank(data, gamma=1.0, tau=1.0, loss="logistic")))
+    tall = TaskData.shared(np.ones((4001, 1)), np.ones(4001))
+    assert "4000 rows" in str(solver.misfit(SparseLowRank(tall, gamma=1.0, tau=1.0)))
+    assert solver.misfit(wide(0)) is None
+
+
+@pytest.mark.parametrize("sweeps", [0, 1.5])
+def test_bad_options_are_refused_by_name(sweeps: float) -> None:
+    with pytest.raises(InputError, match="sweeps"):
+        PartialMinimisation(sweeps=sweeps)  # type: ignore[arg-type]
+
+
+def test_the_estimator_takes_it_where_features_are_very_many() -> None:
+    """As many as have no dense X^T X: the number of steps is that of this solver, not that of a gradient method."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((40, 6000), density=0.02, format="csr", rng=0)
+    Y = rng.standard_normal((40, 3))
+    by_default, named = SparseLowRankRegressor(0.3, 0.2), SparseLowRankRegressor(0.3, 0.2, solver="partial_minimisation")
+    assert by_default.fit(X, Y).gap_ <= 1e-3
+    assert np.array_equal(by_default.coef_, named.fit(X, Y).coef_)
