@@ -98,7 +98,9 @@ def _ratios(stops: _Stops) -> list[Comparison]:
         pair, change = (float(gamma), float(tau)), float(text)
         paper = found[gamma, tau, text, SOLVERS[0]] / found[gamma, tau, text, SOLVERS[1]]
         what = f"table IV, iterations of PG over those of AG, {_words(pair, change)}"
-        comparisons.append(_number(what, paper, stops.ratio(pair, change, "iterations"), "{:.3g}", "of the published numbers"))
+        comparisons.append(
+            _number(what, paper, stops.ratio(pair, change, "iterations"), "{:.3g}", "the paper has the two numbers and not their ratio")
+        )
     return comparisons
 
 
@@ -118,7 +120,7 @@ def _seconds(row: Mapping[str, str], stops: _Stops) -> Comparison:
     ours = stops.number(pair, change, row["solver"], "run_seconds")
     if ours is None:
         return Comparison(what, f"{paper:g}", "-", Reading.NOT_RUN, "no run at this scale, or none that the rule stopped", paper)
-    why = "MATLAB on a machine that is not named: only orders of seconds can be compared, which is done above"
+    why = "MATLAB on a machine that is not named, against compiled loops on ours: only orders of PG and AG can be compared"
     return Comparison(what, f"{paper:g}", f"{ours:.3g}", Reading.UNKNOWN, why, paper, ours)
 
 
