@@ -98,13 +98,14 @@ def compared(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
 
 
 def path(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
-    """One model over a finer grid of C: its AUC on the judged words, and how many of the features it uses."""
+    """One model over a finer grid of C: its AUC on the judged words, that on the validation words, and how many features it uses."""
     images = images_of(settings["data"], data_dir)
     Xs, ys = training_sets(images.training, settings["examples"], settings["seed"])
     fits = [fitted(settings["model"], float(radius), Xs, ys) for radius in np.geomspace(RADII[0], RADII[-1], settings["points"])]
     values = {
         "radii": [fit.radius for fit in fits],
         "aucs": [_auc(images.test, fit.W, images.judged_words) for fit in fits],
+        "validation_aucs": [_auc(images.validation, fit.W, images.validation_words) for fit in fits],
         "shares": [sharing(fit.W)[0] for fit in fits],
         "gap": max(fit.gap for fit in fits),
     }

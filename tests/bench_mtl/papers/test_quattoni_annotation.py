@@ -220,7 +220,12 @@ def rows(
                 cell |= {f"{rival}_p": p_value, f"{rival}_wins": 20, f"{rival}_losses": 10, f"{rival}_pairs": 100}
             table.append(cell)
         for model, shares in (("l1inf", [0.1, 0.3, 0.9]), ("l1", [0.5, 0.9, 1.0])):
-            path = {"radii": [0.1, 1.0, 10.0], "aucs": [0.6, 0.66, 0.65], "shares": [share + 0.001 * seed for share in shares]}
+            path = {
+                "radii": [0.1, 1.0, 10.0],
+                "aucs": [0.6, 0.66, 0.65],
+                "validation_aucs": [0.1, 0.2, 0.3],
+                "shares": [share + 0.001 * seed for share in shares],
+            }
             table.append({"part": "path", "data": "corel5k", "examples": 80, "model": model, "points": 3, "seed": seed, **path})
     for radius in RADII:
         curve = {"steps": [1, 20, 200], "objectives": [40.0, 30.0, radius / 10], "optimum": 0.0, "bound": 0.0, "eta0": 10.0}
@@ -309,6 +314,10 @@ def test_tables_and_figures(seeds: int) -> None:
     assert curve is not None
     own = curve[(curve["model"] == "l1") & (curve["examples"] == 40)]
     assert own["mean"].item() == pytest.approx(frame.loc[frame["examples"] == 40, "l1_auc"].mean())
+    features = sections["features"].shown
+    assert features is not None
+    assert features["AUC, C by validation"].str.startswith("0.6500").all()
+    assert set(features["C"]) == {", ".join(["10"] * seeds)}
     shown = sections["convergence"].shown
     assert shown is not None
     assert shown["Above the optimum"].tolist() == ["0.0100", "0.1000", "1.0000", "10.0000"]
