@@ -13,6 +13,12 @@ _MODULES = {
     "chen-fig2": "chen.fig2",
     "chen-faces": "chen.faces",
     "chen-table4": "chen.table4",
+    "chen-table2": "chen.table2",
+    "chen-table3": "chen.table3",
+    "chen-ratio": "chen.ratio",
+    "chen-tasks": "chen.tasks",
+    "chen-table5": "chen.table5",
+    "chen-table7": "chen.table7",
 }
 
 

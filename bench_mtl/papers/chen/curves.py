@@ -1,0 +1,138 @@
+"""Scores of the learners along a condition, the training ratio or the number of labels: curves, and what the text says of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.papers.chen.models import MODELS
+from bench_mtl.papers.chen.scores import MEASURES, MULTI_TASK, expected, in_points, not_below, statements
+from bench_mtl.papers.experiment import Comparison, Findings, Reading, Section
+from bench_mtl.papers.summaries import Judgement, Mean, judged_order, mean, paired_difference
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+#: Learners are said to compare where the best and the worst mean are no further apart, in points; the paper names no number.
+COMPARABLE = 2.0
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What changes from one point of a curve to the next."""
+
+    title: str
+    axis: str
+    of: Callable[[pd.DataFrame], pd.Series[Any]]
+    """Its value in each row."""
+    small_below: float = math.inf
+    """What the text calls small."""
+
+
+def read_curves(table: str, condition: Condition, note: str, rows: pd.DataFrame) -> Findings:
+    """The statements of the text on the curves of these rows; `note` is added to every reason where the data are others."""
+    if not len(rows):
+        comparisons = [_compared(entry, measure, judged_order({}, 1.0)) for entry, measure in statements(table)]
+        return Findings(tuple(comparisons), ())
+    rows = rows.assign(at=condition.of(rows))
+    comparisons = []
+    for entry, measure in statements(table):
+        judged = _judged(entry["models"], entry["relation"], entry["against"], MEASURES[measure], condition, rows)
+        comparisons.append(_compared(entry, measure, judged._replace(why=f"{judged.why}{note}")))
+    return Findings(tuple(comparisons), tuple(_sections(rows, condition)))
+
+
+def _compared(entry: Mapping[str, str], measure: str, judged: Judgement) -> Comparison:
+    return Comparison(f"{measure}: {entry['statement']} ({entry['place']})", expected(entry), *judged)
+
+
+def _judged(models: str, relation: str, against: str, measure: str, condition: Condition, rows: pd.DataFrame) -> Judgement:
+    places = sorted(rows["at"].unique())
+    if relation in ("rises", "falls"):
+        ends = {name: _along(rows[rows["model"] == name], measure, places) for name in MODELS if (rows["model"] == name).any()}
+        return judged_order(ends, 1.0 if relation == "rises" else -1.0, f"(from {places[0]:g} to {places[-1]:g})", digits=2)
+    if relation == "close at large ratios":
+        return _close(rows[rows["at"] == places[-1]], measure, places[-1])
+    if models == "multi-task":
+        small = [place for place in places if relation != "above at small ratios" or place < condition.small_below]
+        return judged_order({f"{at:g}": _families(rows[rows["at"] == at], measure, against) for at in small}, 1.0, digits=2)
+    differences = dict(_to_the_best(rows, measure, models, places))
+    return not_below(differences) if relation == "not below" else judged_order(differences, 1.0, digits=2)
+
+
+def _along(rows: pd.DataFrame, measure: str, places: Sequence[float]) -> Mean:
+    """The last point of a curve minus the first, in points, repetition by repetition."""
+    return in_points(paired_difference(rows, measure, "at", places[-1], places[0]))
+
+
+def _to_the_best(rows: pd.DataFrame, measure: str, model: str, places: Sequence[float]) -> Iterator[tuple[str, Mean]]:
+    """At every point the learner minus the best other one."""
+    for at in places:
+        here = rows[rows["at"] == at]
+        others = here[here["model"] != model].groupby("model")[measure].mean()
+        if len(others) and (here["model"] == model).any():
+            best = str(others.idxmax())
+            yield f"{at:g} ({best})", in_points(paired_difference(here, measure, "model", model, best))
+
+
+def _families(rows: pd.DataFrame, measure: str, against: str) -> Mean:
+    both = rows.pivot_table(index="seed", columns="model", values=measure)
+    ours, theirs = ([name for name in names if name in both] for names in (MULTI_TASK, against.split(";")))
+    if not ours or not theirs:
+        return mean([])
+    return in_points(mean((both[ours].mean(axis=1) - both[theirs].mean(axis=1)).dropna().tolist()))
+
+
+def _close(rows: pd.DataFrame, measure: str, at: float) -> Judgement:
+    means = 100.0 * rows.groupby("model")[measure].mean()
+    apart = float(means.max() - means.min())
+    reading = Reading.REPRODUCED if apart <= COMPARABLE else Reading.NOT_REPRODUCED
+    ours = f"{at:g}: {means.idxmax()} {means.max():.2f}, {means.idxmin()} {means.min():.2f}"
+    return Judgement(ours, reading, f"best and worst are {apart:.1f} points apart; up to {COMPARABLE:g} is taken for comparable")
+
+
+def _sections(rows: pd.DataFrame, condition: Condition) -> Iterator[Section]:
+    import pandas as pd
+
+    table, shown = [], []
+    for at in sorted(rows["at"].unique()):
+        for name in MODELS:
+            part = rows[(rows["at"] == at) & (rows["model"] == name)]
+            if not len(part):
+                continue
+            means = {measure: in_points(mean(part[key].dropna().tolist())) for measure, key in MEASURES.items()}
+            table += [
+                {"at": at, "model": name, "measure": measure, "mean": each.value, "half_width": each.half, "repetitions": each.repetitions}
+                for measure, each in means.items()
+            ]
+            seconds = f"{part['tuning_seconds'].median():.1f}"
+            shown.append([f"{at:g}", name, *(each.text(2) for each in means.values()), f"{part['labels_counted'].median():.0f}", seconds])
+    frame = pd.DataFrame(table)
+    heads = [condition.axis.capitalize(), "Learner", *MEASURES, "Labels counted", "s, tuning"]
+    text = "Per cent, means over the repetitions ± half of the 95 % interval."
+    draw = partial(_drawn, frame, condition.title, condition.axis)
+    yield Section(condition.title, text, "curves", frame, pd.DataFrame(shown, columns=heads, dtype="str"), draw)
+
+
+def _drawn(frame: pd.DataFrame, title: str, axis_name: str) -> Figure:
+    from matplotlib.lines import Line2D
+
+    from bench_mtl.report.figures import style
+
+    names = [name for name in MODELS if name in set(frame["model"])]
+    looks = style.line_styles(names)
+    with style.styled():
+        handles = [Line2D([], [], label=name, **style.line(looks[name], markersize=4.0, linewidth=1.2)) for name in names]
+        figure, axes = style.sheet(title, [2.7] * len(MEASURES), 2.6, handles)
+        for axis, measure in zip(axes, MEASURES, strict=True):
+            for name in names:
+                part = frame[(frame["measure"] == measure) & (frame["model"] == name)].sort_values("at")
+                axis.plot(part["at"], part["mean"], **style.line(looks[name], markersize=4.0, linewidth=1.2))
+            axis.set_xlabel(axis_name)
+            axis.set_ylabel(f"{measure}, per cent")
+            axis.set_xticks(sorted(frame["at"].unique()))
+    return figure

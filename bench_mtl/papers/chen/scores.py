@@ -1,0 +1,310 @@
+"""Scores of the learners beside the published ones: numbers, statements, tables, a figure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.papers.chen.models import MODELS
+from bench_mtl.papers.chen.protocol import CELL_LIMITS, LEARNER_CODE, about_protocol, compute, files
+from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
+from bench_mtl.papers.published import published
+from bench_mtl.papers.summaries import Judgement, Mean, judged_order, mean, paired_difference
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+#: The published measures, and the columns of ours; all are shown in per cent.
+MEASURES: Mapping[str, str] = {"average AUC": "average_auc", "macro F1": "macro_f1", "micro F1": "micro_f1"}
+
+_LOST = "the data are lost: other data are in their place, and the difference says little"
+
+MULTI_TASK = ("MixedNorm", "MTRL", "MTL(Omega,Sigma)", "TraceNorm", "ASO")
+SINGLE_TASK = ("OneNorm", "IndSVM", "RidgeReg")
+
+#: A number counts as reproduced within this many points, or within twice the deviation of a difference where that is more.
+CLOSE = 1.0
+
+
+def table_experiment(
+    *,
+    name: str,
+    title: str,
+    place: str,
+    about: str,
+    numbers: str,
+    claims: str,
+    scales: Mapping[str, Scale],
+    stand_ins: Mapping[str, str] | None = None,
+) -> Experiment:
+    """A table of scores, made again.
+
+    Parameters
+    ----------
+    numbers : name of the published numbers
+    claims : what the table is called among the published statements
+    stand_ins : for data sets of the paper that are lost, which of ours is in their place
+    """
+    return Experiment(
+        name=name,
+        title=title,
+        source=f"Chen, Liu, Ye, ACM TKDD 5(4), 2012, {place}",
+        about="\n\n".join(part for part in (about, about_protocol(), _ABOUT_NUMBERS) if part),
+        scales=scales,
+        compute=compute,
+        read=partial(_read, numbers, claims, stand_ins or {}),
+        uses=LEARNER_CODE,
+        data=files,
+        limits=CELL_LIMITS,
+    )
+
+
+def _read(numbers: str, claims: str, stand_ins: Mapping[str, str], rows: pd.DataFrame) -> Findings:
+    """The published table beside these rows."""
+    table = published(numbers)
+    comparisons = [*compared_statements(rows, claims, stand_ins), *compared_numbers(rows, table, stand_ins)]
+    sections = (score_table(rows), beside_published(rows, table, stand_ins), fit_table(rows)) if len(rows) else ()
+    return Findings(tuple(comparisons), sections)
+
+
+def compared_numbers(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str]) -> Iterator[Comparison]:
+    """Every published number beside ours.
+
+    Parameters
+    ----------
+    rows : of the cells, with the scores as shares
+    table : published rows: data, measure, model, mean, deviation (of repetitions), in per cent
+    stand_ins : for data sets of the paper that are lost, which of ours is in their place
+    """
+    for entry in table:
+        place, measure, model = entry["data"], entry["measure"], entry["model"]
+        own = stand_ins.get(place, place)
+        values = _percent(rows[(rows["data"] == own) & (rows["model"] == model)], measure) if len(rows) else []
+        spread, theirs = float(entry["deviation"]), float(entry["mean"])
+        what, said = f"{_named(place, stand_ins)}, {measure}, {model}", f"{theirs:g} ± {spread:g}"
+        if not values:
+            yield Comparison(what, said, "-", Reading.NOT_RUN, "no cell has an outcome", theirs, None)
+            continue
+        ours, own_spread = _mean_and_deviation(values)
+        shown = f"{ours:.2f}" + ("" if math.isnan(own_spread) else f" ± {own_spread:.2f}")
+        if place in stand_ins:
+            yield Comparison(what, said, shown, Reading.UNKNOWN, _LOST, theirs, ours)
+            continue
+        allowed = max(CLOSE, 2.0 * math.hypot(spread, 0.0 if math.isnan(own_spread) else own_spread))
+        is_close = abs(ours - theirs) <= allowed
+        why = f"{'within' if is_close else 'beyond'} {allowed:.1f} points"
+        yield Comparison(what, said, shown, Reading.REPRODUCED if is_close else Reading.NOT_REPRODUCED, why, theirs, ours)
+
+
+_ABOUT_NUMBERS = f"""\
+A published number counts as reproduced where ours is within {CLOSE:g} point of it, or within twice the deviation of the difference of the
+two (root of the sum of squares over repetitions) where that is more. Means ± standard deviation over the repetitions, in per cent."""
+
+
+def compared_statements(rows: pd.DataFrame, table: str, stand_ins: Mapping[str, str]) -> Iterator[Comparison]:
+    """What the text says of a table, judged by paired differences; on data in the place of others too, and then `what` says so."""
+    for entry, measure in statements(table):
+        own = stand_ins.get(entry["data"], entry["data"])
+        judged = statement(rows[rows["data"] == own] if len(rows) else rows, entry, MEASURES[measure])
+        what = f"{_named(entry['data'], stand_ins)}, {measure}: {entry['statement']} ({entry['place']})"
+        yield Comparison(what, expected(entry), *judged)
+
+
+def statements(table: str) -> Iterator[tuple[dict[str, str], str]]:
+    """What the text says of a table, once for each measure."""
+    for entry in published("chen2012_statements"):
+        if entry["table"] == table:
+            for measure in MEASURES if entry["measure"] == "all" else [entry["measure"]]:
+                yield entry, measure
+
+
+def _named(place: str, stand_ins: Mapping[str, str]) -> str:
+    return f"{place} (here {stand_ins[place]})" if place in stand_ins else place
+
+
+def expected(entry: Mapping[str, str]) -> str:
+    """What a statement says, in short."""
+    return f"{entry['models']} {entry['relation']} {entry['against']}".strip()
+
+
+def statement(rows: pd.DataFrame, entry: Mapping[str, str], measure: str) -> Judgement:
+    """A statement of an order of learners on the rows of one data set (and training ratio)."""
+    if not len(rows):
+        return judged_order({}, 1.0)
+    if entry["models"] == "multi-task":
+        differences = families(rows, measure)
+        if entry["relation"] == "not below":
+            return not_below(differences)
+        return judged_order(differences, 1.0, digits=2)
+    present = set(rows["model"])
+    rivals = (
+        [name for name in MODELS if name in present and name != entry["models"]]
+        if entry["against"] == "all"
+        else entry["against"].split(";")
+    )
+    differences = {rival: paired_difference(rows, measure, "model", entry["models"], rival) for rival in rivals}
+    return judged_order({rival: in_points(each) for rival, each in differences.items()}, 1.0, digits=2)
+
+
+def families(rows: pd.DataFrame, measure: str) -> dict[str, Mean]:
+    """The mean of the multi-task learners minus that of the single-task ones, repetition by repetition, in points."""
+    both = rows.pivot_table(index="seed", columns="model", values=measure).reindex(columns=list(MODELS)).dropna()
+    difference = both[list(MULTI_TASK)].mean(axis=1) - both[list(SINGLE_TASK)].mean(axis=1)
+    return {"mean of the five - mean of the three": in_points(mean(difference.tolist()))}
+
+
+def not_below(differences: Mapping[Any, Mean]) -> Judgement:
+    """Whether no difference is clearly negative."""
+    judged = judged_order(differences, 1.0, digits=2)
+    if judged.reading is not Reading.UNKNOWN or not any(math.isfinite(each.half) for each in differences.values()):
+        return judged
+    return judged._replace(reading=Reading.REPRODUCED, why=f"nowhere clearly below: {judged.why}")
+
+
+def in_points(each: Mean) -> Mean:
+    """Of a share, in hundredths."""
+    return each._replace(value=100.0 * each.value, half=100.0 * each.half)
+
+
+_ABOUT_SCORES = """\
+Per cent; means ± standard deviation over the repetitions. F1 is of decisions at 0 of scores fitted to labels -1 and +1. The last columns
+are ours: F1 with a threshold for each label, chosen for the highest F1 on the training folds, and the pooled AUC, of all labels and
+examples together as if of one task, which rewards knowing which labels are frequent. Labels without a positive or negative example in the
+training or the test part do not count."""
+
+_COLUMNS = {
+    **MEASURES,
+    "macro F1, own thresholds": "macro_f1_thresholds",
+    "micro F1, own thresholds": "micro_f1_thresholds",
+    "pooled AUC": "pooled_auc",
+}
+
+
+def score_table(rows: pd.DataFrame) -> Section:
+    """All scores of all learners."""
+    import pandas as pd
+
+    table, shown = [], []
+    for place, model, part in _parts(rows):
+        line = [place, model]
+        for name in _COLUMNS:
+            ours, spread = _mean_and_deviation(_percent(part, name))
+            table.append({"data": place, "model": model, "measure": name, "mean": ours, "deviation": spread, "repetitions": len(part)})
+            line.append(f"{ours:.2f}" + ("" if math.isnan(spread) else f" ± {spread:.2f}"))
+        counted = part["labels_counted"]
+        shown.append([*line, f"{counted.min()}" if counted.min() == counted.max() else f"{counted.min()} to {counted.max()}"])
+    heads = ["Data", "Learner", *_COLUMNS, "Labels counted"]
+    return Section("Scores", _ABOUT_SCORES, "scores", pd.DataFrame(table), pd.DataFrame(shown, columns=heads, dtype="str"))
+
+
+_ABOUT_FITS = """\
+What tuning chose (the settings of most repetitions; the rest in cells.csv), how often at an edge of the grid, where a wider grid might have
+had better, and the final fits: the largest proven relative gap, and of MixedNorm the share of non-zeros of the sparse part and the rank of
+the other. Seconds are medians of the repetitions on one core: of all fits of the tuning, and of one final fit."""
+
+
+def fit_table(rows: pd.DataFrame) -> Section:
+    """What was chosen, what it took."""
+    import pandas as pd
+
+    table, shown = [], []
+    for place, model, part in _parts(rows):
+        chosen, times = Counter(_short(setting) for setting in part["setting"]).most_common(1)[0]
+        gap = part["relative_gap"].astype(float).max()
+        parts = part["share_of_non_zeros"].median() if "share_of_non_zeros" in part else math.nan
+        entry = {
+            "data": place, "model": model, "setting": chosen, "times": times, "at_edge": int(part["is_at_edge"].sum()), "largest_gap": gap,
+            "share_of_non_zeros": parts, "rank": part["rank"].median() if "rank" in part else math.nan,
+            "tuning_fits": int(part["tuning_fits"].median()), "tuning_seconds": part["tuning_seconds"].median(),
+            "fit_seconds": part["fit_seconds"].median(), "features": int(part["features"].max()),
+        }  # fmt: skip
+        table.append(entry)
+        structure = "-" if math.isnan(parts) else f"{parts:.1%} non-zero, rank {entry['rank']:.0f}"
+        shown.append(
+            [
+                place, model, f"{chosen} ({times} of {len(part)})", f"{entry['at_edge']} of {len(part)}",
+                "no bound" if math.isnan(gap) else f"{gap:.1e}", structure, f"{entry['features']}",
+                f"{entry['tuning_seconds']:.1f} ({entry['tuning_fits']} fits)", f"{entry['fit_seconds']:.2f}",
+            ]
+        )  # fmt: skip
+    heads = ["Data", "Learner", "Setting", "At an edge", "Largest gap", "Parts", "Features", "s, tuning", "s, fit"]
+    return Section("Settings and fits", _ABOUT_FITS, "fits", pd.DataFrame(table), pd.DataFrame(shown, columns=heads, dtype="str"))
+
+
+def beside_published(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str]) -> Section:
+    """A figure: the published average AUC and ours, for every learner and data set."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        [
+            {"data": place, "model": model, "ours": ours, "deviation": spread, "published": _published(table, stand_ins, place, model)}
+            for place, model, part in _parts(rows)
+            for ours, spread in [_mean_and_deviation(_percent(part, "average AUC"))]
+        ]
+    )
+    return Section("Average AUC", "Published and ours, per cent; bars are standard deviations.", "auc", frame, None, partial(_drawn, frame))
+
+
+def _drawn(frame: pd.DataFrame) -> Figure:
+    from matplotlib.lines import Line2D
+
+    from bench_mtl.report.figures import style
+
+    ours: dict[str, Any] = {"marker": "o", "color": "#0072B2"}
+    theirs: dict[str, Any] = {"marker": "x", "color": "#D55E00"}
+    places = list(dict.fromkeys(frame["data"]))
+    names = [name for name in MODELS if name in set(frame["model"])]
+    with style.styled():
+        handles = [Line2D([], [], linestyle="", label=label, **look) for label, look in (("ours", ours), ("published", theirs))]
+        figure, axes = style.sheet("Average AUC", [2.2] * len(places), 0.28 * len(names) + 0.4, handles, left=1.5, headed=1, share_y=True)
+        for axis, place in zip(axes, places, strict=True):
+            part = frame[frame["data"] == place].set_index("model")
+            for height, name in enumerate(reversed(names)):
+                if name not in part.index:
+                    continue
+                row = part.loc[name]
+                axis.errorbar(row["ours"], height, xerr=None if math.isnan(row["deviation"]) else row["deviation"], markersize=5, **ours)
+                axis.plot(row["published"], height, linestyle="", markersize=5, **theirs)
+            axis.set_yticks(range(len(names)), list(reversed(names)))
+            axis.set_title(place)
+            axis.set_xlabel("per cent")
+    return figure
+
+
+def _parts(rows: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Rows of each data set and learner, in the order of the rows and of the learners."""
+    for place in dict.fromkeys(rows["data"]):
+        for model in MODELS:
+            part = rows[(rows["data"] == place) & (rows["model"] == model)]
+            if len(part):
+                yield place, model, part
+
+
+def _percent(rows: pd.DataFrame, measure: str) -> list[float]:
+    values: list[float] = (100.0 * rows[_COLUMNS[measure]].dropna()).tolist()
+    return values
+
+
+def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    import numpy as np
+
+    if not len(values):
+        return math.nan, math.nan
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+
+
+def _published(table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str], own: str, model: str) -> float:
+    found = (
+        float(row["mean"])
+        for row in table
+        if stand_ins.get(row["data"], row["data"]) == own and row["model"] == model and row["measure"] == "average AUC"
+    )
+    return next(found, math.nan)
+
+
+def _short(setting: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in setting.items())

@@ -1,0 +1,26 @@
+"""Table II: eight learners on Scene, Yeast and References."""
+
+from __future__ import annotations
+
+from bench_mtl.papers.chen.models import MODELS
+from bench_mtl.papers.chen.protocol import grid
+from bench_mtl.papers.chen.scores import table_experiment
+from bench_mtl.papers.experiment import Scale
+
+_ALL = tuple(MODELS)
+
+EXPERIMENT = table_experiment(
+    name="chen-table2",
+    title="Eight learners on Scene, Yeast and References",
+    place="section 7.2 and table II",
+    about="",
+    numbers="chen2012_table2",
+    claims="2",
+    scales={
+        "small": Scale(
+            grid(("yeast",), _ALL, 1) + grid(("scene",), ("MixedNorm", "TraceNorm", "OneNorm", "RidgeReg"), 1),
+            "all learners on Yeast and four of them on Scene, one repetition.",
+        ),
+        "full": Scale(grid(("scene", "yeast", "references"), _ALL, 5), "all learners on all three sets, five repetitions."),
+    },
+)

@@ -1,0 +1,40 @@
+"""Figure 5: scores against the number of labels, on data in the place of MediaMill."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bench_mtl.papers.chen.curves import Condition, read_curves
+from bench_mtl.papers.chen.models import MODELS
+from bench_mtl.papers.chen.protocol import CELL_LIMITS, LEARNER_CODE, about_protocol, compute, files, grid
+from bench_mtl.papers.chen.sets import SETS
+from bench_mtl.papers.experiment import Experiment, Scale
+
+_NUMBERS = (20, 40, 60, 80, 100)
+_SETS = tuple(f"sun09, {labels} labels" for labels in _NUMBERS)
+
+EXPERIMENT = Experiment(
+    name="chen-tasks",
+    title="Scores against the number of labels",
+    source="Chen, Liu, Ye, ACM TKDD 5(4), 2012, section 7.3 and figure 5",
+    about=f"""\
+The figure and MediaMill are lost; 8000 examples of SUN 09 (111 features, scores of object detectors in an image) are in its place, with
+its {", ".join(map(str, _NUMBERS[:-1]))} and {_NUMBERS[-1]} most frequent labels. What the text says of the curves can be compared, on
+other data.
+
+{about_protocol()}""",
+    scales={
+        "small": Scale(grid(_SETS[:1], ("TraceNorm", "OneNorm", "IndSVM", "RidgeReg"), 1), "four learners with 20 labels, one repetition."),
+        "full": Scale(grid(_SETS, tuple(MODELS), 3), "all learners at five numbers of labels, three repetitions (the paper has five)."),
+    },
+    compute=compute,
+    read=partial(
+        read_curves,
+        "tasks",
+        Condition("Scores on SUN 09", "labels", lambda rows: rows["data"].map(lambda name: SETS[name].labels)),
+        "; on other data than the paper's",
+    ),
+    uses=LEARNER_CODE,
+    data=files,
+    limits=CELL_LIMITS,
+)
