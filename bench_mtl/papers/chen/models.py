@@ -49,7 +49,7 @@ class Model:
 MODELS: Mapping[str, Model] = {
     "MixedNorm": Model(
         "SparseLowRankClassifier",
-        {"tau": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0), "gamma": (0.5, 0.2, 0.1, 0.03)},
+        {"tau": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0), "gamma": (0.5, 0.2, 0.1, 0.03, 0.01)},
         {"tau": "labels", "gamma": "correlation"},
     ),
     "MTRL": Model("MTRLClassifier", {"ridge": (1e-5, 1e-3, 1e-1), "coupling": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)}),
@@ -68,7 +68,7 @@ MODELS: Mapping[str, Model] = {
         fixed={"tol": 1e-4},
         is_convex=False,
     ),
-    "OneNorm": Model("OneNormClassifier", {"penalty": (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)}, {"penalty": "correlation"}),
+    "OneNorm": Model("OneNormClassifier", {"penalty": (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005)}, {"penalty": "correlation"}),
     "IndSVM": Model("LinearSVMMultiTaskClassifier", {"C": (0.01, 0.1, 1.0, 10.0, 100.0)}, fixed={"random_state": 0}),
     "RidgeReg": Model("RidgeMultiTaskClassifier", {"alpha": (0.01, 0.1, 1.0, 10.0, 100.0)}),
 }
