@@ -66,6 +66,8 @@ def _judged(models: str, relation: str, against: str, measure: str, condition: C
 
 def _along(rows: pd.DataFrame, measure: str, places: Sequence[float]) -> Mean:
     """The last point of a curve minus the first, in points, repetition by repetition."""
+    if len(places) < 2:
+        return mean([])
     return in_points(paired_difference(rows, measure, "at", places[-1], places[0]))
 
 
