@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, final
 from sklearn.exceptions import ConvergenceWarning
 
 from bench_mtl.checks import real_number, whole_number
-from bench_mtl.driver import run
+from bench_mtl.driver import is_dear, run
 from bench_mtl.errors import BenchError, InputError, plural
 from bench_mtl.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
 from bench_mtl.registry import Registry, load_registry
@@ -115,7 +115,8 @@ def solve(problem: Problem, solver: Solver, tolerance: float, budget: Budget, st
 class _Thinned(IterativeSolver):
     """A solver whose iterates are handed on, and so certified, rarely: the first, every so many later ones, and the last.
 
-    Not so rarely where steps become dear: work that has grown by the same factor is as good as steps.
+    Not so rarely where steps become dear: work that has grown by the same factor is as good as steps, and of those that cost many passes
+    over the data each is handed on.
     """
 
     solver: IterativeSolver
@@ -141,10 +142,10 @@ class _Thinned(IterativeSolver):
         return self._thinned(self.solver.resume(problem, start))
 
     def _thinned(self, iterates: Iterator[Iterate]) -> Iterator[Iterate]:
-        following, dear, held = 0.0, 0.0, None
+        following, dear, held, before = 0.0, 0.0, None, None
         for iterate in iterates:
-            held = iterate
-            if iterate.step >= following or iterate.work > dear or (self.last is not None and iterate.step >= self.last):
+            costly, held, before = is_dear(iterate, before), iterate, iterate
+            if costly or iterate.step >= following or iterate.work > dear or (self.last is not None and iterate.step >= self.last):
                 following, dear, held = _GROWTH * iterate.step + 4.0, _GROWTH * iterate.work + 4.0, None
                 yield iterate
         if held is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.driver import run
+from bench_mtl.driver import is_dear, run
 from bench_mtl.errors import InputError
 from bench_mtl.protocols import Answer, IterativeSolver, OneShotSolver, Problem
 from bench_mtl.registry import Registry
@@ -332,3 +333,11 @@ def test_a_run_is_told_its_target_and_keeps_the_last_note(problem: L1InfHinge) -
 
     record = run(problem, Talking(), tolerance=Tolerance(1e-9), limits=Limits(iterations=10))
     assert dict(record.info)["note"] == "aimed at 1e-09"
+
+
+@pytest.mark.parametrize(("work", "dear"), [(7.0, False), (8.0, True), (100.0, True), (math.inf, True)])
+def test_a_step_of_many_passes_is_looked_at(work: float, dear: bool) -> None:
+    point = np.zeros(1)
+    assert is_dear(Iterate(point, None, 5, 20.0 + work), Iterate(point, None, 4, 20.0)) is dear
+    assert is_dear(Iterate(point, None, 6, 20.0 + 2 * work), Iterate(point, None, 4, 20.0)) is dear
+    assert not is_dear(Iterate(point, None, 6, 2 * work), None)

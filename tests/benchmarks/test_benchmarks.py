@@ -59,3 +59,11 @@ def test_online_steps_are_measured() -> None:
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("| array, d = 1e+0") == 3
     assert "dense sort / tree" in result.stdout
+
+
+def test_fits_of_estimators_are_measured(data_dir: Path) -> None:
+    result = python("-m", "benchmarks.fits", "--quick")
+    assert result.returncode == 0, result.stderr
+    rows = [line for line in result.stdout.splitlines() if line.startswith(("| References", "| Yeast"))]
+    assert len(rows) == 6
+    assert all(float(row.split("|")[6]) <= 1e-3 for row in rows)
