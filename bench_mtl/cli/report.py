@@ -39,6 +39,8 @@ def report(
 ) -> int:
     """Write the report of the results in FOLDER: report.html, report.md, tables/, figures/.
 
+    FOLDER may also hold a paper's experiment (`bench-mtl paper`); its report is written again as a whole, without the options.
+
     The results may be unfinished, or merged from several machines; of each machine's problems the times are kept apart.
 
     \b
@@ -47,9 +49,25 @@ def report(
       bench-mtl report results/quick --format html --out ~/talk
       bench-mtl report results/quick --target 1e-3 --baseline scs --select 'problem=hinge*' --select solver=pdhg --select solver=scs
     """
+    from bench_mtl.papers.store import experiment_in
     from bench_mtl.report import View
 
+    name = experiment_in(folder)
+    if name is not None:
+        return _paper_report(folder, name, chose=out is not None or any((formats, targets, baseline, select)))
     return written_report(folder, out=out, view=View(targets, baseline, select), formats=formats)
+
+
+def _paper_report(folder: Path, name: str, *, chose: bool) -> int:
+    """Write the report of a paper's experiment again from its rows."""
+    from bench_mtl.errors import InputError
+    from bench_mtl.papers import rewrite_paper_report
+
+    if chose:
+        raise InputError(f"{folder} holds the cells of a paper's experiment, '{name}': its report has no options")
+    path, statuses = rewrite_paper_report(folder, name)
+    say(f"report: {path}")
+    return exit_code_of(statuses)
 
 
 def written_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: tuple[str, ...] = ()) -> int:

@@ -5,8 +5,8 @@ An experiment is one file in the folder of its paper, named in `catalogue`; what
 
 from bench_mtl.papers.catalogue import experiment, experiments
 from bench_mtl.papers.experiment import Cell, Comparison, Experiment, Findings, Reading, Scale, Section, cells_of
-from bench_mtl.papers.report import write_paper_report
-from bench_mtl.papers.store import CellStore
+from bench_mtl.papers.report import rewrite_paper_report, write_paper_report
+from bench_mtl.papers.store import CellStore, experiment_in
 
 __all__ = [
     "Cell",
@@ -19,6 +19,8 @@ __all__ = [
     "Section",
     "cells_of",
     "experiment",
+    "experiment_in",
     "experiments",
+    "rewrite_paper_report",
     "write_paper_report",
 ]

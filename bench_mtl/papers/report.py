@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.errors import InputError
+from bench_mtl.papers.catalogue import experiment as experiment_of
 from bench_mtl.papers.experiment import Cell, Comparison, Experiment, Findings, Reading, Section
 from bench_mtl.papers.store import CellStore
 from bench_mtl.report import text
@@ -30,6 +31,8 @@ _LONGEST_LIST = 50
 #: Failed cells that are listed one by one.
 _MOST_FAILURES = 50
 
+_ANY_CODE = "Written from rows that were there: whether this version of the code would make the same ones is not checked."
+
 _READING = """\
 "Reproduced" and "not reproduced" are said
 by the rule in the last column; "cannot be known" where the number, the data or the procedure is lost, or where our own repetitions do not
@@ -43,15 +46,35 @@ def write_paper_report(store: CellStore, experiment: Experiment, scale: str, cel
     ------
     InputError : the files cannot be written, or the rows cannot be read.
     """
+    return _written(store, experiment, scale, len(cells), store.rows(cells))
+
+
+def rewrite_paper_report(folder: Path, name: str) -> tuple[Path, list[Status]]:
+    """Write the report of the experiment `name` again from the rows in `folder`, whatever version of the code made them.
+
+    The scale is the full one where there is a cell that the small one has not. Returns the path of report.md and how the cells ended.
+
+    Raises
+    ------
+    InputError : as `write_paper_report` does, and where the folder cannot be used.
+    """
+    chosen = experiment_of(name)
+    with CellStore.create(folder, name) as store:
+        rows = {scale: store.rows_of(chosen.scale(scale).grid) for scale in ("small", "full")}
+        scale = "full" if len(rows["full"]) > len(rows["small"]) else "small"
+        path = _written(store, chosen, scale, len(chosen.scale(scale).grid), rows[scale], _ANY_CODE)
+    return path, [Status(row["status"]) for row in rows[scale]]
+
+
+def _written(store: CellStore, experiment: Experiment, scale: str, cells: int, rows: Sequence[dict[str, Any]], note: str = "") -> Path:
     import pandas as pd
 
-    rows = store.rows(cells)
     ended = [row for row in rows if row["status"] in _WITH_OUTCOME]
     findings = experiment.read(pd.DataFrame([{key: row[key] for key in row if key != "environment_id"} for row in ended]))
     files = {
         "comparison.csv": to_csv(comparison_frame(findings.comparisons)),
         "cells.csv": to_csv(pd.DataFrame([{key: _flat(value) for key, value in row.items()} for row in rows])),
-        "report.md": _markdown(store, experiment, scale, cells, rows, findings).encode(),
+        "report.md": _markdown(store, experiment, scale, cells, rows, findings, note).encode(),
     }
     for section in findings.sections:
         if section.table is not None:
@@ -83,17 +106,18 @@ def readings(comparisons: Sequence[Comparison]) -> str:
 
 
 def _markdown(
-    store: CellStore, experiment: Experiment, scale: str, cells: Sequence[Cell], rows: Sequence[dict[str, object]], findings: Findings
+    store: CellStore, experiment: Experiment, scale: str, cells: int, rows: Sequence[dict[str, Any]], findings: Findings, note: str
 ) -> str:
-    missing = len(cells) - len(rows)
+    missing = cells - len(rows)
     seconds = sum(float(str(row["seconds"])) for row in rows)
     environments = store.environments({int(str(row["environment_id"])) for row in rows})
     parts = [
         f"# {escaped(experiment.title)}",
         f"{experiment.source}. Made by `bench-mtl paper {experiment.name} --scale {scale}`.",
         experiment.about,
-        f"Scale `{scale}`: {experiment.scale(scale).sentence} {len(rows)} of {len(cells)} cells are done, in {seconds:.0f} s of computing.",
+        f"Scale `{scale}`: {experiment.scale(scale).sentence} {len(rows)} of {cells} cells are done, in {seconds:.0f} s of computing.",
         f"**{missing} cells are missing: the same command goes on from here.**" if missing else "",
+        note,
         "## Published beside ours",
         f"**{readings(findings.comparisons)}.** {_READING}",
         _comparisons(findings.comparisons),

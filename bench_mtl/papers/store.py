@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from bench_mtl.errors import InputError
-from bench_mtl.papers.experiment import Cell
+from bench_mtl.papers.experiment import Cell, Settings
 from bench_mtl.paths import exists
 from bench_mtl.store import Outcome
 from bench_mtl.store.files import (
@@ -158,7 +158,7 @@ class CellStore:
         """The row of one cell, in one transaction."""
         record = outcome.record
         row = (
-            cell.key, environment_id, json.dumps(dict(cell.settings)), str(record.status), record.reason,
+            cell.key, environment_id, _text(cell.settings), str(record.status), record.reason,
             json.dumps(dict(outcome.found), default=_plain), record.times.solve, outcome.wall_seconds, record.peak_memory_mib,
         )  # fmt: skip
         names = "key, environment_id, settings, status, reason, found, seconds, wall_seconds, peak_memory_mib"
@@ -167,16 +167,25 @@ class CellStore:
 
     def rows(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """The rows of `cells` that there are, in their order: settings, what was found, `status`, `reason`, `seconds`, `environment_id`."""
-        query = "SELECT key, settings, found, status, reason, seconds, environment_id FROM cell WHERE superseded = 0"
+        held = self._held("key")
+        return [held[cell.key] for cell in cells if cell.key in held]
+
+    def rows_of(self, grid: Sequence[Settings]) -> list[dict[str, Any]]:
+        """The latest row for each of these settings, as `rows` gives them, whatever code, limits and data it was made with."""
+        held = self._held("settings")
+        return [held[text] for text in map(_text, grid) if text in held]
+
+    def _held(self, column: str) -> dict[str, dict[str, Any]]:
+        """The rows that count by a column, of equal ones the latest."""
+        query = f"SELECT {column}, settings, found, status, reason, seconds, environment_id FROM cell WHERE superseded = 0 ORDER BY id"
         with decoding(self.path):
-            held = {
-                key: {
+            return {
+                name: {
                     **json.loads(settings), **json.loads(found),
                     "status": str(Status(status)), "reason": reason, "seconds": seconds, "environment_id": environment,
                 }
-                for key, settings, found, status, reason, seconds, environment in self._all(query)
+                for name, settings, found, status, reason, seconds, environment in self._all(query)
             }  # fmt: skip
-        return [held[cell.key] for cell in cells if cell.key in held]
 
     def environments(self, ids: set[int]) -> list[dict[str, Any]]:
         """The environments of these ids."""
@@ -202,6 +211,27 @@ class CellStore:
         with naming(self.path), self._connection as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
+
+
+def experiment_in(folder: Path) -> str | None:
+    """The name of the experiment whose cells are in `folder`; None where there is no file of cells.
+
+    Raises
+    ------
+    InputError : a file that cannot be read as one.
+    """
+    path = folder / FILE_NAME
+    if not exists("folder", path):
+        return None
+    with naming(path), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        found = connection.execute("SELECT value FROM meta WHERE key = 'experiment'").fetchone()
+    if found is None:
+        raise InputError(f"{path} does not say of which experiment it has cells")
+    return str(found[0])
+
+
+def _text(settings: Settings) -> str:
+    return json.dumps(dict(settings))
 
 
 def _lay_out(connection: sqlite3.Connection, experiment: str) -> None:

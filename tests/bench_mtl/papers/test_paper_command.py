@@ -17,7 +17,7 @@ import toy_state
 
 from bench_mtl.cli import main
 from bench_mtl.errors import InputError
-from bench_mtl.papers import CellStore, catalogue, cells_of, experiment, experiments
+from bench_mtl.papers import CellStore, catalogue, cells_of, experiment, experiments, rewrite_paper_report
 from bench_mtl.papers.code import made_by
 from bench_mtl.papers.published import published
 from bench_mtl.registry import load_registry
@@ -154,6 +154,43 @@ def test_folders_that_hold_something_else_are_refused(paper: Command, tmp_path: 
     with CellStore.create(folder, "another"):
         assert "another run is using this folder" in paper()[1]
     assert "already holds the cells of 'another'" in paper()[1]
+
+
+def test_a_report_written_again(
+    paper: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the rows there are, also where the code has changed since."""
+    paper("toy", "--scale", "full")
+    folder = tmp_path / "out"
+    before = report(tmp_path)
+    (folder / "report.md").unlink()
+    with sqlite3.connect(folder / "cells.sqlite") as connection:
+        connection.execute("UPDATE cell SET key = 'old ' || key")
+
+    def written(*words: str) -> tuple[object, str]:
+        monkeypatch.setattr("sys.argv", ["bench-mtl", "report", str(folder), *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return end.value.code, said.out + said.err
+
+    assert written() == (0, f"report: {folder / 'report.md'}\n")
+    after = report(tmp_path).replace(
+        "Written from rows that were there: whether this version of the code would make the same ones is not checked.\n\n", ""
+    )
+    assert after == before
+    code, said = written("--format", "md")
+    assert code == 2
+    assert "holds the cells of a paper's experiment, 'toy': its report has no options" in said
+    with sqlite3.connect(folder / "cells.sqlite") as connection:
+        connection.execute("DELETE FROM meta WHERE key = 'experiment'")
+    assert "does not say of which experiment it has cells" in written()[1]
+
+
+def test_a_report_of_the_small_scale_written_again(paper: Command, tmp_path: Path) -> None:
+    paper("toy", "--scale", "small")
+    rewrite_paper_report(tmp_path / "out", "toy")
+    assert "--scale small`" in report(tmp_path)
 
 
 class TestKeys:
