@@ -37,14 +37,15 @@ class TaskBalls:
 
     def project(self, W: Array) -> Array:
         """argmin_V 1/2 ||V - W||_F^2 over these matrices."""
-        project = _project_l1 if self.norm == "l1" else _project_l2
+        if self.norm == "l2":
+            return project_l2_ball(W, self.radii, axis=0)
         radii = np.unique(self.radii)
         if len(radii) == 1:
-            return project(W, float(radii[0]))
+            return project_l1_ball(W, float(radii[0]), axis=0)
         V = np.empty(W.shape, order="F")
         for radius in radii:
             same = np.flatnonzero(self.radii == radius)
-            V[:, same] = project(np.asfortranarray(W[:, same]), float(radius))
+            V[:, same] = project_l1_ball(np.asfortranarray(W[:, same]), float(radius), axis=0)
         return np.ascontiguousarray(V)
 
     def vertex(self, direction: Array) -> Array:
@@ -65,11 +66,3 @@ def _lengths(W: Array) -> Array:
     top = np.abs(W).max(axis=0, initial=0.0)
     scale = np.where(top > 0.0, top, 1.0)
     return np.asarray(scale * np.sqrt(((W / scale) ** 2).sum(axis=0)))
-
-
-def _project_l1(W: Array, radius: float) -> Array:
-    return project_l1_ball(W, radius, axis=0)
-
-
-def _project_l2(W: Array, radius: float) -> Array:
-    return project_l2_ball(W, radius, axis=0)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.checks import floating_array, real_number, require_finite, result_array
+from bench_mtl.checks import floating_array, real_array, real_number, require_finite, result_array
 from bench_mtl.errors import InputError
 from bench_mtl.projections.in_place import apart, workplace
 from bench_mtl.projections.scratch import own_scratch
@@ -26,13 +26,13 @@ _SMALLEST, _LARGEST = 1e-120, 1e150  # the norms whose squares neither overflow 
 TOLERANCE = 8 * 2.0**-53
 
 
-def project_l2_ball(A: Any, radius: float, *, axis: int | None = None, out: AnyArray | None = None) -> AnyArray:
+def project_l2_ball(A: Any, radius: float | Array, *, axis: int | None = None, out: AnyArray | None = None) -> AnyArray:
     """argmin_B 1/2 ||B - A||_F^2 subject to ||B||_F <= radius; for `axis` 0 of every column, for 1 of every row by itself.
 
     Parameters
     ----------
     A : array of shape (n,) or (d, m), float32 or float64 (others become float64)
-    radius : at least 0
+    radius : at least 0; with an axis also one for each ball
     axis : None for one ball, 0 for a ball a column (a task), 1 for a ball a row
     out : where to write the result, may be `A` itself
 
@@ -44,18 +44,29 @@ def project_l2_ball(A: Any, radius: float, *, axis: int | None = None, out: AnyA
 
     Raises
     ------
-    InputError : NaN or inf, not one or two dimensions, a negative radius, an axis that is none, an `out` that does not fit.
+    InputError : NaN or inf, not one or two dimensions, a negative radius, other than one radius or one a ball, an axis that is none, an
+        `out` that does not fit.
     """
     A = floating_array("A", A, ndim=(1, 2))
-    radius = real_number("radius", radius)
     if not (axis is None or (isinstance(axis, (int, np.integer)) and axis in range(A.ndim))):
         raise InputError(f"axis must be None, 0 (columns) or 1 (rows of a matrix), not {axis!r}")
+    radii = _radii(radius, None if axis is None or A.ndim == 1 else A.shape[1 - axis])
 
     def goals(norms: Array, exponents: Exponents) -> Goals:
         with np.errstate(over="ignore", under="ignore"):
-            return radius, 0, norms <= np.ldexp(radius, exponents) * (1 + TOLERANCE)
+            return radii, 0, norms <= np.ldexp(radii, exponents) * (1 + TOLERANCE)
 
     return scale_lines("A", A, None if A.ndim == 1 else axis, goals, out)
+
+
+def _radii(radius: Any, balls: int | None) -> Any:
+    """One number, or one for each of the balls."""
+    if balls is None or np.ndim(radius) == 0:
+        return real_number("radius", radius)
+    radii = real_array("radius", radius, ndim=1)
+    if len(radii) != balls or not (radii >= 0.0).all():
+        raise InputError(f"radius must be one number of at least 0, or one for each of the {balls} balls")
+    return radii
 
 
 def scale_lines(name: str, A: AnyArray, axis: int | None, goals: Callable[[Array, Exponents], Goals], out: AnyArray | None) -> AnyArray:

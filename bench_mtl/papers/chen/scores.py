@@ -203,8 +203,9 @@ def score_table(rows: pd.DataFrame) -> Section:
 
 _ABOUT_FITS = """\
 What tuning chose (the settings of most repetitions; the rest in cells.csv), how often at an edge of the grid, where a wider grid might have
-had better, and the final fits: the largest proven relative gap, and of MixedNorm the share of non-zeros of the sparse part and the rank of
-the other. Seconds are medians of the repetitions on one core: of all fits of the tuning, and of one final fit."""
+had better, and the final fits: the largest proven relative gap (near 1 where the examples can be fitted exactly, so that the optimum is 0),
+and of MixedNorm the share of non-zeros of the sparse part and the rank of the other. Seconds are medians of the repetitions on one core: of
+all fits of the tuning, and of one final fit."""
 
 
 def fit_table(rows: pd.DataFrame) -> Section:

@@ -35,6 +35,29 @@ def test_agrees_with_the_twin(shape: tuple[int, int], dtype: type) -> None:
                     assert np.array_equal(project_l2_ball(B, radius, axis=axis), B)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_balls_of_different_radii_are_projected_onto_one_by_one(axis: int, dtype: type) -> None:
+    rng = np.random.default_rng(1)
+    for scale in SCALES[dtype]:
+        A = (scale * rng.standard_normal((20, 30))).astype(dtype)
+        radii = np.minimum(norms(A, axis).ravel().astype(np.float64) * rng.choice([0.0, 1e-12, 0.5, 0.99, 2.0], A.shape[1 - axis]), 1e308)
+        lines = A if axis == 1 else A.T
+        each = np.array([project_l2_ball(line, float(radius)) for line, radius in zip(lines, radii, strict=True)])
+        for given in (A, np.asfortranarray(A)):
+            B = project_l2_ball(given, radii, axis=axis)
+            assert np.array_equal(B if axis == 1 else B.T, each)
+            assert np.array_equal(project_l2_ball(B, radii, axis=axis), B)
+
+
+@pytest.mark.parametrize(
+    ("radius", "axis"), [(np.ones(3), None), (np.ones(4), 0), (np.ones((1, 3)), 0), (-np.ones(3), 0), (np.full(3, np.nan), 0)]
+)
+def test_radii_that_are_not_one_a_ball_are_refused(radius: np.ndarray, axis: int | None) -> None:
+    with pytest.raises(InputError, match="radius"):
+        project_l2_ball(np.ones((2, 3)), radius, axis=axis)
+
+
 def test_inside_nothing_changes_and_far_away_the_radius_is_met() -> None:
     A = np.random.default_rng(0).standard_normal((30, 40))
     norm = float(norms(A, None)[0, 0])
