@@ -26,7 +26,7 @@ other data.
     scales={
         "small": Scale(grid(_SETS[:1], ("TraceNorm", "OneNorm", "IndSVM", "RidgeReg"), 1), "four learners with 20 labels, one repetition."),
         "full": Scale(
-            grid(_SETS, tuple(MODELS), 3), "all learners at three numbers of labels, three repetitions (the paper has five of both)."
+            grid(_SETS, tuple(MODELS), 2), "all learners at three numbers of labels, two repetitions (the paper has five of both)."
         ),
     },
     compute=compute,
