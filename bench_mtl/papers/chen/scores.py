@@ -26,7 +26,7 @@ _LOST = "the data are lost: other data are in their place, and the difference sa
 MULTI_TASK = ("MixedNorm", "MTRL", "MTL(Omega,Sigma)", "TraceNorm", "ASO")
 SINGLE_TASK = ("OneNorm", "IndSVM", "RidgeReg")
 
-#: A number counts as reproduced within this many points, or within twice the deviation of a difference where that is more.
+#: A number counts as reproduced within this many points.
 CLOSE = 1.0
 
 
@@ -94,15 +94,24 @@ def compared_numbers(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], sta
         if place in stand_ins:
             yield Comparison(what, said, shown, Reading.UNKNOWN, _LOST, theirs, ours)
             continue
-        allowed = max(CLOSE, 2.0 * math.hypot(spread, 0.0 if math.isnan(own_spread) else own_spread))
-        is_close = abs(ours - theirs) <= allowed
-        why = f"{'within' if is_close else 'beyond'} {allowed:.1f} points"
-        yield Comparison(what, said, shown, Reading.REPRODUCED if is_close else Reading.NOT_REPRODUCED, why, theirs, ours)
+        yield Comparison(what, said, shown, *_closeness(ours - theirs, math.hypot(spread, own_spread)), theirs, ours)
+
+
+def _closeness(difference: float, deviation: float) -> tuple[Reading, str]:
+    """What a difference in points says, whose deviation is that of one repetition there against one here."""
+    if abs(difference) <= CLOSE:
+        return Reading.REPRODUCED, f"within {CLOSE:g} point"
+    if math.isnan(deviation):
+        return Reading.UNKNOWN, f"more than {CLOSE:g} point, and one repetition has no deviation"
+    if abs(difference) <= 2.0 * deviation:
+        return Reading.UNKNOWN, f"more than {CLOSE:g} point, but within two deviations ({2.0 * deviation:.1f})"
+    return Reading.NOT_REPRODUCED, f"more than {CLOSE:g} point, and more than two deviations"
 
 
 _ABOUT_NUMBERS = f"""\
-A published number counts as reproduced where ours is within {CLOSE:g} point of it, or within twice the deviation of the difference of the
-two (root of the sum of squares over repetitions) where that is more. Means ± standard deviation over the repetitions, in per cent."""
+A published number counts as reproduced where ours is within {CLOSE:g} point of it, and as not reproduced where it is further away than that
+and than twice the deviation of the difference of two repetitions, one there and one here; between these it cannot be known. Means ±
+standard deviation over the repetitions, in per cent."""
 
 
 def compared_statements(rows: pd.DataFrame, table: str, stand_ins: Mapping[str, str]) -> Iterator[Comparison]:
