@@ -59,6 +59,8 @@ class Comparison:
     published_value: float | None = None
     our_value: float | None = None
     """Where both are numbers, in one unit."""
+    on_other_data: bool = False
+    """Whether ours are of data in the place of the paper's, which are lost."""
 
     @property
     def difference(self) -> float | None:

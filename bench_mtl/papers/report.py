@@ -31,7 +31,8 @@ _LONGEST_LIST = 50
 #: Failed cells that are listed one by one.
 _MOST_FAILURES = 50
 
-_ANY_CODE = "Written from rows that were there: whether this version of the code would make the same ones is not checked."
+_ANY_CODE = """\
+Written from rows that were there: that one version of the code made all of them, or that this one would make the same, is not checked."""
 
 _READING = """\
 "Reproduced" and "not reproduced" are said
@@ -94,15 +95,19 @@ def comparison_frame(comparisons: Sequence[Comparison]) -> pd.DataFrame:
     """The comparisons as a table, one row each."""
     import pandas as pd
 
-    columns = ["what", "published", "ours", "published_value", "our_value", "difference", "reading", "why"]
+    columns = ["what", "published", "ours", "published_value", "our_value", "difference", "reading", "on_other_data", "why"]
     rows = [{name: getattr(each, name) for name in columns} | {"reading": str(each.reading)} for each in comparisons]
     return pd.DataFrame(rows, columns=columns)
 
 
 def readings(comparisons: Sequence[Comparison]) -> str:
-    """How many comparisons have which reading, in words."""
-    counts = Counter(each.reading for each in comparisons)
-    return ", ".join(f"{counts[reading]} {reading}" for reading in Reading if counts[reading]) or "nothing to compare"
+    """How many comparisons have which reading, in words, those on other data than the paper's apart."""
+    parts = [
+        (", ".join(f"{counts[reading]} {reading}" for reading in Reading if counts[reading]), words)
+        for elsewhere, words in ((False, ""), (True, "on other data in the place of lost ones: "))
+        for counts in [Counter(each.reading for each in comparisons if each.on_other_data is elsewhere)]
+    ]
+    return "; ".join(f"{words}{listed}" for listed, words in parts if listed) or "nothing to compare"
 
 
 def _markdown(

@@ -61,23 +61,57 @@ def judged_order(differences: Mapping[Any, Mean], sign: float, conditions: str =
 
     Parameters
     ----------
-    differences : by the condition under which each was found; those without a repetition are left out
+    differences : by the condition under which each was found. One without a repetition is missing: it decides nothing, and neither do the
+        others then, unless they contradict
     conditions : what the conditions are, after a list of them, such as "examples a task"
     digits : of the differences shown
     """
     found = {where: each for where, each in differences.items() if each.repetitions}
     if not found:
-        return Judgement("-", Reading.NOT_RUN, "no cell of both models has an outcome")
-    ours = "; ".join(f"{where}: {each.value:+.{digits}f}" for where, each in found.items())
+        return NO_PAIR
     right = [where for where, each in found.items() if sign * each.value > each.half]
     wrong = [where for where, each in found.items() if -sign * each.value > each.half]
     open_ = [where for where in found if where not in (*right, *wrong)]
-    rule = f"{CONFIDENCE:.0%} interval of the paired differences over the repetitions"
-    if not wrong and not open_:
-        return Judgement(ours, Reading.REPRODUCED, f"the {rule} excludes 0 everywhere")
-    parts = [("as published", right), ("the other way", wrong), ("undecided", open_)]
+    missing = [where for where in differences if where not in found]
+    rule = f"{CONFIDENCE:.0%} interval of the paired differences over the repetitions{_fewer(found)}"
+    if not (wrong or open_ or missing):
+        return Judgement(shown(found, digits), Reading.REPRODUCED, f"the {rule} excludes 0 everywhere")
+    parts = [("as published", right), ("the other way", wrong), ("undecided", open_), ("no pair", missing)]
     listed = "; ".join(f"{words} at {', '.join(map(str, places))}" for words, places in parts if places)
-    return Judgement(ours, Reading.NOT_REPRODUCED if wrong else Reading.UNKNOWN, f"by the {rule}: {listed} {conditions}".rstrip())
+    why = f"by the {rule}: {listed} {conditions}".rstrip()
+    return Judgement(shown(found, digits), Reading.NOT_REPRODUCED if wrong else Reading.UNKNOWN, why)
+
+
+def judged_not_below(differences: Mapping[Any, Mean], margin: float, digits: int = 4) -> Judgement:
+    """Whether paired differences are nowhere below -margin, by their intervals: for "as good as" without a number."""
+    found = {where: each for where, each in differences.items() if each.repetitions}
+    if not found:
+        return NO_PAIR
+    right = [where for where, each in found.items() if each.value - each.half >= -margin]
+    wrong = [where for where, each in found.items() if each.value + each.half < -margin]
+    open_ = [where for where in found if where not in (*right, *wrong)]
+    missing = [where for where in differences if where not in found]
+    rule = f"{CONFIDENCE:.0%} interval of the paired differences against a margin of {margin:g} (the paper names none){_fewer(found)}"
+    parts = [("not below", right), ("below", wrong), ("undecided", open_), ("no pair", missing)]
+    listed = "; ".join(f"{words} at {', '.join(map(str, places))}" for words, places in parts if places)
+    reading = Reading.NOT_REPRODUCED if wrong else Reading.UNKNOWN if open_ or missing else Reading.REPRODUCED
+    return Judgement(shown(found, digits), reading, f"by the {rule}: {listed}")
+
+
+#: Nothing to judge by.
+NO_PAIR = Judgement("-", Reading.NOT_RUN, "no cell of both models has an outcome")
+
+
+def shown(differences: Mapping[Any, Mean], digits: int) -> str:
+    """Differences by condition, as text."""
+    return "; ".join(f"{where}: {each.value:+.{digits}f}" for where, each in differences.items())
+
+
+def _fewer(found: Mapping[Any, Mean]) -> str:
+    """Which differences are of fewer pairs than the others, where there are such."""
+    most = max(each.repetitions for each in found.values())
+    fewer = [f"{where} {each.repetitions}" for where, each in found.items() if each.repetitions < most]
+    return f" ({most} pairs, fewer at {', '.join(fewer)})" if fewer else ""
 
 
 def judged_high(means: Mapping[Any, Mean], least: float, conditions: str = "") -> Judgement:

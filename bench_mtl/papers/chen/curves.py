@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.chen.models import MODELS
-from bench_mtl.papers.chen.scores import MEASURES, MULTI_TASK, expected, in_points, not_below, statements
+from bench_mtl.papers.chen.scores import CLOSE, MEASURES, MULTI_TASK, expected, in_points, statements
 from bench_mtl.papers.experiment import Comparison, Findings, Reading, Section
-from bench_mtl.papers.summaries import Judgement, Mean, judged_order, mean, paired_difference
+from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,37 +31,36 @@ class Condition:
     """Its value in each row."""
     small_below: float = math.inf
     """What the text calls small."""
+    large_from: float = math.inf
+    """What is taken for large."""
+    on_other_data: bool = False
+    """Whether the data are in the place of the paper's."""
 
 
-def read_curves(table: str, condition: Condition, note: str, rows: pd.DataFrame) -> Findings:
-    """The statements of the text on the curves of these rows; `note` is added to every reason where the data are others."""
-    if not len(rows):
-        comparisons = [_compared(entry, measure, judged_order({}, 1.0)) for entry, measure in statements(table)]
-        return Findings(tuple(comparisons), ())
-    rows = rows.assign(at=condition.of(rows))
+def read_curves(table: str, condition: Condition, rows: pd.DataFrame) -> Findings:
+    """The statements of the text on the curves of these rows."""
     comparisons = []
+    rows = rows.assign(at=condition.of(rows)) if len(rows) else rows
     for entry, measure in statements(table):
-        judged = _judged(entry["models"], entry["relation"], entry["against"], MEASURES[measure], condition, rows)
-        comparisons.append(_compared(entry, measure, judged._replace(why=f"{judged.why}{note}")))
-    return Findings(tuple(comparisons), tuple(_sections(rows, condition)))
-
-
-def _compared(entry: Mapping[str, str], measure: str, judged: Judgement) -> Comparison:
-    return Comparison(f"{measure}: {entry['statement']} ({entry['place']})", expected(entry), *judged)
+        judged = _judged(entry["models"], entry["relation"], entry["against"], MEASURES[measure], condition, rows) if len(rows) else NO_PAIR
+        what = f"{measure}: {entry['statement']} ({entry['place']})"
+        comparisons.append(Comparison(what, expected(entry), *judged, on_other_data=condition.on_other_data))
+    return Findings(tuple(comparisons), tuple(_sections(rows, condition)) if len(rows) else ())
 
 
 def _judged(models: str, relation: str, against: str, measure: str, condition: Condition, rows: pd.DataFrame) -> Judgement:
     places = sorted(rows["at"].unique())
     if relation in ("rises", "falls"):
-        ends = {name: _along(rows[rows["model"] == name], measure, places) for name in MODELS if (rows["model"] == name).any()}
+        ends = {name: _along(rows[rows["model"] == name], measure, places) for name in MODELS}
         return judged_order(ends, 1.0 if relation == "rises" else -1.0, f"(from {places[0]:g} to {places[-1]:g})", digits=2)
     if relation == "close at large ratios":
-        return _close(rows[rows["at"] == places[-1]], measure, places[-1])
+        large = [place for place in places if place >= condition.large_from]
+        return _close(rows[rows["at"] == large[-1]], measure, large[-1]) if large else NO_PAIR
     if models == "multi-task":
         small = [place for place in places if relation != "above at small ratios" or place < condition.small_below]
         return judged_order({f"{at:g}": _families(rows[rows["at"] == at], measure, against) for at in small}, 1.0, digits=2)
     differences = dict(_to_the_best(rows, measure, models, places))
-    return not_below(differences) if relation == "not below" else judged_order(differences, 1.0, digits=2)
+    return judged_not_below(differences, CLOSE, digits=2) if relation == "not below" else judged_order(differences, 1.0, digits=2)
 
 
 def _along(rows: pd.DataFrame, measure: str, places: Sequence[float]) -> Mean:
@@ -72,29 +71,36 @@ def _along(rows: pd.DataFrame, measure: str, places: Sequence[float]) -> Mean:
 
 
 def _to_the_best(rows: pd.DataFrame, measure: str, model: str, places: Sequence[float]) -> Iterator[tuple[str, Mean]]:
-    """At every point the learner minus the best other one."""
+    """At every point the learner minus the best other one; nothing where a learner is missing, which might be the best."""
     for at in places:
         here = rows[rows["at"] == at]
-        others = here[here["model"] != model].groupby("model")[measure].mean()
-        if len(others) and (here["model"] == model).any():
-            best = str(others.idxmax())
-            yield f"{at:g} ({best})", in_points(paired_difference(here, measure, "model", model, best))
+        missing = [name for name in MODELS if not (here["model"] == name).any()]
+        if missing:
+            yield f"{at:g} ({', '.join(missing)})", mean([])
+            continue
+        best = str(here[here["model"] != model].groupby("model")[measure].mean().idxmax())
+        yield f"{at:g} ({best})", in_points(paired_difference(here, measure, "model", model, best))
 
 
 def _families(rows: pd.DataFrame, measure: str, against: str) -> Mean:
-    both = rows.pivot_table(index="seed", columns="model", values=measure)
-    ours, theirs = ([name for name in names if name in both] for names in (MULTI_TASK, against.split(";")))
-    if not ours or not theirs:
-        return mean([])
-    return in_points(mean((both[ours].mean(axis=1) - both[theirs].mean(axis=1)).dropna().tolist()))
+    """The mean of the multi-task learners minus that of the others, in points; of nothing where one is missing."""
+    theirs = against.split(";")
+    both = rows.pivot_table(index="seed", columns="model", values=measure).reindex(columns=[*MULTI_TASK, *theirs]).dropna()
+    return in_points(mean((both[list(MULTI_TASK)].mean(axis=1) - both[theirs].mean(axis=1)).tolist()))
 
 
 def _close(rows: pd.DataFrame, measure: str, at: float) -> Judgement:
-    means = 100.0 * rows.groupby("model")[measure].mean()
-    apart = float(means.max() - means.min())
-    reading = Reading.REPRODUCED if apart <= COMPARABLE else Reading.NOT_REPRODUCED
-    ours = f"{at:g}: {means.idxmax()} {means.max():.2f}, {means.idxmin()} {means.min():.2f}"
-    return Judgement(ours, reading, f"best and worst are {apart:.1f} points apart; up to {COMPARABLE:g} is taken for comparable")
+    """Whether the best and the worst learner are close, by the interval of their difference."""
+    means = rows.groupby("model")[measure].mean().reindex(list(MODELS))
+    if means.isna().any():
+        return NO_PAIR
+    best, worst = str(means.idxmax()), str(means.idxmin())
+    apart = in_points(paired_difference(rows, measure, "model", best, worst))
+    ours = f"{at:g}: {best} - {worst}: {apart.text(2)}"
+    why = f"best and worst by the 95% interval of their difference; up to {COMPARABLE:g} points are taken for comparable"
+    if apart.value + apart.half <= COMPARABLE:
+        return Judgement(ours, Reading.REPRODUCED, why)
+    return Judgement(ours, Reading.NOT_REPRODUCED if apart.value - apart.half > COMPARABLE else Reading.UNKNOWN, why)
 
 
 def _sections(rows: pd.DataFrame, condition: Condition) -> Iterator[Section]:

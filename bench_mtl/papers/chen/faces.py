@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ def read(rows: pd.DataFrame) -> Findings:
     import pandas as pd
 
     rows = rows if len(rows) else pd.DataFrame(columns=[*_COLUMNS])
-    comparisons = [comparison for row in published("chen2012_faces") for comparison in _compared(row, rows)]
+    comparisons = [replace(each, on_other_data=True) for row in published("chen2012_faces") for each in _compared(row, rows)]
     return Findings(tuple(comparisons), tuple(_sections(rows)) if len(rows) else ())
 
 

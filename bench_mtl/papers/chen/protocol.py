@@ -93,7 +93,6 @@ def outcome(data: TaskData, name: str, seed: int) -> Found:
             "features": X.shape[1],
             "setting": dict(tuned.setting),
             "tuning_auc": tuned.auc,
-            "is_at_edge": tuned.is_at_edge,
             "tuning_seconds": tuned.seconds,
             "tuning_fits": tuned.fits,
             "tuning_unconverged": tuned.unconverged,
@@ -114,8 +113,6 @@ class Tuned:
     auc: float
     thresholds: Array
     """For each label, of the scores of the examples of all folds the one with the highest F1."""
-    is_at_edge: bool
-    """Whether a parameter has the first or the last value of its grid: a wider grid might have a better one."""
     seconds: float
     """Of all fits, which are warm."""
     fits: int
@@ -137,14 +134,17 @@ def tune(model: Model, X: Matrix, Y: Mask, seed: int) -> Tuned:
             out_of_fold[np.ix_(test, usable)] = scores = fit.scores(X[test])
             values.append(average_auc(Y[test][:, usable], scores).value)
             seconds, fits, unconverged = seconds + fit.seconds, fits + 1, unconverged + bool(fit.message)
+        if np.isnan(values).all():
+            raise BenchError(
+                f"no fold of the {X.shape[0]} training examples has a label with both a positive and a negative example to judge"
+            )
         auc = float(np.nanmean(values))
         if best is None or auc > best[0]:
             best = (auc, setting, out_of_fold)
     assert best is not None
     auc, chosen, out_of_fold = best
     thresholds = np.array([_best_threshold(Y[:, k], out_of_fold[:, k]) for k in range(Y.shape[1])])
-    is_at_edge = any(len(values) > 1 and chosen[name] in (values[0], values[-1]) for name, values in model.grid.items())
-    return Tuned(chosen, auc, thresholds, is_at_edge, seconds, fits, unconverged)
+    return Tuned(chosen, auc, thresholds, seconds, fits, unconverged)
 
 
 def _folds(count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -221,7 +221,8 @@ Random training and test parts in {ratio}; the squared loss on labels -1 and +1 
 IndSVM, which has the squared hinge of scikit-learn's LinearSVC. Chosen here, where the paper does not say: features of dense data have mean
 0 and deviation 1 over the training examples, counts of words are TF-IDF, and then all rows have length 1. Parameters are tuned by
 {FOLDS}-fold cross-validation within the training part, by the average AUC, the same folds for all learners, over grids that are lost in the
-paper's text but for some multiples: {grids}. Convex fits of the tuning are proven to a relative gap of {TUNING_TOLERANCE:g} and the final
+paper's text but for some multiples: {grids}. (MixedNorm's has not all values of its special cases: neither tau = 0 nor TraceNorm's smallest
+tau and OneNorm's smallest penalty.) Convex fits of the tuning are proven to a relative gap of {TUNING_TOLERANCE:g} and the final
 one, on the whole training part, to {TOLERANCE:g} (the paper stops where the objective changes by less than 1e-5, which proves no accuracy).
 A label without a positive or negative example in the training part is not learnt, and named in cells.csv."""
 

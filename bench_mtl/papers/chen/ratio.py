@@ -28,7 +28,7 @@ The figure and the set of ratios are lost; what the text says of the curves can 
         "full": Scale(grid(("scene",), _ALL, 3, _SHARES), "all learners at five ratios, three repetitions."),
     },
     compute=compute,
-    read=partial(read_curves, "ratio", Condition("Scores on Scene", "training ratio", lambda rows: rows["share"], 0.5), ""),
+    read=partial(read_curves, "ratio", Condition("Scores on Scene", "training ratio", lambda rows: rows["share"], 0.5, 0.7)),
     uses=LEARNER_CODE,
     data=files,
     limits=CELL_LIMITS,

@@ -12,7 +12,7 @@ from bench_mtl.papers.chen.models import MODELS
 from bench_mtl.papers.chen.protocol import CELL_LIMITS, LEARNER_CODE, about_protocol, compute, files
 from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
 from bench_mtl.papers.published import published
-from bench_mtl.papers.summaries import Judgement, Mean, judged_order, mean, paired_difference
+from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,8 @@ def table_experiment(
 def _read(numbers: str, claims: str, stand_ins: Mapping[str, str], rows: pd.DataFrame) -> Findings:
     """The published table beside these rows."""
     table = published(numbers)
-    comparisons = [*compared_statements(rows, claims, stand_ins), *compared_numbers(rows, table, stand_ins)]
+    learners = [name for name in MODELS if any(entry["model"] == name for entry in table)]
+    comparisons = [*compared_statements(rows, claims, stand_ins, learners), *compared_numbers(rows, table, stand_ins)]
     sections = (score_table(rows), beside_published(rows, table, stand_ins), fit_table(rows)) if len(rows) else ()
     return Findings(tuple(comparisons), sections)
 
@@ -92,7 +93,7 @@ def compared_numbers(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], sta
         ours, own_spread = _mean_and_deviation(values)
         shown = f"{ours:.2f}" + ("" if math.isnan(own_spread) else f" ± {own_spread:.2f}")
         if place in stand_ins:
-            yield Comparison(what, said, shown, Reading.UNKNOWN, _LOST, theirs, ours)
+            yield Comparison(what, said, shown, Reading.UNKNOWN, _LOST, theirs, ours, on_other_data=True)
             continue
         yield Comparison(what, said, shown, *_closeness(ours - theirs, math.hypot(spread, own_spread)), theirs, ours)
 
@@ -114,13 +115,13 @@ and than twice the deviation of the difference of two repetitions, one there and
 standard deviation over the repetitions, in per cent."""
 
 
-def compared_statements(rows: pd.DataFrame, table: str, stand_ins: Mapping[str, str]) -> Iterator[Comparison]:
-    """What the text says of a table, judged by paired differences; on data in the place of others too, and then `what` says so."""
+def compared_statements(rows: pd.DataFrame, table: str, stand_ins: Mapping[str, str], learners: Sequence[str]) -> Iterator[Comparison]:
+    """What the text says of a table with these learners, judged by paired differences; also on data in the place of others."""
     for entry, measure in statements(table):
         own = stand_ins.get(entry["data"], entry["data"])
-        judged = statement(rows[rows["data"] == own] if len(rows) else rows, entry, MEASURES[measure])
+        judged = statement(rows[rows["data"] == own] if len(rows) else rows, entry, MEASURES[measure], learners)
         what = f"{_named(entry['data'], stand_ins)}, {measure}: {entry['statement']} ({entry['place']})"
-        yield Comparison(what, expected(entry), *judged)
+        yield Comparison(what, expected(entry), *judged, on_other_data=entry["data"] in stand_ins)
 
 
 def statements(table: str) -> Iterator[tuple[dict[str, str], str]]:
@@ -140,21 +141,13 @@ def expected(entry: Mapping[str, str]) -> str:
     return f"{entry['models']} {entry['relation']} {entry['against']}".strip()
 
 
-def statement(rows: pd.DataFrame, entry: Mapping[str, str], measure: str) -> Judgement:
-    """A statement of an order of learners on the rows of one data set (and training ratio)."""
+def statement(rows: pd.DataFrame, entry: Mapping[str, str], measure: str, learners: Sequence[str]) -> Judgement:
+    """A statement of an order of these learners on the rows of one data set."""
     if not len(rows):
-        return judged_order({}, 1.0)
+        return NO_PAIR
     if entry["models"] == "multi-task":
-        differences = families(rows, measure)
-        if entry["relation"] == "not below":
-            return not_below(differences)
-        return judged_order(differences, 1.0, digits=2)
-    present = set(rows["model"])
-    rivals = (
-        [name for name in MODELS if name in present and name != entry["models"]]
-        if entry["against"] == "all"
-        else entry["against"].split(";")
-    )
+        return judged_not_below(families(rows, measure), CLOSE, digits=2)
+    rivals = [name for name in learners if name != entry["models"]] if entry["against"] == "all" else entry["against"].split(";")
     differences = {rival: paired_difference(rows, measure, "model", entry["models"], rival) for rival in rivals}
     return judged_order({rival: in_points(each) for rival, each in differences.items()}, 1.0, digits=2)
 
@@ -166,14 +159,6 @@ def families(rows: pd.DataFrame, measure: str) -> dict[str, Mean]:
     return {"mean of the five - mean of the three": in_points(mean(difference.tolist()))}
 
 
-def not_below(differences: Mapping[Any, Mean]) -> Judgement:
-    """Whether no difference is clearly negative."""
-    judged = judged_order(differences, 1.0, digits=2)
-    if judged.reading is not Reading.UNKNOWN or not any(math.isfinite(each.half) for each in differences.values()):
-        return judged
-    return judged._replace(reading=Reading.REPRODUCED, why=f"nowhere clearly below: {judged.why}")
-
-
 def in_points(each: Mean) -> Mean:
     """Of a share, in hundredths."""
     return each._replace(value=100.0 * each.value, half=100.0 * each.half)
@@ -182,8 +167,9 @@ def in_points(each: Mean) -> Mean:
 _ABOUT_SCORES = """\
 Per cent; means ± standard deviation over the repetitions. F1 is of decisions at 0 of scores fitted to labels -1 and +1. The last columns
 are ours: F1 with a threshold for each label, chosen for the highest F1 on the training folds, and the pooled AUC, of all labels and
-examples together as if of one task, which rewards knowing which labels are frequent. Labels without a positive or negative example in the
-training or the test part do not count."""
+examples together as if of one task, which rewards knowing which labels are frequent. Labels without a positive or a negative training
+example are left out, and of the AUC, whose labels are counted, those without a positive or a negative test example; macro F1 needs a
+positive one."""
 
 _COLUMNS = {
     **MEASURES,
@@ -211,10 +197,11 @@ def score_table(rows: pd.DataFrame) -> Section:
 
 
 _ABOUT_FITS = """\
-What tuning chose (the settings of most repetitions; the rest in cells.csv), how often at an edge of the grid, where a wider grid might have
-had better, and the final fits: the largest proven relative gap (near 1 where the examples can be fitted exactly, so that the optimum is 0),
-and of MixedNorm the share of non-zeros of the sparse part and the rank of the other. Seconds are medians of the repetitions on one core: of
-all fits of the tuning, and of one final fit."""
+What tuning chose (the settings of most repetitions; the rest in cells.csv), how often at an edge of a grid of three values or more, where a
+wider grid might have had better, and the final fits: the largest proven relative gap, and of MixedNorm the share of non-zeros of the sparse
+part and the rank of the other. Where the gap is near 1 the training examples can be fitted exactly: the optimum is 0, it has many points,
+and the scores are those of the point that was reached. Seconds are medians of the repetitions on one core: of all fits of the tuning, and
+of one final fit."""
 
 
 def fit_table(rows: pd.DataFrame) -> Section:
@@ -225,9 +212,10 @@ def fit_table(rows: pd.DataFrame) -> Section:
     for place, model, part in _parts(rows):
         chosen, times = Counter(_short(setting) for setting in part["setting"]).most_common(1)[0]
         gap = part["relative_gap"].astype(float).max()
+        at_edge = sum(_is_at_edge(model, setting) for setting in part["setting"])
         parts = part["share_of_non_zeros"].median() if "share_of_non_zeros" in part else math.nan
         entry = {
-            "data": place, "model": model, "setting": chosen, "times": times, "at_edge": int(part["is_at_edge"].sum()), "largest_gap": gap,
+            "data": place, "model": model, "setting": chosen, "times": times, "at_edge": at_edge, "largest_gap": gap,
             "share_of_non_zeros": parts, "rank": part["rank"].median() if "rank" in part else math.nan,
             "tuning_fits": int(part["tuning_fits"].median()), "tuning_seconds": part["tuning_seconds"].median(),
             "fit_seconds": part["fit_seconds"].median(), "features": int(part["features"].max()),
@@ -314,6 +302,12 @@ def _published(table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str],
         if stand_ins.get(row["data"], row["data"]) == own and row["model"] == model and row["measure"] == "average AUC"
     )
     return next(found, math.nan)
+
+
+def _is_at_edge(name: str, setting: Mapping[str, float]) -> bool:
+    """Whether a parameter has the first or the last of its values; of two values one is always."""
+    grid = MODELS[name].grid
+    return any(len(values) > 2 and setting[parameter] in (values[0], values[-1]) for parameter, values in grid.items())
 
 
 def _short(setting: Mapping[str, float]) -> str:

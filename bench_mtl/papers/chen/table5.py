@@ -32,10 +32,7 @@ def _orders(rows: pd.DataFrame) -> Iterator[Comparison]:
     """What the text says: MixedNorm takes more time, and has a higher AUC."""
     for name in _SETS:
         here = rows[rows["data"] == name] if len(rows) else rows
-        for measure, words, digits, scale in (
-            ("fit_seconds", "takes more seconds", 3, 1.0),
-            ("average_auc", "has a higher average AUC", 2, 100.0),
-        ):
+        for measure, words, digits, scale in _ORDERS:
             differences = {}
             for rival in LEARNERS[1:] if len(here) else ():
                 each = paired_difference(here, measure, "model", "MixedNorm", rival)

@@ -33,8 +33,7 @@ other data.
     read=partial(
         read_curves,
         "tasks",
-        Condition("Scores on SUN 09", "labels", lambda rows: rows["data"].map(lambda name: SETS[name].labels)),
-        "; on other data than the paper's",
+        Condition("Scores on SUN 09", "labels", lambda rows: rows["data"].map(lambda name: SETS[name].labels), on_other_data=True),
     ),
     uses=LEARNER_CODE,
     data=files,

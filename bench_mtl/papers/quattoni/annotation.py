@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ def compute(settings: Settings, data_dir: Path | None) -> Found:
 
 def read(rows: pd.DataFrame) -> Findings:
     """What the papers say against these rows, tables by training size, figures."""
-    return Findings(tuple(comparisons(rows)), tuple(sections(rows)))
+    return Findings(tuple(replace(each, on_other_data=True) for each in comparisons(rows)), tuple(sections(rows)))
 
 
 def _data(settings: Settings) -> Sequence[Mapping[str, Any]]:

@@ -176,7 +176,9 @@ def test_a_report_written_again(
 
     assert written() == (0, f"report: {folder / 'report.md'}\n")
     after = report(tmp_path).replace(
-        "Written from rows that were there: whether this version of the code would make the same ones is not checked.\n\n", ""
+        "Written from rows that were there: that one version of the code made all of them, or that this one would make the same, is not "
+        "checked.\n\n",
+        "",
     )
     assert after == before
     code, said = written("--format", "md")
