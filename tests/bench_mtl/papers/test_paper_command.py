@@ -233,16 +233,59 @@ def read(rows): return len(rows)
         second = self.digest(tmp_path, self.source.replace(old, new), "toy_code_after")
         assert (first == second) == is_same
 
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "def compute(settings, data_dir, steps=STEPS): return steps",
+            "def compute(settings, data_dir, *, steps=STEPS): return steps",
+            "def compute(settings, data_dir): return list(map(lambda x, steps=STEPS: x, []))",
+            "class Model:\n    @property\n    def size(self): return STEPS\ndef compute(settings, data_dir): return Model().size",
+            "class Model:\n    @property\n    def size(self): return 0\n    @size.setter\n    def size(self, to): self.to = STEPS\n"
+            "def compute(settings, data_dir): return Model().size",
+            "class Model:\n    @staticmethod\n    def size(): return STEPS\ndef compute(settings, data_dir): return Model.size()",
+            "class Model:\n    @classmethod\n    def size(cls): return STEPS\ndef compute(settings, data_dir): return Model.size()",
+            "import functools\nclass Model:\n    @functools.cached_property\n    def size(self): return STEPS\n"
+            "def compute(settings, data_dir): return Model().size",
+            "class Base:\n    def fit(self): return STEPS\nclass Model(Base): pass\ndef compute(settings, data_dir): return Model().fit()",
+            "class Model:\n    steps: int = STEPS\ndef compute(settings, data_dir): return Model()",
+            "class Model:\n    class Part:\n        def fit(self): return STEPS\ndef compute(settings, data_dir): return Model.Part()",
+            "class Model:\n    def __repr__(self): return 'Model()'\n    def fit(self): return STEPS\nMODELS = {'one': (Model(),)}\n"
+            "def compute(settings, data_dir): return MODELS['one'][0].fit()",
+            "def times(steps): return lambda function: function\n@times(STEPS)\ndef compute(settings, data_dir): return 1",
+        ],
+        ids=[
+            "a default", "a default by name", "a default of a lambda", "a property", "a setter", "a static method", "a class method",
+            "a cached property", "a base class", "a field", "a class in a class", "a class of a constant", "a decorator",
+        ],
+    )  # fmt: skip
+    def test_of_a_constant_wherever_it_is_named(self, tmp_path: Path, code: str) -> None:
+        digests = [self.digest(tmp_path, f"STEPS = {steps}\n{code}\n", f"toy_code_of_{steps}") for steps in (1, 2)]
+        assert digests[0] != digests[1]
+
+    def test_of_annotations(self, tmp_path: Path) -> None:
+        """They decide nothing, and may name what is no plain constant."""
+        code = "from __future__ import annotations\nclass Model:\n    steps: ODD = 1\n"
+        code += "def compute(settings: ODD, data_dir: ODD) -> ODD:\n    model: ODD = Model()\n    return model\n"
+        digests = [self.digest(tmp_path, f"{code}ODD = {odd}\n", f"toy_code_odd_{odd}") for odd in ("1", "object()")]
+        assert digests[0] == digests[1]
+
     def test_of_what_differs_from_process_to_process(self, tmp_path: Path) -> None:
         cached = self.source.replace("def shifted", "import functools\n@functools.cache\ndef shifted")
         assert self.digest(tmp_path, cached, "toy_code_cached") == self.digest(tmp_path, cached, "toy_code_cached_again")
         with pytest.raises(TypeError, match="OFFSET of toy_code_odd is no plain constant"):
             self.digest(tmp_path, self.source.replace("OFFSET = 1", "OFFSET = object()"), "toy_code_odd")
 
-    def test_of_code_of_other_files(self, tmp_path: Path) -> None:
-        """What is shared by experiments counts as their own, also under another name."""
+    @pytest.mark.parametrize(
+        "own",
+        [
+            "from bench_mtl.papers.toy_shared import least as floor\ndef compute(settings, data_dir): return floor(1)\n",
+            "import sys\nshared = sys.modules['bench_mtl.papers.toy_shared']\ndef compute(settings, data_dir): return shared.least(1)\n",
+        ],
+        ids=["a name", "a module"],
+    )
+    def test_of_code_of_other_files(self, tmp_path: Path, own: str) -> None:
+        """What is shared by experiments counts as their own, also under another name, or named as the module's."""
         shared = "LEAST = 2\ndef least(x): return max(x, LEAST)\n"
-        own = "from bench_mtl.papers.toy_shared import least as floor\ndef compute(settings, data_dir): return floor(1)\n"
         digests = []
         for text in (shared, shared.replace("LEAST = 2", "LEAST = 3"), shared + "OTHER = 1\n"):
             with pytest.raises(AttributeError):
