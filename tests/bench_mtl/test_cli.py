@@ -128,7 +128,7 @@ def test_run_report_resume_and_no_other_suite(here: Command, suite: Path, tmp_pa
 
 
 def test_failed_runs_show_in_the_exit_code(tmp_path: Path, suite: Path, plugins: Path) -> None:
-    suite.write_text(TINY + '\n[[solvers]]\nname = "liar"\n')
+    suite.write_text(TINY.replace('"conic"', '"accelerated_gradient"') + '\n[[solvers]]\nname = "liar"\n')
     result = bench_mtl("run", suite, "--out", tmp_path / "out", "--plugins", plugins)
     assert result.returncode == 1
     assert "liar: wrong (claims optimal" in result.stdout
@@ -223,6 +223,7 @@ def test_characters_that_the_output_does_not_have_end_no_run(suite: Path, tmp_pa
 
 
 def test_a_reader_that_goes_away_does_not_end_the_run(suite: Path, tmp_path: Path) -> None:
+    suite.write_text(TINY.replace('"conic"', '"accelerated_gradient"'))
     command = [sys.executable, "-m", "bench_mtl", "run", suite, "--out", tmp_path / "out"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -31,6 +31,7 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.slow  # to compile, most of all
 def test_a_tiny_grid_is_measured_and_written(tmp_path: Path) -> None:
     result = python("-m", "benchmarks", "--grid", "smoke", "--out", str(tmp_path / "new"))
     assert result.returncode == 0, result.stderr

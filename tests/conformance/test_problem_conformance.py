@@ -19,7 +19,7 @@ GRID = [
 
 
 @pytest.mark.parametrize(("problem", "check"), GRID)
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 4))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 4))])
 def test_problem_keeps_its_promises(problem: type[Problem], check: ProblemCheck, seed: int) -> None:
     fitting = [tiny for tiny in tiny_instances(problem, seed) if check.applies_to(tiny)]
     assert fitting, "no tiny instance of this problem offers what the class says"

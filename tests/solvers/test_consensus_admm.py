@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -15,13 +16,14 @@ import psutil
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.dask_cluster import client_at
 from bench_mtl.data.task_data import TaskData
 from bench_mtl.driver import run
 from bench_mtl.errors import BenchError, InputError
 from bench_mtl.types import Iterate, Limits, Status, Tolerance
 from problems.group_boosting import GroupBoosting
 from solvers.admm import ADMM
-from solvers.consensus_admm import ConsensusADMM
+from solvers.consensus_admm import ConsensusADMM, on_dask
 from solvers.consensus_admm.division import Division
 
 
@@ -92,7 +94,7 @@ def test_one_block_is_admm() -> None:
             assert np.allclose(a.primal, b.primal, atol=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("loss", ["logistic", pytest.param("hinge", marks=pytest.mark.slow)])
 def test_workers_and_backends_change_no_bit(loss: str) -> None:
     problem = boosting(90, loss=loss)
     expected = iterates(problem, blocks=3)
@@ -225,6 +227,7 @@ def test_options_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
             ConsensusADMM(backend="dask", cluster=cluster)  # type: ignore[arg-type]
     for cluster in ("host:1", "tcp://10.0.0.1:8786", "tls://a.example:65535", "tcp://[::1]:8786", "inproc://10.0.0.1/12/1"):
         assert ConsensusADMM(backend="dask", cluster=cluster).cluster == cluster
+    monkeypatch.setattr(on_dask, "client_at", partial(client_at, seconds=1.0))
     with pytest.raises(InputError, match="no Dask scheduler answers at tcp"):
         iterates(boosting(), backend="dask", cluster="tcp://127.0.0.1:9")  # a port that nobody listens at
     monkeypatch.setitem(sys.modules, "distributed", None)

@@ -69,8 +69,9 @@ def losses_of(loss: str, scores: np.ndarray, y: np.ndarray) -> float:
     return float(pairs[loss](margins).sum() / (n * K))
 
 
-def test_the_checks_of_scikit_learn_pass() -> None:
-    results = check_estimator(GroupSparseBoostingClassifier(), on_skip=None)
+@pytest.mark.parametrize("nu", ["0.5 max", pytest.param("0.05 max", marks=pytest.mark.slow)])  # fewer learners, and the default
+def test_the_checks_of_scikit_learn_pass(nu: str) -> None:
+    results = check_estimator(GroupSparseBoostingClassifier(nu=nu), on_skip=None)
     assert {result["status"] for result in results} <= {"passed", "skipped"}
     assert [result["check_name"] for result in results if result["status"] == "skipped"] in ([], ["check_array_api_input"])
 

@@ -84,6 +84,9 @@ Y = X @ TRUE + 0.1 * RNG.standard_normal((60, 3)) + np.array([0.5, 0.0, -0.5])
 LABELS = (Y > 0.0).astype(int)
 SPANS = (slice(0, 10), slice(10, 50), slice(30, 60))
 
+#: Those whose checks by scikit-learn are fast: a regressor and a classifier. The others' are in the soak.
+CHECKED = ("OneNormRegressor penalty=1.0", "LinearSVMMultiTaskClassifier loss=squared_hinge")
+
 every_model = pytest.mark.parametrize("name", sorted(MODELS))
 
 
@@ -99,8 +102,7 @@ def own_rows(name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
     return [X[span] for span in SPANS], [targets_of(name)[span, k] for k, span in enumerate(SPANS)]
 
 
-@every_model
-@pytest.mark.slow
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.slow) for name in sorted(MODELS)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # rows far from unit size, at parameters that suit others
 def test_the_checks_of_scikit_learn_pass(name: str) -> None:
     for model in (type(MODELS[name])(), model_of(name)):

@@ -52,8 +52,9 @@ def targets_of(name: str) -> np.ndarray:
     return LABELS if is_classifier(MODELS[name][0]) else Y
 
 
-@every_model
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [name if name == "MatrixNormalClassifier" else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
+)
 def test_the_checks_of_scikit_learn_pass(name: str) -> None:
     for model in (type(MODELS[name][0])(), model_of(name, fit_intercept=True)):
         results = check_estimator(model, on_skip=None)

@@ -68,7 +68,7 @@ class TestAuc:
         assert multitask_auc(labels, [[101.0, 100.0], [1.0, 0.0]]).value == 1.0
 
     @given(many_tasks(), st.sampled_from(["half", "lost"]))
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=60, deadline=None)
     def test_against_counting_pairs(self, tasks: tuple[list[list[int]], list[list[float]]], ties: str) -> None:
         labels, scores = tasks
         kept = [(y, f) for y, f in zip(labels, scores, strict=True) if len(set(y)) == 2]
@@ -87,7 +87,7 @@ class TestAuc:
         assert weighted.value == pytest.approx(float(pooled), abs=1e-12)
 
     @given(one_task(), st.sampled_from([np.arctan, np.cbrt, lambda x: 3 * x - 7, np.sinh]))
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=50, deadline=None)
     def test_an_increasing_map_changes_nothing(self, task: tuple[list[int], list[float]], increasing: Any) -> None:
         labels, scores = task
         _, order = np.unique(scores, return_inverse=True)
@@ -125,7 +125,7 @@ class TestEqualErrorRate:
         assert average_equal_error_rate(labels, scores).value == pytest.approx(expected)
 
     @given(one_task())
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=60, deadline=None)
     def test_against_walking_the_thresholds(self, task: tuple[list[int], list[float]]) -> None:
         assert average_equal_error_rate(*task).value == pytest.approx(float(twins.equal_error_rate(*task)), abs=1e-12)
 
@@ -151,7 +151,7 @@ class TestDecisions:
         assert error_rate(labels, scores, threshold=0.2).value == pytest.approx(np.mean(labels != decided))
 
     @given(many_tasks())
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=50, deadline=None)
     def test_against_counting(self, tasks: tuple[list[list[int]], list[list[float]]]) -> None:
         labels, scores = tasks
         each = [twins.f1(y, [s > 0 for s in f]) for y, f in zip(labels, scores, strict=True)]

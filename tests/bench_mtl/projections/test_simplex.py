@@ -53,6 +53,7 @@ def test_non_expansive_idempotent_and_blind_to_order(pair: tuple[np.ndarray, np.
     assert np.abs(project_simplex(pair[0][order], mass) - one[order]).max() <= 1e-13 * (100 + mass)
 
 
+@pytest.mark.slow  # to compile, most of all
 def test_float32_keeps_its_type_and_the_mass_to_its_precision() -> None:
     v = np.random.default_rng(0).standard_normal(6000).astype(np.float32)
     w = project_simplex(v, 3.0)

@@ -224,6 +224,7 @@ def test_a_report_shows_measures_and_one_without_says_nothing_of_them(make_store
     )
 
 
+@pytest.mark.slow  # as it is without measures, in test_report_write
 def test_the_same_results_give_the_same_bytes(make_store):
     folder = make_store(PG, ONLINE, slower(SCS, 2.0, 1))
     results = [read_results(folder) for _ in range(2)]

@@ -51,6 +51,9 @@ ODD = {
     ],
 }  # fmt: skip
 
+#: Of two that are odd in the same way, the other is looked at every time.
+SLOW = ("only skipped", "one solver, one instance", "no limit", "equal times", "repetitions", "a sweep", "some seeds fail")
+
 
 def check(folder):
     report = (folder / "report.md").read_text()
@@ -63,7 +66,7 @@ def check(folder):
     return report
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ODD])
 def test_odd_results_have_a_report(make_store, name):
     folder = make_store(*ODD[name])
     write_report(folder, formats=["md", "html", "csv", "tex", "parquet", "svg"])

@@ -21,6 +21,9 @@ from bench_mtl.suite_file import shipped_suites
 ROOT = Path(__file__).parents[3]
 PUBLISHED = sorted(path.parent for path in (ROOT / "reports").glob("*/results.sqlite"))
 
+#: Those that are looked at every time: one with a sweep, one of several problems, one with measures. The others are slow tests.
+QUICK = ("headline-hinge", "headline-lowrank", "singer-synthetic-logistic")
+
 #: Problems and solvers of the README's table by the report and the labels that they stand for.
 PROBLEMS = {
     "hinge, 60 tasks, 200 features, 40 examples a task": ("headline-hinge", "hinge, d=200 m=60 n=40"),
@@ -54,7 +57,9 @@ def test_every_shipped_suite_has_a_published_report_that_is_listed():
         assert (folder / "report.html").is_file()
 
 
-@pytest.mark.parametrize("folder", PUBLISHED, ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "folder", [pytest.param(folder, marks=[] if folder.name in QUICK else pytest.mark.slow, id=folder.name) for folder in PUBLISHED]
+)
 def test_a_published_report_is_that_of_its_results(folder):
     results = read_results(folder)
     tables = report_tables(results)

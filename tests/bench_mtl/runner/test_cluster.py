@@ -108,6 +108,7 @@ def test_a_cluster_that_is_not_there_is_refused_in_a_line(tmp_path: Path) -> Non
     assert not command.out.exists()
 
 
+@pytest.mark.slow
 def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> None:
     text = suite_text('name = "silent"', solver("waits", "number", 1), limits="seconds = 60.0, iterations = 40")
     command = command_for(tmp_path, text)

@@ -14,6 +14,7 @@ from bench_mtl.patterns import NEGLIGIBLE_ENTRY, parts
 from bench_mtl.registry import Registry, load_registry
 from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, process
 from bench_mtl.store import Pattern, Store
+from bench_mtl.suite import Case
 from bench_mtl.types import Tolerance
 
 #: How a suite makes each problem that is installed, and what solves it the same way every time.
@@ -79,20 +80,29 @@ def require_pattern(pattern: Pattern, matrix: np.ndarray) -> None:
     assert pattern.rank == np.count_nonzero(values > NEGLIGIBLE_ENTRY * values[0])
 
 
-@pytest.mark.parametrize("executor", [LocalExecutor, InlineExecutor])
+@pytest.fixture(scope="module", params=[LocalExecutor, InlineExecutor])
+def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Case, list[Pattern]]]:
+    """Of each problem what was run and what that left. One worker for all that a solver solves: it takes longer to start than they do."""
+    found = {}
+    for solved_by in sorted({solved_by for _, solved_by in PROBLEMS.values()}):
+        names = [name for name in PROBLEMS if PROBLEMS[name][1] == solved_by]
+        problems = "\n".join(f'[[problems]]\nname = "{name}"\nlabel = "{name}"\n{PROBLEMS[name][0]}' for name in names)
+        suite = suite_of(f'name = "{solved_by}"', problems=problems, limits="seconds = 60.0, iterations = 300")
+        folder = tmp_path_factory.mktemp(solved_by)
+        run_suite(folder, suite, executor=request.param(Setting(1, PLUGINS)))
+        found |= dict(zip(names, zip(cases_of(suite), patterns_in(folder).values(), strict=True), strict=True))
+    return found
+
+
 @pytest.mark.parametrize("name", sorted(load_registry(None).problems))
-def test_a_run_leaves_the_pattern_of_its_solution(tmp_path: Path, name: str, executor: Any) -> None:
-    table, solved_by = PROBLEMS[name]
-    limits = "seconds = 60.0, iterations = 300"
-    suite = suite_of(f'name = "{solved_by}"', problems=f'[[problems]]\nname = "{name}"\nlabel = "one"\n{table}', limits=limits)
-    run_suite(tmp_path, suite, executor=executor(Setting(1, PLUGINS)))
-    registry, (case,) = load_registry(None), cases_of(suite)
+def test_a_run_leaves_the_pattern_of_its_solution(left: dict[str, tuple[Case, list[Pattern]]], name: str) -> None:
+    registry, (case, found) = load_registry(None), left[name]
+    assert case.instance.problem == name
     problem = case.instance.build(registry, None)
     solution = run(problem, registry.solver(case.solver, case.options), tolerance=Tolerance(case.target), limits=case.limits).solution
     assert solution is not None
     assert solution.any()
-    ((label, found),) = patterns_in(tmp_path).items()
-    assert [pattern.part for pattern in found] == list(problem.parts), label
+    assert [pattern.part for pattern in found] == list(problem.parts)
     for pattern, matrix in zip(found, parts(solution, problem.parts).values(), strict=True):
         require_pattern(pattern, matrix)
 

@@ -82,7 +82,7 @@ def test_more_confidence_is_a_wider_interval():
     assert all(wide.low < narrow.low and narrow.high < wide.high for narrow, wide in itertools.pairwise(ratios))
 
 
-@pytest.mark.parametrize("pairs", [5, 20])
+@pytest.mark.parametrize("pairs", [5, pytest.param(20, marks=pytest.mark.slow)])
 def test_intervals_hold_together_as_often_as_they_say(pairs):
     """Of 20 intervals at once, in 60 experiments: at most 5 % are to miss, in either direction."""
     rng = np.random.default_rng(pairs)
