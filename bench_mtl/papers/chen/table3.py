@@ -24,8 +24,8 @@ examples of SUN 09 (111 features, scores of object detectors in an image) with i
     scales={
         "small": Scale(grid(("science",), ("IndSVM", "RidgeReg"), 1), "two learners on Science, one repetition."),
         "full": Scale(
-            grid(("science",), _ALL, 3) + grid(tuple(_STAND_INS.values()), _ALL, 2),
-            "all learners, three repetitions on Science and two on the sets in the place of others (the paper has five).",
+            grid(("science",), _ALL, 3) + grid(tuple(_STAND_INS.values()), _ALL, 1),
+            "all learners, three repetitions on Science and one on the sets in the place of others (the paper has five).",
         ),
     },
 )

@@ -84,8 +84,8 @@ Chosen where the papers do not say:
     scales={
         "small": Scale(_grid(("corel5k",), (30, 80), 2, 1, (1.0, 10.0)), "Corel5k alone, two sizes, 2 repetitions; convergence for two C."),
         "full": Scale(
-            _grid(tuple(DATA), SIZES, 5, 3, RADII),
-            "both collections, all sizes, 5 repetitions (3 on the finer grid of C): about 20 minutes on 2 cores.",
+            _grid(tuple(DATA), SIZES, 3, 2, RADII),
+            "both collections, all sizes, 3 repetitions (2 on the finer grid of C).",
         ),
     },
     compute=compute,
