@@ -95,10 +95,10 @@ def compared_numbers(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], sta
         if place in stand_ins:
             yield Comparison(what, said, shown, Reading.UNKNOWN, _LOST, theirs, ours, on_other_data=True)
             continue
-        yield Comparison(what, said, shown, *_closeness(ours - theirs, math.hypot(spread, own_spread)), theirs, ours)
+        yield Comparison(what, said, shown, *closeness(ours - theirs, math.hypot(spread, own_spread)), theirs, ours)
 
 
-def _closeness(difference: float, deviation: float) -> tuple[Reading, str]:
+def closeness(difference: float, deviation: float) -> tuple[Reading, str]:
     """What a difference in points says, whose deviation is that of one repetition there against one here."""
     if abs(difference) <= CLOSE:
         return Reading.REPRODUCED, f"within {CLOSE:g} point"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bench_mtl.papers.chen.protocol import CELL_LIMITS, LEARNER_CODE, about_protocol, compute, files, grid
-from bench_mtl.papers.chen.scores import fit_table, score_table
+from bench_mtl.papers.chen.scores import closeness, fit_table, score_table
 from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
 from bench_mtl.papers.published import published
 from bench_mtl.papers.summaries import Mean, judged_order, mean, paired_difference
@@ -50,14 +51,22 @@ def _numbers(rows: pd.DataFrame, entry: dict[str, str]) -> Iterator[Comparison]:
             yield Comparison(what, f"{theirs:g} {unit}", "-", Reading.NOT_RUN, "no cell has an outcome", theirs, None)
             continue
         ours = scale * float(part[measure].mean())
-        why = "another machine, language and accuracy: only the orders can be compared" if unit == "s" else _why_score(entry)
-        yield Comparison(what, f"{theirs:g} {unit}", f"{ours:.3g} {unit}", Reading.UNKNOWN, why, theirs, ours)
+        reading, why = _SECONDS if unit == "s" else _judged_score(entry, ours - theirs, 100.0 * float(part[measure].std()))
+        yield Comparison(what, f"{theirs:g} {unit}", f"{ours:.3g} {unit}", reading, why, theirs, ours)
 
 
-def _why_score(entry: dict[str, str]) -> str:
+_SECONDS = (Reading.UNKNOWN, "another machine, language and accuracy: only the orders can be compared")
+
+
+def _judged_score(entry: dict[str, str], difference: float, deviation: float) -> tuple[Reading, str]:
+    """The scores are those of the paper's table II, but for one."""
     if (entry["data"], entry["model"]) == ("references", "RidgeReg"):
-        return "a slip of the paper: this is the value of Yeast in its table II, where References has 74.781"
-    return "the paper's table II again: see chen-table2"
+        return Reading.UNKNOWN, "a slip of the paper: this is the value of Yeast in its table II, where References has 74.781"
+    table = published("chen2012_table2")
+    keys = ("data", "model", "measure")
+    place = (entry["data"], entry["model"], "average AUC")
+    theirs = next(float(row["deviation"]) for row in table if tuple(row[key] for key in keys) == place)
+    return closeness(difference, math.hypot(theirs, deviation))
 
 
 _ABOUT_COSTS = """\
