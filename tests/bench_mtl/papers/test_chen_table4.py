@@ -179,6 +179,52 @@ def test_statements_fail_where_ag_is_slow() -> None:
     assert of(cheaper, STATEMENTS[2])[0].reading is Reading.NOT_REPRODUCED
 
 
+def test_statements_about_all_rows_are_open_where_rows_are_missing() -> None:
+    unstopped = rows()
+    unstopped.loc[(unstopped["solver"] == PG) & (unstopped["gamma"] == 6.0) & (unstopped["change"] == 1e-10), "iterations"] = None
+    for start in STATEMENTS[:3]:
+        (found,) = of(unstopped, start)
+        assert found.reading is Reading.UNKNOWN, start
+        assert found.why.endswith("not run, or not ended by the rule: PG at gamma 6, tau 4, 1e-10"), found.why
+    assert of(unstopped, "table IV, seconds of PG, gamma 6, tau 4, change below 1e-10")[0].reading is Reading.NOT_RUN
+    few = rows(changes=(1e-1, 1e-10))
+    assert [of(few, start)[0].reading for start in STATEMENTS[:3]] == [Reading.UNKNOWN, Reading.REPRODUCED, Reading.REPRODUCED]
+    assert "PG at gamma 1, tau 2, 1e-2, 1e-3" in of(few, STATEMENTS[0])[0].why
+    # What is there contradicts all the same.
+    slow = rows(slower=50.0, changes=(1e-1, 1e-10))
+    assert of(slow, STATEMENTS[0])[0].reading is Reading.NOT_REPRODUCED
+    turned = unstopped.copy()
+    turned.loc[(turned["solver"] == AG) & (turned["gamma"] == 1.0) & (turned["change"] == 1e-10), "iterations"] *= 100.0
+    assert of(turned, STATEMENTS[1])[0].reading is Reading.NOT_REPRODUCED
+
+
+def test_races_are_of_both_settings() -> None:
+    one = rows()
+    one = one[(one["solver"] != RACE) | (one["gamma"] == 1.0)]
+    for start in STATEMENTS[3:]:
+        (found,) = of(one, start)
+        assert found.reading is Reading.UNKNOWN
+        assert found.why.endswith("not run, or not ended by the rule: gamma 6, tau 4")
+    unended = rows()
+    unended.loc[(unended["solver"] == RACE) & (unended["gamma"] == 6.0), "pg_iterations"] = None
+    assert [of(unended, start)[0].reading for start in STATEMENTS[3:]] == [Reading.UNKNOWN, Reading.REPRODUCED]
+
+
+def test_seconds_count_by_their_median_and_only_where_they_can_be_timed() -> None:
+    known = rows()
+    noise = known.copy()
+    noise.loc[(noise["solver"] == PG) & (noise["change"] == 1e-1), "run_seconds"] = 0.01
+    assert of(noise, STATEMENTS[0])[0].reading is Reading.REPRODUCED
+    dear = known.copy()
+    dear.loc[(dear["solver"] == AG) & (dear["change"] < 1e-3), "run_seconds"] *= 1e6
+    assert of(dear, STATEMENTS[0])[0].reading is Reading.NOT_REPRODUCED
+    short = known.copy()
+    short["run_seconds"] *= 1e-9
+    (found,) = of(short, STATEMENTS[0])
+    assert found.reading is Reading.UNKNOWN
+    assert "seconds: none long enough" in found.ours
+
+
 def test_the_bounds_are_those_of_the_theorems() -> None:
     # Excess times the optimum over L ||T*||^2 / (2 k) and 2 L ||T*||^2 / (k + 1)^2, by hand: 0.4 * 2 / (2 / 2), 0.4 * 2 / (4 / 4), ...
     shares = [0.8, 0.08 / 0.1, 0.008 / 0.01, 0.8 / 1.0, 0.006 / (4.0 / 121.0)]
