@@ -31,6 +31,7 @@ ALIKE = 0.005
 _MEASURES = {"AUC": "auc", "EER": "eer", "fill": "fill"}
 _OTHER_IMAGES = "the images are others, and so numbers are no reproduction of numbers"
 _LOST = "the figure is lost and the text has no number of it: only what the text says of the curves can be compared"
+_ONE = "one repetition decides nothing"
 _NOTHING = Judgement("-", Reading.NOT_RUN, "no cell of it has an outcome")
 
 
@@ -95,7 +96,7 @@ def _samples(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -
 
 
 def _significant(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> _Judged:
-    """Whether a p-value is on the published one's side of `LEVEL`, in every repetition."""
+    """Whether a p-value is on the published one's side of `LEVEL`, in every one of two or more repetitions."""
     found = part(rows, COMPARED)
     values = found.loc[found["examples"] == int(row["examples"]), f"{row['against']}_p"].tolist() if len(found) else []
     if not values:
@@ -106,6 +107,8 @@ def _significant(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFram
     ours = f"{middle:.2g} ({min(values):.2g} to {max(values):.2g})" if len(values) > 1 else f"{middle:.2g}"
     side = "below" if is_published else "above"
     rule = f"{below} of {len(values)} repetitions have p < {LEVEL:g}, the published one is {side}; {_OTHER_IMAGES}"
+    if len(values) < 2:
+        return Judgement(ours, Reading.UNKNOWN, f"{_ONE}; {rule}"), middle
     if below == (len(values) if is_published else 0):
         return Judgement(ours, Reading.REPRODUCED, rule), middle
     if below == (0 if is_published else len(values)):
@@ -122,9 +125,19 @@ def _differences(row: Mapping[str, str], models: pd.DataFrame, measure: str) -> 
     }
 
 
+def _at_all_sizes(judgement: Judgement, row: Mapping[str, str], found: Mapping[int, Mean]) -> Judgement:
+    """What holds at some of the sizes of a statement is not known to hold at all of them."""
+    missing = [size for size in map(int, row["examples"].split()) if size not in found or not found[size].repetitions]
+    if judgement.reading is not Reading.REPRODUCED or not missing:
+        return judgement
+    why = f"{judgement.why}; not run with {', '.join(map(str, missing))} positive examples a word"
+    return judgement._replace(reading=Reading.UNKNOWN, why=why)
+
+
 def _order(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> _Judged:
     sign = -1.0 if row["relation"] == "below" else 1.0
-    return judged_order(_differences(row, models, _MEASURES[row["quantity"]]), sign, "positive examples a word"), None
+    found = _differences(row, models, _MEASURES[row["quantity"]])
+    return _at_all_sizes(judged_order(found, sign, "positive examples a word"), row, found), None
 
 
 def _similar(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> _Judged:
@@ -135,7 +148,7 @@ def _similar(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -
     ours = "; ".join(f"{size}: {each.text(sign=True)}" for size, each in found.items())
     rule = f"similar is taken for a difference of at most {SIMILAR:g}, over all of its 95 % interval; the paper names no number"
     if all(abs(each.value) + each.half <= SIMILAR for each in found.values()):
-        return Judgement(ours, Reading.REPRODUCED, rule), None
+        return _at_all_sizes(Judgement(ours, Reading.REPRODUCED, rule), row, found), None
     different = [size for size, each in found.items() if abs(each.value) - each.half > SIMILAR]
     if different:
         return Judgement(ours, Reading.NOT_REPRODUCED, f"not similar at {', '.join(map(str, different))} positive examples ({rule})"), None
@@ -203,12 +216,15 @@ def _most_words(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame
         return _NOTHING, None
     better = int((words[row["model"]] < words[row["against"]]).sum())
     rule = f"all but a few is taken for at least {MOST:.0%} of the words, by their mean EER over the repetitions; the paper names no number"
-    reading = Reading.REPRODUCED if better >= MOST * len(words) else Reading.NOT_REPRODUCED
-    return Judgement(f"better for {better} of {len(words)} words", reading, rule), None
+    ours = f"better for {better} of {len(words)} words"
+    if models.loc[models["examples"] == int(row["examples"]), "seed"].nunique() < 2:
+        return Judgement(ours, Reading.UNKNOWN, f"{_ONE}; {rule}"), None
+    return Judgement(ours, Reading.REPRODUCED if better >= MOST * len(words) else Reading.NOT_REPRODUCED, rule), None
 
 
 def _joint(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> _Judged:
-    judgement = judged_order(_differences(row, models, "fill"), 1.0, "positive examples a word")
+    found = _differences(row, models, "fill")
+    judgement = _at_all_sizes(judged_order(found, 1.0, "positive examples a word"), row, found)
     rule = "fill is the mean share of the words that use a feature that any uses"
     return judgement._replace(why=f"{judgement.why}; {rule}"), None
 

@@ -287,12 +287,22 @@ def test_repetitions_that_disagree_decide_nothing() -> None:
     ]
 
 
+@pytest.mark.parametrize("p_value", [0.001, 0.9])
+@pytest.mark.parametrize("auc", [0.6, 0.7])
+def test_one_repetition_decides_nothing(auc: float, p_value: float) -> None:
+    found = readings(rows({"l1inf": auc, "l1": 0.65, "l2": 0.65}, {"l1": p_value, "l2": p_value}, seeds=1))
+    assert {reading for of in found.values() for reading in of} == {Reading.UNKNOWN}
+
+
 def test_what_was_not_run_is_said_to_be_so() -> None:
     assert {reading for found in readings(pd.DataFrame()).values() for reading in found} == {Reading.NOT_RUN, Reading.UNKNOWN}
     assert not read(pd.DataFrame()).sections
     some = readings(rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.2, "l2": 0.2}, sizes=(30,)))
     assert some["AUC, l1,inf against l2"] == [Reading.NOT_RUN, Reading.NOT_RUN]
-    assert some["EER, l1,inf against l2"] == [Reading.REPRODUCED]
+    assert some["EER, l1,inf against l2"] == [Reading.UNKNOWN]  # of four sizes one
+    assert some["fill, l1,inf against l1"] == [Reading.REPRODUCED]  # which is about that size alone
+    other = readings(rows({"l1inf": 0.6, "l1": 0.65, "l2": 0.7}, {"l1": 0.2, "l2": 0.2}, sizes=(30,)))
+    assert other["EER, l1,inf against l2"] == [Reading.NOT_REPRODUCED]
 
 
 def test_the_share_that_an_auc_needs() -> None:
