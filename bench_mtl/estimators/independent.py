@@ -65,11 +65,11 @@ class L1BallClassifier(LinearTaskClassifier):
 
     The coefficients W (features x tasks) minimise, up to a proven gap,
 
-        sum_k 1/n_k sum_i loss(x_ki.w_k, y_ki)   subject to  ||w_k||_1 <= radius for every task k
+        sum_k s_k sum_i loss(x_ki.w_k, y_ki)   subject to  ||w_k||_1 <= radius for every task k
 
-        hinge      loss(t, y) = max(0, 1 - y t)
-        logistic   loss(t, y) = log(1 + exp(-y t))
-        squared    loss(t, y) = n_k/2 (y - t)^2
+        hinge      loss(t, y) = max(0, 1 - y t)             s_k = 1/n_k: a mean over the task's examples
+        logistic   loss(t, y) = log(1 + exp(-y t))          s_k = 1/n_k: a mean
+        squared    loss(t, y) = 1/2 (y - t)^2               s_k = 1: a sum
 
     with labels y -1 and +1. The problem is `ball_hinge`, with a smooth loss `l1_ball_glm`.
 
