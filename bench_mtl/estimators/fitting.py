@@ -52,7 +52,7 @@ class Budget:
     Parameters
     ----------
     iterations : of the solver
-    seconds : of wall time, from now on; None for no limit
+    seconds : from now on, None for no limit: a solve may take, on the solver's own clock, what wall time has left of them when it begins
 
     Raises
     ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -44,7 +44,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     max_iter : int
         Solver iterations, at most.
     max_seconds : float, optional
-        Seconds of the solver, at most.
+        Seconds of the solver, at most (roughly: a step is not broken off), beginning once its code is compiled. What proves the gap is
+        not counted. Where a model is not convex they are all seconds of the fit from its data on.
 
     Attributes
     ----------
@@ -132,6 +133,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _task_examples(self, Xs: Sequence[Any], ys: Sequence[Any], *, numeric: bool) -> tuple[list[Matrix], list[NDArray[Any]]]:
         """Checked rows and targets of every task; the first task's rows say what the features are."""
+        _require_lists(Xs=Xs, ys=ys)
         if len(Xs) != len(ys):
             raise InputError(f"Xs has {len(Xs)} tasks, but ys has {len(ys)}")
         if not len(Xs):
@@ -147,6 +149,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         return designs, targets
 
     def _require_tasks(self, name: str, values: Sequence[Any]) -> None:
+        _require_lists(**{name: values})
         if len(values) != self.n_tasks_:
             raise InputError(f"{name} must have an entry for each of the {self.n_tasks_} tasks, but has {len(values)}")
 
@@ -369,7 +372,19 @@ def _weighted(X: Matrix, y: Array, sample_weight: Any, name: str, reduction: str
     return rows, y[kept] * (roots if y.ndim == 1 else roots[:, None])
 
 
+def _require_lists(**values: Any) -> None:
+    """Raises InputError where a value, by its name, is nothing that has an entry for each task."""
+    for name, value in values.items():
+        if (
+            not (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
+            or isinstance(value, (str, bytes, Mapping))
+            or is_sparse(value)
+        ):
+            raise InputError(f"{name} must be a list with an entry for each task, not {type(value).__name__}")
+
+
 def _targets_like(predictions: Sequence[NDArray[Any]], ys: Sequence[Any]) -> list[NDArray[Any]]:
+    _require_lists(ys=ys)
     if len(ys) != len(predictions):
         raise InputError(f"ys must have an entry for each of the {len(predictions)} tasks, but has {len(ys)}")
     targets = [np.asarray(y) for y in ys]

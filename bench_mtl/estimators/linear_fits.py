@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from bench_mtl.checks import real_number
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, solver_for
+from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, solver_for, warm_up
 from bench_mtl.estimators.row_space import RowSpace
 from bench_mtl.protocols import Problem
 from bench_mtl.types import Array, Certificate, Iterate, Tolerance
@@ -70,7 +70,7 @@ def solved(
     InputError : a parameter that is not allowed, a solver that does not exist or does not fit the problem.
     BenchError : the solver fails.
     """
-    budget = Budget(how.max_iter, how.max_seconds)
+    Budget(how.max_iter, how.max_seconds)  # its parameters are checked before anything is computed
     tol = real_number("tol", how.tol, strict=True)
 
     def problem_on(some: TaskData) -> Problem:
@@ -80,10 +80,14 @@ def solved(
         return solve(problem, solver_for(problem, how.solver, how.solver_options, preferred), tol, budget, start)
 
     space = None if rotated is None else RowSpace.of(data, squares=rotated == "squared")
+    first = problem_on(data if space is None else space.data)
+    if how.max_seconds is not None:
+        warm_up(solver_for(first, how.solver, how.solver_options, preferred), first)
+    budget = Budget(how.max_iter, how.max_seconds)  # its clock begins here
     if space is None:
-        solution = solution_of(problem_on(data))
+        solution = solution_of(first)
     else:
-        problem, found = problem_on(data), solution_of(problem_on(space.data))
+        problem, found = problem_on(data), solution_of(first)
         point = problem.repair(space.coefficients(found.point))
         start = Iterate(point, space.dual(found.dual))
         solution = found._replace(point=point, certificate=problem.certify(start))

@@ -209,6 +209,11 @@ def test_bad_input_is_refused_by_name(name: str) -> None:
         model.fit_tasks([Xs[0], np.full((40, 6), np.nan), Xs[2]], ys)
     with pytest.raises(InputError, match="Xs has 2 tasks, but ys has 3"):
         model.fit_tasks(Xs[:2], ys)
+    for wrong in (None, 3, "two", iter(Xs), {0: Xs[0]}, sp.csr_array(X)):
+        with pytest.raises(InputError, match=r"^Xs must be a list with an entry for each task, not \w+$"):
+            model.fit_tasks(wrong, ys)
+        with pytest.raises(InputError, match=r"^ys must be a list with an entry for each task, not \w+$"):
+            model.fit_tasks(Xs, wrong)
     with pytest.raises(InputError, match="Xs has no task"):
         model.fit_tasks([], [])
     with pytest.raises(InputError, match=r"task 1: X has 5 features, but .* is expecting 6 features"):
@@ -223,6 +228,10 @@ def test_bad_input_is_refused_by_name(name: str) -> None:
         model.predict_tasks(Xs[:2])
     with pytest.raises(InputError, match=r"X of task 1: X has 5 features"):
         model.predict_tasks([Xs[0], Xs[1][:, :5], Xs[2]])
+    with pytest.raises(InputError, match="Xs must be a list with an entry for each task, not NoneType"):
+        model.predict_tasks(None)
+    with pytest.raises(InputError, match="ys must be a list with an entry for each task, not NoneType"):
+        model.score_tasks(Xs, None)
     with pytest.raises(InputError, match="ys must have an entry for each of the 3 tasks, but has 1"):
         model.score_tasks(Xs, ys[:1])
     with pytest.raises(InputError, match=r"y of task 0 must have shape \(10,\) to match its X, but has \(40,\)"):
