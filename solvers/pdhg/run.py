@@ -64,7 +64,7 @@ def kernel_data(design: Design, precision: type[np.floating] = np.float64) -> tu
         mark = np.zeros((1, 1)) if design.is_shared else None
         return np.concatenate([X.data for X in columns]), mark, indices, indptr, offsets
     if design.is_shared:
-        return np.empty(0), np.array(blocks[0]), None, None, offsets
+        return np.empty(0), np.array(blocks[0], order="C"), None, None, offsets
     values = np.empty(design.n_examples * design.n_features, dtype=precision)
     with np.errstate(over="ignore"):  # it shows in the norms
         for k, block in enumerate(blocks):
@@ -134,6 +134,7 @@ class Run:
         self.dual[self.passes.UPPER] = np.maximum(signed_weights, 0.0)
         self.workspace = self.saddle.workspace(d, m)
         self.thresholds = np.zeros(m)
+        self.radii = np.array(form.balls.radii) if isinstance(form, BallForm) else np.empty(0)  # writable, as what is warmed up
         self.sums, self.dual_sums = np.zeros((d, m)), np.zeros(len(self.labels))
         self.moves = np.zeros((2, m))
         self.mix, self.theta, self.residual, self.first_residual = np.empty(3), 0.0, math.inf, math.inf
@@ -295,7 +296,7 @@ class Run:
         """The primal half, and ||W+ - W||^2."""
         form, tau = self.form, self.tau
         if isinstance(form, BallForm):
-            moved = float(self.balls.ball_step(self.primal, tau, form.balls.norm == "l1", form.balls.radii, self.thresholds, self.mix))
+            moved = float(self.balls.ball_step(self.primal, tau, form.balls.norm == "l1", self.radii, self.thresholds, self.mix))
         else:
             penalised = form.penalty is not None
             theta = tau * (form.penalty or 0.0) if penalised else self.theta

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import islice
 from typing import Any
 
@@ -273,3 +275,56 @@ def test_what_is_neither_has_no_place_here() -> None:
     huge = BallHinge(TaskData.shared(np.eye(2), np.ones((2, 2))), radius=1.0, norm="l2")
     with pytest.raises(InputError, match="pdhg cannot project points of this size"):
         next(islice(PDHG(primal_weight=1e-300).steps(huge), 1, None))
+
+
+_WHAT_COMPILES = """\
+import gc
+from itertools import islice
+import numpy as np
+import scipy.sparse as sp
+from numba.core.dispatcher import Dispatcher
+from bench_mtl.data import TaskData
+from problems.ball_hinge import BallHinge
+from problems.l1inf_hinge import L1InfHinge
+from solvers.pdhg import PDHG
+
+rng = np.random.default_rng(0)
+PROBLEMS = (
+    lambda data: L1InfHinge(data, radius=2), lambda data: L1InfHinge(data, penalty=0.01),
+    lambda data: BallHinge(data, radius=1.0), lambda data: BallHinge(data, radius=[1, 2], norm="l1"),
+    lambda data: BallHinge(data, radius=1.0, norm="l2"), lambda data: BallHinge(data, radius=[1, 2], norm="l2"),
+)
+LAYOUTS = (np.ascontiguousarray, np.asfortranarray, sp.csr_array)
+
+def labels(n):
+    return np.where(rng.standard_normal((n, 2)) > 0.0, 1.0, -1.0)
+
+def data_in(layout, n=30, d=5):
+    X, Y = rng.standard_normal((n, d)), labels(n)
+    yield TaskData.shared(layout(X), Y)
+    yield TaskData.per_task([layout(X), layout(X[:-5])], [Y[:, 0], Y[:-5, 1]])
+
+def compiled():
+    return {(d.py_func.__module__, d.__name__, str(s)) for d in gc.get_objects() if isinstance(d, Dispatcher) for s in d.signatures}
+
+PDHG().warm_up()
+cases = [(data, make) for layout in LAYOUTS for data in data_in(layout) for make in PROBLEMS]
+cases += [(data, PROBLEMS[0]) for data in data_in(LAYOUTS[0], n=250, d=250)]  # in single precision, with estimated norms
+problems = [make(data) for data, make in cases]
+for problem in problems:
+    problem.warm_up()
+before = compiled()
+for problem in problems:
+    for solver in (PDHG(threads=1), PDHG(variant="average", threads=1)):
+        for start in (None, problem.start_point()):
+            for iterate in islice(solver.steps(problem, start), 6):
+                pass
+print(len(problems), "problems", *sorted(compiled() - before), sep="\\n")
+"""
+
+
+def test_nothing_is_compiled_once_steps_have_begun() -> None:
+    """In a process of its own, since what any other test has compiled would hide it."""
+    ran = subprocess.run([sys.executable, "-c", _WHAT_COMPILES], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == "38\nproblems\n"
