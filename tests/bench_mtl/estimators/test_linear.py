@@ -34,6 +34,7 @@ from bench_mtl.estimators import (
     TraceNormClassifier,
     TraceNormRegressor,
 )
+from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.linear import LinearTasks
 
 #: Fits of every kind, and a parameter that a grid search may vary.
@@ -366,3 +367,17 @@ def test_an_l1inf_fit_is_what_its_formula_says() -> None:
     np.testing.assert_array_equal(L1InfClassifier().fit(X, LABELS).coef_, L1InfClassifier(1.0).fit(X, LABELS).coef_)
     with pytest.raises(InputError, match="give exactly one of radius"):
         L1InfClassifier(1.0, penalty=1.0).fit(X, LABELS)
+
+
+@pytest.mark.parametrize("max_seconds", [None, 60.0])
+def test_seconds_begin_once_code_is_compiled(monkeypatch: pytest.MonkeyPatch, max_seconds: float | None) -> None:
+    events: list[str] = []
+
+    def budget(*arguments: Any) -> Budget:
+        events.append("clock")
+        return Budget(*arguments)
+
+    monkeypatch.setattr("bench_mtl.estimators.linear_fits.Budget", budget)
+    monkeypatch.setattr("bench_mtl.estimators.linear_fits.warm_up", lambda *parts: events.extend(type(part).__name__ for part in parts))
+    L1BallClassifier(loss="hinge", max_seconds=max_seconds).fit(X, LABELS)
+    assert events[1:] == (["clock"] if max_seconds is None else ["PDHG", "BallHinge", "clock"])  # at first the parameters are checked
