@@ -88,12 +88,12 @@ def compared_numbers(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], sta
         spread, theirs = float(entry["deviation"]), float(entry["mean"])
         what, said = f"{_named(place, stand_ins)}, {measure}, {model}", f"{theirs:g} ± {spread:g}"
         if not values:
-            yield Comparison(what, said, "-", Reading.NOT_RUN, "no cell has an outcome", theirs, None)
+            yield Comparison(what, said, "-", Reading.NOT_RUN, "no cell has an outcome", theirs, None, place in stand_ins)
             continue
         ours, own_spread = _mean_and_deviation(values)
         shown = f"{ours:.2f}" + ("" if math.isnan(own_spread) else f" ± {own_spread:.2f}")
         if place in stand_ins:
-            yield Comparison(what, said, shown, Reading.UNKNOWN, _LOST, theirs, ours, on_other_data=True)
+            yield Comparison(what, said, shown, Reading.UNKNOWN, _LOST, theirs, ours, True)
             continue
         yield Comparison(what, said, shown, *closeness(ours - theirs, math.hypot(spread, own_spread)), theirs, ours)
 
