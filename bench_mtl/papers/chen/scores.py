@@ -68,7 +68,7 @@ def _read(numbers: str, claims: str, stand_ins: Mapping[str, str], rows: pd.Data
     table = published(numbers)
     learners = [name for name in MODELS if any(entry["model"] == name for entry in table)]
     comparisons = [*compared_statements(rows, claims, stand_ins, learners), *compared_numbers(rows, table, stand_ins)]
-    sections = (score_table(rows), beside_published(rows, table, stand_ins), fit_table(rows)) if len(rows) else ()
+    sections = (score_table(rows), *beside_published(rows, table, stand_ins), fit_table(rows)) if len(rows) else ()
     return Findings(tuple(comparisons), sections)
 
 
@@ -171,6 +171,9 @@ examples together as if of one task, which rewards knowing which labels are freq
 example are left out, and of the AUC, whose labels are counted, those without a positive or a negative test example; macro F1 needs a
 positive one."""
 
+#: In a figure, at most.
+_PANELS = 5
+
 _COLUMNS = {
     **MEASURES,
     "macro F1, own thresholds": "macro_f1_thresholds",
@@ -233,8 +236,8 @@ def fit_table(rows: pd.DataFrame) -> Section:
     return Section("Settings and fits", _ABOUT_FITS, "fits", pd.DataFrame(table), pd.DataFrame(shown, columns=heads, dtype="str"))
 
 
-def beside_published(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str]) -> Section:
-    """A figure: the published average AUC and ours, for every learner and data set."""
+def beside_published(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str]) -> list[Section]:
+    """Figures of the published average AUC and ours, for every learner and data set."""
     import pandas as pd
 
     frame = pd.DataFrame(
@@ -244,7 +247,15 @@ def beside_published(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], sta
             for ours, spread in [_mean_and_deviation(_percent(part, "average AUC"))]
         ]
     )
-    return Section("Average AUC", "Published and ours, per cent; bars are standard deviations.", "auc", frame, None, partial(_drawn, frame))
+    places = list(dict.fromkeys(frame["data"]))
+    sections = []
+    for start in range(0, len(places), _PANELS):
+        some = frame[frame["data"].isin(places[start : start + _PANELS])]
+        name, title = ("auc", "Average AUC") if start == 0 else (f"auc-{start // _PANELS + 1}", "Average AUC, continued")
+        sections.append(
+            Section(title, "Published and ours, per cent; bars are standard deviations.", name, some, None, partial(_drawn, some))
+        )
+    return sections
 
 
 def _drawn(frame: pd.DataFrame) -> Figure:
