@@ -38,7 +38,7 @@ def _data(settings: Settings) -> Sequence[Mapping[str, Any]]:
 
 
 def _grid(names: Sequence[str], sizes: Sequence[int], seeds: int, path_seeds: int, radii: Sequence[float]) -> tuple[Settings, ...]:
-    """The comparing cells, then the finer grids of C, then the convergence for these C."""
+    """The convergence for these C, the finer grids of C, and the comparing cells, repetition by repetition."""
     compared = [{"part": COMPARED, "data": name, "examples": n, "seed": seed} for seed in range(seeds) for n in sizes for name in names]
     paths = [
         {"part": PATH, "data": name, "examples": PATH_SIZE, "model": model, "points": PATH_POINTS, "seed": seed}
@@ -47,7 +47,7 @@ def _grid(names: Sequence[str], sizes: Sequence[int], seeds: int, path_seeds: in
         for model in MODELS
     ]
     curves = [{"part": CONVERGENCE, "data": name, "examples": SIZES[-1], "radius": C, "seed": 0} for name in names for C in radii]
-    return (*compared, *paths, *curves)
+    return (*curves, *paths, *compared)
 
 
 EXPERIMENT = Experiment(
