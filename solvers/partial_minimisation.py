@@ -34,6 +34,9 @@ class PartialMinimisation(IterativeSolver):
     and the projection multiplies B by a matrix m x m that follows from Q^T Q = B X X^T B^T. So a step costs a product with X X^T (n x n),
     which is made once, and sweeps: the method is for wide data. Momentum is dropped where it points uphill.
 
+    Where columns are nearly dependent (hardly more features than examples, a small gamma) a few sweeps leave P behind its best, steps go
+    by a wrong gradient, and the method may stall far from the optimum; more `sweeps` help, and `admm` is better there.
+
     Parameters
     ----------
     sweeps : a step, at least 1

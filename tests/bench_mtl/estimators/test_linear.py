@@ -381,3 +381,12 @@ def test_seconds_begin_once_code_is_compiled(monkeypatch: pytest.MonkeyPatch, ma
     monkeypatch.setattr("bench_mtl.estimators.linear_fits.warm_up", lambda *parts: events.extend(type(part).__name__ for part in parts))
     L1BallClassifier(loss="hinge", max_seconds=max_seconds).fit(X, LABELS)
     assert events[1:] == (["clock"] if max_seconds is None else ["PDHG", "BallHinge", "clock"])  # at first the parameters are checked
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.3])
+def test_a_sparse_and_low_rank_fit_that_the_data_hardly_determine_is_proven_soon(noise: float) -> None:
+    """Hardly more features than examples, most directions weak, a small gamma: coordinate-wise methods stall here."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8)) @ rng.standard_normal((8, 62)) / 3 + noise * rng.standard_normal((60, 62))
+    Y = (rng.standard_normal((60, 5)) > 0).astype(int)
+    assert SparseLowRankClassifier(0.1, 10.0, max_iter=500).fit(X, Y).gap_ <= 1e-3
