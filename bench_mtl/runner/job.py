@@ -58,7 +58,8 @@ def run_job(job: Job, data_dir: Path | None, tell: Callable[[Message], None]) ->
     started = time.perf_counter()
     try:
         found = job.compute(data_dir)
+        status = Status(found.status)
     except (Exception, SystemExit) as error:
         return Ran(failed("", error))
     tell(("found", dict(found.values)))
-    return Ran(Record(found.status, found.reason, times=Times(solve=time.perf_counter() - started)))
+    return Ran(Record(status, found.reason, times=Times(solve=time.perf_counter() - started)))
