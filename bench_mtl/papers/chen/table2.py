@@ -19,8 +19,11 @@ EXPERIMENT = table_experiment(
     scales={
         "small": Scale(
             grid(("yeast",), _ALL, 1) + grid(("scene",), ("MixedNorm", "TraceNorm", "OneNorm", "RidgeReg"), 1),
-            "all learners on Yeast and four of them on Scene, one repetition.",
+            "all learners on Yeast and four of them on Scene, one repetition: two minutes.",
         ),
-        "full": Scale(grid(("scene", "yeast", "references"), _ALL, 5), "all learners on all three sets, five repetitions."),
+        "full": Scale(
+            grid(("scene", "yeast", "references"), _ALL, 5),
+            "all learners on all three sets, five repetitions: a quarter of an hour on two cores.",
+        ),
     },
 )
