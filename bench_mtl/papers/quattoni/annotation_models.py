@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from bench_mtl.data import TaskData
-from bench_mtl.estimators import L1BallClassifier, L1InfClassifier, L2BallClassifier
 from bench_mtl.metrics import average_equal_error_rate, multitask_auc, pair_sign_test
 from bench_mtl.papers.quattoni.annotation_data import Images, Part, images_of, training_sets
 from bench_mtl.patterns import NEGLIGIBLE_ENTRY
@@ -36,7 +34,8 @@ STEP_SIZES = (0.1, 1.0, 10.0, 100.0)
 STEPS = 200
 LOOKS = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 40, 50, 70, 100, 140, 200)
 
-_CLASSES = {"l1inf": L1InfClassifier, "l1": L1BallClassifier, "l2": L2BallClassifier}
+#: Names in `bench_mtl.estimators`.
+_CLASSES = {"l1inf": "L1InfClassifier", "l1": "L1BallClassifier", "l2": "L2BallClassifier"}
 
 
 class Fit(NamedTuple):
@@ -139,7 +138,11 @@ def convergence(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
 
 def fitted(model: str, radius: float, Xs: Sequence[Array], ys: Sequence[Array], steps: int = SEARCH_STEPS) -> Fit:
     """One model for one C, to a proven gap of `TARGET` where so many steps are enough."""
-    estimator = _CLASSES[model](radius=radius, solver="pdhg", tol=TARGET, max_iter=steps)
+    from sklearn.exceptions import ConvergenceWarning
+
+    from bench_mtl import estimators
+
+    estimator = getattr(estimators, _CLASSES[model])(radius=radius, solver="pdhg", tol=TARGET, max_iter=steps)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the status of the cell says so
         estimator.fit_tasks(Xs, ys)
