@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -45,12 +46,12 @@ def fits(quick: bool) -> Iterator[Fit]:
         yield Fit("Yeast", f"l1,inf hinge, radius {radius:g}", L1InfClassifier(radius), 0.2)
 
 
-def rows_of(data: str, share: float) -> tuple[Matrix, Array]:
+def rows_of(data: str, share: float, data_dir: Path | None) -> tuple[Matrix, Array]:
     """Examples and labels 0/1: a share of References drawn with seed 0, with the labels that occur and do not always; or 1500 of Yeast."""
     if data == "Yeast":
-        tasks = load({"name": "yeast"})
+        tasks = load({"name": "yeast"}, data_dir=data_dir)
         return tasks.design.block(0)[:1500], (tasks.targets[:1500] > 0.0).astype(np.float64)
-    tasks = load({"name": "yahoo_reference_ji", "preprocess": ["tfidf", "unit_rows"]})
+    tasks = load({"name": "yahoo_reference_ji", "preprocess": ["tfidf", "unit_rows"]}, data_dir=data_dir)
     n = tasks.targets.shape[0]
     drawn = np.random.default_rng(0).permutation(n)[: round(share * n)]
     labels = tasks.targets[drawn] > 0.0
@@ -70,14 +71,15 @@ def seconds(model: LinearTaskClassifier, X: Matrix, Y: Array, repeats: int) -> t
 
 @click.command(help=__doc__)
 @click.option("--quick", is_flag=True, help="Few rows and few fits: whether it runs at all.")
-def main(quick: bool) -> None:
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of .npz data sets; BENCH_MTL_DATA by default.")
+def main(quick: bool, data_dir: Path | None) -> None:
     lines: list[list[Any]] = []
     held: dict[str, tuple[Matrix, Array]] = {}
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that has not met its gap is seen in the table
         for data, name, model, limit in fits(quick):
             if data not in held:
-                held[data] = rows_of(data, 0.01 if quick else 0.1)
+                held[data] = rows_of(data, 0.01 if quick else 0.1, data_dir)
             X, Y = held[data]
             wall, processor = seconds(model, X, Y, 1 if quick else 2)
             gap = f"{model.gap_:.1e}" if hasattr(model, "gap_") else "-"

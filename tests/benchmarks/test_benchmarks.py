@@ -63,7 +63,7 @@ def test_online_steps_are_measured() -> None:
 
 
 def test_fits_of_estimators_are_measured(data_dir: Path) -> None:
-    result = python("-m", "benchmarks.fits", "--quick")
+    result = python("-m", "benchmarks.fits", "--quick", "--data-dir", str(data_dir))
     assert result.returncode == 0, result.stderr
     rows = [line for line in result.stdout.splitlines() if line.startswith(("| References", "| Yeast"))]
     assert len(rows) == 6
