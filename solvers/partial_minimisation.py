@@ -84,7 +84,7 @@ class PartialMinimisation(IterativeSolver):
         columns = sp.csc_array(X)
         squares = np.asarray(columns.multiply(columns).sum(axis=0)).ravel()
         seen = np.flatnonzero(squares)
-        columns = columns[:, seen]
+        columns, squares = columns[:, seen], squares[seen]
         held = (
             columns.data,
             columns.indices.astype(np.uint32),
@@ -102,7 +102,7 @@ class PartialMinimisation(IterativeSolver):
         step, work = 0, 1.0
         while True:
             count = _SHOWN_FIRST + step // _SHOWN_SHARE
-            rounds(held, squares[seen], K, targets, *kind, P, R, state, scalars, count)
+            rounds(held, squares, K, targets, *kind, P, R, state, scalars, count)
             step, work = step + count, work + count + 1.0
             point = np.zeros(problem.point_shape)
             point[0, seen] = P.T

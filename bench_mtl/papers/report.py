@@ -168,5 +168,5 @@ def _failures(rows: Sequence[dict[str, object]]) -> str:
 
 def _flat(value: object) -> object:
     if isinstance(value, list) and len(value) > _LONGEST_LIST:
-        return f"{len(value)} numbers, in cells.sqlite"  # such as a picture
+        return f"{len(value)} values, in cells.sqlite"  # such as a picture
     return str(value) if isinstance(value, (list, dict)) else value

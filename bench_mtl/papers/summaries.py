@@ -71,15 +71,10 @@ def judged_order(differences: Mapping[Any, Mean], sign: float, conditions: str =
         return NO_PAIR
     right = [where for where, each in found.items() if sign * each.value > each.half]
     wrong = [where for where, each in found.items() if -sign * each.value > each.half]
-    open_ = [where for where in found if where not in (*right, *wrong)]
-    missing = [where for where in differences if where not in found]
     rule = f"{CONFIDENCE:.0%} interval of the paired differences over the repetitions{_fewer(found)}"
-    if not (wrong or open_ or missing):
-        return Judgement(shown(found, digits), Reading.REPRODUCED, f"the {rule} excludes 0 everywhere")
-    parts = [("as published", right), ("the other way", wrong), ("undecided", open_), ("no pair", missing)]
-    listed = "; ".join(f"{words} at {', '.join(map(str, places))}" for words, places in parts if places)
-    why = f"by the {rule}: {listed} {conditions}".rstrip()
-    return Judgement(shown(found, digits), Reading.NOT_REPRODUCED if wrong else Reading.UNKNOWN, why)
+    reading, listed = _sorted(differences, found, ("as published", right), ("the other way", wrong))
+    why = f"the {rule} excludes 0 everywhere" if reading is Reading.REPRODUCED else f"by the {rule}: {listed} {conditions}".rstrip()
+    return Judgement(_shown(found, digits), reading, why)
 
 
 def judged_not_below(differences: Mapping[Any, Mean], margin: float, digits: int = 4) -> Judgement:
@@ -89,20 +84,27 @@ def judged_not_below(differences: Mapping[Any, Mean], margin: float, digits: int
         return NO_PAIR
     right = [where for where, each in found.items() if each.value - each.half >= -margin]
     wrong = [where for where, each in found.items() if each.value + each.half < -margin]
-    open_ = [where for where in found if where not in (*right, *wrong)]
-    missing = [where for where in differences if where not in found]
     rule = f"{CONFIDENCE:.0%} interval of the paired differences against a margin of {margin:g} (the paper names none){_fewer(found)}"
-    parts = [("not below", right), ("below", wrong), ("undecided", open_), ("no pair", missing)]
-    listed = "; ".join(f"{words} at {', '.join(map(str, places))}" for words, places in parts if places)
-    reading = Reading.NOT_REPRODUCED if wrong else Reading.UNKNOWN if open_ or missing else Reading.REPRODUCED
-    return Judgement(shown(found, digits), reading, f"by the {rule}: {listed}")
+    reading, listed = _sorted(differences, found, ("not below", right), ("below", wrong))
+    return Judgement(_shown(found, digits), reading, f"by the {rule}: {listed}")
 
 
 #: Nothing to judge by.
 NO_PAIR = Judgement("-", Reading.NOT_RUN, "no cell of both models has an outcome")
 
 
-def shown(differences: Mapping[Any, Mean], digits: int) -> str:
+def _sorted(
+    differences: Mapping[Any, Mean], found: Mapping[Any, Mean], right: tuple[str, list[Any]], wrong: tuple[str, list[Any]]
+) -> tuple[Reading, str]:
+    """What conditions that speak for and against a statement, each with its words, say together with those that do not decide."""
+    open_ = [where for where in found if where not in (*right[1], *wrong[1])]
+    missing = [where for where in differences if where not in found]
+    parts = [right, wrong, ("undecided", open_), ("no pair", missing)]
+    reading = Reading.NOT_REPRODUCED if wrong[1] else Reading.UNKNOWN if open_ or missing else Reading.REPRODUCED
+    return reading, "; ".join(f"{words} at {', '.join(map(str, places))}" for words, places in parts if places)
+
+
+def _shown(differences: Mapping[Any, Mean], digits: int) -> str:
     """Differences by condition, as text."""
     return "; ".join(f"{where}: {each.value:+.{digits}f}" for where, each in differences.items())
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.chen.models import MODELS
 from bench_mtl.papers.chen.scores import CLOSE, MEASURES, MULTI_TASK, expected, in_points, statements
-from bench_mtl.papers.experiment import Comparison, Findings, Reading, Section
+from bench_mtl.papers.experiment import Comparison, Findings, Section
 from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
 
 if TYPE_CHECKING:
@@ -95,12 +95,9 @@ def _close(rows: pd.DataFrame, measure: str, at: float) -> Judgement:
     if means.isna().any():
         return NO_PAIR
     best, worst = str(means.idxmax()), str(means.idxmin())
-    apart = in_points(paired_difference(rows, measure, "model", best, worst))
-    ours = f"{at:g}: {best} - {worst}: {apart.text(2)}"
-    why = f"best and worst by the 95% interval of their difference; up to {COMPARABLE:g} points are taken for comparable"
-    if apart.value + apart.half <= COMPARABLE:
-        return Judgement(ours, Reading.REPRODUCED, why)
-    return Judgement(ours, Reading.NOT_REPRODUCED if apart.value - apart.half > COMPARABLE else Reading.UNKNOWN, why)
+    return judged_not_below(
+        {f"{at:g}: {worst} - {best}": in_points(paired_difference(rows, measure, "model", worst, best))}, COMPARABLE, digits=2
+    )
 
 
 def _sections(rows: pd.DataFrame, condition: Condition) -> Iterator[Section]:

@@ -22,12 +22,12 @@ from bench_mtl.types import Array, Limits, Matrix, Status
 
 #: Problems and solvers that the learners take from the registry.
 LEARNER_CODE = (
-    "sparse_low_rank", "trace_norm_glm", "task_relationships", "l1_ball_glm", "block_coordinate", "partial_minimisation",
-    "accelerated_gradient", "spectral_gradient", "face_newton",
+    "sparse_low_rank", "trace_norm_glm", "task_relationships", "l1_ball_glm", "admm", "block_coordinate",
+    "partial_minimisation", "accelerated_gradient", "spectral_gradient", "face_newton",
 )  # fmt: skip
 
 #: A cell is all fits of a tuning.
-CELL_LIMITS = Limits(seconds=None, wall_seconds=1800.0, memory_gib=8.0)
+TUNING_LIMITS = Limits(seconds=None, wall_seconds=1800.0, memory_gib=8.0)
 
 #: Of the examples, for training.
 SHARE = 0.1
@@ -114,7 +114,7 @@ class Tuned:
     thresholds: Array
     """For each label, of the scores of the examples of all folds the one with the highest F1."""
     seconds: float
-    """Of all fits, which are warm."""
+    """Of all fits; the first may load compiled code."""
     fits: int
     unconverged: int
     """Fits that did not reach their tolerance."""

@@ -6,7 +6,7 @@ from functools import partial
 
 from bench_mtl.papers.chen.curves import Condition, read_curves
 from bench_mtl.papers.chen.models import MODELS
-from bench_mtl.papers.chen.protocol import CELL_LIMITS, LEARNER_CODE, about_protocol, compute, files, grid
+from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, about_protocol, compute, files, grid
 from bench_mtl.papers.experiment import Experiment, Scale
 
 _ALL = tuple(MODELS)
@@ -32,5 +32,5 @@ The figure and the set of ratios are lost; what the text says of the curves can 
     read=partial(read_curves, "ratio", Condition("Scores on Scene", "training ratio", lambda rows: rows["share"], 0.5, 0.7)),
     uses=LEARNER_CODE,
     data=files,
-    limits=CELL_LIMITS,
+    limits=TUNING_LIMITS,
 )

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.chen.models import MODELS
-from bench_mtl.papers.chen.protocol import CELL_LIMITS, LEARNER_CODE, about_protocol, compute, files
+from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, about_protocol, compute, files
 from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
 from bench_mtl.papers.published import published
 from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
@@ -59,7 +59,7 @@ def table_experiment(
         read=partial(_read, numbers, claims, stand_ins or {}),
         uses=LEARNER_CODE,
         data=files,
-        limits=CELL_LIMITS,
+        limits=TUNING_LIMITS,
     )
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bench_mtl.data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import BenchError
-from bench_mtl.registry import Registry, load_registry, make_problem
+from bench_mtl.papers.solving import proven, registry
+from bench_mtl.registry import make_problem
 from bench_mtl.runner.job import Found
-from bench_mtl.types import Array, Limits, Status, Tolerance
+from bench_mtl.types import Array, Status
 
 PROBLEM = "sparse_low_rank"
 
@@ -35,12 +33,6 @@ class Parts(NamedTuple):
         return Found({**values, "relative_gap": self.relative_gap}, self.status, self.reason)
 
 
-@cache
-def registry() -> Registry:
-    """Of what is installed."""
-    return load_registry()
-
-
 def solved(data: TaskData, gamma: float, tau: float, name: str, target: float, seconds: float) -> Parts:
     """The minimiser (P, Q) of 1/2 sum_k ||y_k - X_k (p_k + q_k)||^2 + gamma sum |P| subject to ||Q||_* <= tau.
 
@@ -55,14 +47,9 @@ def solved(data: TaskData, gamma: float, tau: float, name: str, target: float, s
     BenchError : the solver fails.
     """
     problem = make_problem(registry().problem(PROBLEM), data, {"gamma": gamma, "tau": tau})
-    solver = registry().solver(name)
-    solver.warm_up()
-    record = run(problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=seconds))
-    if record.solution is None or record.best is None or record.status.is_failure:
-        raise BenchError(f"{solver.label} ended as {record.status}: {record.reason}")
-    P, Q = record.solution
-    status = Status.VERIFIED if record.status is Status.VERIFIED else Status.INACCURATE
-    return Parts(P, Q, record.best.relative_gap, status, record.reason)
+    found = proven(problem, name, target, seconds)
+    P, Q = found.point
+    return Parts(P, Q, found.relative_gap, found.status, found.reason)
 
 
 def singular_values(Q: Array, tau: float) -> Array:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench_mtl.data import load
-from bench_mtl.driver import run
 from bench_mtl.errors import BenchError
-from bench_mtl.papers.chen.solving import PROBLEM, registry
+from bench_mtl.papers.chen.solving import PROBLEM
 from bench_mtl.papers.experiment import Settings
+from bench_mtl.papers.solving import Proven, proven, registry
 from bench_mtl.protocols import Problem
 from bench_mtl.registry import make_problem
 from bench_mtl.runner.job import Found
-from bench_mtl.types import Array, Iterate, Limits, Status, Tolerance
+from bench_mtl.types import Iterate, Status
 
 SOLVERS = ("projected_gradient", "accelerated_gradient")
 #: Proves the optimum that all others are measured against, to this relative gap.
@@ -56,15 +56,6 @@ class _Run(NamedTuple):
     course: list[Iterate]
 
 
-class _Optimum(NamedTuple):
-    """What is known of the optimum."""
-
-    point: Array
-    objective: float
-    bound: float
-    """Proven from below."""
-
-
 def compute(settings: Settings, data_dir: Path | None) -> Found:
     """Iterations, seconds, and how far from the optimum the run stopped."""
     data = load(data_of(settings), data_dir=data_dir)
@@ -73,7 +64,7 @@ def compute(settings: Settings, data_dir: Path | None) -> Found:
     return _race(problem, optimum) if settings["solver"] == RACE else _stop(settings["solver"], settings["change"], problem, optimum)
 
 
-def _stop(solver: str, change: float, problem: Problem, optimum: _Optimum) -> Found:
+def _stop(solver: str, change: float, problem: Problem, optimum: Proven) -> Found:
     """A run until one step changes the objective by less than `change`."""
     ran = _ran(solver, change, problem)
     certificate = problem.certify(ran.last)
@@ -89,7 +80,7 @@ def _stop(solver: str, change: float, problem: Problem, optimum: _Optimum) -> Fo
     return Found(values, Status.INACCURATE, f"{reason}, relative gap {certificate.relative_gap:.1e} proven")
 
 
-def _race(problem: Problem, optimum: _Optimum) -> Found:
+def _race(problem: Problem, optimum: Proven) -> Found:
     """PG until its rule stops it, then AG until it has an objective as low; both courses."""
     slow = _ran(SOLVERS[0], RACE_CHANGE, problem)
     goal = problem.objective(slow.last.primal)
@@ -139,17 +130,15 @@ def _ran(name: str, change: float, problem: Problem) -> _Run:
     return _Run(last, seconds, last.step < MOST_ITERATIONS, course if course[-1] is last else [*course, last])
 
 
-def _optimum(problem: Problem) -> _Optimum:
+def _optimum(problem: Problem) -> Proven:
     """Raises BenchError where it is not proven."""
-    solver = registry().solver(REFERENCE)
-    solver.warm_up()
-    record = run(problem, solver, tolerance=Tolerance(REFERENCE_GAP), limits=Limits(seconds=120.0))
-    if record.status is not Status.VERIFIED or record.solution is None or record.best is None:
-        raise BenchError(f"{REFERENCE} ended as {record.status}: {record.reason}")
-    return _Optimum(record.solution, problem.objective(record.solution), record.best.dual)
+    found = proven(problem, REFERENCE, REFERENCE_GAP, 120.0)
+    if found.status is not Status.VERIFIED:
+        raise BenchError(f"{REFERENCE} has not proven the optimum: {found.reason}")
+    return found
 
 
-def _excess(objective: float, optimum: _Optimum) -> float:
+def _excess(objective: float, optimum: Proven) -> float:
     """Over the optimum, relative to it: proven, for the lower bound is taken."""
     return max(0.0, objective - optimum.bound) / abs(optimum.objective)
 

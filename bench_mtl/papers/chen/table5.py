@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bench_mtl.papers.chen.protocol import CELL_LIMITS, LEARNER_CODE, about_protocol, compute, files, grid
+from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, about_protocol, compute, files, grid
 from bench_mtl.papers.chen.scores import closeness, fit_table, score_table
 from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
 from bench_mtl.papers.published import published
@@ -115,5 +115,5 @@ The paper gives "the required computation time", in Matlab but for IndSVM, witho
     read=read,
     uses=LEARNER_CODE,
     data=files,
-    limits=CELL_LIMITS,
+    limits=TUNING_LIMITS,
 )

@@ -6,7 +6,7 @@ from functools import partial
 
 from bench_mtl.papers.chen.curves import Condition, read_curves
 from bench_mtl.papers.chen.models import MODELS
-from bench_mtl.papers.chen.protocol import CELL_LIMITS, LEARNER_CODE, about_protocol, compute, files, grid
+from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, about_protocol, compute, files, grid
 from bench_mtl.papers.chen.sets import SETS
 from bench_mtl.papers.experiment import Experiment, Scale
 
@@ -41,5 +41,5 @@ other data.
     ),
     uses=LEARNER_CODE,
     data=files,
-    limits=CELL_LIMITS,
+    limits=TUNING_LIMITS,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +12,8 @@ import numpy as np
 from bench_mtl.data import TaskData
 from bench_mtl.metrics import average_equal_error_rate, multitask_auc, pair_sign_test
 from bench_mtl.papers.quattoni.annotation_data import Images, Part, images_of, training_sets
+from bench_mtl.papers.solving import registry
 from bench_mtl.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.registry import Registry, load_registry
 from bench_mtl.runner.job import Found
 from bench_mtl.types import Array, Status
 
@@ -116,11 +115,11 @@ def convergence(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     images = images_of(settings["data"], data_dir)
     Xs, ys = training_sets(images.training, settings["examples"], settings["seed"])
     optimum = fitted("l1inf", settings["radius"], Xs, ys, PROOF_STEPS)
-    problem = _registry().problem("l1inf_hinge").from_data(TaskData.per_task(Xs, ys), radius=settings["radius"])
+    problem = registry().problem("l1inf_hinge").from_data(TaskData.per_task(Xs, ys), radius=settings["radius"])
     curves: dict[float, list[float]] = {}
     for step_size in STEP_SIZES:
         options = {"step_sizes": (step_size,), "search_iterations": STEPS, "iterations": STEPS}
-        steps = _registry().solver("projected_subgradient", options).steps(problem)  # type: ignore[attr-defined] # an iterative solver
+        steps = registry().solver("projected_subgradient", options).steps(problem)  # type: ignore[attr-defined] # an iterative solver
         curves[step_size] = [problem.certify(iterate).primal for iterate in steps if iterate.step in LOOKS]
     best = min(curves, key=lambda step_size: curves[step_size][-1])
     values = {
@@ -175,8 +174,3 @@ def _counted(fits: Sequence[Fit], what: str) -> str:
     unproven = [fit.gap for fit in fits if not fit.is_proven]
     rest = f", the others to {max(unproven):.1e}" if unproven else ""
     return f"{len(fits) - len(unproven)} of {len(fits)} {what} proven to a relative gap of {TARGET:g}{rest}"
-
-
-@cache
-def _registry() -> Registry:
-    return load_registry()

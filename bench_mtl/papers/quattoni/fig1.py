@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.data import synthetic_l1inf
-from bench_mtl.driver import run
-from bench_mtl.errors import BenchError
 from bench_mtl.metrics import error_rate, feature_selection
 from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section, Settings
 from bench_mtl.papers.published import published
+from bench_mtl.papers.solving import proven, registry
 from bench_mtl.papers.summaries import Judgement, judged_high, judged_order, mean, paired_difference
 from bench_mtl.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.registry import Registry, load_registry, make_problem
+from bench_mtl.registry import make_problem
 from bench_mtl.runner.job import Found
-from bench_mtl.types import Array, Iterate, Limits, Status, Tolerance
+from bench_mtl.types import Array, Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,11 +49,10 @@ _METHODS = (PAPER, CERTIFIED)
 
 def compute(settings: Settings, data_dir: Path | None) -> Found:
     """Train one model on one draw of the tasks, and judge it on test examples and by its features."""
-    registry = _registry()
     name, parameters = _PROBLEMS[settings["model"]]
     recipe = {"tasks": TASKS, "features": FEATURES, "seed": settings["seed"]}
-    problem = make_problem(registry.problem(name), synthetic_l1inf(**recipe, examples=settings["examples"]), parameters)
-    W, fit, status, reason = (_subgradient if settings["method"] == PAPER else _certified)(problem, registry)
+    problem = make_problem(registry().problem(name), synthetic_l1inf(**recipe, examples=settings["examples"]), parameters)
+    W, fit, status, reason = (_subgradient if settings["method"] == PAPER else _certified)(problem)
     test = synthetic_l1inf(**recipe, examples=TEST_EXAMPLES, split="test")
     scores = test.design.forward(W)
     tasks = range(test.n_tasks)
@@ -64,30 +62,19 @@ def compute(settings: Settings, data_dir: Path | None) -> Found:
     return Found(values | fit, status, reason)
 
 
-def _subgradient(problem: Problem, registry: Registry) -> tuple[Array, dict[str, float], Status, str]:
+def _subgradient(problem: Problem) -> tuple[Array, dict[str, float], Status, str]:
     """The paper's procedure: 200 steps for each of four eta0, the best iterate of the run with the lowest training objective."""
-    solver = registry.solver("projected_subgradient", {"search_iterations": STEPS, "iterations": STEPS})
+    solver = registry().solver("projected_subgradient", {"search_iterations": STEPS, "iterations": STEPS})
     (last,) = deque(solver.steps(problem), maxlen=1)  # type: ignore[attr-defined] # an iterative solver
     certificate, W = problem.certify_repaired(last)
     fit = {"objective": certificate.primal, "relative_gap": certificate.relative_gap}
     return W, fit, Status.INACCURATE, f"ended after its steps, relative gap {certificate.relative_gap:.1e} proven"
 
 
-def _certified(problem: Problem, registry: Registry) -> tuple[Array, dict[str, float], Status, str]:
+def _certified(problem: Problem) -> tuple[Array, dict[str, float], Status, str]:
     """The same model to a proven relative gap of `TARGET`."""
-    solver = registry.solver("pdhg")
-    solver.warm_up()
-    record = run(problem, solver, tolerance=Tolerance(TARGET), limits=Limits(seconds=SECONDS))
-    if record.solution is None or record.best is None or record.status.is_failure:
-        raise BenchError(f"pdhg ended as {record.status}: {record.reason}")
-    fit = {"objective": problem.certify(Iterate(record.solution)).primal, "relative_gap": record.best.relative_gap}
-    status = Status.VERIFIED if record.status is Status.VERIFIED else Status.INACCURATE
-    return record.solution, fit, status, record.reason
-
-
-@cache
-def _registry() -> Registry:
-    return load_registry()
+    found = proven(problem, "pdhg", TARGET, SECONDS)
+    return found.point, {"objective": found.objective, "relative_gap": found.relative_gap}, found.status, found.reason
 
 
 def _grid(sizes: Sequence[int], seeds: int) -> tuple[Settings, ...]:

@@ -39,7 +39,7 @@ def test_a_cell_against_loops(model: str) -> None:
     problem = make_problem(registry.problem(name), synthetic_l1inf(**TINY, examples=15), parameters)
     test = synthetic_l1inf(**TINY, examples=40, split="test")
     for method, fitted in ((PAPER, fig1._subgradient), (CERTIFIED, fig1._certified)):
-        W = fitted(problem, registry)[0]
+        W = fitted(problem)[0]
         wrong = []
         for k in range(5):
             X, y = test.task(k)

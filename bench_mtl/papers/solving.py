@@ -1,0 +1,57 @@
+"""Problems and solvers as experiments take them: from the registry, to a proven gap."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench_mtl.driver import run
+from bench_mtl.errors import BenchError
+from bench_mtl.registry import Registry, load_registry
+from bench_mtl.types import Array, Limits, Status, Tolerance
+
+if TYPE_CHECKING:
+    from bench_mtl.protocols import Problem
+
+
+class Proven(NamedTuple):
+    """A point with what is known of the optimum."""
+
+    point: Array
+    objective: float
+    """Of the point, recomputed."""
+    bound: float
+    """Of the optimum, from below."""
+    relative_gap: float
+    status: Status
+    """`VERIFIED` where the gap asked for is proven, otherwise `INACCURATE`."""
+    reason: str
+
+
+@cache
+def registry() -> Registry:
+    """Of what is installed."""
+    return load_registry()
+
+
+def proven(problem: Problem, name: str, target: float, seconds: float) -> Proven:
+    """The best point that a solver finds.
+
+    Parameters
+    ----------
+    name : of the solver, which is warmed up before its clock runs
+    target : the relative gap to prove
+    seconds : on the solver's clock, at most
+
+    Raises
+    ------
+    BenchError : the solver fails.
+    """
+    solver = registry().solver(name)
+    solver.warm_up()
+    record = run(problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=seconds))
+    if record.solution is None or record.best is None or record.status.is_failure:
+        raise BenchError(f"{name} ended as {record.status}: {record.reason}")
+    status = Status.VERIFIED if record.status is Status.VERIFIED else Status.INACCURATE
+    best = record.best
+    return Proven(record.solution, problem.objective(record.solution), best.dual, best.relative_gap, status, record.reason)
