@@ -44,12 +44,19 @@ class Model:
             yield dict(zip(self.grid, values, strict=True))
 
 
+#: Of sparse coefficients, from a strong penalty to hardly any.
+_PENALTIES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
+
+#: Of the trace norm, from a small one to one that hardly restricts.
+_RADII = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+
 #: The paper's grids are lost but for what some are multiples of ("where k is the label number"). On rows of unit length and labels -1 and
-#: +1 these reach from hardly any restriction to a strong one.
+#: +1 these reach from hardly any restriction to a strong one. MixedNorm's holds those of its special cases: OneNorm's at tau = 0, and
+#: TraceNorm's at gamma = 1, where next to nothing is left of the sparse part.
 MODELS: Mapping[str, Model] = {
     "MixedNorm": Model(
         "SparseLowRankClassifier",
-        {"tau": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0), "gamma": (0.5, 0.2, 0.1, 0.03, 0.01)},
+        {"tau": (0.0, *_RADII), "gamma": (1.0, *_PENALTIES)},
         {"tau": "labels", "gamma": "correlation"},
     ),
     "MTRL": Model("MTRLClassifier", {"ridge": (1e-5, 1e-3, 1e-1), "coupling": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)}),
@@ -60,7 +67,7 @@ MODELS: Mapping[str, Model] = {
         is_convex=False,
         most_features=100,
     ),
-    "TraceNorm": Model("TraceNormClassifier", {"tau": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)}, {"tau": "labels"}),
+    "TraceNorm": Model("TraceNormClassifier", {"tau": _RADII}, {"tau": "labels"}),
     "ASO": Model(
         "ASOClassifier",
         {"penalty": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), "n_components": (0.2, 0.8)},
@@ -68,7 +75,7 @@ MODELS: Mapping[str, Model] = {
         fixed={"tol": 1e-4},
         is_convex=False,
     ),
-    "OneNorm": Model("OneNormClassifier", {"penalty": (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005)}, {"penalty": "correlation"}),
+    "OneNorm": Model("OneNormClassifier", {"penalty": _PENALTIES}, {"penalty": "correlation"}),
     "IndSVM": Model("LinearSVMMultiTaskClassifier", {"C": (0.01, 0.1, 1.0, 10.0, 100.0)}, fixed={"random_state": 0}),
     "RidgeReg": Model("RidgeMultiTaskClassifier", {"alpha": (0.01, 0.1, 1.0, 10.0, 100.0)}),
 }

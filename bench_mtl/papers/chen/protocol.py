@@ -23,7 +23,7 @@ from bench_mtl.types import Array, Limits, Matrix, Status
 #: Problems and solvers that the learners take from the registry.
 LEARNER_CODE = (
     "sparse_low_rank", "trace_norm_glm", "task_relationships", "l1_ball_glm", "admm", "block_coordinate",
-    "partial_minimisation", "accelerated_gradient", "spectral_gradient", "face_newton",
+    "partial_minimisation", "accelerated_gradient", "spectral_gradient", "coordinate_descent",
 )  # fmt: skip
 
 #: A cell is all fits of a tuning.
@@ -221,10 +221,10 @@ Random training and test parts in {ratio}; the squared loss on labels -1 and +1 
 IndSVM, which has the squared hinge of scikit-learn's LinearSVC. Chosen here, where the paper does not say: features of dense data have mean
 0 and deviation 1 over the training examples, counts of words are TF-IDF, and then all rows have length 1. Parameters are tuned by
 {FOLDS}-fold cross-validation within the training part, by the average AUC, the same folds for all learners, over grids that are lost in the
-paper's text but for some multiples: {grids}. (MixedNorm's has not all values of its special cases: neither tau = 0 nor TraceNorm's smallest
-tau and OneNorm's smallest penalty.) Convex fits of the tuning are proven to a relative gap of {TUNING_TOLERANCE:g} and the final
-one, on the whole training part, to {TOLERANCE:g} (the paper stops where the objective changes by less than 1e-5, which proves no accuracy).
-A label without a positive or negative example in the training part is not learnt, and named in cells.csv."""
+paper's text but for some multiples: {grids}. MixedNorm's grid holds those of its special cases: OneNorm's at tau 0, and TraceNorm's at
+gamma 1, where next to nothing is left of the sparse part. Convex fits of the tuning are proven to a relative gap of {TUNING_TOLERANCE:g}
+and the final one, on the whole training part, to {TOLERANCE:g} (the paper stops where the objective changes by less than 1e-5, which proves
+no accuracy). A label without a positive or negative example in the training part is not learnt, and named in cells.csv."""
 
 
 def _grid_words(model: Model) -> str:

@@ -316,9 +316,17 @@ def _published(table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str],
 
 
 def _is_at_edge(name: str, setting: Mapping[str, float]) -> bool:
-    """Whether a parameter has the first or the last of its values; of two values one is always."""
-    grid = MODELS[name].grid
-    return any(len(values) > 2 and setting[parameter] in (values[0], values[-1]) for parameter, values in grid.items())
+    """Whether a parameter has the first or the last of its values, and a value beyond it would be another model; of two one is always."""
+    model = MODELS[name]
+    return any(
+        len(values) > 2 and setting[parameter] in (values[0], values[-1]) and not _is_limit(model.units.get(parameter), setting[parameter])
+        for parameter, values in model.grid.items()
+    )
+
+
+def _is_limit(unit: str | None, value: float) -> bool:
+    """Nothing lies beyond 0, and a larger penalty than the one that leaves no coefficient changes nothing."""
+    return value == 0.0 or (unit == "correlation" and value >= 1.0)
 
 
 def _short(setting: Mapping[str, float]) -> str:
