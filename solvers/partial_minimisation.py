@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
 from bench_mtl.checks import whole_number
@@ -17,6 +18,9 @@ from bench_mtl.types import Array, Iterate
 
 #: Rounds until a point is handed over, at first, and the share of the rounds so far that is added to them.
 _SHOWN_FIRST, _SHOWN_SHARE = 4, 8
+
+#: Relative to the largest target: what an interpolation may miss.
+_EXACT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,9 @@ class PartialMinimisation(IterativeSolver):
     of P that are not 0, and now and then over all, by the columns of X. All Q_i have their columns in the space of the rows, Q = X^T B^T,
     and the projection multiplies B by a matrix m x m that follows from Q^T Q = B X X^T B^T. So a step costs a product with X X^T (n x n),
     which is made once, and sweeps: the method is for wide data. Momentum is dropped where it points uphill.
+
+    Where the ball has room for the least of all Q with X Q = Y, X^+ Y (of every unitarily invariant norm, the trace norm among them), that
+    and P = 0 have an objective of 0, and are the answer.
 
     Where columns are nearly dependent (hardly more features than examples, a small gamma) a few sweeps leave P behind its best, steps go
     by a wrong gradient, and the method may stall far from the optimum; more `sweeps` help, and `admm` is better there.
@@ -81,6 +88,10 @@ class PartialMinimisation(IterativeSolver):
         form = problem.split_form()
         X: Any = form.design.block(0)
         K = np.ascontiguousarray(dense(X @ X.T))
+        exact = _interpolation(K, form.targets.T, form.tau)
+        if exact is not None:
+            yield Iterate(np.stack([np.zeros(first.shape[1:]), X.T @ exact.T]), None, 1, 1.0)
+            return
         columns = sp.csc_array(X)
         squares = np.asarray(columns.multiply(columns).sum(axis=0)).ravel()
         seen = np.flatnonzero(squares)
@@ -108,6 +119,19 @@ class PartialMinimisation(IterativeSolver):
             point[0, seen] = P.T
             point[1] = X.T @ state[0].T
             yield Iterate(point, None, step, work)
+
+
+def _interpolation(K: Array, Y: Array, tau: float) -> Array | None:
+    """The B (m x n) with B K = Y and X^T B^T = X^+ Y^T, where its trace norm is at most tau and K = X X^T is far from singular."""
+    try:
+        factor = scipy.linalg.cho_factor(K, lower=True)
+    except np.linalg.LinAlgError:
+        return None
+    B: Array = scipy.linalg.cho_solve(factor, Y.T).T
+    if np.abs(B @ K - Y).max() > _EXACT * np.abs(Y).max():
+        return None
+    squares = np.linalg.eigvalsh(B @ Y.T)  # of the singular values: B K B^T
+    return B if np.sqrt(np.maximum(squares, 0.0)).sum() <= tau else None
 
 
 def _row_coordinates(K: Array, X: Any, Q: Array) -> Array:

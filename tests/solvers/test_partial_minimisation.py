@@ -131,3 +131,24 @@ def test_the_estimator_takes_it_where_features_are_very_many() -> None:
     by_default, named = SparseLowRankRegressor(0.3, 0.2), SparseLowRankRegressor(0.3, 0.2, solver="partial_minimisation")
     assert by_default.fit(X, Y).gap_ <= 1e-3
     assert np.array_equal(by_default.coef_, named.fit(X, Y).coef_)
+
+
+def test_a_ball_with_room_for_an_interpolation_needs_one_step() -> None:
+    problem = wide(4)
+    X, Y = problem.design.block(0), problem.targets
+    least = np.linalg.pinv(X.toarray()) @ Y
+    norm = float(np.linalg.svd(least, compute_uv=False).sum())
+    *_, last = PartialMinimisation().steps(wide(4, tau=norm * (1.0 + 1e-12)))
+    assert last.step == 1
+    np.testing.assert_allclose(last.primal, [np.zeros_like(least), least], atol=1e-12)
+    below = wide(4, tau=0.99 * norm)
+    record = run(below, PartialMinimisation(), tolerance=Tolerance(1e-6), limits=Limits(seconds=20.0, iterations=50_000))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+def test_rows_that_depend_on_each_other_have_no_interpolation() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6, 40))
+    problem = SparseLowRank(TaskData.shared(np.vstack([X, X[:1]]), rng.standard_normal((7, 3))), gamma=0.1, tau=100.0)
+    record = run(problem, PartialMinimisation(), tolerance=Tolerance(1e-4), limits=Limits(seconds=20.0, iterations=50_000))
+    assert record.status is Status.VERIFIED, record.reason

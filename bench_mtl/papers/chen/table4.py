@@ -126,7 +126,7 @@ def _number(what: str, paper: float, ours: float | None, form: str, besides: str
         return Comparison(what, form.format(paper), "-", Reading.NOT_RUN, "no run at this scale, or none that the rule stopped", paper)
     factor = max(ours / paper, paper / ours)
     reading = Reading.REPRODUCED if factor <= FACTOR else Reading.NOT_REPRODUCED
-    why = f"a factor of {factor:.2g} between them ({FACTOR:g} is allowed); {besides}"
+    why = f"a factor of {factor:.3g} between them ({FACTOR:g} is allowed); {besides}"
     return Comparison(what, form.format(paper), form.format(ours), reading, why, paper, ours)
 
 
