@@ -17,9 +17,9 @@ from solvers.pdhg import PDHG
 #: What an iteration of the interior-point method takes, in steps of the first-order one: so many for its products and solves, and so many
 #: for a pass over the data's worth of operations in its factorisations. Of shared data a pass is one product of matrices, as quick as a
 #: factorisation where it has many columns: the second number is for many tasks, and m / (m + `_COLUMNS`) of it for m.
-_COST_OWN, _COST_SHARED, _COLUMNS = (20.0, 1.0), (17.0, 2.0), 96.0
+_COST_OWN, _COST_SHARED, _COLUMNS = (20.0, 1.0), (13.0, 2.0), 96.0
 #: Iterations of the interior-point method to a gap of 1, and for every digit more.
-_NEWTON_FIRST, _NEWTON_A_DIGIT = 7.0, 2.0
+_NEWTON_OWN, _NEWTON_SHARED = (6.5, 1.8), (4.5, 1.5)
 #: The gap is looked at after so many steps, and whenever they have grown by this factor.
 _FIRST_LOOK, _LOOK_GROWTH = 20, 1.5
 #: What one look costs, in steps.
@@ -28,7 +28,7 @@ _LOOK = 2.0
 _TRIAL_SHARE = 0.1
 #: What is foreseen to be left ends a trial above the first share of the price, or above `_OVERDUE` where the second share is spent already.
 #: Shared data bring plateaus, which no foresight sees.
-_PATIENCE_OWN, _PATIENCE_SHARED, _OVERDUE = (0.7, 1.0), (0.3, 0.3), 0.2
+_PATIENCE_OWN, _PATIENCE_SHARED, _OVERDUE = (0.7, 1.0), (0.5, 0.5), 0.2
 #: For tasks with data of their own the polish of pdhg goes from the first gap to the optimum, for the second multiple of all work so far.
 _POLISHED, _POLISH_COST = 8e-5, 2.5
 #: What a run without a target is aimed at.
@@ -44,7 +44,7 @@ class Auto(IterativeSolver):
     An iteration of the interior-point method costs a known number of operations, and it needs few and foreseeable ones; what it will take
     is its price, in steps of pdhg. Pdhg begins, its gap is looked at now and then and extrapolated as a power of its steps, and it is left
     when what it still needs comes near the price; not before a tenth of the price is spent, and with few exceptions not after all of it is
-    (for shared data three tenths), so that a wrong beginning mostly costs about as much again; more where the foresight stays bright and
+    (for shared data half), so that a wrong beginning mostly costs about as much again; more where the foresight stays bright and
     wrong. Where the interior-point method would not fit into memory, pdhg goes on. Asked for more than its target, it takes the interior-
     point method.
 
@@ -167,8 +167,9 @@ class _Trial:
 def _price(problem: Problem, target: float) -> float:
     """Of the interior-point method to a relative gap, in steps of the first-order one."""
     design = problem.hinge_form().design
-    products, factors = _COST_OWN
+    (products, factors), (first, a_digit) = _COST_OWN, _NEWTON_OWN
     if design.is_shared:
+        first, a_digit = _NEWTON_SHARED
         products, factors = _COST_SHARED[0], _COST_SHARED[1] * design.n_tasks / (design.n_tasks + _COLUMNS)
-    iterations = _NEWTON_FIRST + _NEWTON_A_DIGIT * max(0.0, -math.log10(target))
+    iterations = first + a_digit * max(0.0, -math.log10(target))
     return iterations * (products + factors * factor_passes(design))

@@ -142,26 +142,26 @@ class Equations:
 
     def direction(self, x: State, residuals: Residuals | None, target: Array) -> Direction:
         """The direction with slack * ddual + dual * dslack = target that removes the residuals (None: there are none)."""
+        from bench_mtl.kernels.newton import example_changes, example_sides
+
         at, slack, dual, rho, system = self.layout, x.slack, x.dual, residuals, self.system
-        by_dual = target[at.examples] / dual[at.examples]
         by_slack = target[at.features.start :] / slack[at.features.start :]
         ku, kv = by_slack[: 2 * at.shape[0] * at.shape[1]].reshape(2, *at.shape)
-        g = by_dual[at.r] - by_dual[at.xi]
+        g = np.empty_like(self.labels)
+        example_sides(dual, target, self.labels, g)
         if rho is not None:
             ku, kv = ku - system.P * rho.u, kv - system.Q * rho.v
-            g += slack[at.xi] / dual[at.xi] * rho.s - rho.r
+            g += self.labels * (slack[at.xi] / dual[at.xi] * rho.s - rho.r)
         f, h = kv - ku, (ku + kv).sum(axis=0)
         if at.c is not None:
             h -= by_slack[-1]
         if rho is not None:
             f += rho.W
             h += system.t * rho.c - rho.mu
-        solution = system.solve(f, self.labels * g, h)
-        da = self.labels * solution.a
+        solution = system.solve(f, g, h)
         dslack, ddual = np.empty(at.size), np.empty(at.size)
-        ddual[at.r] = da
-        np.subtract(0.0 if rho is None else rho.s, da, out=ddual[at.xi])
-        dslack[at.examples] = by_dual - slack[at.examples] / dual[at.examples] * ddual[at.examples]
+        missing = np.zeros_like(g) if rho is None else rho.s
+        example_changes(slack, dual, target, self.labels, solution.a, missing, dslack, ddual)
         du, dv = at.bounds(dslack)
         np.subtract(solution.mu, solution.W, out=du)
         np.add(solution.mu, solution.W, out=dv)

@@ -8,13 +8,13 @@ from bench_mtl.types import Array
 from solvers.interior_point.equations import Direction, Equations, Residuals, State
 
 #: Centrality correctors at most; how much longer a step each is to allow; the weights tried for it.
-_CORRECTORS, _LONGER, _WEIGHTS = 3, 0.5, (1.0, 0.7, 0.4)
+_CORRECTORS, _LONGER, _WEIGHTS = 4, 0.5, (1.0, 0.7, 0.4)
 #: Products of a slack and its dual are wanted within this factor of their target.
-_NEIGHBOURHOOD = 10.0
+_NEIGHBOURHOOD = 5.0
 #: A corrector that gains less in the sum of both steps is the last one, and none is tried where both steps are this long.
 _WORTHWHILE, _LONG_ENOUGH = 0.03, 0.95
 #: The shares of the way to the boundary that are gone at least and at most.
-_LEAST_SHARE, _LARGEST_SHARE = 0.9, 0.999
+_LEAST_SHARE, _LARGEST_SHARE = 0.97, 0.999
 
 
 def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bool) -> State:
@@ -27,17 +27,17 @@ def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bo
     average = float(products.mean())
     equations.factor(x, careful=careful)
     predictor = equations.direction(x, residuals, -products)
-    primal, dual = _steps(x, predictor)
+    primal, dual = _step(x, predictor)
     predicted = float((x.slack + primal * predictor.slack) @ (x.dual + dual * predictor.dual)) / products.size
     goal = average * min(1.0, max(0.0, predicted / average)) ** 3
     direction = equations.direction(x, residuals, goal - products - predictor.slack * predictor.dual)
-    steps = _steps(x, direction)
+    steps = _step(x, direction)
     for _ in range(_CORRECTORS):
         if min(steps) > _LONG_ENOUGH:
             break
         corrector = equations.direction(x, None, _recentred(x, direction, steps, goal))
-        trials = [(_steps(x, direction, corrector, weight), weight) for weight in _WEIGHTS]
-        best, weight = max(trials, key=lambda trial: sum(trial[0]))
+        trials = _steps(x, direction, corrector, _WEIGHTS)
+        best, weight = max(zip(trials, _WEIGHTS, strict=True), key=lambda trial: sum(trial[0]))
         gain = sum(best) - sum(steps)
         if gain <= 0.0:
             break
@@ -46,25 +46,31 @@ def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bo
             break
     # Where the goal is far below the average the method converges faster than linearly, unless steps stop at a fixed share.
     share = min(max(_LEAST_SHARE, 1.0 - goal / average), _LARGEST_SHARE)
-    return x.moved(direction, *_steps(x, direction, share=share))
+    return x.moved(direction, *_step(x, direction, share))
 
 
 def _recentred(x: State, direction: Direction, steps: tuple[float, float], goal: float) -> Array:
     """What brings the products after a longer step back into the neighbourhood of the goal."""
+    from bench_mtl.kernels.newton import recentred
+
     primal, dual = (min(1.0, step + _LONGER) for step in steps)
-    products = (x.slack + primal * direction.slack) * (x.dual + dual * direction.dual)
-    target = np.clip(products, goal / _NEIGHBOURHOOD, goal * _NEIGHBOURHOOD)
-    target -= products
-    return np.maximum(target, -goal * _NEIGHBOURHOOD, out=target)
+    target = np.empty(x.slack.size)
+    recentred(x.slack, x.dual, direction.slack, direction.dual, (primal, dual), goal / _NEIGHBOURHOOD, goal * _NEIGHBOURHOOD, target)
+    return target
+
+
+def _step(x: State, direction: Direction, share: float = 1.0) -> tuple[float, float]:
+    """The primal and the dual step along a direction: `share` of the way to the boundary, at most 1."""
+    return _steps(x, direction, direction, (0.0,), share)[0]
 
 
 def _steps(
-    x: State, direction: Direction, corrector: Direction | None = None, weight: float = 0.0, share: float = 1.0
-) -> tuple[float, float]:
-    """The primal and the dual step along direction + weight * corrector: `share` of the way to the boundary, at most 1."""
-    from bench_mtl.kernels.newton import boundary_ratio
+    x: State, direction: Direction, corrector: Direction, weights: tuple[float, ...], share: float = 1.0
+) -> list[tuple[float, float]]:
+    """The steps along direction + weight * corrector, for every weight."""
+    from bench_mtl.kernels.newton import boundary_ratios
 
-    other = direction if corrector is None else corrector
-    primal = boundary_ratio(x.slack, direction.slack, other.slack, weight)
-    dual = boundary_ratio(x.dual, direction.dual, other.dual, weight)
-    return share / max(primal, share), share / max(dual, share)
+    tried = np.array(weights)
+    primal = boundary_ratios(x.slack, direction.slack, corrector.slack, tried).tolist()
+    dual = boundary_ratios(x.dual, direction.dual, corrector.dual, tried).tolist()
+    return [(share / max(p, share), share / max(d, share)) for p, d in zip(primal, dual, strict=True)]

@@ -59,6 +59,10 @@ class NewtonSystem:
         self.d = design.n_features
         self._small, self._by_features = _blocks(design)
         self._schur = np.empty((self.d, self.d))
+        self._tasks = [block.k for block in self._by_features]
+        self._middles = np.empty((len(self._tasks), self.d, self.d))
+        for block, middle in zip(self._by_features, self._middles, strict=True):
+            block.middle = middle
         self._in_square = np.zeros(design.n_examples, dtype=bool)
         for block in self._by_features:
             self._in_square[block.span] = True
@@ -77,14 +81,27 @@ class NewtonSystem:
         S = self._schur
         S[:] = t
         S[np.diag_indices(self.d)] += (4.0 * P * (Q / self._T)).sum(axis=0)
+        self._columns, self._E_square = columns, np.where(self._in_square, E, 0.0)
+        common = self._common_gram(roots)
         for square in self._by_features:
-            square.factor(roots[square.span], columns[square.k], sides[square.k], S, careful)
+            square.factor(roots[square.span], columns[square.k], common, sides[square.k], S, careful)
         self._small.factor(roots, columns, sides, S)
         self._scale = 1.0 / np.sqrt(S.diagonal())
         S *= self._scale
         S *= self._scale[:, None]
         kept = S.copy()
         factor(S, lambda: np.copyto(S, kept))
+
+    def _common_gram(self, roots: Array) -> Array | None:
+        """X^T E X where it is the same for all tasks, as at zero with shared data; else None."""
+        if not self.design.is_shared or len(self._by_features) < 2:
+            return None
+        each = roots.reshape(self.design.n_tasks, -1)
+        if not np.array_equal(each, np.broadcast_to(each[0], each.shape)):
+            return None
+        gram = np.empty((self.d, self.d))
+        self._by_features[0].write_gram(each[0], np.ones(self.d), gram)
+        return gram
 
     def solve(self, f: Array, g: Array, h: Array) -> Solution:
         """The solution for right-hand sides f (m x d), g (stacked) and h (d)."""
@@ -111,7 +128,7 @@ class NewtonSystem:
 
     def _solve(self, f: Array, g: Array, h: Array) -> Solution:
         """First dmu, for which all tasks are solved as if it were 0, and then the tasks again."""
-        right = f + self.adjoint(np.where(self._in_square, self._E * g, 0.0)) if self._by_features else f
+        right = f + self.adjoint(self._E_square * g) if self._by_features else f
         first, _ = self._solve_tasks(f, right, g)
         rest = h - (self._D * first).sum(axis=0)
         dmu = self._scale * lapack.dpotrs(self._schur.T, self._scale * rest, lower=1)[0]
@@ -120,7 +137,7 @@ class NewtonSystem:
         if not self._by_features:
             return Solution(dW, dmu, da, g - da / self._E)
         forward = self.forward(dW)
-        return Solution(dW, dmu, np.where(self._in_square, self._E * (g - forward), da), forward)
+        return Solution(dW, dmu, da + self._E_square * (g - forward), forward)
 
     def _solve_tasks(self, f: Array, right: Array, g: Array) -> tuple[Array, Array]:
         """K_k (f_k + X_k^T E_k g_k) for all tasks, and da of those in n_k x n_k form.
@@ -133,8 +150,19 @@ class NewtonSystem:
             self._small.solve(f / self._T, g, da, dW)
             dW += f
             dW /= self._T
-        for square in self._by_features:
-            dW[square.k] = square.solve(right[square.k])
+        if self._by_features:
+            from bench_mtl.kernels.newton import symmetric_products
+
+            tasks = self._tasks
+            scaled = self._columns[tasks] * right[tasks]
+            if self._careful:
+                for square, row in zip(self._by_features, scaled, strict=True):
+                    row[:] = square.solve(row)
+                dW[tasks] = self._columns[tasks] * scaled
+            else:
+                solved = np.empty_like(scaled)
+                symmetric_products(self._middles, scaled, solved)
+                dW[tasks] = self._columns[tasks] * solved
         return dW, da
 
 
@@ -146,46 +174,52 @@ class _Scratch(NamedTuple):
 
 
 class _FeatureBlock:
-    """K = T^-1/2 (I + F^T F)^-1 T^-1/2 by d x d matrices.
+    """K = T^-1/2 (I + F^T F)^-1 T^-1/2 by d x d matrices, of which the one in the middle is kept.
 
-    The Schur complement needs the inverse in the middle. To solve with it takes half as long as with the factor, and loses more.
+    The Schur complement needs it. To solve with it takes half as long as with the factor, and loses more.
     """
+
+    middle: Array
+    """The inverse in the middle of K, or the Cholesky factor of what it inverts, when careful."""
 
     def __init__(self, k: int, X: Matrix, span: slice, scratch: _Scratch) -> None:
         self.k, self.X, self.span = k, X, span
         self._scratch = scratch
-        self._middle = np.empty((X.shape[1], X.shape[1]))
 
-    def factor(self, roots: Array, columns: Array, sides: Array, S: Array, careful: bool) -> None:
-        """Adds (D T^-1/2) [I - (I + F^T F)^-1] (T^-1/2 D) to S."""
+    def factor(self, roots: Array, columns: Array, common: Array | None, sides: Array, S: Array, careful: bool) -> None:
+        """Adds (D T^-1/2) [I - (I + F^T F)^-1] (T^-1/2 D) to S; `common` is X^T E X, where it is known."""
         from bench_mtl.kernels.newton import add_complement
 
-        self._columns, self._careful = columns, careful
-        factor(self._middle, lambda: self._gram(roots, columns))
-        inverse = self._middle
+        def make() -> None:
+            if common is None:
+                self.write_gram(roots, columns, self.middle)
+            else:
+                np.multiply(common, columns, out=self.middle)
+                self.middle *= columns[:, None]
+            self.middle.ravel()[:: len(columns) + 1] += 1.0
+
+        factor(self.middle, make)
+        inverse = self.middle
         if careful:
             inverse = self._scratch.square
-            inverse[:] = self._middle
+            inverse[:] = self.middle
         invert(inverse)
         add_complement(inverse, sides, S)
 
     def solve(self, right: Array) -> Array:
-        """K right."""
-        right = self._columns * right
-        if self._careful:
-            return self._columns * lapack.dpotrs(self._middle.T, right, lower=1, overwrite_b=1)[0]
-        return self._columns * blas.dsymv(1.0, self._middle.T, right, lower=1)
+        """(I + F^T F)^-1 right by the factor."""
+        return np.asarray(lapack.dpotrs(self.middle.T, right, lower=1)[0])
 
-    def _gram(self, roots: Array, columns: Array) -> None:
+    def write_gram(self, roots: Array, columns: Array, out: Array) -> None:
+        """F^T F for E^1/2 and T^-1/2."""
         from bench_mtl.kernels.newton import scale_both, sparse_gram
 
         if is_sparse(self.X):
-            sparse_gram(self.X.data, self.X.indices, self.X.indptr, roots, columns, self._middle)
+            sparse_gram(self.X.data, self.X.indices, self.X.indptr, roots, columns, out)
         else:
             rows = self._scratch.rows[: self.X.shape[0]]
             scale_both(self.X, roots, columns, rows)
-            blas.dsyrk(1.0, rows.T, 0.0, self._middle.T, 0, 1, 1)
-        self._middle.ravel()[:: len(self._middle) + 1] += 1.0
+            blas.dsyrk(1.0, rows.T, 0.0, out.T, 0, 1, 1)
 
 
 class _ExampleBlock(NamedTuple):

@@ -13,6 +13,7 @@ from bench_mtl.conformance import check_deterministic, check_resumes
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.driver import run
 from bench_mtl.errors import InputError
+from bench_mtl.kernels.newton import boundary_ratios, recentred, symmetric_products
 from bench_mtl.linops import Design, SharedDesign
 from bench_mtl.types import Limits, Status, Tolerance
 from problems.l1inf_hinge import L1InfHinge
@@ -152,6 +153,40 @@ def test_inverses_by_halves(d: int) -> None:
     assert np.allclose(np.triu(A), np.triu(np.linalg.inv(wanted)), rtol=1e-9, atol=1e-12)
     with pytest.raises(FloatingPointError, match="not positive definite"):
         factor(A, lambda: np.copyto(A, -wanted))
+
+
+@pytest.mark.parametrize("n", [1, 1024, 2500])
+def test_passes_over_a_point(n: int) -> None:
+    rng = np.random.default_rng(n)
+    slack, dual = np.exp(rng.standard_normal((2, n)))
+    ds, dy = rng.standard_normal((2, n))
+    weights = np.array([0.0, 0.4, 1.0])
+    wanted = [max(0.0, float((-(ds + w * dy) / slack).max())) for w in weights]
+    assert np.allclose(boundary_ratios(slack, ds, dy, weights), wanted, rtol=1e-12)
+    out, products = np.empty(n), (slack + 0.3 * ds) * (dual + 0.6 * dy)
+    recentred(slack, dual, ds, dy, (0.3, 0.6), 0.5, 2.0, out)
+    assert np.allclose(out, np.maximum(np.clip(products, 0.5, 2.0) - products, -2.0), atol=1e-12)
+
+
+def test_products_with_upper_triangles() -> None:
+    rng = np.random.default_rng(0)
+    A, x, out = rng.standard_normal((3, 7, 7)), rng.standard_normal((3, 7)), np.empty((3, 7))
+    symmetric_products(A, x, out)
+    full = np.triu(A) + np.triu(A, 1).transpose(0, 2, 1)
+    assert np.allclose(out, np.einsum("kij,kj->ki", full, x))
+
+
+def test_one_gram_matrix_serves_all_tasks_of_equal_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    design = SharedDesign(rng.standard_normal((12, 4)), 3)
+    P, Q = np.exp(rng.standard_normal((2, 3, 4)))
+    scalings = (np.tile(np.exp(rng.standard_normal(12)), 3), P, Q, 0.5)
+    right = (rng.standard_normal((3, 4)), rng.standard_normal(36), rng.standard_normal(4))
+    assert NewtonSystem(design)._common_gram(np.sqrt(scalings[0])) is not None
+    one = solved(design, scalings, right, monkeypatch, False)
+    monkeypatch.setattr(NewtonSystem, "_common_gram", lambda self, roots: None)
+    for a, b in zip(one, solved(design, scalings, right, monkeypatch, False), strict=True):
+        assert np.allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
 def proves(problem: L1InfHinge, tolerance: Tolerance = TIGHT) -> float:
