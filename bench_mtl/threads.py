@@ -1,17 +1,26 @@
-"""Threads for compiled kernels, which release the GIL."""
+"""Threads for compiled kernels, which release the GIL, and how many of them linear algebra takes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import lru_cache
 from typing import Any
 
 from bench_mtl.checks import whole_number
 
 #: Entries below which threads cost more than they save.
 _WORTH_THREADS = 300_000
+
+#: Numbers in the data below which linear algebra takes one thread: with two of them OpenBLAS takes two to ten times as long on 150,000, and
+#: gains nothing up to 3 million.
+_WORTH_BLAS_THREADS = 4_000_000
+
+_blas_lock = threading.Lock()
+_blas: dict[str, Any] = {"inside": 0, "limits": None}
 
 _pool: ThreadPoolExecutor | None = None  # made at the first use; threads that wait cost nothing
 
@@ -60,6 +69,36 @@ def run_together(calls: Sequence[Callable[[], None]]) -> None:
         wait(others)
     for other in others:
         other.result()
+
+
+def fitting_blas_threads(entries: int) -> AbstractContextManager[None]:
+    """In which linear algebra on data of so many numbers takes one thread, or where they are many those that it would take anyway."""
+    return one_blas_thread() if entries < _WORTH_BLAS_THREADS else nullcontext()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Holds for the process while at least one of its threads is inside; then what was set before holds again."""
+    with _blas_lock:
+        if _blas["inside"] == 0:
+            _blas["limits"] = _controller().limit(limits=1)
+        _blas["inside"] += 1
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas["inside"] -= 1
+            if _blas["inside"] == 0:
+                _blas["limits"].restore_original_limits()
+
+
+@lru_cache(maxsize=1)
+def _controller() -> Any:
+    """Of the libraries that are loaded: looking for them takes milliseconds."""
+    import scipy.linalg  # noqa: F401 - has a library of its own
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _shared_pool() -> ThreadPoolExecutor:

@@ -20,6 +20,7 @@ from bench_mtl.data import TaskData
 from bench_mtl.errors import InputError
 from bench_mtl.estimators.fitting import warn_unproven
 from bench_mtl.estimators.linear_fits import FittedTasks
+from bench_mtl.threads import fitting_blas_threads
 from bench_mtl.types import Array, Matrix
 
 
@@ -81,7 +82,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _learn(self, data: TaskData, *, as_vector: bool = False) -> FittedTasks:
         """Fit to the data and keep what was found; `as_vector` where there is one task and its coefficients are to be a vector."""
-        fitted = self._fitted(data)
+        with fitting_blas_threads(_dense_numbers(data)):
+            fitted = self._fitted(data)
         self.n_tasks_ = data.n_tasks
         self.coef_, self.intercept_ = self._split(fitted.coefficients, as_vector)
         for name, part in fitted.parts.items():
@@ -331,6 +333,13 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _dense_numbers(data: TaskData) -> int:
+    """Of what linear algebra works on: the designs, or the smaller Gram matrices of sparse ones."""
+    sizes = data.design.sizes[:1] if data.design.is_shared else data.design.sizes
+    d = data.n_features
+    return sum(min(n, d) ** 2 if data.design.is_sparse else n * d for n in sizes)
 
 
 def _warn_unmet(model: Any, fitted: FittedTasks) -> None:

@@ -16,9 +16,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from bench_mtl.errors import BenchError
+from bench_mtl.threads import one_blas_thread
 from bench_mtl.types import Array
 from solvers.admm.blocks import Setting, State
-from solvers.consensus_admm.blas import one_blas_thread
 from solvers.consensus_admm.division import Division, Piece
 from solvers.consensus_admm.lanes import Here, LaneTeam, together
 

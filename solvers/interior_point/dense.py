@@ -18,8 +18,8 @@ _FIRST_SHIFT, _LAST_SHIFT = 1e-15, 1e-3
 _LARGEST_TRIANGLE = 64
 
 
-def factor(A: Array, make: Callable[[], None]) -> None:
-    """Have `make` write a matrix to A, and replace it by its Cholesky factor; with a raised diagonal if need be.
+def factor(A: Array, again: Callable[[], None]) -> None:
+    """Replace A by its Cholesky factor; where that fails have `again` write it once more, and raise its diagonal.
 
     Raises
     ------
@@ -27,14 +27,13 @@ def factor(A: Array, make: Callable[[], None]) -> None:
     """
     shift = 0.0
     while True:
-        make()
-        if shift > 0.0:
-            A[np.diag_indices(len(A))] *= 1.0 + shift
         if lapack.dpotrf(A.T, lower=1, clean=0, overwrite_a=1)[1] == 0:
             return
         if shift >= _LAST_SHIFT:
             raise FloatingPointError("the Newton system is not positive definite")
         shift = max(_FIRST_SHIFT, 100.0 * shift)
+        again()
+        A[np.diag_indices(len(A))] *= 1.0 + shift
 
 
 def invert(A: Array) -> None:

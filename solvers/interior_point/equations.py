@@ -102,14 +102,15 @@ class Equations:
     Parameters
     ----------
     penalty : above 0, in place of that of the form; None with a radius
+    threads : as in `NewtonSystem`
     """
 
-    def __init__(self, form: HingeForm, penalty: float | None) -> None:
+    def __init__(self, form: HingeForm, penalty: float | None, threads: int | None = 1) -> None:
         design = form.design
         self.labels, self.weights = design.stack(form.labels), design.stack(form.weights)
         self.radius, self.penalty = form.radius, penalty
         self.layout = Layout(design.n_examples, design.n_features, design.n_tasks, form.radius is not None)
-        self.system = NewtonSystem(design)
+        self.system = NewtonSystem(design, threads)
 
     def theta(self, x: State) -> float:
         if self.layout.c is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
@@ -11,10 +12,11 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import real_number
+from bench_mtl.checks import real_number, whole_number
 from bench_mtl.forms import HingeForm
 from bench_mtl.linops import PerTaskDesign
 from bench_mtl.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.threads import one_blas_thread
 from bench_mtl.types import Array, Iterate
 from solvers.interior_point.equations import Equations, State
 from solvers.interior_point.start import starting_point
@@ -52,6 +54,7 @@ class InteriorPoint(IterativeSolver):
     Parameters
     ----------
     memory_gib : refuse problems whose factors would need more
+    threads : at most so many share the products of a factorisation, where data are large enough; None for the processors
 
     References
     ----------
@@ -59,12 +62,15 @@ class InteriorPoint(IterativeSolver):
     """
 
     memory_gib: float = 4.0
+    threads: int | None = None
 
     name: ClassVar[str] = "interior_point"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.HINGE})
 
     def __post_init__(self) -> None:
         real_number("memory_gib", self.memory_gib, strict=True)
+        if self.threads is not None:
+            whole_number("threads", self.threads, minimum=1)
 
     def misfit(self, problem: Problem) -> str | None:
         reason = super().misfit(problem)
@@ -84,8 +90,9 @@ class InteriorPoint(IterativeSolver):
         form = problem.hinge_form()
         if form.radius == 0.0:
             return
-        equations = Equations(form, _positive_penalty(form))
-        yield from _iterate(equations, W)
+        equations = Equations(form, _positive_penalty(form), self.threads)
+        with one_blas_thread() if equations.system.threads > 1 else nullcontext():
+            yield from _iterate(equations, W)
 
 
 def _iterate(equations: Equations, W: Array) -> Iterator[Iterate]:

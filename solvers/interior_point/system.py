@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +11,7 @@ from scipy.linalg import blas, lapack
 
 from bench_mtl.checks import is_sparse
 from bench_mtl.linops import Design, dense, frozen, frozen_matrix
+from bench_mtl.threads import run_together, useful_threads
 from bench_mtl.types import Array, Matrix
 from solvers.interior_point.dense import factor, invert
 
@@ -52,12 +55,20 @@ class NewtonSystem:
 
     Arrays of features are m x d and arrays of examples are vectors stacked task by task, in which the sign of an example's label
     is part of its values.
+
+    Parameters
+    ----------
+    threads : at most so many share the products F^T F, which take most of the time; None for the processors. They change no bit.
     """
 
-    def __init__(self, design: Design) -> None:
+    def __init__(self, design: Design, threads: int | None = 1) -> None:
         self.design = design
         self.d = design.n_features
         self._small, self._by_features = _blocks(design)
+        heights = [block.X.shape[0] for block in self._by_features]
+        self.threads = max(1, min(useful_threads(threads, sum(heights) * self.d), len(heights)))
+        tallest = max((block.X.shape[0] for block in self._by_features if not is_sparse(block.X)), default=0)
+        self._scratch = np.empty((self.threads, tallest, self.d))
         self._schur = np.empty((self.d, self.d))
         self._tasks = [block.k for block in self._by_features]
         self._middles = np.empty((len(self._tasks), self.d, self.d))
@@ -83,14 +94,28 @@ class NewtonSystem:
         S[np.diag_indices(self.d)] += (4.0 * P * (Q / self._T)).sum(axis=0)
         self._columns, self._E_square = columns, np.where(self._in_square, E, 0.0)
         common = self._common_gram(roots)
+
+        def write(block: _FeatureBlock, scratch: Array) -> None:
+            block.write(roots[block.span], columns[block.k], common, scratch)
+
+        self._share(write)
         for square in self._by_features:
-            square.factor(roots[square.span], columns[square.k], common, sides[square.k], S, careful)
+            square.factor(partial(write, square, self._scratch[0]), sides[square.k], S, careful)
         self._small.factor(roots, columns, sides, S)
         self._scale = 1.0 / np.sqrt(S.diagonal())
         S *= self._scale
         S *= self._scale[:, None]
         kept = S.copy()
         factor(S, lambda: np.copyto(S, kept))
+
+    def _share(self, write: Callable[[_FeatureBlock, Array], None]) -> None:
+        """Have the threads call `write` for every block, each with scratch of its own."""
+
+        def part(thread: int) -> None:
+            for block in self._by_features[thread :: self.threads]:
+                write(block, self._scratch[thread])
+
+        run_together([partial(part, thread) for thread in range(self.threads)])
 
     def _common_gram(self, roots: Array) -> Array | None:
         """X^T E X where it is the same for all tasks, as at zero with shared data; else None."""
@@ -100,7 +125,7 @@ class NewtonSystem:
         if not np.array_equal(each, np.broadcast_to(each[0], each.shape)):
             return None
         gram = np.empty((self.d, self.d))
-        self._by_features[0].write_gram(each[0], np.ones(self.d), gram)
+        self._by_features[0].write_gram(each[0], np.ones(self.d), self._scratch[0], gram)
         return gram
 
     def solve(self, f: Array, g: Array, h: Array) -> Solution:
@@ -166,13 +191,6 @@ class NewtonSystem:
         return dW, da
 
 
-class _Scratch(NamedTuple):
-    """What the `_FeatureBlock`s use one after the other."""
-
-    rows: Array
-    square: Array
-
-
 class _FeatureBlock:
     """K = T^-1/2 (I + F^T F)^-1 T^-1/2 by d x d matrices, of which the one in the middle is kept.
 
@@ -182,27 +200,24 @@ class _FeatureBlock:
     middle: Array
     """The inverse in the middle of K, or the Cholesky factor of what it inverts, when careful."""
 
-    def __init__(self, k: int, X: Matrix, span: slice, scratch: _Scratch) -> None:
+    def __init__(self, k: int, X: Matrix, span: slice) -> None:
         self.k, self.X, self.span = k, X, span
-        self._scratch = scratch
 
-    def factor(self, roots: Array, columns: Array, common: Array | None, sides: Array, S: Array, careful: bool) -> None:
-        """Adds (D T^-1/2) [I - (I + F^T F)^-1] (T^-1/2 D) to S; `common` is X^T E X, where it is known."""
+    def write(self, roots: Array, columns: Array, common: Array | None, scratch: Array) -> None:
+        """I + F^T F to `middle`, for E^1/2 and T^-1/2; `common` is X^T E X, where it is known."""
+        if common is None:
+            self.write_gram(roots, columns, scratch, self.middle)
+        else:
+            np.multiply(common, columns, out=self.middle)
+            self.middle *= columns[:, None]
+        self.middle.ravel()[:: len(columns) + 1] += 1.0
+
+    def factor(self, again: Callable[[], None], sides: Array, S: Array, careful: bool) -> None:
+        """Adds (D T^-1/2) [I - (I + F^T F)^-1] (T^-1/2 D) to S; `again` writes `middle` as it is now."""
         from bench_mtl.kernels.newton import add_complement
 
-        def make() -> None:
-            if common is None:
-                self.write_gram(roots, columns, self.middle)
-            else:
-                np.multiply(common, columns, out=self.middle)
-                self.middle *= columns[:, None]
-            self.middle.ravel()[:: len(columns) + 1] += 1.0
-
-        factor(self.middle, make)
-        inverse = self.middle
-        if careful:
-            inverse = self._scratch.square
-            inverse[:] = self.middle
+        factor(self.middle, again)
+        inverse = self.middle.copy() if careful else self.middle
         invert(inverse)
         add_complement(inverse, sides, S)
 
@@ -210,16 +225,16 @@ class _FeatureBlock:
         """(I + F^T F)^-1 right by the factor."""
         return np.asarray(lapack.dpotrs(self.middle.T, right, lower=1)[0])
 
-    def write_gram(self, roots: Array, columns: Array, out: Array) -> None:
-        """F^T F for E^1/2 and T^-1/2."""
+    def write_gram(self, roots: Array, columns: Array, scratch: Array, out: Array) -> None:
+        """F^T F for E^1/2 and T^-1/2. Nothing here holds the GIL for long, as SciPy's products would."""
         from bench_mtl.kernels.newton import scale_both, sparse_gram
 
         if is_sparse(self.X):
             sparse_gram(self.X.data, self.X.indices, self.X.indptr, roots, columns, out)
         else:
-            rows = self._scratch.rows[: self.X.shape[0]]
+            rows = scratch[: self.X.shape[0]]
             scale_both(self.X, roots, columns, rows)
-            blas.dsyrk(1.0, rows.T, 0.0, out.T, 0, 1, 1)
+            np.matmul(rows.T, rows, out=out)
 
 
 class _ExampleBlock(NamedTuple):
@@ -235,6 +250,7 @@ class _ExampleBlock(NamedTuple):
         from bench_mtl.kernels.newton import scale_both, scale_columns
 
         scale_both(self.X, roots, columns, lines)
+        self._gram(lines)
         factor(self.matrix, lambda: self._gram(lines))
         blas.dtrsm(1.0, self.matrix.T, lines.T, side=1, lower=1, trans_a=1, overwrite_b=1)
         scale_columns(lines, sides)
@@ -295,8 +311,6 @@ def _blocks(design: Design) -> tuple[_ExampleBlocks, list[_FeatureBlock]]:
     d = design.n_features
     small: list[tuple[int, slice]] = []
     by_features: list[_FeatureBlock] = []
-    tallest = max((n for n in design.sizes if not _prefers_examples(n, d)), default=0)
-    scratch = _Scratch(np.empty((tallest, d)), np.empty((d, d)))
     start, X = 0, None
     for k, n in enumerate(design.sizes):
         span = slice(start, start + n)
@@ -306,7 +320,7 @@ def _blocks(design: Design) -> tuple[_ExampleBlocks, list[_FeatureBlock]]:
             continue
         if X is None or not design.is_shared:
             X = _as_needed(design.block(k))
-        by_features.append(_FeatureBlock(k, X, span, scratch))
+        by_features.append(_FeatureBlock(k, X, span))
     return _ExampleBlocks(design, small), by_features
 
 

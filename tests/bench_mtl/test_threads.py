@@ -6,8 +6,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from bench_mtl.threads import run_together
+from bench_mtl.threads import fitting_blas_threads, one_blas_thread, run_together
 
 
 def test_all_calls_have_run_at_the_end() -> None:
@@ -44,3 +45,29 @@ def test_where_no_thread_can_start_this_one_does_it_all(monkeypatch: pytest.Monk
     ran_in: list[int] = []
     run_together([lambda: ran_in.append(threading.get_ident())] * 3)
     assert ran_in == [threading.get_ident()] * 3
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_one_blas_thread_until_the_last_is_out() -> None:
+    with threadpool_limits(2):
+        before = blas_threads()
+        with one_blas_thread():
+            with one_blas_thread():
+                assert blas_threads() == {1}
+            assert blas_threads() == {1}
+        assert blas_threads() == before
+        with pytest.raises(ValueError, match="lost"), one_blas_thread():
+            raise ValueError("lost")
+        assert blas_threads() == before
+
+
+def test_many_numbers_keep_the_threads_that_there_are() -> None:
+    with threadpool_limits(2):
+        before = blas_threads()
+        with fitting_blas_threads(100_000_000):
+            assert blas_threads() == before
+        with fitting_blas_threads(1000):
+            assert blas_threads() == {1}

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from threadpoolctl import threadpool_info
 
 from bench_mtl.conformance import check_deterministic, check_resumes
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.driver import run
 from bench_mtl.errors import InputError
 from bench_mtl.kernels.newton import boundary_ratios, recentred, symmetric_products
-from bench_mtl.linops import Design, SharedDesign
+from bench_mtl.linops import Design, PerTaskDesign, SharedDesign
 from bench_mtl.types import Limits, Status, Tolerance
 from problems.l1inf_hinge import L1InfHinge
 from problems.sparse_low_rank import SparseLowRank
@@ -146,13 +147,54 @@ def test_many_free_coordinates_do_not_spoil_the_small_form() -> None:
 def test_inverses_by_halves(d: int) -> None:
     rng = np.random.default_rng(d)
     F = rng.standard_normal((d + 3, d))
-    A, wanted = np.empty((d, d)), F.T @ F + np.eye(d)
-    factor(A, lambda: np.copyto(A, wanted))
+    wanted = F.T @ F + np.eye(d)
+    A = wanted.copy()
+    factor(A, lambda: pytest.fail("it is positive definite"))
     assert np.allclose(np.tril(A.T), np.linalg.cholesky(wanted))
     invert(A)
     assert np.allclose(np.triu(A), np.triu(np.linalg.inv(wanted)), rtol=1e-9, atol=1e-12)
+    A[:] = -wanted
     with pytest.raises(FloatingPointError, match="not positive definite"):
         factor(A, lambda: np.copyto(A, -wanted))
+
+
+def test_a_diagonal_is_raised_where_rounding_has_left_nothing() -> None:
+    x = np.random.default_rng(0).standard_normal(5)
+    singular = np.outer(x, x) - 1e-13 * np.eye(5)
+    A = singular.copy()
+    factor(A, lambda: np.copyto(A, singular))
+    U = np.triu(A)
+    np.testing.assert_allclose(U.T @ U, singular, atol=1e-9)
+
+
+def test_threads_change_no_bit() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    for design in (SharedDesign(X, 5), PerTaskDesign([X[: 20 + 5 * k] for k in range(5)])):
+        n = design.n_examples
+        scalings = (np.exp(rng.standard_normal(n)), np.exp(rng.standard_normal((5, 8))), np.exp(rng.standard_normal((5, 8))), 0.5)
+        right = (rng.standard_normal((5, 8)), rng.standard_normal(n), rng.standard_normal(8))
+        found = []
+        for threads in (1, 3):
+            system = NewtonSystem(design)
+            system.threads, system._scratch = threads, np.empty((threads, *system._scratch.shape[1:]))
+            system.factor(*scalings)
+            found.append(system.solve(*right))
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_fit_with_threads_leaves_linear_algebra_as_it_was() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 40))
+    problem = L1InfHinge(TaskData.shared(X, np.sign(rng.standard_normal((2000, 10)) + X[:, :1])), radius=2.0)
+    before = [library["num_threads"] for library in threadpool_info()]
+    objectives = []
+    for threads in (1, 2):
+        *_, last = islice(InteriorPoint(threads=threads).steps(problem), 6)
+        objectives.append(problem.objective(last.primal))
+    assert objectives[0] == objectives[1]
+    assert [library["num_threads"] for library in threadpool_info()] == before
 
 
 @pytest.mark.parametrize("n", [1, 1024, 2500])
