@@ -19,8 +19,19 @@ _WORTH_THREADS = 300_000
 #: gains nothing up to 3 million.
 _WORTH_BLAS_THREADS = 4_000_000
 
-_blas_lock = threading.Lock()
-_blas: dict[str, Any] = {"inside": 0, "limits": None}
+
+class _Hold:
+    """On BLAS's threads: how many are inside `one_blas_thread`."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # an abandoned generator may be closed while its thread holds it
+        self.inside = 0
+        self.restore: Callable[[], None] = lambda: None
+        self.generation = 0
+        """Of processes, by forks."""
+
+
+_hold = _Hold()
 
 _pool: ThreadPoolExecutor | None = None  # made at the first use; threads that wait cost nothing
 
@@ -71,34 +82,54 @@ def run_together(calls: Sequence[Callable[[], None]]) -> None:
         other.result()
 
 
-def fitting_blas_threads(entries: int) -> AbstractContextManager[None]:
-    """In which linear algebra on data of so many numbers takes one thread, or where they are many those that it would take anyway."""
-    return one_blas_thread() if entries < _WORTH_BLAS_THREADS else nullcontext()
+def fitting_blas_threads(numbers: int) -> AbstractContextManager[None]:
+    """In which BLAS takes one thread, in the whole process, or where the data have very many numbers those that it would take anyway."""
+    return one_blas_thread() if numbers < _WORTH_BLAS_THREADS else nullcontext()
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Holds for the process while at least one of its threads is inside; then what was set before holds again."""
-    with _blas_lock:
-        if _blas["inside"] == 0:
-            _blas["limits"] = _controller().limit(limits=1)
-        _blas["inside"] += 1
+    """BLAS takes one thread, in the whole process, while at least one of its threads is inside; then what was set before holds again."""
+    with _hold.lock:
+        generation = _hold.generation
+        if _hold.inside == 0:
+            _hold.restore = _limited_blas()
+        _hold.inside += 1
     try:
         yield
     finally:
-        with _blas_lock:
-            _blas["inside"] -= 1
-            if _blas["inside"] == 0:
-                _blas["limits"].restore_original_limits()
+        with _hold.lock:
+            if generation == _hold.generation:  # otherwise this is a child, forked inside, which has let go already
+                _hold.inside -= 1
+                if _hold.inside == 0:
+                    _hold.restore()
+
+
+def _limited_blas() -> Callable[[], None]:
+    """Sets one thread, and returns what undoes it, from whatever thread."""
+    from threadpoolctl import OpenBLASController
+
+    # Newer releases let only the first thread that sets OpenBLAS's threads do so, until it lets go; here any may.
+    free = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
+    free(force=True)
+    limiter = _blas_libraries().limit(limits=1)
+    free(force=True)
+
+    def restore() -> None:
+        free(force=True)
+        limiter.restore_original_limits()
+        free(force=True)
+
+    return restore
 
 
 @lru_cache(maxsize=1)
-def _controller() -> Any:
-    """Of the libraries that are loaded: looking for them takes milliseconds."""
+def _blas_libraries() -> Any:
+    """Those that are loaded: looking for them takes milliseconds."""
     import scipy.linalg  # noqa: F401 - has a library of its own
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _shared_pool() -> ThreadPoolExecutor:
@@ -112,10 +143,16 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _forget_pool() -> None:
+def _after_fork() -> None:
+    """In the child, where no other thread of the parent has survived."""
     global _pool
-    _pool = None  # its threads did not survive the fork
+    _pool = None
+    _hold.lock = threading.RLock()
+    _hold.generation += 1
+    if _hold.inside:
+        _hold.inside = 0
+        _hold.restore()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    os.register_at_fork(after_in_child=_after_fork)

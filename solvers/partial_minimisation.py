@@ -88,7 +88,7 @@ class PartialMinimisation(IterativeSolver):
         form = problem.split_form()
         X: Any = form.design.block(0)
         K = np.ascontiguousarray(dense(X @ X.T))
-        exact = _interpolation(K, form.targets.T, form.tau)
+        exact = _interpolation(K, form.targets.T, form.tau) if len(K) <= X.shape[1] else None
         if exact is not None:
             yield Iterate(np.stack([np.zeros(first.shape[1:]), X.T @ exact.T]), None, 1, 1.0)
             return
@@ -122,16 +122,16 @@ class PartialMinimisation(IterativeSolver):
 
 
 def _interpolation(K: Array, Y: Array, tau: float) -> Array | None:
-    """The B (m x n) with B K = Y and X^T B^T = X^+ Y^T, where its trace norm is at most tau and K = X X^T is far from singular."""
+    """The B (m x n) with B K = Y, K = X X^T, so that X^T B^T = X^+ Y^T, where that meets the targets and its trace norm is at most tau."""
     try:
-        factor = scipy.linalg.cho_factor(K, lower=True)
+        L = np.linalg.cholesky(K)
     except np.linalg.LinAlgError:
         return None
-    B: Array = scipy.linalg.cho_solve(factor, Y.T).T
-    if np.abs(B @ K - Y).max() > _EXACT * np.abs(Y).max():
+    half = scipy.linalg.solve_triangular(L, Y.T, lower=True)  # its singular values are those of X^+ Y^T
+    if not np.isfinite(half).all() or scipy.linalg.svdvals(half).sum() > tau:
         return None
-    squares = np.linalg.eigvalsh(B @ Y.T)  # of the singular values: B K B^T
-    return B if np.sqrt(np.maximum(squares, 0.0)).sum() <= tau else None
+    B: Array = scipy.linalg.solve_triangular(L, half, lower=True, trans=1).T
+    return B if np.abs(B @ K - Y).max() <= _EXACT * np.abs(Y).max() else None
 
 
 def _row_coordinates(K: Array, X: Any, Q: Array) -> Array:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bench_mtl.protocols import Problem
 
 
-class Proven(NamedTuple):
+class Enclosed(NamedTuple):
     """A point with what is known of the optimum."""
 
     point: Array
@@ -34,7 +34,7 @@ def registry() -> Registry:
     return load_registry()
 
 
-def proven(problem: Problem, name: str, target: float, seconds: float) -> Proven:
+def proven(problem: Problem, name: str, target: float, seconds: float) -> Enclosed:
     """The best point that a solver finds.
 
     Parameters
@@ -54,4 +54,4 @@ def proven(problem: Problem, name: str, target: float, seconds: float) -> Proven
         raise BenchError(f"{name} ended as {record.status}: {record.reason}")
     status = Status.VERIFIED if record.status is Status.VERIFIED else Status.INACCURATE
     best = record.best
-    return Proven(record.solution, problem.objective(record.solution), best.dual, best.relative_gap, status, record.reason)
+    return Enclosed(record.solution, problem.objective(record.solution), best.dual, best.relative_gap, status, record.reason)

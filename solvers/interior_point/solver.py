@@ -91,8 +91,7 @@ class InteriorPoint(IterativeSolver):
         if form.radius == 0.0:
             return
         equations = Equations(form, _positive_penalty(form), self.threads)
-        with one_blas_thread() if equations.system.threads > 1 else nullcontext():
-            yield from _iterate(equations, W)
+        yield from _iterate(equations, W)
 
 
 def _iterate(equations: Equations, W: Array) -> Iterator[Iterate]:
@@ -114,7 +113,8 @@ def _next(equations: Equations, x: State, careful: bool) -> tuple[State | None, 
     extent = equations.radius if equations.radius is not None else float(x.mu.sum())
     careful = careful or residuals.cost(x, extent) > _DISTURBING * x.gap
     try:
-        new = advance(equations, x, residuals, careful=careful)
+        with one_blas_thread() if equations.system.threads > 1 else nullcontext():
+            new = advance(equations, x, residuals, careful=careful)
     except FloatingPointError:
         return None, careful
     ends = [(float(part.min()), float(part.max())) for part in (new.slack, new.dual)]

@@ -17,6 +17,8 @@ from solvers.interior_point.dense import factor, invert
 
 #: A weighted Gram matrix of a sparse design costs so many times more an entry than a dense one.
 _SPARSE_COST = 16
+#: Numbers of the scratch that all threads have together, unless one alone needs more.
+_MOST_SCRATCH = 50_000_000
 #: Rows that wait until they are multiplied: enough for a fast product, few enough for the cache.
 _LINES = 512
 
@@ -58,22 +60,21 @@ class NewtonSystem:
 
     Parameters
     ----------
-    threads : at most so many share the products F^T F, which take most of the time; None for the processors. They change no bit.
+    threads : at most so many share the products F^T F, which take most of the time; None for the processors. Where BLAS itself takes
+        one thread they change no bit.
     """
 
     def __init__(self, design: Design, threads: int | None = 1) -> None:
         self.design = design
         self.d = design.n_features
-        self._small, self._by_features = _blocks(design)
+        self._small, self._by_features, self._middles = _blocks(design)
         heights = [block.X.shape[0] for block in self._by_features]
-        self.threads = max(1, min(useful_threads(threads, sum(heights) * self.d), len(heights)))
         tallest = max((block.X.shape[0] for block in self._by_features if not is_sparse(block.X)), default=0)
+        room = max(1, _MOST_SCRATCH // max(1, tallest * self.d))
+        self.threads = max(1, min(useful_threads(threads, sum(heights) * self.d), len(heights), room))
         self._scratch = np.empty((self.threads, tallest, self.d))
         self._schur = np.empty((self.d, self.d))
         self._tasks = [block.k for block in self._by_features]
-        self._middles = np.empty((len(self._tasks), self.d, self.d))
-        for block, middle in zip(self._by_features, self._middles, strict=True):
-            block.middle = middle
         self._in_square = np.zeros(design.n_examples, dtype=bool)
         for block in self._by_features:
             self._in_square[block.span] = True
@@ -111,6 +112,7 @@ class NewtonSystem:
     def _share(self, write: Callable[[_FeatureBlock, Array], None]) -> None:
         """Have the threads call `write` for every block, each with scratch of its own."""
 
+        @np.errstate(all="ignore")  # which holds for a thread alone
         def part(thread: int) -> None:
             for block in self._by_features[thread :: self.threads]:
                 write(block, self._scratch[thread])
@@ -197,11 +199,10 @@ class _FeatureBlock:
     The Schur complement needs it. To solve with it takes half as long as with the factor, and loses more.
     """
 
-    middle: Array
-    """The inverse in the middle of K, or the Cholesky factor of what it inverts, when careful."""
-
-    def __init__(self, k: int, X: Matrix, span: slice) -> None:
+    def __init__(self, k: int, X: Matrix, span: slice, middle: Array) -> None:
         self.k, self.X, self.span = k, X, span
+        self.middle = middle
+        """The inverse in the middle of K, or the Cholesky factor of what it inverts, when careful; d x d."""
 
     def write(self, roots: Array, columns: Array, common: Array | None, scratch: Array) -> None:
         """I + F^T F to `middle`, for E^1/2 and T^-1/2; `common` is X^T E X, where it is known."""
@@ -306,11 +307,15 @@ class _ExampleBlocks:
         solve_examples(self._places, self._rows, self._factors, self._roots, W, g, a, images)
 
 
-def _blocks(design: Design) -> tuple[_ExampleBlocks, list[_FeatureBlock]]:
-    """The tasks' blocks by their form; a sparse design is made dense where that is cheaper, a shared one only once."""
+def _blocks(design: Design) -> tuple[_ExampleBlocks, list[_FeatureBlock], Array]:
+    """The tasks' blocks by their form, and the matrices in the middle of those by features.
+
+    A sparse design is made dense where that is cheaper, a shared one only once.
+    """
     d = design.n_features
     small: list[tuple[int, slice]] = []
     by_features: list[_FeatureBlock] = []
+    middles = np.empty((sum(not _prefers_examples(n, d) for n in design.sizes), d, d))
     start, X = 0, None
     for k, n in enumerate(design.sizes):
         span = slice(start, start + n)
@@ -320,8 +325,8 @@ def _blocks(design: Design) -> tuple[_ExampleBlocks, list[_FeatureBlock]]:
             continue
         if X is None or not design.is_shared:
             X = _as_needed(design.block(k))
-        by_features.append(_FeatureBlock(k, X, span))
-    return _ExampleBlocks(design, small), by_features
+        by_features.append(_FeatureBlock(k, X, span, middles[len(by_features)]))
+    return _ExampleBlocks(design, small), by_features, middles
 
 
 def _as_needed(X: Matrix) -> Matrix:
@@ -356,10 +361,11 @@ def factor_passes(design: Design) -> float:
 
 
 def bytes_needed(design: Design) -> float:
-    """Memory of the factors and of what is made dense."""
+    """Memory of the factors, of what is made dense, and of a thread's scratch."""
     d = design.n_features
+    tallest = max((n for n in design.sizes if not _prefers_examples(n, d)), default=0)
     wide = [n for n in design.sizes if _prefers_examples(n, d)]
-    numbers = float(d) * d + sum(float(n) * n + float(n) * d for n in wide) + (len(design.sizes) - len(wide)) * float(d) * d
+    numbers = float(d) * (d + tallest) + sum(float(n) * n + float(n) * d for n in wide) + (len(design.sizes) - len(wide)) * float(d) * d
     if design.is_sparse:
         numbers += float(d) * (max(design.sizes) if design.is_shared else sum(design.sizes))
     return 8.0 * numbers

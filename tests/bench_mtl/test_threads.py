@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -71,3 +74,46 @@ def test_many_numbers_keep_the_threads_that_there_are() -> None:
             assert blas_threads() == before
         with fitting_blas_threads(1000):
             assert blas_threads() == {1}
+
+
+def test_who_is_out_first_does_not_matter_nor_who_was_in_before() -> None:
+    """A in, B in, A out, B out; and then a thread that sets BLAS's threads itself."""
+    before, two = blas_threads(), _set(2)  # by this thread, which lives on
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        a, b = one_blas_thread(), one_blas_thread()
+        first.submit(a.__enter__).result()
+        second.submit(b.__enter__).result()
+        assert blas_threads() == {1}
+        first.submit(a.__exit__, None, None, None).result()
+        assert blas_threads() == {1}
+        second.submit(b.__exit__, None, None, None).result()
+        assert blas_threads() == before
+        assert first.submit(_set, 1).result() == {1}
+        assert first.submit(_set, 2).result() == two
+    assert blas_threads() == before
+
+
+def _set(number: int) -> set[int]:
+    with threadpool_limits(number):
+        return blas_threads()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_forked_inside_is_not_held() -> None:
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    with threadpool_limits(2):
+        before = blas_threads()
+        with one_blas_thread():
+            child = context.Process(target=_in_child, args=(sender,))
+            child.start()
+            assert receiver.poll(30.0)
+            assert receiver.recv() == (before, {1}, before)
+            child.join()
+
+
+def _in_child(sender: Any) -> None:
+    free = blas_threads()
+    with one_blas_thread():
+        held = blas_threads()
+    sender.send((free, held, blas_threads()))

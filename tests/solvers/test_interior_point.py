@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bench_mtl.conformance import check_deterministic, check_resumes
 from bench_mtl.data import TaskData, synthetic_l1inf
@@ -184,17 +186,45 @@ def test_threads_change_no_bit() -> None:
             np.testing.assert_array_equal(one, other)
 
 
-def test_a_fit_with_threads_leaves_linear_algebra_as_it_was() -> None:
+def many_rows() -> L1InfHinge:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2000, 40))
-    problem = L1InfHinge(TaskData.shared(X, np.sign(rng.standard_normal((2000, 10)) + X[:, :1])), radius=2.0)
-    before = [library["num_threads"] for library in threadpool_info()]
+    return L1InfHinge(TaskData.shared(X, np.sign(rng.standard_normal((2000, 10)) + X[:, :1])), radius=2.0)
+
+
+needs_two = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+
+
+@needs_two
+def test_threads_of_a_run_change_no_bit_where_linear_algebra_has_one() -> None:
+    problem = many_rows()
+    assert NewtonSystem(problem.hinge_form().design, 2).threads == 2
     objectives = []
-    for threads in (1, 2):
-        *_, last = islice(InteriorPoint(threads=threads).steps(problem), 6)
-        objectives.append(problem.objective(last.primal))
+    with threadpool_limits(1):
+        for threads in (1, 2):
+            *_, last = islice(InteriorPoint(threads=threads).steps(problem), 6)
+            objectives.append(problem.objective(last.primal))
     assert objectives[0] == objectives[1]
-    assert [library["num_threads"] for library in threadpool_info()] == before
+
+
+@needs_two
+def test_between_two_steps_linear_algebra_is_as_it_was() -> None:
+    with threadpool_limits(2):
+        before = [library["num_threads"] for library in threadpool_info()]
+        steps = InteriorPoint(threads=2).steps(many_rows())
+        for _ in islice(steps, 3):
+            assert [library["num_threads"] for library in threadpool_info()] == before
+
+
+@needs_two
+def test_other_threads_are_as_silent_about_rounding() -> None:
+    design = many_rows().hinge_form().design
+    extreme = 1e307 * np.linspace(0.9, 1.0, design.n_examples), np.ones((10, 40)), np.ones((10, 40)), 1.0
+    for threads in (1, 2):
+        system = NewtonSystem(design, threads)
+        with np.errstate(all="ignore"), suppress(FloatingPointError):
+            system.factor(*extreme)
+        assert not np.isfinite(system._middles).all()
 
 
 @pytest.mark.parametrize("n", [1, 1024, 2500])

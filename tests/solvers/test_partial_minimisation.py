@@ -141,14 +141,29 @@ def test_a_ball_with_room_for_an_interpolation_needs_one_step() -> None:
     *_, last = PartialMinimisation().steps(wide(4, tau=norm * (1.0 + 1e-12)))
     assert last.step == 1
     np.testing.assert_allclose(last.primal, [np.zeros_like(least), least], atol=1e-12)
+    dense = SparseLowRank(TaskData.shared(X.toarray(), Y), gamma=0.2, tau=norm * (1.0 + 1e-12))
+    *_, also = PartialMinimisation().steps(dense)
+    np.testing.assert_allclose(also.primal, last.primal, atol=1e-12)
     below = wide(4, tau=0.99 * norm)
     record = run(below, PartialMinimisation(), tolerance=Tolerance(1e-6), limits=Limits(seconds=20.0, iterations=50_000))
     assert record.status is Status.VERIFIED, record.reason
 
 
-def test_rows_that_depend_on_each_other_have_no_interpolation() -> None:
+def test_an_interpolation_of_rank_one_at_the_very_border() -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((10, 50)), rng.standard_normal(10)
+    norm = np.linalg.norm(np.linalg.pinv(X) @ y) * np.sqrt(20.0)
+    problem = SparseLowRank(TaskData.shared(X, np.tile(y[:, None], (1, 20))), gamma=0.1, tau=norm * (1.0 + 1e-9))
+    *_, last = PartialMinimisation().steps(problem)
+    assert last.step == 1
+    assert problem.objective(last.primal) <= 1e-20
+
+
+@pytest.mark.parametrize(("agree", "tau"), [(True, 100.0), (False, 100.0), (True, 0.0)], ids=["same", "other targets", "no low rank"])
+def test_rows_that_are_there_twice(agree: bool, tau: float) -> None:
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((6, 40))
-    problem = SparseLowRank(TaskData.shared(np.vstack([X, X[:1]]), rng.standard_normal((7, 3))), gamma=0.1, tau=100.0)
+    X, Y = rng.standard_normal((6, 40)), rng.standard_normal((6, 3))
+    again = Y[:1] if agree else -Y[:1]
+    problem = SparseLowRank(TaskData.shared(np.vstack([X, X[:1]]), np.vstack([Y, again])), gamma=0.1, tau=tau)
     record = run(problem, PartialMinimisation(), tolerance=Tolerance(1e-4), limits=Limits(seconds=20.0, iterations=50_000))
     assert record.status is Status.VERIFIED, record.reason

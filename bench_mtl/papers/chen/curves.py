@@ -95,9 +95,9 @@ def _close(rows: pd.DataFrame, measure: str, at: float) -> Judgement:
     if means.isna().any():
         return NO_PAIR
     best, worst = str(means.idxmax()), str(means.idxmin())
-    return judged_not_below(
-        {f"{at:g}: {worst} - {best}": in_points(paired_difference(rows, measure, "model", worst, best))}, COMPARABLE, digits=2
-    )
+    apart = {f"{at:g}: {worst} - {best}": in_points(paired_difference(rows, measure, "model", worst, best))}
+    judged = judged_not_below(apart, COMPARABLE, digits=2)
+    return judged._replace(why=f"of the worst and the best learner, {judged.why}")
 
 
 def _sections(rows: pd.DataFrame, condition: Condition) -> Iterator[Section]:

@@ -224,7 +224,8 @@ IndSVM, which has the squared hinge of scikit-learn's LinearSVC. Chosen here, wh
 paper's text but for some multiples: {grids}. MixedNorm's grid holds those of its special cases: OneNorm's at tau 0, and TraceNorm's at
 gamma 1, where next to nothing is left of the sparse part. Convex fits of the tuning are proven to a relative gap of {TUNING_TOLERANCE:g}
 and the final one, on the whole training part, to {TOLERANCE:g} (the paper stops where the objective changes by less than 1e-5, which proves
-no accuracy). A label without a positive or negative example in the training part is not learnt, and named in cells.csv."""
+no accuracy); where examples can be fitted exactly, so that the optimum is 0, to these shares of a millionth of the objective at 0. A label
+without a positive or negative example in the training part is not learnt, and named in cells.csv."""
 
 
 def _grid_words(model: Model) -> str:

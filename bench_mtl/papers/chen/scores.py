@@ -316,7 +316,7 @@ def _published(table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str],
 
 
 def _is_at_edge(name: str, setting: Mapping[str, float]) -> bool:
-    """Whether a parameter has the first or the last of its values, and a value beyond it would be another model; of two one is always."""
+    """Whether a parameter of three values or more has the first or the last of them, and could have one beyond."""
     model = MODELS[name]
     return any(
         len(values) > 2 and setting[parameter] in (values[0], values[-1]) and not _is_limit(model.units.get(parameter), setting[parameter])
@@ -325,7 +325,7 @@ def _is_at_edge(name: str, setting: Mapping[str, float]) -> bool:
 
 
 def _is_limit(unit: str | None, value: float) -> bool:
-    """Nothing lies beyond 0, and a larger penalty than the one that leaves no coefficient changes nothing."""
+    """Nothing lies beyond 0, and next to nothing changes beyond the penalty that leaves no coefficient where there is no other part."""
     return value == 0.0 or (unit == "correlation" and value >= 1.0)
 
 

@@ -11,7 +11,7 @@ from bench_mtl.data import load
 from bench_mtl.errors import BenchError
 from bench_mtl.papers.chen.solving import PROBLEM
 from bench_mtl.papers.experiment import Settings
-from bench_mtl.papers.solving import Proven, proven, registry
+from bench_mtl.papers.solving import Enclosed, proven, registry
 from bench_mtl.protocols import Problem
 from bench_mtl.registry import make_problem
 from bench_mtl.runner.job import Found
@@ -64,7 +64,7 @@ def compute(settings: Settings, data_dir: Path | None) -> Found:
     return _race(problem, optimum) if settings["solver"] == RACE else _stop(settings["solver"], settings["change"], problem, optimum)
 
 
-def _stop(solver: str, change: float, problem: Problem, optimum: Proven) -> Found:
+def _stop(solver: str, change: float, problem: Problem, optimum: Enclosed) -> Found:
     """A run until one step changes the objective by less than `change`."""
     ran = _ran(solver, change, problem)
     certificate = problem.certify(ran.last)
@@ -80,7 +80,7 @@ def _stop(solver: str, change: float, problem: Problem, optimum: Proven) -> Foun
     return Found(values, Status.INACCURATE, f"{reason}, relative gap {certificate.relative_gap:.1e} proven")
 
 
-def _race(problem: Problem, optimum: Proven) -> Found:
+def _race(problem: Problem, optimum: Enclosed) -> Found:
     """PG until its rule stops it, then AG until it has an objective as low; both courses."""
     slow = _ran(SOLVERS[0], RACE_CHANGE, problem)
     goal = problem.objective(slow.last.primal)
@@ -130,7 +130,7 @@ def _ran(name: str, change: float, problem: Problem) -> _Run:
     return _Run(last, seconds, last.step < MOST_ITERATIONS, course if course[-1] is last else [*course, last])
 
 
-def _optimum(problem: Problem) -> Proven:
+def _optimum(problem: Problem) -> Enclosed:
     """Raises BenchError where it is not proven."""
     found = proven(problem, REFERENCE, REFERENCE_GAP, 120.0)
     if found.status is not Status.VERIFIED:
@@ -138,7 +138,7 @@ def _optimum(problem: Problem) -> Proven:
     return found
 
 
-def _excess(objective: float, optimum: Proven) -> float:
+def _excess(objective: float, optimum: Enclosed) -> float:
     """Over the optimum, relative to it: proven, for the lower bound is taken."""
     return max(0.0, objective - optimum.bound) / abs(optimum.objective)
 

@@ -220,12 +220,28 @@ def test_reports_of_rows_and_of_none(name: str) -> None:
     assert chosen.about.count("\n") < 40
 
 
+def test_the_grid_of_the_mixed_norm_holds_those_of_its_special_cases() -> None:
+    mixed, sparse, trace = (MODELS[name] for name in ("MixedNorm", "OneNorm", "TraceNorm"))
+    assert {0.0, *trace.grid["tau"]} == set(mixed.grid["tau"])
+    assert {1.0, *sparse.grid["penalty"]} == set(mixed.grid["gamma"])
+    X, Y = labelled(60)
+    for setting, case, same in (
+        ({"tau": 0.0, "gamma": 0.1}, sparse, {"penalty": 0.1}),
+        ({"tau": 0.5, "gamma": 1.0}, trace, {"tau": 0.5}),
+    ):
+        one, other = (fitted(model, each, X, Y, tolerance=1e-6).estimator for model, each in ((mixed, setting), (case, same)))
+        assert one.objective_ == pytest.approx(other.objective_, rel=2e-6)
+
+
 def test_a_setting_at_an_edge_is_one_of_a_grid_with_an_inside() -> None:
-    frame = rows({"RidgeReg": 0.8, "ASO": 0.7})
+    frame = rows({"RidgeReg": 0.8, "ASO": 0.7, "MixedNorm": 0.9})
     frame.at[0, "setting"] = {"alpha": MODELS["RidgeReg"].grid["alpha"][0]}
+    of_mixed = frame.index[frame["model"] == "MixedNorm"]
+    for row, (tau, gamma) in zip(of_mixed, ((0.0, 0.1), (1.0, 1.0), (16.0, 0.1), (1.0, 0.005)), strict=True):
+        frame.at[row, "setting"] = {"tau": tau, "gamma": gamma}
     fits = next(section for section in experiment("chen-table2").read(frame).sections if section.name == "fits")
     assert fits.table is not None
-    assert dict(zip(fits.table["model"], fits.table["at_edge"], strict=True)) == {"ASO": 0, "RidgeReg": 1}
+    assert dict(zip(fits.table["model"], fits.table["at_edge"], strict=True)) == {"ASO": 0, "RidgeReg": 1, "MixedNorm": 2}
 
 
 def test_the_published_tables_are_whole() -> None:
