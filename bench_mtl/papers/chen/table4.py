@@ -370,7 +370,7 @@ published numbers are compared with; the full scale shows the others. Every run 
 core. The optimum is proven to {REFERENCE_GAP:g} by `{REFERENCE}`.""",
     scales={
         "small": Scale(_grid([MAIN], SMALL_CHANGES), "one normalisation, five of the ten stopping criteria; a minute on one core."),
-        "full": Scale(_grid(list(NORMALISATIONS), CHANGES), "four normalisations, all ten stopping criteria; six minutes on two cores."),
+        "full": Scale(_grid(list(NORMALISATIONS), CHANGES), "four normalisations, all ten stopping criteria; eight minutes on two cores."),
     },
     compute=compute,
     read=read,

@@ -109,7 +109,7 @@ The paper gives "the required computation time", in Matlab but for IndSVM, witho
 {about_protocol()}""",
     scales={
         "small": Scale(grid(("scene",), LEARNERS, 1), "Scene alone, one repetition: half a minute."),
-        "full": Scale(grid(_SETS, LEARNERS, 3), "Scene and References, three repetitions: six minutes on two cores."),
+        "full": Scale(grid(_SETS, LEARNERS, 3), "Scene and References, three repetitions: three minutes on two cores."),
     },
     compute=compute,
     read=read,
