@@ -56,7 +56,7 @@ def paired_difference(rows: pd.DataFrame, measure: str, column: str, subject: Ha
     return mean((both[subject] - both[rival]).dropna().tolist())
 
 
-def judged_order(differences: Mapping[Any, Mean], sign: float, conditions: str = "", digits: int = 4) -> Judgement:
+def judged_order(differences: Mapping[Any, Mean], sign: float, conditions: str = "", digits: int = 4, least: float = 0.0) -> Judgement:
     """Whether paired differences all have the published sign (+1 or -1), by their intervals.
 
     Parameters
@@ -65,13 +65,15 @@ def judged_order(differences: Mapping[Any, Mean], sign: float, conditions: str =
         others then, unless they contradict
     conditions : what the conditions are, after a list of them, such as "examples a task"
     digits : of the differences shown
+    least : a smaller difference decides nothing, such as what fits to the same accuracy differ by
     """
     found = {where: each for where, each in differences.items() if each.repetitions}
     if not found:
         return NO_PAIR
-    right = [where for where, each in found.items() if sign * each.value > each.half]
-    wrong = [where for where, each in found.items() if -sign * each.value > each.half]
-    rule = f"{CONFIDENCE:.0%} interval of the paired differences over the repetitions{_fewer(found)}"
+    right = [where for where, each in found.items() if sign * each.value > each.half and sign * each.value >= least]
+    wrong = [where for where, each in found.items() if -sign * each.value > each.half and -sign * each.value >= least]
+    smallest = f" (differences below {least:g} decide nothing)" if least else ""
+    rule = f"{CONFIDENCE:.0%} interval of the paired differences over the repetitions{_fewer(found)}{smallest}"
     reading, listed = _sorted(differences, found, ("as published", right), ("the other way", wrong))
     why = f"the {rule} excludes 0 everywhere" if reading is Reading.REPRODUCED else f"by the {rule}: {listed} {conditions}".rstrip()
     return Judgement(_shown(found, digits), reading, why)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.chen.models import MODELS
-from bench_mtl.papers.chen.scores import CLOSE, MEASURES, MULTI_TASK, expected, in_points, statements
+from bench_mtl.papers.chen.scores import CLOSE, MEASURES, MULTI_TASK, RESOLUTION, expected, in_points, statements
 from bench_mtl.papers.experiment import Comparison, Findings, Section
 from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
 
@@ -52,15 +52,18 @@ def _judged(models: str, relation: str, against: str, measure: str, condition: C
     places = sorted(rows["at"].unique())
     if relation in ("rises", "falls"):
         ends = {name: _along(rows[rows["model"] == name], measure, places) for name in MODELS}
-        return judged_order(ends, 1.0 if relation == "rises" else -1.0, f"(from {places[0]:g} to {places[-1]:g})", digits=2)
+        return judged_order(ends, 1.0 if relation == "rises" else -1.0, f"(from {places[0]:g} to {places[-1]:g})", 2, RESOLUTION)
     if relation == "close at large ratios":
         large = [place for place in places if place >= condition.large_from]
         return _close(rows[rows["at"] == large[-1]], measure, large[-1]) if large else NO_PAIR
     if models == "multi-task":
         small = [place for place in places if relation != "above at small ratios" or place < condition.small_below]
-        return judged_order({f"{at:g}": _families(rows[rows["at"] == at], measure, against) for at in small}, 1.0, digits=2)
+        apart = {f"{at:g}": _families(rows[rows["at"] == at], measure, against) for at in small}
+        return judged_order(apart, 1.0, digits=2, least=RESOLUTION)
     differences = dict(_to_the_best(rows, measure, models, places))
-    return judged_not_below(differences, CLOSE, digits=2) if relation == "not below" else judged_order(differences, 1.0, digits=2)
+    if relation == "not below":
+        return judged_not_below(differences, CLOSE, digits=2)
+    return judged_order(differences, 1.0, digits=2, least=RESOLUTION)
 
 
 def _along(rows: pd.DataFrame, measure: str, places: Sequence[float]) -> Mean:

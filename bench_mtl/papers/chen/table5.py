@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, about_protocol, compute, files, grid
-from bench_mtl.papers.chen.scores import closeness, fit_table, score_table
+from bench_mtl.papers.chen.scores import RESOLUTION, closeness, fit_table, score_table
 from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
 from bench_mtl.papers.published import published
 from bench_mtl.papers.summaries import Mean, judged_order, mean, paired_difference
@@ -26,20 +26,21 @@ def read(rows: pd.DataFrame) -> Findings:
     return Findings(tuple(comparisons), (_costs(rows), score_table(rows), fit_table(rows)) if len(rows) else ())
 
 
-_ORDERS = (("fit_seconds", "takes more seconds", 3, 1.0), ("average_auc", "has a higher average AUC", 2, 100.0))
+#: Measure, what is said of it, digits shown, factor, and the difference below which nothing is decided.
+_ORDERS = (("fit_seconds", "takes more seconds", 3, 1.0, 0.0), ("average_auc", "has a higher average AUC", 2, 100.0, RESOLUTION))
 
 
 def _orders(rows: pd.DataFrame) -> Iterator[Comparison]:
     """What the text says: MixedNorm takes more time, and has a higher AUC."""
     for name in _SETS:
         here = rows[rows["data"] == name] if len(rows) else rows
-        for measure, words, digits, scale in _ORDERS:
+        for measure, words, digits, scale, least in _ORDERS:
             differences = {}
             for rival in LEARNERS[1:] if len(here) else ():
                 each = paired_difference(here, measure, "model", "MixedNorm", rival)
                 differences[rival] = Mean(scale * each.value, scale * each.half, each.repetitions)
             what = f"{name}: MixedNorm {words} than the others (section 7.5)"
-            yield Comparison(what, "MixedNorm above all", *judged_order(differences, 1.0, digits=digits))
+            yield Comparison(what, "MixedNorm above all", *judged_order(differences, 1.0, digits=digits, least=least))
 
 
 def _numbers(rows: pd.DataFrame, entry: dict[str, str]) -> Iterator[Comparison]:

@@ -45,6 +45,13 @@ def test_an_order(differences: list[Mean], reading: Reading) -> None:
     assert judged_order(turned, -1.0).reading == reading
 
 
+def test_small_differences_decide_nothing_though_their_interval_is_smaller_still() -> None:
+    for value, reading in ((0.3, Reading.REPRODUCED), (0.2, Reading.UNKNOWN), (-0.2, Reading.UNKNOWN), (-0.3, Reading.NOT_REPRODUCED)):
+        judged = judged_order({"a": Mean(value, 0.01, 5)}, 1.0, least=0.25)
+        assert judged.reading == reading
+        assert "below 0.25 decide nothing" in judged.why
+
+
 def test_what_is_missing_is_said() -> None:
     why = judged_order({"a": Mean(2.0, 1.0, 5), "b": MISSING, "c": Mean(2.0, 1.0, 4)}, 1.0, "examples").why
     assert "no pair at b examples" in why
