@@ -127,7 +127,8 @@ class Store:
         """
         path = folder / FILE_NAME
         if not is_file("results folder", path):
-            raise InputError(f"no results in {folder}: there is no {FILE_NAME} (make some with: bench-mtl run SUITE --out {folder})")
+            missing = "there is no such folder" if not folder.exists() else f"there is no {FILE_NAME}"
+            raise InputError(f"no results in {folder}: {missing} (make some with: bench-mtl run SUITE --out {folder})")
         with naming(path):
             require_own_wal(path)
             store = cls(path, connect_to_read(path))

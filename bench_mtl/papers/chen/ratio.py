@@ -27,7 +27,7 @@ The figure and the set of ratios are lost; what the text says of the curves can 
             "four learners at two ratios, one repetition: half a minute.",
         ),
         "full": Scale(
-            grid(("scene",), _ALL, 5, _SHARES), "all learners at five ratios, five repetitions: a quarter of an hour on two cores."
+            grid(("scene",), _ALL, 5, _SHARES), "all learners at five ratios, five repetitions: thirteen minutes on two cores."
         ),
     },
     compute=compute,
