@@ -26,9 +26,7 @@ The figure and the set of ratios are lost; what the text says of the curves can 
             grid(("scene",), ("TraceNorm", "OneNorm", "IndSVM", "RidgeReg"), 1, (0.1, 0.5)),
             "four learners at two ratios, one repetition: half a minute.",
         ),
-        "full": Scale(
-            grid(("scene",), _ALL, 5, _SHARES), "all learners at five ratios, five repetitions: thirteen minutes on two cores."
-        ),
+        "full": Scale(grid(("scene",), _ALL, 5, _SHARES), "all learners at five ratios, five repetitions: thirteen minutes on two cores."),
     },
     compute=compute,
     read=partial(read_curves, "ratio", Condition("Scores on Scene", "training ratio", lambda rows: rows["share"], 0.5, 0.7)),
