@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.chen.models import MODELS
-from bench_mtl.papers.chen.scores import CLOSE, MEASURES, MULTI_TASK, RESOLUTION, expected, in_points, statements
+from bench_mtl.papers.chen.scores import CLOSE, MEASURES, RESOLUTION, expected, families, in_points, statements
 from bench_mtl.papers.experiment import Comparison, Findings, Section
 from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
 
@@ -58,7 +58,7 @@ def _judged(models: str, relation: str, against: str, measure: str, condition: C
         return _close(rows[rows["at"] == large[-1]], measure, large[-1]) if large else NO_PAIR
     if models == "multi-task":
         small = [place for place in places if relation != "above at small ratios" or place < condition.small_below]
-        apart = {f"{at:g}": _families(rows[rows["at"] == at], measure, against) for at in small}
+        apart = {f"{at:g}": families(rows[rows["at"] == at], measure, against.split(";")) for at in small}
         return judged_order(apart, 1.0, digits=2, least=RESOLUTION)
     differences = dict(_to_the_best(rows, measure, models, places))
     if relation == "not below":
@@ -83,13 +83,6 @@ def _to_the_best(rows: pd.DataFrame, measure: str, model: str, places: Sequence[
             continue
         best = str(here[here["model"] != model].groupby("model")[measure].mean().idxmax())
         yield f"{at:g} ({best})", in_points(paired_difference(here, measure, "model", model, best))
-
-
-def _families(rows: pd.DataFrame, measure: str, against: str) -> Mean:
-    """The mean of the multi-task learners minus that of the others, in points; of nothing where one is missing."""
-    theirs = against.split(";")
-    both = rows.pivot_table(index="seed", columns="model", values=measure).reindex(columns=[*MULTI_TASK, *theirs]).dropna()
-    return in_points(mean((both[list(MULTI_TASK)].mean(axis=1) - both[theirs].mean(axis=1)).tolist()))
 
 
 def _close(rows: pd.DataFrame, measure: str, at: float) -> Judgement:

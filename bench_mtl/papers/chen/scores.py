@@ -151,17 +151,16 @@ def statement(rows: pd.DataFrame, entry: Mapping[str, str], measure: str, learne
     if not len(rows):
         return NO_PAIR
     if entry["models"] == "multi-task":
-        return judged_not_below(families(rows, measure), CLOSE, digits=2)
+        return judged_not_below({"mean of the five - mean of the three": families(rows, measure, SINGLE_TASK)}, CLOSE, digits=2)
     rivals = [name for name in learners if name != entry["models"]] if entry["against"] == "all" else entry["against"].split(";")
     differences = {rival: paired_difference(rows, measure, "model", entry["models"], rival) for rival in rivals}
     return judged_order({rival: in_points(each) for rival, each in differences.items()}, 1.0, digits=2, least=RESOLUTION)
 
 
-def families(rows: pd.DataFrame, measure: str) -> dict[str, Mean]:
-    """The mean of the multi-task learners minus that of the single-task ones, repetition by repetition, in points."""
-    both = rows.pivot_table(index="seed", columns="model", values=measure).reindex(columns=list(MODELS)).dropna()
-    difference = both[list(MULTI_TASK)].mean(axis=1) - both[list(SINGLE_TASK)].mean(axis=1)
-    return {"mean of the five - mean of the three": in_points(mean(difference.tolist()))}
+def families(rows: pd.DataFrame, measure: str, others: Sequence[str]) -> Mean:
+    """The mean of the multi-task learners minus that of these others, by repetition and in points; of nothing where one is missing."""
+    both = rows.pivot_table(index="seed", columns="model", values=measure).reindex(columns=[*MULTI_TASK, *others]).dropna()
+    return in_points(mean((both[list(MULTI_TASK)].mean(axis=1) - both[list(others)].mean(axis=1)).tolist()))
 
 
 def in_points(each: Mean) -> Mean:
