@@ -30,7 +30,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 # What the solvers compile, once: otherwise every process of the tests would begin with it. In two halves, for two processors.
-WARM_UP = $(BIN)/python -c "import sys; from bench_mtl.registry import load_registry; solvers = load_registry().solvers; \
+WARM_UP = $(BIN)/python -c "import sys; from bench_mtl.engine.registry import load_registry; solvers = load_registry().solvers; \
 	names = sys.argv[1:] or sorted(solvers, key=lambda name: name in ('auto', 'pdhg', 'interior_point')); \
 	[variant.warm_up() for name in names for variant in solvers[name].variants()]"
 

@@ -11,7 +11,7 @@ import click
 from tabulate import tabulate
 from threadpoolctl import threadpool_limits
 
-from bench_mtl.environment import describe_environment
+from bench_mtl.engine.environment import describe_environment
 from benchmarks.bars import Bar, bars, resources
 from benchmarks.grids import FAMILIES, GRIDS
 from benchmarks.timing import Measured, measured

@@ -18,10 +18,10 @@ import numpy as np
 from tabulate import tabulate
 from threadpoolctl import threadpool_limits
 
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.catalogue import load
 from bench_mtl.estimators import ASOClassifier, L1InfClassifier, MTRLClassifier, SparseLowRankClassifier, TraceNormClassifier
 from bench_mtl.estimators.linear import LinearTaskClassifier
-from bench_mtl.types import Array, Matrix
 
 
 class Fit(NamedTuple):

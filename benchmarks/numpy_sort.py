@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench_mtl.types import Array
+from bench_mtl.core.types import Array
 
 
 def plain(A: Array, radius: float, out: Array) -> Array:

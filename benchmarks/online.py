@@ -16,13 +16,13 @@ import click
 import numpy as np
 from tabulate import tabulate
 
+from bench_mtl.core.designs import SharedDesign
+from bench_mtl.core.types import Array
 from bench_mtl.data.readers.npz import read_npz
-from bench_mtl.forms import L1Form, LinearFit
-from bench_mtl.linops import SharedDesign
+from bench_mtl.model.forms import L1Form, LinearFit
 from bench_mtl.projections import METHODS, STORAGES, SparseBall
-from bench_mtl.types import Array
-from solvers.sparse_online import SparseOnline, SparseRun
-from solvers.stochastic_gradient import DenseRun, StochasticGradient
+from bench_mtl.solvers.sparse_online import SparseOnline, SparseRun
+from bench_mtl.solvers.stochastic_gradient import DenseRun, StochasticGradient
 
 _CHANGED = 100
 _UPDATES = 500

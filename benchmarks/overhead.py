@@ -15,12 +15,12 @@ from pathlib import Path
 
 import click
 
-from bench_mtl.doctor import PROBES
-from bench_mtl.registry import load_registry
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite import Suite, expand, identified
+from bench_mtl.engine.suite_file import parse_suite
+from bench_mtl.results import Store
 from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, run_cases
-from bench_mtl.store import Store
-from bench_mtl.suite import Suite, expand, identified
-from bench_mtl.suite_file import parse_suite
+from bench_mtl.validation.doctor import PROBES
 from benchmarks.__main__ import bar_table
 from benchmarks.bars import Bar
 

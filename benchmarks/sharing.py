@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from tabulate import tabulate
 
+from bench_mtl.core.types import Limits, Tolerance
 from bench_mtl.data.catalogue import load
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.path import PathPoint, regularisation_path
+from bench_mtl.engine.regularisation_path import PathPoint, regularisation_path
+from bench_mtl.engine.suite_file import read_suite
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.group_boosting import GroupBoosting
 from bench_mtl.report.figures import style
-from bench_mtl.suite_file import read_suite
-from bench_mtl.types import Limits, Tolerance
-from problems.group_boosting import GroupBoosting
-from solvers.multiboost import MultiboostGroup, MultiboostL1
+from bench_mtl.solvers.multiboost import MultiboostGroup, MultiboostL1
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

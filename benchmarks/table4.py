@@ -10,7 +10,7 @@ import click
 import pandas as pd
 from tabulate import tabulate
 
-from bench_mtl.store import Store
+from bench_mtl.results import Store
 
 PUBLISHED = Path(__file__).resolve().parents[1] / "docs" / "papers" / "chen2012_table4.csv"
 

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.balls import NORMS, TaskBalls
-from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.forms import REDUCTIONS, BallForm
-from bench_mtl.hinge_problem import HingeProblem, hinge_model, hinges_of
-from bench_mtl.linops import frozen
-from bench_mtl.protocols import Capability, ConicModel
-from bench_mtl.types import Array
+from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import REDUCTIONS, BallForm
+from bench_mtl.model.hinge_problem import HingeProblem, hinge_model, hinges_of
+from bench_mtl.model.protocols import Capability, ConicModel
+from bench_mtl.model.task_balls import NORMS, TaskBalls
+from bench_mtl.model.task_data import TaskData
 
 _FORMS = {"l1": {"lp": frozenset({"linear"})}, "l2": {"socp": frozenset({"linear", "quadratic"})}}
 

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import number_or_share, one_of
-from bench_mtl.data.task_data import TaskData, loss_targets
-from bench_mtl.fit_problem import StackedFitProblem
-from bench_mtl.forms import REDUCTIONS, LinearFit, example_weights, prediction_error
-from bench_mtl.linops import Design
-from bench_mtl.patterns import NEGLIGIBLE_ENTRY
+from bench_mtl.core.checks import number_or_share, one_of
+from bench_mtl.core.designs import Design
+from bench_mtl.core.types import Array
+from bench_mtl.model.fit_problem import StackedFitProblem
+from bench_mtl.model.forms import REDUCTIONS, LinearFit, example_weights, prediction_error
+from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
+from bench_mtl.model.protocols import Capability, ConicModel
+from bench_mtl.model.task_data import TaskData, loss_targets
 from bench_mtl.projections import norm_l1inf, norm_linf1, prox_l1inf, soft_threshold
-from bench_mtl.protocols import Capability, ConicModel
-from bench_mtl.types import Array
 
 LOSSES = ("squared", "logistic")
 

@@ -9,15 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.checks import number_or_share, one_of
-from bench_mtl.data.task_data import TaskData, class_indicators
-from bench_mtl.errors import InputError
-from bench_mtl.forms import ROW_NORMS, GroupForm
-from bench_mtl.linops import Design, frozen
-from bench_mtl.margins import HingeFit, MarginLoss, PairwiseFit, multiclass_fit
-from bench_mtl.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
-from bench_mtl.types import Array
+from bench_mtl.core.checks import number_or_share, one_of
+from bench_mtl.core.designs import Design, frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import ROW_NORMS, GroupForm
+from bench_mtl.model.margins import HingeFit, MarginLoss, PairwiseFit, multiclass_fit
+from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
+from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError, Problem
+from bench_mtl.model.task_data import TaskData, class_indicators
 
 _PENALTY_CONES = {"l12": frozenset({"linear", "quadratic"}), "l1inf": frozenset({"linear"}), "l1": frozenset({"linear"})}
 
@@ -56,7 +56,7 @@ class GroupBoosting(Problem):
         entry of G may be above 0, which rounding leaves to nearly no U but c = 0: then the bound is l(0) / K (of the hinge 0), the least
         that the loss can be, and a gap is proven only where that is approached: where some W >= 0 separates the examples
     norm : "l12", "l1inf" or "l1"
-    loss : "logistic", "squared_hinge", "exponential" or "hinge"; from Python also a `bench_mtl.margins.MarginLoss`
+    loss : "logistic", "squared_hinge", "exponential" or "hinge"; from Python also a `bench_mtl.model.margins.MarginLoss`
     others : from Python, what weak learners outside H ask for: a function of R (n x K) that gives their largest ||max(h^T R, 0)||_*. Bounds
         then hold for the problem over all of them. (`nu` as a share takes them into account.)
 

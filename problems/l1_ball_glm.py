@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData, loss_targets, number_or_truth
-from bench_mtl.errors import InputError
-from bench_mtl.fit_problem import FitProblem
-from bench_mtl.forms import L1Form, LinearFit, SimplexForm, example_weights, prediction_error
-from bench_mtl.linops import Design, frozen
-from bench_mtl.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.protocols import Capability, ConicModel, NotOfferedError
-from bench_mtl.types import Array
+from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.designs import Design, frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.fit_problem import FitProblem
+from bench_mtl.model.forms import L1Form, LinearFit, SimplexForm, example_weights, prediction_error
+from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
+from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
+from bench_mtl.model.task_data import TaskData, loss_targets, number_or_truth
 
 LOSSES = ("squared", "logistic", "multiclass")
 

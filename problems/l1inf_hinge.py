@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData, number_or_truth
-from bench_mtl.errors import InputError
-from bench_mtl.forms import REDUCTIONS, HingeForm, l1inf_vertex
-from bench_mtl.hinge_problem import HingeProblem, hinge_model, hinges_of
+from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import REDUCTIONS, HingeForm, l1inf_vertex
+from bench_mtl.model.hinge_problem import HingeProblem, hinge_model, hinges_of
+from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
+from bench_mtl.model.task_data import TaskData, number_or_truth
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball, prox_l1inf
-from bench_mtl.protocols import Capability, ConicModel, NotOfferedError
-from bench_mtl.types import Array
 
 
 class L1InfHinge(HingeProblem):

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bench_mtl.checks import one_of, real_array, real_number
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.forms import CurvedForm, SimplexForm
-from bench_mtl.linops import Design, frozen, spectral_norm
+from bench_mtl.core.checks import one_of, real_array, real_number
+from bench_mtl.core.designs import Design, frozen, spectral_norm
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import CurvedForm, SimplexForm
+from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError, Problem
+from bench_mtl.model.task_data import TaskData
 from bench_mtl.projections import project_box_simplex, project_simplex
-from bench_mtl.protocols import Capability, ConicModel, NotOfferedError, Problem
-from bench_mtl.types import Array
 
 #: How far beyond 1 the sum of the bounds may be by rounding; what `project_box_simplex` allows.
 _SLACK = 1e-14

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import real_number
-from bench_mtl.data.task_data import TaskData, binary_labels
-from bench_mtl.forms import LinearFit, RidgeForm, example_weights, prediction_error
-from bench_mtl.linops import Design, frozen
-from bench_mtl.protocols import Capability, ConicModel, Problem
-from bench_mtl.types import Array
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.designs import Design, frozen
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import LinearFit, RidgeForm, example_weights, prediction_error
+from bench_mtl.model.protocols import Capability, ConicModel, Problem
+from bench_mtl.model.task_data import TaskData, binary_labels
 
 
 class RidgeHinge(Problem):

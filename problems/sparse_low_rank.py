@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import one_of, real_number
-from bench_mtl.data.task_data import TaskData, loss_targets, number_or_truth
-from bench_mtl.fit_problem import StackedFitProblem
-from bench_mtl.forms import LinearFit, SplitForm
-from bench_mtl.linops import Design, spectral_norm_bound
+from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.designs import Design, spectral_norm_bound
+from bench_mtl.core.types import Array
+from bench_mtl.model.fit_problem import StackedFitProblem
+from bench_mtl.model.forms import LinearFit, SplitForm
+from bench_mtl.model.protocols import Capability, ConicModel
+from bench_mtl.model.task_data import TaskData, loss_targets, number_or_truth
+from bench_mtl.model.trace_norm_models import conic_forms, trace_norm_model
 from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
-from bench_mtl.protocols import Capability, ConicModel
-from bench_mtl.trace_norm_models import conic_forms, trace_norm_model
-from bench_mtl.types import Array
 
 LOSSES = ("squared", "logistic")
 
@@ -117,7 +117,7 @@ class SparseLowRank(StackedFitProblem):
     def to_cvxpy(self, form: str = "sdp") -> ConicModel:
         """The problem with the residuals as variables, so that their constraint's multiplier is a dual point.
 
-        "sdp" writes the trace norm as a lifting, "nuclear_norm" leaves it to CVXPY; see `bench_mtl.trace_norm_models`.
+        "sdp" writes the trace norm as a lifting, "nuclear_norm" leaves it to CVXPY; see `bench_mtl.model.trace_norm_models`.
         """
         import cvxpy as cp
 

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import real_number
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.fit_problem import FitProblem
-from bench_mtl.forms import LinearFit, RelationshipForm
-from bench_mtl.linops import Design, frozen
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.designs import Design, frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.fit_problem import FitProblem
+from bench_mtl.model.forms import LinearFit, RelationshipForm
+from bench_mtl.model.protocols import Capability, ConicModel
+from bench_mtl.model.task_data import TaskData
 from bench_mtl.projections import norm_trace, prox_squared_trace
-from bench_mtl.protocols import Capability, ConicModel
-from bench_mtl.types import Array
 
 
 class TaskRelationships(FitProblem):

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bench_mtl.checks import one_of
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
-from solvers.projected_gradient import (
+from bench_mtl.core.checks import one_of
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.solvers.projected_gradient import (
     GramRule,
     check_gradient_options,
     gram_misfit,
@@ -62,7 +62,7 @@ class AcceleratedGradient(IterativeSolver):
         return own or gram_misfit(self, self.gram, problem) or projection_misfit(self, self.projection, problem)
 
     def warm_up(self) -> None:
-        from bench_mtl.kernels.split import warm_up
+        from bench_mtl.solvers.kernels.split import warm_up
 
         warm_up()
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from bench_mtl.checks import real_number
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
-from solvers.interior_point import InteriorPoint
-from solvers.interior_point.system import factor_passes
-from solvers.pdhg import PDHG
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.solvers.interior_point import InteriorPoint
+from bench_mtl.solvers.interior_point.system import factor_passes
+from bench_mtl.solvers.pdhg import PDHG
 
 #: What an iteration of the interior-point method takes, in steps of the first-order one: so many for its products and solves, and so many
 #: for a pass over the data's worth of operations in its factorisations. Of shared data a pass is one product of matrices, as quick as a

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.checks import whole_number
-from bench_mtl.forms import SplitForm
-from bench_mtl.normal_equations import TaskBlocks, factorisable, normal_blocks
-from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
-from bench_mtl.types import Array, Iterate
+from bench_mtl.core.checks import whole_number
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import SplitForm
+from bench_mtl.model.normal_equations import TaskBlocks, factorisable, normal_blocks
+from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class BlockCoordinate(IterativeSolver):
         return super().misfit(problem) or gram_misfit(self, problem)
 
     def warm_up(self) -> None:
-        from bench_mtl.kernels.split_blocks import warm_up
+        from bench_mtl.solvers.kernels.split_blocks import warm_up
 
         warm_up()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        from bench_mtl.kernels.split_blocks import block_steps
+        from bench_mtl.solvers.kernels.split_blocks import block_steps
 
         first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first, None, 0, 0.0)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, ClassVar
 
-from bench_mtl.checks import one_of, real_number, whole_number
-from bench_mtl.errors import InputError
-from bench_mtl.protocols import Answer, Capability, ConicModel, OneShotSolver, Problem, Solver
-from bench_mtl.types import Iterate
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate
+from bench_mtl.model.protocols import Answer, Capability, ConicModel, OneShotSolver, Problem, Solver
 
 #: A stand-in for "no iteration limit"; time is the limit that binds.
 _MANY_ITERATIONS = 10_000_000

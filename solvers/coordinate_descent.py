@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import is_sparse, one_of, real_number, whole_number
-from bench_mtl.errors import InputError
-from bench_mtl.forms import L1Form
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
+from bench_mtl.core.checks import is_sparse, one_of, real_number, whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import L1Form
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 
 GRAM_RULES = ("auto", "always", "never")
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from bench_mtl.checks import is_sparse, whole_number
-from bench_mtl.forms import L1Form
-from bench_mtl.linops import dense
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
-from solvers.projected_gradient import prox_step
+from bench_mtl.core.checks import is_sparse, whole_number
+from bench_mtl.core.designs import dense
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import L1Form
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.solvers.projected_gradient import prox_step
 
 #: Share of the mean curvature that is added to a Hessian, so that it can be factorised where columns are dependent.
 _RIDGE = 1e-12

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.checks import one_of, real_number
-from bench_mtl.errors import InputError
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
-from solvers.atoms import Atoms
+from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.solvers.atoms import Atoms
 
 VARIANTS = ("pairwise", "away", "plain")
 

@@ -10,11 +10,11 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from bench_mtl.checks import one_of, real_number
-from bench_mtl.normal_equations import cheaper_than_data, factorisable, normal_blocks
+from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
+from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 from bench_mtl.projections import METHODS
-from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
-from bench_mtl.types import Array, Iterate
 
 STEP_RULES = ("lipschitz", "line_search")
 
@@ -67,7 +67,7 @@ class ProjectedGradient(IterativeSolver):
         return own or gram_misfit(self, self.gram, problem) or projection_misfit(self, self.projection, problem)
 
     def warm_up(self) -> None:
-        from bench_mtl.kernels.split import warm_up
+        from bench_mtl.solvers.kernels.split import warm_up
 
         warm_up()
 
@@ -193,7 +193,7 @@ def gram_steps(problem: Problem, start: Array | None, rule: GramRule) -> Iterato
 
     The change of the objective that stops it is computed from the step itself, so it has digits that a difference of objectives lacks.
     """
-    from bench_mtl.kernels.split import PRODUCTS, STOPPED, apply_blocks, gradient_steps
+    from bench_mtl.solvers.kernels.split import PRODUCTS, STOPPED, apply_blocks, gradient_steps
 
     point = problem.repair(problem.start_point() if start is None else start)
     yield Iterate(point, None, 0, 0.0)

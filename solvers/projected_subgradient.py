@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.checks import real_number, whole_number
-from bench_mtl.errors import InputError
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
+from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bench_mtl.checks import whole_number
-from bench_mtl.forms import CurvedForm
+from bench_mtl.core.checks import whole_number
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import CurvedForm
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.projections import project_box_simplex
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
 
 #: Of a diagonal entry, added to it: columns may be equal, or more than rows.
 _RIDGE = 1e-10

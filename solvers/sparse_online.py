@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import one_of, real_number, whole_number
-from bench_mtl.errors import InputError
-from bench_mtl.examples import ORDERS, Examples, Order, Visits
-from bench_mtl.forms import L1Form, LinearFit
-from bench_mtl.linops import SharedDesign
-from bench_mtl.online import OnlineRun
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.designs import SharedDesign
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.examples import ORDERS, Examples, Order, Visits
+from bench_mtl.model.forms import L1Form, LinearFit
+from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
+from bench_mtl.model.regret import OnlineRun
 from bench_mtl.projections import STORAGES, SparseParts
-from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
-from bench_mtl.types import Array, Iterate
 
 #: Steps made in one call, at most.
 _MOST_STEPS = 1_000_000
@@ -126,7 +126,7 @@ class SparseRun:
         self._load(form.oriented(start) if form.nonneg else start)
 
     def _load(self, W: Array) -> None:
-        import bench_mtl.kernels.sparse_ball as kernel
+        import bench_mtl.projections.kernels.sparse_ball as kernel
 
         add: Any = kernel.add
         for b, column in enumerate(W.T if self._apart else [W.ravel()]):
@@ -152,7 +152,7 @@ class SparseRun:
         return (1 << (self.t + 1).bit_length()) - (self.t + 1)
 
     def _portion(self, chosen: Any) -> Array:
-        import bench_mtl.kernels.online as kernel
+        import bench_mtl.solvers.kernels.online as kernel
 
         sparse_steps: Any = kernel.sparse_steps
         form, examples = self._form, self._examples

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import one_of, real_number, whole_number
-from bench_mtl.examples import ORDERS, Examples, Order, Visits
-from bench_mtl.forms import L1Form, LinearFit
-from bench_mtl.linops import SharedDesign
-from bench_mtl.online import OnlineRun
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.designs import SharedDesign
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.examples import ORDERS, Examples, Order, Visits
+from bench_mtl.model.forms import L1Form, LinearFit
+from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
+from bench_mtl.model.regret import OnlineRun
 from bench_mtl.projections import METHODS, project_l1_ball
-from bench_mtl.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
 
 AVERAGES = ("suffix", "all", "last")
 
@@ -111,8 +111,8 @@ class DenseRun:
 
     def advance(self) -> tuple[Any, float]:
         """One step: which examples came, and what was lost on them before, on average."""
-        import bench_mtl.kernels.online as kernel
-        from bench_mtl.kernels.vectors import add_multiple
+        import bench_mtl.solvers.kernels.online as kernel
+        from bench_mtl.core.kernels.vectors import add_multiple
 
         self.t += 1
         if self.t & (self.t - 1) == 0:

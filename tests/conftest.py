@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench_mtl.registry import Registry, load_registry
+from bench_mtl.engine.registry import Registry, load_registry
 
 PLUGINS = Path(__file__).parent / "plugins"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bench_mtl.cli import cli
-from bench_mtl.conformance import PROBLEM_CHECKS, check_deterministic, check_pair
-from bench_mtl.protocols import IterativeSolver
-from bench_mtl.registry import load_registry
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.model.protocols import IterativeSolver
+from bench_mtl.validation.conformance import PROBLEM_CHECKS, check_deterministic, check_pair
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "reports").rglob("*.md")])

@@ -20,7 +20,7 @@ from bench_mtl import __version__
 from bench_mtl.cli.compare import compare
 from bench_mtl.cli.doctor import doctor
 from bench_mtl.cli.export import export
-from bench_mtl.cli.listing import list_
+from bench_mtl.cli.list_command import list_
 from bench_mtl.cli.merge import merge
 from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
 from bench_mtl.cli.paper import paper
@@ -29,7 +29,7 @@ from bench_mtl.cli.report import report
 from bench_mtl.cli.run import run
 from bench_mtl.cli.solve import solve
 from bench_mtl.cli.validate import validate
-from bench_mtl.errors import BenchError, IncompleteError
+from bench_mtl.core.errors import BenchError, IncompleteError
 
 #: How long the threads of a command that has been stopped may take to end.
 _ENDING_SECONDS = 3.0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from bench_mtl.cli.console import say
 from bench_mtl.cli.options import EXIT_FAILED
-from bench_mtl.console import say
 
 
 @click.command()
@@ -25,9 +25,9 @@ def compare(a: Path, b: Path, threshold: float, anyway: bool) -> int:
       bench-mtl compare results/before results/after
       bench-mtl compare results/before results/after --threshold 0.25
     """
-    from bench_mtl.checks import real_number
-    from bench_mtl.comparison import compare as compared
-    from bench_mtl.comparison_text import to_words
+    from bench_mtl.cli.comparison_text import to_words
+    from bench_mtl.core.checks import real_number
+    from bench_mtl.results.comparison import compare as compared
 
     comparison = compared(a, b, threshold=real_number("--threshold", threshold), anyway=anyway)
     say(to_words(comparison))

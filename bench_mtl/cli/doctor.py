@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from bench_mtl.cli.console import say
 from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, plugins_option
-from bench_mtl.console import say
 
 
 @click.command()
@@ -20,7 +20,7 @@ def doctor(data_dir: Path | None, plugins: Path | None) -> int:
     Example:
       bench-mtl doctor
     """
-    from bench_mtl.doctor import findings
+    from bench_mtl.validation.doctor import findings
 
     topic, broken = "", 0
     for finding in findings(plugins, data_dir):

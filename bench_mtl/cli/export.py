@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bench_mtl.console import say
+from bench_mtl.cli.console import say
 
 
 @click.command()
@@ -21,7 +21,7 @@ def export(folder: Path, form: str, out: Path | None) -> None:
       bench-mtl export results/quick
       bench-mtl export results/quick --format csv --out tables
     """
-    from bench_mtl.store.export import export as write
+    from bench_mtl.results.export import export as write
 
     for path, rows in write(folder, form, out).items():
         say(f"{path}: {rows} {'row' if rows == 1 else 'rows'}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from bench_mtl.console import warn
+from bench_mtl.cli.console import warn
 
 
 class Interrupt:

@@ -1,27 +1,53 @@
-"""`bench-mtl list`."""
+"""The texts of `bench-mtl list`."""
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
-import click
+from bench_mtl.data.catalogue import data_directory, entries
+from bench_mtl.engine.registry import load_registry, problem_parameters, solver_options
+from bench_mtl.engine.suite_file import read_suite, shipped_suites
+from bench_mtl.model.protocols import Capability
+from bench_mtl.papers import experiment, experiments
 
-from bench_mtl.cli.options import data_dir_option, plugins_option
-from bench_mtl.console import say
+
+def render(what: str, *, data_dir: Path | None = None, plugins: Path | None = None) -> str:
+    """The list of problems, solvers, suites, papers' experiments or data, a paragraph or a line each."""
+    if what == "suites":
+        return "\n".join(f"{name:18} {read_suite(name).description}" for name in shipped_suites())
+    if what == "papers":
+        return "\n".join(f"{name:18} {experiment(name).source}" for name in experiments())
+    if what == "data":
+        return _data(data_dir)
+    registry = load_registry(plugins)
+    if what == "problems":
+        return "\n".join(
+            _entry(name, cls, "offers", cls.offers, "parameters", problem_parameters(cls))
+            for name, cls in sorted(registry.problems.items())
+        )
+    return "\n".join(
+        _entry(name, cls, "needs", cls.requires, "options", solver_options(cls)) for name, cls in sorted(registry.solvers.items())
+    )
 
 
-@click.command("list")
-@click.argument("what", type=click.Choice(["problems", "solvers", "suites", "papers", "data"]))
-@data_dir_option
-@plugins_option
-def list_(what: str, data_dir: Path | None, plugins: Path | None) -> None:
-    """List what there is: problems, solvers, suites, experiments of papers, or data.
+def _entry(name: str, cls: type, verb: str, capabilities: frozenset[Capability], noun: str, options: dict[str, object]) -> str:
+    return f"{name}\n  {_first_sentence(cls)}\n  {verb}: {', '.join(sorted(capabilities))}\n  {noun}: {_options(options)}"
 
-    \b
-    Examples:
-      bench-mtl list solvers
-      bench-mtl list data --data-dir ~/data
-    """
-    from bench_mtl import listing
 
-    say(listing.render(what, data_dir=data_dir, plugins=plugins))
+def _data(data_dir: Path | None) -> str:
+    folder = data_directory(data_dir)
+    found = entries(folder)
+    width = max(len(entry.name) for entry in found)
+    lines = [f"{entry.name:{width}}  {entry.kind:9}  {entry.description}" for entry in found]
+    if folder is None:
+        lines.append("more with --data-dir DIR or the environment variable BENCH_MTL_DATA")
+    return "\n".join(lines)
+
+
+def _first_sentence(cls: type) -> str:
+    return (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _options(options: dict[str, object]) -> str:
+    return ", ".join(name if default is inspect.Parameter.empty else f"{name}={default!r}" for name, default in options.items()) or "none"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bench_mtl.console import say
+from bench_mtl.cli.console import say
 
 
 @click.command()
@@ -21,7 +21,7 @@ def merge(folders: tuple[Path, ...], out: Path) -> None:
     Example:
       bench-mtl merge laptop/quick server/quick -o results/quick-both
     """
-    from bench_mtl.store.merge import merge as bring_together
+    from bench_mtl.results.merge import merge as bring_together
 
     merged = bring_together(folders, out)
     say(f"{out}: {merged.runs} runs of {len(folders)} folders")

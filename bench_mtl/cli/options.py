@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bench_mtl.console import warn
-from bench_mtl.errors import InputError
+from bench_mtl.cli.console import warn
+from bench_mtl.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bench_mtl.types import Limits
+    from bench_mtl.core.types import Limits
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -70,8 +70,8 @@ def data_spec(data: str, data_option: tuple[str, ...], preprocess: tuple[str, ..
 
 def limits_of(seconds: float, iterations: int | None) -> Limits:
     """The limits that these options stand for."""
-    from bench_mtl.checks import real_number, whole_number
-    from bench_mtl.types import Limits
+    from bench_mtl.core.checks import real_number, whole_number
+    from bench_mtl.core.types import Limits
 
     return Limits(
         seconds=real_number("--seconds", seconds, strict=True),
@@ -87,7 +87,7 @@ def fail(message: str, code: int) -> int:
 
 def key_values(texts: tuple[str, ...], where: str) -> dict[str, Any]:
     """KEY=VALUE texts as a table; values are read as TOML and otherwise as strings."""
-    from bench_mtl.suite_file import read_toml, require_storable
+    from bench_mtl.engine.suite_file import read_toml, require_storable
 
     table: dict[str, Any] = {}
     for text in texts:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 
 
 @contextlib.contextmanager
@@ -19,7 +19,7 @@ def replacing(option: str, what: str, path: Path) -> Iterator[IO[bytes]]:
     ------
     InputError : names `option` and `what` cannot be written.
     """
-    from bench_mtl.paths import exists, is_file
+    from bench_mtl.core.files import exists, is_file
 
     if exists(option, path) and not is_file(option, path):
         raise InputError(f"{option}: {path} is not a file, so it cannot be replaced by one")

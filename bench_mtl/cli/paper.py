@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench_mtl.cli.console import say
 from bench_mtl.cli.interrupt import Interrupt
 from bench_mtl.cli.options import EXIT_FAILED, EXIT_INTERRUPTED, data_dir_option, fail, isolation_option
-from bench_mtl.console import say
 
 if TYPE_CHECKING:
     from bench_mtl.papers import Cell, CellStore
@@ -39,12 +39,12 @@ def paper(
       bench-mtl paper quattoni-fig1
       bench-mtl paper quattoni-fig1 --scale full --slots 2
     """
-    from bench_mtl.checks import whole_number
+    from bench_mtl.core.checks import whole_number
+    from bench_mtl.core.types import Status
     from bench_mtl.data.catalogue import named_directory
+    from bench_mtl.engine.registry import load_registry
     from bench_mtl.papers import CellStore, cells_of, experiment, write_paper_report
-    from bench_mtl.registry import load_registry
     from bench_mtl.runner import Setting, executor_for
-    from bench_mtl.types import Status
 
     whole_number("--slots", slots, minimum=1)
     chosen = experiment(name)
@@ -74,7 +74,7 @@ def _run(waiting: list[Cell], cells: list[Cell], store: CellStore, executor: Exe
     ------
     KeyboardInterrupt : the user has asked to stop, once (the running cells are finished then) or twice.
     """
-    from bench_mtl.progress import reporter
+    from bench_mtl.cli.progress import reporter
     from bench_mtl.runner import run_cases
 
     with reporter(waiting, store.durations(cells), executor.capacity) as show, interrupt:

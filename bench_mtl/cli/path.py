@@ -9,14 +9,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from bench_mtl.cli.console import say
 from bench_mtl.cli.options import EXIT_FAILED, data_spec, key_values, limits_of, problem_options
 from bench_mtl.cli.output import replacing, writing_to
-from bench_mtl.console import say
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bench_mtl.path import PathPoint
-    from bench_mtl.protocols import Problem
+    from bench_mtl.engine.regularisation_path import PathPoint
+    from bench_mtl.model.protocols import Problem
 
 
 @click.command()
@@ -41,12 +41,12 @@ def path(
     """
     from threadpoolctl import threadpool_limits
 
-    from bench_mtl.checks import real_number, whole_number
+    from bench_mtl.core.checks import real_number, whole_number
+    from bench_mtl.core.types import Tolerance
     from bench_mtl.data.catalogue import load
-    from bench_mtl.environment import pinned_threads
-    from bench_mtl.path import regularisation_path
-    from bench_mtl.registry import load_registry, make_problem
-    from bench_mtl.types import Tolerance
+    from bench_mtl.engine.environment import pinned_threads
+    from bench_mtl.engine.registry import load_registry, make_problem
+    from bench_mtl.engine.regularisation_path import regularisation_path
 
     tolerance = Tolerance(real_number("--target", target, strict=True))
     limits = limits_of(seconds, iterations)
@@ -123,7 +123,7 @@ def _aligned(texts: Iterable[str]) -> list[str]:
 
 def _cells(point: PathPoint) -> dict[str, Any]:
     """The table's columns but the first; what was not reached is None."""
-    from bench_mtl.path import structure
+    from bench_mtl.engine.regularisation_path import structure
 
     record, best = point.record, point.record.best
     cells = {

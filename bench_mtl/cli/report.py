@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench_mtl.cli.console import say, warn
 from bench_mtl.cli.options import EXIT_FAILED
-from bench_mtl.console import say, warn
 
 if TYPE_CHECKING:
+    from bench_mtl.core.types import Status
     from bench_mtl.report import View
-    from bench_mtl.types import Status
 
 
 @click.command()
@@ -60,7 +60,7 @@ def report(
 
 def _paper_report(folder: Path, name: str, *, chose: bool) -> int:
     """Write the report of a paper's experiment again from its rows."""
-    from bench_mtl.errors import InputError
+    from bench_mtl.core.errors import InputError
     from bench_mtl.papers import rewrite_paper_report
 
     if chose:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench_mtl.cli.console import say, warn
 from bench_mtl.cli.interrupt import Interrupt
 from bench_mtl.cli.options import EXIT_INTERRUPTED, data_dir_option, fail, isolation_option, plugins_option
 from bench_mtl.cli.report import exit_code_of, written_report
-from bench_mtl.console import say
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 
 if TYPE_CHECKING:
+    from bench_mtl.engine.suite import Case, Suite
     from bench_mtl.runner import Executor
-    from bench_mtl.suite import Case, Suite
 
 
 @click.command()
@@ -45,13 +45,13 @@ def run(
       bench-mtl run my-suite.toml --out results/mine --plugins my-plugins
       bench-mtl run synthetic --cluster tcp://10.0.0.1:8786
     """
-    from bench_mtl.checks import whole_number
+    from bench_mtl.core.checks import whole_number
     from bench_mtl.data.catalogue import named_directory
-    from bench_mtl.registry import load_registry
+    from bench_mtl.engine.registry import load_registry
+    from bench_mtl.engine.suite import expand, identified
+    from bench_mtl.engine.suite_file import read_suite
+    from bench_mtl.results import Store
     from bench_mtl.runner import Setting, executor_for
-    from bench_mtl.store import Store
-    from bench_mtl.suite import expand, identified
-    from bench_mtl.suite_file import read_suite
 
     whole_number("--slots", slots, minimum=1)
     chosen = read_suite(suite)
@@ -59,7 +59,7 @@ def run(
     folder = out or Path("results") / chosen.name
     # Workers may have been started elsewhere, or be moved there.
     setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir))
-    make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster)
+    make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster, notify=warn)
     try:
         interrupt = Interrupt(at_once=isolation == "inline")
         made = _run(chosen, cases, folder, make_executor, interrupt, force=force, retry_failed=retry_failed)
@@ -82,11 +82,11 @@ def _run(
     ------
     KeyboardInterrupt : the user has asked to stop, once (the running cases are finished then) or twice.
     """
-    from bench_mtl.paths import exists
-    from bench_mtl.progress import reporter
+    from bench_mtl.cli.progress import reporter
+    from bench_mtl.core.files import exists
+    from bench_mtl.engine.suite import one_of_each
+    from bench_mtl.results import FILE_NAME, Store
     from bench_mtl.runner import run_cases
-    from bench_mtl.store import FILE_NAME, Store
-    from bench_mtl.suite import one_of_each
 
     waiting, changes = cases, True
     if exists("output folder", folder / FILE_NAME):
@@ -114,7 +114,7 @@ def _run(
 
 def _report_is_current(folder: Path) -> bool:
     """Whether the report there was written after the last change of the results."""
-    from bench_mtl.store import FILE_NAME
+    from bench_mtl.results import FILE_NAME
 
     report, results = folder / "report.md", folder / FILE_NAME
     unfinished = results.with_name(f"{FILE_NAME}-wal")  # while somebody else reads, changes may wait there

@@ -8,14 +8,14 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from bench_mtl.cli.console import say
 from bench_mtl.cli.options import EXIT_FAILED, data_spec, key_values, limits_of, problem_options
 from bench_mtl.cli.output import replacing, writing_to
-from bench_mtl.console import say
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bench_mtl.protocols import Problem, Solver
-    from bench_mtl.types import Limits, Record, Sample, Tolerance
+    from bench_mtl.core.types import Limits, Record, Sample, Tolerance
+    from bench_mtl.model.protocols import Problem, Solver
 
 
 @click.command()
@@ -43,11 +43,11 @@ def solve(
     """
     from threadpoolctl import threadpool_limits
 
-    from bench_mtl.checks import real_number, whole_number
-    from bench_mtl.environment import pinned_threads
-    from bench_mtl.registry import load_registry
-    from bench_mtl.suite import Instance
-    from bench_mtl.types import Tolerance
+    from bench_mtl.core.checks import real_number, whole_number
+    from bench_mtl.core.types import Tolerance
+    from bench_mtl.engine.environment import pinned_threads
+    from bench_mtl.engine.registry import load_registry
+    from bench_mtl.engine.suite import Instance
 
     tolerance = Tolerance(real_number("--target", target, strict=True))
     limits = limits_of(seconds, iterations)
@@ -93,7 +93,7 @@ def _solve_live(problem: Problem, solver: Solver, tolerance: Tolerance, limits: 
     """Run and show the samples: every one of a one-shot solver, at most ten a second of an iterative one, and the last."""
     import time
 
-    from bench_mtl import driver
+    from bench_mtl.engine import driver
 
     say(f"{'seconds':>10} {'iteration':>10} {'passes':>10} {'objective':>16} {'dual bound':>16} {'rel. gap':>9} {'infeas.':>9}")
     shown = 0.0

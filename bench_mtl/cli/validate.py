@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from bench_mtl.cli.console import say
 from bench_mtl.cli.options import EXIT_FAILED, plugins_option
-from bench_mtl.console import say
 
 
 @click.command()
@@ -21,9 +21,9 @@ def validate(cases: int, seed: int, plugins: Path | None) -> int:
     Example:
       bench-mtl validate --cases 200
     """
-    from bench_mtl.checks import whole_number
-    from bench_mtl.registry import load_registry
-    from bench_mtl.validate import validate as checks
+    from bench_mtl.core.checks import whole_number
+    from bench_mtl.engine.registry import load_registry
+    from bench_mtl.validation.validate import validate as checks
 
     whole_number("--cases", cases, minimum=1)
     whole_number("--seed", seed)

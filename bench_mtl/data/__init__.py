@@ -12,7 +12,7 @@ from bench_mtl.data.synthetic import (
     synthetic_sparse_low_rank,
     synthetic_stream,
 )
-from bench_mtl.data.task_data import TaskData, signs
+from bench_mtl.model.task_data import TaskData, signs
 
 __all__ = [
     "Entry",

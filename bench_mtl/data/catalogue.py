@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bench_mtl.core.errors import InputError, unknown
+from bench_mtl.core.files import is_dir, is_file, require_readable
 from bench_mtl.data.embedded import digits
 from bench_mtl.data.preprocess import preprocess
 from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices
@@ -22,9 +24,7 @@ from bench_mtl.data.synthetic import (
     synthetic_sparse_low_rank,
     synthetic_stream,
 )
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError, unknown
-from bench_mtl.paths import is_dir, is_file, require_readable
+from bench_mtl.model.task_data import TaskData
 
 DATA_VARIABLE = "BENCH_MTL_DATA"
 _HOW_TO_SET = f"set the data directory with --data-dir or {DATA_VARIABLE}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench_mtl.data.sampling import sample
-from bench_mtl.data.task_data import TaskData
+from bench_mtl.model.task_data import TaskData
 
 _GREY_LEVELS = 16.0
 _CLASSES = 10

@@ -10,8 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data.catalogue import available, resolved, takes_seed
-from bench_mtl.errors import InputError
 
 
 def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | None = None) -> str:

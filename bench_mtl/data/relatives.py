@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.task_data import TaskData
 
 
 def market(relatives: Array, held_out: Array, *, name: str, notes: tuple[str, ...] = ()) -> TaskData:

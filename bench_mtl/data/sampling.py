@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.checks import whole_number
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.core.checks import whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 
 Rows = NDArray[np.intp]
 

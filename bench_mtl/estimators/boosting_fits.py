@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from bench_mtl.core.types import Array, Certificate
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget, installed, solve
-from bench_mtl.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.protocols import Problem, Solver
-from bench_mtl.types import Array, Certificate
+from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
+from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.weak_learners import WeakLearners
 
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.errors import plural
+from bench_mtl.core.errors import plural
+from bench_mtl.core.types import Array, Certificate, Iterate, Tolerance
 from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, Round
 from bench_mtl.estimators.fitting import Budget, Solution, solve
-from bench_mtl.protocols import Problem, Solver
-from bench_mtl.types import Array, Certificate, Iterate, Tolerance
+from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.weak_learners import Oracle, WeakLearners
 
 #: A restricted problem is solved to this share of the gap over all learners, ...

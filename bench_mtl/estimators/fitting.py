@@ -12,12 +12,12 @@ from typing import Any, ClassVar, NamedTuple, final
 
 from sklearn.exceptions import ConvergenceWarning
 
-from bench_mtl.checks import real_number, whole_number
-from bench_mtl.driver import is_dear, run
-from bench_mtl.errors import BenchError, InputError, plural
-from bench_mtl.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
-from bench_mtl.registry import Registry, load_registry
-from bench_mtl.types import Array, Certificate, Iterate, Limits, Status, Tolerance
+from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.errors import BenchError, InputError, plural
+from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Status, Tolerance
+from bench_mtl.engine.driver import is_dear, run
+from bench_mtl.engine.registry import Registry, load_registry
+from bench_mtl.model.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
 
 #: A fit certifies at steps that grow by this factor, not by the smaller one of a benchmark's curve.
 _GROWTH = 1.25

@@ -13,15 +13,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bench_mtl.checks import one_of, real_number, whole_number
-from bench_mtl.errors import InputError
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, over_dictionary, without_traces
 from bench_mtl.estimators.column_generation import ColumnGeneration
 from bench_mtl.estimators.fitting import Budget, solver_for, warm_up, warn_unproven
-from bench_mtl.forms import ROW_NORMS
-from bench_mtl.margins import MarginLoss
-from bench_mtl.protocols import Solver
-from bench_mtl.types import Array
+from bench_mtl.model.forms import ROW_NORMS
+from bench_mtl.model.margins import MarginLoss
+from bench_mtl.model.protocols import Solver
 from bench_mtl.weak_learners import Oracle, StumpOracle, TreeOracle, WeakLearners, draw_stumps, grow_trees
 
 WEAK_LEARNERS = ("stump", "tree")
@@ -60,7 +60,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         Weight of the penalty, or a share of the smallest for which all weights are zero (over the candidates). Smaller: more learners.
         With 0 a gap can be proven only where the learners separate the classes.
     norm : {"l12", "l1inf", "l1"}
-    loss : {"logistic", "squared_hinge", "exponential", "hinge"} or `bench_mtl.margins.MarginLoss`
+    loss : {"logistic", "squared_hinge", "exponential", "hinge"} or `bench_mtl.model.margins.MarginLoss`
     weak_learner : {"stump", "tree"}
         One feature against a threshold, or a decision tree of depth `max_depth`.
     candidates : {"all", "drawn"} or `bench_mtl.weak_learners.WeakLearners`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench_mtl.checks import one_of
+from bench_mtl.core.checks import one_of
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
 from bench_mtl.estimators.linear_fits import FittedTasks, Preferred, solved

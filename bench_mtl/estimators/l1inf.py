@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench_mtl.checks import one_of
+from bench_mtl.core.checks import one_of
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor
 from bench_mtl.estimators.linear_fits import FittedTasks, Preferred, solved

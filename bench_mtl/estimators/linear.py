@@ -15,13 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from bench_mtl.checks import is_sparse, real_number
+from bench_mtl.core.checks import is_sparse, real_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.threads import fitting_blas_threads
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData
-from bench_mtl.errors import InputError
 from bench_mtl.estimators.fitting import warn_unproven
 from bench_mtl.estimators.linear_fits import FittedTasks
-from bench_mtl.threads import fitting_blas_threads
-from bench_mtl.types import Array, Matrix
 
 
 class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]

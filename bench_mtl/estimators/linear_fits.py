@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from bench_mtl.checks import real_number
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.types import Array, Certificate, Iterate, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, solver_for, warm_up
 from bench_mtl.estimators.row_space import RowSpace
-from bench_mtl.protocols import Problem
-from bench_mtl.types import Array, Certificate, Iterate, Tolerance
+from bench_mtl.model.protocols import Problem
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
-from bench_mtl.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.designs import Design
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
-from bench_mtl.errors import InputError
 from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.precisions import METHODS, Precision, precision_objective, sparse_precision
-from bench_mtl.linops import Design
-from bench_mtl.types import Array
 
 #: Of the weights where tasks have examples of their own: residual over right-hand side, and iterations.
 _CG_TOLERANCE, _CG_ITERATIONS = 1e-10, 1000

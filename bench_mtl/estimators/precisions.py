@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.covariance import graphical_lasso
 from sklearn.exceptions import ConvergenceWarning
 
-from bench_mtl.types import Array
+from bench_mtl.core.types import Array
 
 METHODS = ("admm", "scikit-learn")
 

@@ -10,11 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
-from bench_mtl.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
 from bench_mtl.estimators.linear_fits import FittedTasks
-from bench_mtl.types import Array, Certificate, Matrix
 
 #: scikit-learn's own tolerance is this share of the gap to prove.
 _TIGHTER = 1e-2

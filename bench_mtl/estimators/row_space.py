@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import is_sparse
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.designs import dense, stacked_rows
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData
-from bench_mtl.linops import dense, stacked_rows
-from bench_mtl.types import Array, Matrix
 
 #: Rows of all tasks, at most: their Gram matrix is decomposed.
 _MOST_ROWS = 2000

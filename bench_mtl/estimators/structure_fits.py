@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from bench_mtl.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.designs import Design, dense, diagonal_of
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget
-from bench_mtl.linops import Design, dense, diagonal_of
-from bench_mtl.losses import hinge, logistic_dual
-from bench_mtl.types import Array, Matrix
+from bench_mtl.model.losses import hinge, logistic_dual
 
 
 class _Loss(NamedTuple):

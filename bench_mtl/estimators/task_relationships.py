@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
 from bench_mtl.estimators.linear_fits import FittedTasks, Preferred, solved
-from bench_mtl.types import Array
 
 _PREFERRED: Preferred = (("spectral_gradient", {}), ("accelerated_gradient", {"restart": "gradient"}))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.checks import real_number
+from bench_mtl.core.checks import real_number
 from bench_mtl.metrics.tasks import NO_POSITIVE, Mask, TaskMetric, averaged, checked_tasks
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.checks import real_array, real_number
-from bench_mtl.errors import InputError
+from bench_mtl.core.checks import real_array, real_number
+from bench_mtl.core.errors import InputError
 from bench_mtl.metrics.tasks import Mask
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.checks import whole_number
+from bench_mtl.core.checks import whole_number
+from bench_mtl.core.types import Array
 from bench_mtl.metrics.tasks import Skipped, Task, checked_tasks, one_sided
 from bench_mtl.stats.paired import Alternative, sign_test
-from bench_mtl.types import Array
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.checks import one_of
+from bench_mtl.core.checks import one_of
 from bench_mtl.metrics.tasks import Task, TaskMetric, averaged, checked_tasks
 
 TIES = ("half", "lost")

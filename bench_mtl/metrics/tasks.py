@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.checks import real_array
-from bench_mtl.data.task_data import signs
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.core.checks import real_array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.task_data import signs
 
 Mask = NDArray[np.bool_]
 

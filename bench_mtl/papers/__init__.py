@@ -1,10 +1,11 @@
 """The papers' learning experiments: a grid of cells, each run once and kept, and the published numbers beside ours.
 
-An experiment is one file in the folder of its paper, named in `catalogue`; what experiments share is beside these folders.
+An experiment is one file in the folder of its paper, named in `index`; what experiments share is beside these folders.
 """
 
-from bench_mtl.papers.catalogue import experiment, experiments
-from bench_mtl.papers.experiment import Cell, Comparison, Experiment, Findings, Reading, Scale, Section, cells_of
+from bench_mtl.papers.cells import Cell, cells_of
+from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
+from bench_mtl.papers.index import experiment, experiments
 from bench_mtl.papers.report import rewrite_paper_report, write_paper_report
 from bench_mtl.papers.store import CellStore, experiment_in
 

@@ -1,21 +1,16 @@
-"""What an experiment is made of: its cells and what they compute, and what is read from their rows."""
+"""What an experiment is made of: what its cells compute, and what is read from their rows."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.data.fingerprint import fingerprint
-from bench_mtl.errors import unknown
-from bench_mtl.papers.code import made_by
-from bench_mtl.registry import Registry, source_digest
+from bench_mtl.core.errors import unknown
+from bench_mtl.core.types import Limits
 from bench_mtl.runner.job import Found
-from bench_mtl.suite import digest
-from bench_mtl.types import Limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,62 +114,3 @@ class Experiment:
         if name not in self.scales:
             raise unknown("scale", name, self.scales)
         return self.scales[name]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One computation of an experiment; a job for a worker, and a row once it has ended."""
-
-    experiment: str
-    settings: Settings
-    limits: Limits
-    threads: int = 1
-    code: str = ""
-    """Hash of what computes it."""
-    data: tuple[str, ...] = ()
-    """Fingerprints."""
-
-    @cached_property
-    def key(self) -> str:
-        """A hash of all of this, which is all that may change the outcome."""
-        return digest([self.experiment, dict(self.settings), asdict(self.limits), self.threads, self.code, self.data])
-
-    @property
-    def title(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in self.settings.items())
-
-    @property
-    def labels(self) -> tuple[str, str]:
-        """Repetitions of one cell take about as long."""
-        alike = (f"{name} {value}" for name, value in self.settings.items() if name != "seed")
-        return self.experiment, ", ".join(alike)
-
-    def compute(self, data_dir: Path | None) -> Found:
-        """What its experiment computes for its settings."""
-        from bench_mtl.papers.catalogue import experiment
-
-        return experiment(self.experiment).compute(self.settings, data_dir)
-
-
-def cells_of(experiment: Experiment, scale: str, registry: Registry, data_dir: Path | None) -> list[Cell]:
-    """The cells of an experiment at a scale, in their order.
-
-    Raises
-    ------
-    InputError : an unknown scale, a problem or solver that is not installed, a data file that is missing or cannot be read.
-    """
-    code = digest([made_by(experiment.compute), *_digests(experiment.uses, registry)])
-    return [
-        Cell(
-            experiment.name, settings, experiment.limits, 1, code,
-            tuple(fingerprint(spec, data_dir=data_dir) for spec in experiment.data(settings)),
-        )
-        for settings in experiment.scale(scale).grid
-    ]  # fmt: skip
-
-
-def _digests(names: Sequence[str], registry: Registry) -> Iterator[str]:
-    for name in names:
-        if name not in registry.problems and name not in registry.solvers:
-            raise unknown("problem or solver", name, [*registry.problems, *registry.solvers])
-        yield source_digest(registry.problems[name] if name in registry.problems else registry.solvers[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 
 _FOLDERS = (Path(__file__).parent / "published", Path(__file__).resolve().parents[2] / "docs" / "papers")
 

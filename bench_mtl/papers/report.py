@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.errors import InputError
-from bench_mtl.papers.catalogue import experiment as experiment_of
-from bench_mtl.papers.experiment import Cell, Comparison, Experiment, Findings, Reading, Section
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Status
+from bench_mtl.papers.cells import Cell
+from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Section
+from bench_mtl.papers.index import experiment as experiment_of
 from bench_mtl.papers.store import CellStore
 from bench_mtl.report import text
 from bench_mtl.report.figures import style
 from bench_mtl.report.render import BLANK, escaped, to_csv, to_markdown
 from bench_mtl.report.write import replace_files
-from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd

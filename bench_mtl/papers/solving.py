@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench_mtl.driver import run
-from bench_mtl.errors import BenchError
-from bench_mtl.registry import Registry, load_registry
-from bench_mtl.types import Array, Limits, Status, Tolerance
+from bench_mtl.core.errors import BenchError
+from bench_mtl.core.types import Array, Limits, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import Registry, load_registry
 
 if TYPE_CHECKING:
-    from bench_mtl.protocols import Problem
+    from bench_mtl.model.protocols import Problem
 
 
 class Enclosed(NamedTuple):

@@ -12,11 +12,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from bench_mtl.errors import InputError
-from bench_mtl.papers.experiment import Cell, Settings
-from bench_mtl.paths import exists
-from bench_mtl.store import Outcome
-from bench_mtl.store.files import (
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.files import exists
+from bench_mtl.core.types import Status
+from bench_mtl.papers.cells import Cell
+from bench_mtl.papers.experiment import Settings
+from bench_mtl.results import Outcome
+from bench_mtl.results.files import (
     FolderLock,
     close_written,
     connect_to_write,
@@ -27,8 +29,7 @@ from bench_mtl.store.files import (
     require_intact,
     require_own_wal,
 )
-from bench_mtl.store.rows import storable
-from bench_mtl.types import Status
+from bench_mtl.results.rows import storable
 
 FILE_NAME = "cells.sqlite"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.checks import floating_array, require_finite, result_array
-from bench_mtl.errors import InputError
+from bench_mtl.core.checks import floating_array, require_finite, result_array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections.scratch import own_scratch
-from bench_mtl.types import AnyArray, Array
 
 _LARGEST, _SCALE = 2.0**900, 2.0**-100  # above the first sums may overflow, and everything is scaled by the second
 _SLACK = 1e-14  # a mass this close to what the bounds allow is what they allow: their sums round too
@@ -67,7 +67,7 @@ def project_box_simplex(v: Any, mass: float, lower: Any, upper: Any, *, out: Any
 
 def _project(v: AnyArray, mass: float, lower: Array, upper: Array, out: AnyArray) -> AnyArray:
     """The projection of a contiguous vector into a contiguous `out`, which may be `v`."""
-    from bench_mtl.kernels import box as kernel
+    from bench_mtl.projections.kernels import box as kernel
 
     scratch = own_scratch("box", kernel.ROWS * kernel.LANES).reshape(kernel.ROWS, kernel.LANES)
     if not kernel.project(v, lower, upper, mass, out, scratch):

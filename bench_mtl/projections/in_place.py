@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench_mtl.types import AnyArray
+from bench_mtl.core.types import AnyArray
 
 
 def apart(A: AnyArray, out: AnyArray | None) -> tuple[AnyArray, bool]:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.checks import floating_array, real_number
+from bench_mtl.core.checks import floating_array, real_number
+from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections.l2_ball import TOLERANCE, Exponents, Goals, line_norms, scale_lines
 from bench_mtl.projections.simplex import project_lines
-from bench_mtl.types import AnyArray, Array
 
 _HIGH, _LOW = 1000, -900  # exponents of norms that are close to overflow and underflow
 _DOWN = 40  # the norm of 2^64 doubles, scaled by 2^-40, does not overflow

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.checks import floating_array, real_number, require_finite, result_array
+from bench_mtl.core.checks import floating_array, real_number, require_finite, result_array
+from bench_mtl.core.types import AnyArray
 from bench_mtl.projections.in_place import apart, workplace
 from bench_mtl.projections.simplex import project_lines
-from bench_mtl.types import AnyArray
 
 
 def project_l1_ball(
@@ -65,7 +65,7 @@ def soft_threshold(A: Any, threshold: float, *, out: AnyArray | None = None) -> 
     A, same = apart(A, out)
     A, work, same = workplace(A, target, same)
 
-    from bench_mtl.kernels import norms as kernel
+    from bench_mtl.projections.kernels import norms as kernel
 
     if not kernel.soften(A.ravel("K"), work.ravel("K"), same, threshold):
         require_finite("A", A)

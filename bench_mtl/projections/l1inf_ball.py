@@ -7,15 +7,15 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from bench_mtl.checks import is_sparse, one_of, real_number, result_array
-from bench_mtl.errors import InputError
+from bench_mtl.core.checks import is_sparse, one_of, real_number, result_array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.threads import useful_threads
+from bench_mtl.core.types import AnyArray, Array, Matrix
 from bench_mtl.projections import l1inf_levels
 from bench_mtl.projections.in_place import apart
 from bench_mtl.projections.l1inf_levels import Levels
 from bench_mtl.projections.l1inf_passes import Passes, shared_passes
 from bench_mtl.projections.matrix_rows import MatrixRows, checked_matrix, is_plain, require_finite_matrix
-from bench_mtl.threads import useful_threads
-from bench_mtl.types import AnyArray, Array, Matrix
 
 METHODS = ("newton", "merge")
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench_mtl.core.types import Array
 from bench_mtl.projections.l1inf_passes import Passes, kernels
 from bench_mtl.projections.matrix_rows import MatrixRows
-from bench_mtl.types import Array
 
 
 class Levels(NamedTuple):

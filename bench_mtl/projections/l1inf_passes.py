@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.threads import start_together
+from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections.matrix_rows import MatrixRows
 from bench_mtl.projections.scratch import forget_scratch, own_scratch
-from bench_mtl.threads import start_together
-from bench_mtl.types import AnyArray, Array
 
 #: Looks at the state of a job before a thread lets others run; some tens of microseconds.
 _TURNS = 20_000
@@ -148,7 +148,7 @@ def shared_passes(alone: Passes, workers: int) -> Iterator[SharedPasses]:
 @cache
 def kernels() -> Any:
     """All kernels, loaded at the first use; an import statement in each function would cost as much as a small projection."""
-    from bench_mtl.kernels import l1inf, l1inf_merge, l1inf_passes, l1inf_team, levels
+    from bench_mtl.projections.kernels import l1inf, l1inf_merge, l1inf_passes, l1inf_team, levels
 
     modules = (levels, l1inf_merge, l1inf_passes, l1inf_team, l1inf)
     return SimpleNamespace(**{name: value for module in modules for name, value in vars(module).items()})

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.checks import floating_array, real_array, real_number, require_finite, result_array
-from bench_mtl.errors import InputError
+from bench_mtl.core.checks import floating_array, real_array, real_number, require_finite, result_array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections.in_place import apart, workplace
 from bench_mtl.projections.scratch import own_scratch
-from bench_mtl.types import AnyArray, Array
 
 #: The powers of two by which every line is scaled, an array where they are not all 0.
 Exponents: TypeAlias = Any
@@ -106,7 +106,7 @@ def scale_lines(name: str, A: AnyArray, axis: int | None, goals: Callable[[Array
 
 
 def _scale(lines: AnyArray, results: AnyArray, same: bool, norms: Array, goals: Array) -> None:
-    from bench_mtl.kernels import norms as kernel
+    from bench_mtl.projections.kernels import norms as kernel
 
     shrink = 1.0 - 2.0**-24 if lines.dtype == np.float32 else 1.0  # float32 is rounded downwards
     if lines.flags.c_contiguous:
@@ -138,7 +138,7 @@ def line_norms(name: str, A: AnyArray, axis: int | None) -> tuple[Array, Exponen
 
 
 def _norms(A: AnyArray, axis: int | None) -> Array:
-    from bench_mtl.kernels import norms as kernel
+    from bench_mtl.projections.kernels import norms as kernel
 
     lines = _as_rows(A, axis)
     norms = np.empty(lines.shape[0])

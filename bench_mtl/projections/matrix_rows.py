@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import floating_array, is_sparse, require_finite
-from bench_mtl.errors import InputError
-from bench_mtl.types import AnyArray, Matrix
+from bench_mtl.core.checks import floating_array, is_sparse, require_finite
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import AnyArray, Matrix
 
 #: Rows of at most so many entries are searched side by side; so are the rows of a matrix in Fortran order, up to the second length.
 _SHORT_ROW, _LONGEST_STRIDED_ROW = 32, 256

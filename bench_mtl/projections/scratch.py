@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 
-from bench_mtl.types import Array
+from bench_mtl.core.types import Array
 
 _kept = threading.local()
 _LARGEST_KEPT = 1 << 22  # doubles

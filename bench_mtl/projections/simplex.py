@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.checks import floating_array, one_of, real_number, require_finite, result_array
-from bench_mtl.errors import InputError
+from bench_mtl.core.checks import floating_array, one_of, real_number, require_finite, result_array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import AnyArray
 from bench_mtl.projections.in_place import apart
 from bench_mtl.projections.scratch import own_scratch
-from bench_mtl.types import AnyArray
 
 METHODS = ("newton", "filter", "pivot", "sort")
 
@@ -134,7 +134,7 @@ def _compiled(
     lines: AnyArray, results: AnyArray, same: bool, radius: float, method: str, absolute: bool, ball: bool, tolerance: float
 ) -> bool:
     """Every row of contiguous `lines`; False at the first that is not finite."""
-    from bench_mtl.kernels import simplex as kernel
+    from bench_mtl.projections.kernels import simplex as kernel
 
     scratch = own_scratch("simplex", kernel.SCRATCH)
     keys = scratch[None, :0]

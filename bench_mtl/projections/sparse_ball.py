@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.checks import one_of, real_array, real_number, require_finite
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.core.checks import one_of, real_array, real_number, require_finite
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 
 STORAGES = ("array", "tree")
 
@@ -133,7 +133,7 @@ class SparseParts:
     """The arrays of some sparse vectors, a line each, for `kernels/sparse_ball.py`."""
 
     def __init__(self, balls: int, places: int, tree: bool) -> None:
-        from bench_mtl.kernels import tree as treap
+        from bench_mtl.projections.kernels import tree as treap
 
         kernel = _kernel()
 
@@ -202,7 +202,7 @@ class SparseParts:
 
 
 def _kernel() -> Any:
-    import bench_mtl.kernels.sparse_ball as kernel
+    import bench_mtl.projections.kernels.sparse_ball as kernel
 
     return kernel
 

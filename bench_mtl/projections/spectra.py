@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
-from bench_mtl.types import Array
+from bench_mtl.core.types import Array
 
 Rule: TypeAlias = Callable[[Array], tuple[float, int]]
 

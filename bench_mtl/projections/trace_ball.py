@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bench_mtl.checks import floating_array, one_of, real_array, real_number, require_finite, result_array
-from bench_mtl.errors import InputError
+from bench_mtl.core.checks import floating_array, one_of, real_array, real_number, require_finite, result_array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections import spectra
-from bench_mtl.types import AnyArray, Array
 
 METHODS = ("auto", "svd", "gram", "partial")
 

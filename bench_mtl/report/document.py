@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bench_mtl.report import catalogue
+from bench_mtl.report import contents as catalogue
 from bench_mtl.report import formats as forms
-from bench_mtl.report.catalogue import TABLES, printed
+from bench_mtl.report.contents import TABLES, printed
 from bench_mtl.report.figures.drawing import Drawing, Undrawn
 from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.figures.printing import printing
 from bench_mtl.report.markdown import markdown
 from bench_mtl.report.render import to_csv, to_latex, to_parquet
-from bench_mtl.report.results import Results
 from bench_mtl.report.tables.comparisons import comparisons
-from bench_mtl.report.tables.enclosures import enclosures, objectives
 from bench_mtl.report.tables.instances import by_instance, run_times, time_to_gap
 from bench_mtl.report.tables.means import means
 from bench_mtl.report.tables.measures import measures_table
@@ -24,6 +22,8 @@ from bench_mtl.report.tables.speed_ups import speed_ups
 from bench_mtl.report.tables.statuses import statuses
 from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
 from bench_mtl.report.tables.winners import winners
+from bench_mtl.results.enclosures import enclosures, objectives
+from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
     import pandas as pd

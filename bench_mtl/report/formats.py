@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from bench_mtl.checks import one_of
+from bench_mtl.core.checks import one_of
 
 #: Of the text, of every table, of every figure.
 TEXTS, TABLES, FIGURES = ("md", "html"), ("csv", "tex", "parquet"), ("svg", "pdf", "png")

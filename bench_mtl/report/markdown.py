@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bench_mtl.report import catalogue, text
-from bench_mtl.report.catalogue import TABLES, printed, without_skipped
+from bench_mtl.report import contents as catalogue
+from bench_mtl.report import text
+from bench_mtl.report.contents import TABLES, printed, without_skipped
 from bench_mtl.report.figures.drawing import FORMATS, Drawing, Kind, Undrawn
 from bench_mtl.report.render import escaped, to_markdown
-from bench_mtl.report.results import Results
-from bench_mtl.report.tables.enclosures import contradictions
 from bench_mtl.report.tables.winners import findings, headlines
+from bench_mtl.report.text import contradictions
+from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.types import Status
+from bench_mtl.core.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.report.render import BLANK, escaped, format_gap, format_objective, to_markdown
-from bench_mtl.report.results import machine_name
-from bench_mtl.types import NEGLIGIBLE_SHARE, Status
+from bench_mtl.results.loading import machine_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +105,7 @@ def opening(name: str, description: str, suite_text: str, data: Iterable[str]) -
 def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
     """The command for a suite: by its name if it ships with this package, else by a file that holds the text below."""
     from bench_mtl.data.catalogue import built_in_names
-    from bench_mtl.suite_file import shipped_suites
+    from bench_mtl.engine.suite_file import shipped_suites
 
     shipped = shipped_suites().get(name)
     suite = name if shipped is not None and shipped.read_text(encoding="utf-8") == suite_text else "SUITE.toml"
@@ -273,3 +273,19 @@ def _machine(machine: Mapping[str, Any]) -> str:
 
 def _plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def contradictions(enclosures: pd.DataFrame) -> list[str]:
+    """A sentence for every instance on which one run's lower bound exceeds another's objective: both cannot be right."""
+    return [_contradiction(row) for row in enclosures[~enclosures["agrees"].astype(bool)].to_dict("records")]
+
+
+def _contradiction(row: Mapping[Hashable, Any]) -> str:
+    import pandas as pd
+
+    seed = "" if pd.isna(row["seed"]) else f" (seed {row['seed']:.0f})"
+    return (
+        f"CONTRADICTION on {row['problem']}{seed}: the lower bound {format_objective(row['dual'])} of {row['dual_solver']} "
+        f"exceeds the objective {format_objective(row['primal'])} of {row['primal_solver']}. At least one of them is wrong, and "
+        f"no number of this problem should be trusted. Enclosures that miss the others: {row['disagreeing']}."
+    )

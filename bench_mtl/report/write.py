@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Status
 from bench_mtl.report.formats import chosen
-from bench_mtl.report.view import View
-from bench_mtl.store.files import made_folder
-from bench_mtl.types import Status
+from bench_mtl.results.files import made_folder
+from bench_mtl.results.view import View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,8 +59,8 @@ class Written:
 def write_and_sum_up(folder: Path, *, out: Path | None = None, view: View | None = None, formats: Collection[str] = ()) -> Written:
     """`write_report`, with what it says in short. Raises what `write_report` does."""
     from bench_mtl.report.document import report_files, report_tables
-    from bench_mtl.report.results import read_results
-    from bench_mtl.report.tables.enclosures import contradictions
+    from bench_mtl.report.text import contradictions
+    from bench_mtl.results.loading import read_results
 
     wanted, target = chosen(formats), folder if out is None else out
     try:
@@ -87,18 +87,18 @@ def summary_frame(folder: Path) -> pd.DataFrame:
     ------
     InputError : the folder has no readable results or no finished run.
     """
-    from bench_mtl.report.catalogue import printed
-    from bench_mtl.report.results import read_results
+    from bench_mtl.report.contents import printed
     from bench_mtl.report.tables.summary import summary
+    from bench_mtl.results.loading import read_results
 
     results = read_results(folder)
     return printed(summary(results.runs, results.samples, results.targets))
 
 
 def _summary_text(summary: pd.DataFrame) -> str:
-    from bench_mtl.report.catalogue import printed
+    from bench_mtl.report.contents import printed
     from bench_mtl.report.render import to_text
-    from bench_mtl.report.tables.frames import all_skipped
+    from bench_mtl.results.frames import all_skipped
 
     frame = printed(summary)
     skipped = all_skipped(frame["Status"])

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.runner.executors import Executor, InlineExecutor, LocalExecutor, processors
 from bench_mtl.runner.setting import Setting
 
 
-def executor_for(setting: Setting, *, slots: int = 1, isolation: str = "process", cluster: str | None = None) -> Callable[[], Executor]:
+def executor_for(
+    setting: Setting,
+    *,
+    slots: int = 1,
+    isolation: str = "process",
+    cluster: str | None = None,
+    notify: Callable[[str], None] = print,
+) -> Callable[[], Executor]:
     """What makes the executor that is asked for in words, which takes a while; words are checked at once.
 
     Parameters
     ----------
     isolation : "process" or "inline"
     cluster : None, "local" or the address of a Dask scheduler
+    notify : called with a sentence that the user should read while cases run
 
     Raises
     ------
@@ -33,4 +41,9 @@ def executor_for(setting: Setting, *, slots: int = 1, isolation: str = "process"
         return lambda: LocalExecutor(setting, slots)
     from bench_mtl.runner.cluster import ClusterExecutor
 
-    return lambda: ClusterExecutor.local(setting, slots) if cluster == "local" else ClusterExecutor.at(setting, cluster)
+    def made() -> Executor:
+        executor = ClusterExecutor.local(setting, slots) if cluster == "local" else ClusterExecutor.at(setting, cluster)
+        executor.notify = notify
+        return executor
+
+    return made

@@ -10,16 +10,15 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Self
 
-from bench_mtl.console import warn
-from bench_mtl.dask_cluster import CONNECT_SECONDS, PARTING_SECONDS, answer, client_at, client_of, close_local, local_cluster
-from bench_mtl.errors import IncompleteError
+from bench_mtl.core.dask_cluster import CONNECT_SECONDS, PARTING_SECONDS, answer, client_at, client_of, close_local, local_cluster
+from bench_mtl.core.errors import IncompleteError
+from bench_mtl.core.types import Status
+from bench_mtl.engine.suite import Case
+from bench_mtl.results import Outcome
 from bench_mtl.runner.executors import Slot, processors
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.setting import Setting
-from bench_mtl.store import Outcome
-from bench_mtl.suite import Case
-from bench_mtl.types import Status
 
 #: How long to look for a scheduler, and to wait for an answer from one.
 _CONNECT_SECONDS = CONNECT_SECONDS
@@ -33,6 +32,8 @@ class ClusterExecutor:
     """Cases as tasks of a Dask scheduler. Data are built where they are used, so their files must be visible there."""
 
     def __init__(self, client: Any, setting: Setting, layout: Sequence[Setting] | None = None, cluster: Any = None) -> None:
+        #: Called with a sentence that a user should read.
+        self.notify: Callable[[str], None] = lambda sentence: None
         self._client = client
         self._cluster = cluster
         self._setting = setting
@@ -70,7 +71,7 @@ class ClusterExecutor:
             except Exception as error:  # whatever Dask says to a connection that is no more
                 raise _lost(error) from None
             if threads == 0 and (self._counted is None or self._counted[1] > 0):
-                warn("the cluster has no Dask worker: waiting for one")
+                self.notify("the cluster has no Dask worker: waiting for one")
             self._counted = now, threads
         return self._counted[1]
 

@@ -11,19 +11,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Protocol, Self
 
-from bench_mtl.driver import describe
-from bench_mtl.environment import pinned_threads
-from bench_mtl.errors import InputError
-from bench_mtl.registry import load_registry
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Status
+from bench_mtl.engine.driver import describe
+from bench_mtl.engine.environment import pinned_threads
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite import Case
+from bench_mtl.results import Outcome
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.job import Job, run_job
 from bench_mtl.runner.memory import peak_mib
 from bench_mtl.runner.process import DeadBeforeError, Worker
 from bench_mtl.runner.setting import Setting
-from bench_mtl.store import Outcome
-from bench_mtl.suite import Case
-from bench_mtl.types import Status
 
 
 class Executor(Protocol):

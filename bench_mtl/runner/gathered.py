@@ -7,9 +7,9 @@ import time
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from bench_mtl.patterns import PackedPattern
-from bench_mtl.store import Outcome
-from bench_mtl.types import Certificate, Record, Sample, Status, Times
+from bench_mtl.core.types import Certificate, Record, Sample, Status, Times
+from bench_mtl.model.patterns import PackedPattern
+from bench_mtl.results import Outcome
 
 #: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds),
 #: ("sample", Sample), perhaps ("void",) when no sample may count after all, for a job that is no case ("found", values by name), then

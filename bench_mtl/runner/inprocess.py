@@ -10,17 +10,17 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from bench_mtl.clock import Deadline
+from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.types import Array, Certificate, Iterate, Record, Status, Tolerance
 from bench_mtl.data.fingerprint import fingerprint
-from bench_mtl.driver import describe, run
-from bench_mtl.errors import BenchError, InputError
-from bench_mtl.patterns import PackedPattern, parts, patterns_of
-from bench_mtl.protocols import Problem
-from bench_mtl.registry import Registry, source_digest
+from bench_mtl.engine.clock import Deadline
+from bench_mtl.engine.driver import describe, run
+from bench_mtl.engine.registry import Registry, source_digest
+from bench_mtl.engine.suite import Case, Instance
+from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
+from bench_mtl.model.protocols import Problem
 from bench_mtl.runner.gathered import WARM_UP, Message
 from bench_mtl.runner.memory import forget_peak
-from bench_mtl.suite import Case, Instance
-from bench_mtl.types import Array, Certificate, Iterate, Record, Status, Tolerance
 
 #: Of what a problem or a solver says of itself: how many entries, and how many characters each.
 _MOST_ENTRIES, _LONGEST_TEXT = 50, 2000

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from bench_mtl.core.types import Limits, Record, Status, Times
 from bench_mtl.runner.gathered import WARM_UP, Message
 from bench_mtl.runner.inprocess import Ran, failed
-from bench_mtl.types import Limits, Record, Status, Times
 
 
 class Work(Protocol):

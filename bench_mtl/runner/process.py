@@ -19,16 +19,16 @@ from typing import Any
 
 import psutil
 
-from bench_mtl.driver import describe
-from bench_mtl.environment import thread_variables
+from bench_mtl.core.types import Limits, Status
+from bench_mtl.engine.driver import describe
+from bench_mtl.engine.environment import thread_variables
+from bench_mtl.engine.suite import Case
+from bench_mtl.results import Outcome
 from bench_mtl.runner.gathered import Gathered, Message
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.memory import descendants, proportional_mib, resident_mib
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.worker import MARK, SharedDeadline
-from bench_mtl.store import Outcome
-from bench_mtl.suite import Case
-from bench_mtl.types import Limits, Status
 
 #: How far past its limit a solver may be when it is killed: time for one that stops by itself to hand in its answer.
 GRACE_SECONDS = 0.3

@@ -8,12 +8,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from bench_mtl.errors import IncompleteError, InputError
+from bench_mtl.core.errors import IncompleteError, InputError
+from bench_mtl.engine.suite import Case
+from bench_mtl.results import Outcome
 from bench_mtl.runner.executors import Executor, LocalExecutor
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.setting import Setting
-from bench_mtl.store import Outcome
-from bench_mtl.suite import Case
 
 W = TypeVar("W", bound=Case | Job)
 _Stored = TypeVar("_Stored", bound=Case | Job, contravariant=True)
@@ -23,7 +23,7 @@ _LOOK_SECONDS = 0.5
 
 
 class Rows(Protocol[_Stored]):
-    """Where rows go, as `bench_mtl.store.Store` does it for cases."""
+    """Where rows go, as `bench_mtl.results.Store` does it for cases."""
 
     @property
     def path(self) -> Path:

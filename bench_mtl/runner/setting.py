@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench_mtl.environment import describe_environment
+from bench_mtl.engine.environment import describe_environment
 
 
 @dataclass(frozen=True)

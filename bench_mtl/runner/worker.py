@@ -16,15 +16,15 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
-from bench_mtl.driver import describe
-from bench_mtl.registry import load_registry
+from bench_mtl.core.types import Record, Status
+from bench_mtl.engine.driver import describe
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite import Case
 from bench_mtl.runner.gathered import TAKEN, WARM_UP, Message
 from bench_mtl.runner.inprocess import CaseRunner, Ran
 from bench_mtl.runner.job import run_job
 from bench_mtl.runner.memory import peak_mib, resident_mib
 from bench_mtl.runner.setting import Setting
-from bench_mtl.suite import Case
-from bench_mtl.types import Record, Status
 
 #: What a run may still hold when it is over, beyond what was there when it began: caches of libraries and the like.
 _KEPT_MIB = 50.0
@@ -120,7 +120,7 @@ class _State:
 
 
 class SharedDeadline:
-    """A deadline (see `bench_mtl.clock.Deadline`) in memory that two processes share."""
+    """A deadline (see `bench_mtl.engine.clock.Deadline`) in memory that two processes share."""
 
     def __init__(self, fd: int) -> None:
         self._cell = ctypes.c_double.from_buffer(mmap.mmap(fd, mmap.PAGESIZE))

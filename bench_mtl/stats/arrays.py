@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bench_mtl.checks import real_array
-from bench_mtl.errors import InputError
+from bench_mtl.core.checks import real_array
+from bench_mtl.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bench_mtl.types import Array
+    from bench_mtl.core.types import Array
 
 
 def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bench_mtl.checks import real_array
-from bench_mtl.errors import InputError
+from bench_mtl.core.checks import real_array
+from bench_mtl.core.errors import InputError
 from bench_mtl.stats.arrays import confidence_level
 
 

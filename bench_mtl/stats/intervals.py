@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bench_mtl.checks import real_array, real_number
-from bench_mtl.errors import InputError
+from bench_mtl.core.checks import real_array, real_number
+from bench_mtl.core.errors import InputError
 from bench_mtl.stats.arrays import confidence_level
 from bench_mtl.stats.ratios import RESAMPLES
 
 if TYPE_CHECKING:
-    from bench_mtl.types import Array
+    from bench_mtl.core.types import Array
 
 #: Resampled medians of one instance. Up to four repetitions have no more resamples than this, and all of them are taken.
 _POOL = 256

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bench_mtl.checks import one_of, whole_number
-from bench_mtl.errors import InputError
+from bench_mtl.core.checks import one_of, whole_number
+from bench_mtl.core.errors import InputError
 from bench_mtl.stats.arrays import measured
 
 if TYPE_CHECKING:
-    from bench_mtl.types import Array
+    from bench_mtl.core.types import Array
 
 WILCOXON, SIGN = "Wilcoxon", "sign"
 

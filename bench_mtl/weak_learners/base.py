@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 
 
 class WeakLearners(ABC):

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.checks import real_matrix
-from bench_mtl.errors import InputError
-from bench_mtl.linops import frozen
-from bench_mtl.types import Array
+from bench_mtl.core.checks import real_matrix
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 
 ZEROS = -1
 """In `SortedColumns.rows`: all rows that have a zero here, as one entry."""

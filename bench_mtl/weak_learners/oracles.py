@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from bench_mtl.checks import real_array
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.core.checks import real_array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 from bench_mtl.weak_learners.base import WeakLearners
 
 

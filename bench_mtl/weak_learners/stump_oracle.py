@@ -7,9 +7,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.checks import one_of, whole_number
-from bench_mtl.forms import ROW_NORMS
-from bench_mtl.types import Array
+from bench_mtl.core.checks import one_of, whole_number
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import ROW_NORMS
 from bench_mtl.weak_learners.columns import sorted_columns
 from bench_mtl.weak_learners.oracles import Oracle, checked_residuals
 from bench_mtl.weak_learners.stumps import Stumps, stumps_at
@@ -65,7 +65,7 @@ class StumpOracle(Oracle):
             return stumps.take(order), np.ldexp(found[order], exponent)
 
     def _search(self, R: Array, norm: str, count: int) -> NDArray[np.int64]:
-        from bench_mtl.kernels.stumps import CODES, best_of_each, most_violating
+        from bench_mtl.weak_learners.kernels import CODES, best_of_each, most_violating
 
         rows, values, starts, zeros, _ = self._columns
         total = R.sum(axis=0)
@@ -78,6 +78,6 @@ class StumpOracle(Oracle):
     @staticmethod
     def warm_up() -> None:
         """Compile the search, or load it."""
-        from bench_mtl.kernels.stumps import warm_up
-
-        warm_up()
+        X: Array = np.array([[0.0], [1.0]])
+        for one_per_feature in (False, True):
+            StumpOracle(X, one_per_feature=one_per_feature).highest(X, "l12")

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.checks import real_array, real_matrix, whole_number
-from bench_mtl.errors import InputError
-from bench_mtl.linops import frozen
-from bench_mtl.types import Array, Matrix
+from bench_mtl.core.checks import real_array, real_matrix, whole_number
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.weak_learners.base import WeakLearners, chosen
 from bench_mtl.weak_learners.columns import SortedColumns, sorted_columns
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from bench_mtl.checks import one_of, whole_number
-from bench_mtl.forms import ROW_NORMS
-from bench_mtl.types import Array
+from bench_mtl.core.checks import one_of, whole_number
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import ROW_NORMS
 from bench_mtl.weak_learners.oracles import Oracle, checked_residuals
 from bench_mtl.weak_learners.trees import Trees, fitted_tree, for_fitting, is_constant, outputs_of, usable
 from bench_mtl.weak_learners.violation import direction, violations

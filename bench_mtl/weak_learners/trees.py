@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.checks import real_matrix, whole_number
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.core.checks import real_matrix, whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 from bench_mtl.weak_learners.base import WeakLearners, chosen
 
 _LARGEST = float(np.finfo(np.float32).max)

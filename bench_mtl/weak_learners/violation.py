@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.checks import one_of, real_array
-from bench_mtl.errors import InputError
-from bench_mtl.forms import ROW_NORMS, positive_dual_norms
-from bench_mtl.margins import multiclass_residuals
-from bench_mtl.types import Array
+from bench_mtl.core.checks import one_of, real_array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import ROW_NORMS, positive_dual_norms
+from bench_mtl.model.margins import multiclass_residuals
 
 
 def residuals(U: Any, classes: Any) -> Array:

@@ -1,5 +1,5 @@
 """The alternating direction method of multipliers."""
 
-from solvers.admm.solver import ADMM
+from bench_mtl.solvers.admm.solver import ADMM
 
 __all__ = ["ADMM"]

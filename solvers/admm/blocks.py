@@ -8,10 +8,10 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from bench_mtl.checks import is_sparse
-from bench_mtl.margins import HingeFit, MulticlassFit
-from bench_mtl.normal_equations import TaskBlocks, normal_blocks, resolvent_blocks
-from bench_mtl.types import Array
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.types import Array
+from bench_mtl.model.margins import HingeFit, MulticlassFit
+from bench_mtl.model.normal_equations import TaskBlocks, normal_blocks, resolvent_blocks
 
 #: Evaluations of one smooth step at most, all of which L-BFGS-B remembers; the next iteration goes on from there.
 _MOST_EVALUATIONS = 12

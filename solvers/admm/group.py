@@ -9,12 +9,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from bench_mtl.forms import GroupForm
-from bench_mtl.margins import HingeFit, MarginLoss, PairwiseFit
-from bench_mtl.normal_equations import factorisable
-from bench_mtl.protocols import Problem, Solver
-from bench_mtl.types import Array, Iterate
-from solvers.admm.blocks import Block, Setting, State, block_of, mean_square
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import GroupForm
+from bench_mtl.model.margins import HingeFit, MarginLoss, PairwiseFit
+from bench_mtl.model.normal_equations import factorisable
+from bench_mtl.model.protocols import Problem, Solver
+from bench_mtl.solvers.admm.blocks import Block, Setting, State, block_of, mean_square
 
 #: The first balancing of the penalties; the later ones at twice the steps of the one before.
 _FIRST_BALANCE = 4

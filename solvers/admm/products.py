@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import is_sparse
-from bench_mtl.linops import Design
-from bench_mtl.types import Array
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.designs import Design
+from bench_mtl.core.types import Array
 
 #: Of the residual that the last iteration's answer leaves, what conjugate gradients may leave: the error falls as iterates settle.
 _LEFT = 0.2

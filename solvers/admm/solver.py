@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bench_mtl.checks import real_number
-from bench_mtl.errors import InputError
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
-from solvers.admm.group import Rule, group_misfit, group_steps
-from solvers.admm.split import split_steps
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.solvers.admm.group import Rule, group_misfit, group_steps
+from bench_mtl.solvers.admm.split import split_steps
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class ADMM(IterativeSolver):
         return None
 
     def warm_up(self) -> None:
-        from bench_mtl.kernels.split import warm_up
+        from bench_mtl.solvers.kernels.split import warm_up
 
         warm_up()
 

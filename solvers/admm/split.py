@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from bench_mtl.forms import SplitForm
-from bench_mtl.normal_equations import factorisable, mean_curvature, normal_blocks, resolvent_blocks
-from bench_mtl.types import Array, Iterate
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import SplitForm
+from bench_mtl.model.normal_equations import factorisable, mean_curvature, normal_blocks, resolvent_blocks
 
 #: Iterations between two iterates handed over, or a tenth of all so far: each costs half a pass over the data for its dual point.
 _FEWEST = 5
@@ -53,7 +53,7 @@ def split_steps(form: SplitForm, first: Array, rule: Rule, *, resumed: bool = Fa
 
 
 def _factorised(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> Iterator[Iterate]:
-    from bench_mtl.kernels.split import admm_steps
+    from bench_mtl.solvers.kernels.split import admm_steps
 
     normal = normal_blocks(form.design)
     target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
@@ -88,8 +88,8 @@ def _factorised(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> Ite
 
 def _by_products(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> Iterator[Iterate]:
     """The residuals r of S solve (I + X X^T / rho) r = y - X (P - U + Q - V), and S = P - U + Q - V + X^T r / rho."""
-    from bench_mtl.kernels.split import admm_split
-    from solvers.admm.products import Products, Resolvent
+    from bench_mtl.solvers.admm.products import Products, Resolvent
+    from bench_mtl.solvers.kernels.split import admm_split
 
     products = Products.of(form.design)
     resolvent = Resolvent.of(form.design, products)

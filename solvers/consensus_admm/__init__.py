@@ -1,5 +1,5 @@
 """Consensus ADMM: the examples in blocks, each with weights of its own."""
 
-from solvers.consensus_admm.solver import ConsensusADMM
+from bench_mtl.solvers.consensus_admm.solver import ConsensusADMM
 
 __all__ = ["ConsensusADMM"]

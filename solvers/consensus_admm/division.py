@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.linops import SharedDesign
-from bench_mtl.margins import MulticlassFit
-from bench_mtl.types import Array
-from solvers.admm.blocks import Block, block_of
+from bench_mtl.core.designs import SharedDesign
+from bench_mtl.core.types import Array
+from bench_mtl.model.margins import MulticlassFit
+from bench_mtl.solvers.admm.blocks import Block, block_of
 
 
 class Piece(NamedTuple):

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from typing import Protocol, TypeVar
 
-from bench_mtl.threads import one_blas_thread
-from bench_mtl.types import Array
-from solvers.admm.blocks import Setting, State
-from solvers.consensus_admm.division import Division, Piece
+from bench_mtl.core.threads import one_blas_thread
+from bench_mtl.core.types import Array
+from bench_mtl.solvers.admm.blocks import Setting, State
+from bench_mtl.solvers.consensus_admm.division import Division, Piece
 
 T = TypeVar("T")
 

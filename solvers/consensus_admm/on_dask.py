@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from bench_mtl.dask_cluster import CONNECT_SECONDS, client_at, client_of, close_local, local_cluster
-from bench_mtl.errors import BenchError
-from bench_mtl.threads import one_blas_thread
-from bench_mtl.types import Array
-from solvers.admm.blocks import Block, Setting, State
-from solvers.consensus_admm.division import Division, Piece
+from bench_mtl.core.dask_cluster import CONNECT_SECONDS, client_at, client_of, close_local, local_cluster
+from bench_mtl.core.errors import BenchError
+from bench_mtl.core.threads import one_blas_thread
+from bench_mtl.core.types import Array
+from bench_mtl.solvers.admm.blocks import Block, Setting, State
+from bench_mtl.solvers.consensus_admm.division import Division, Piece
 
 #: How often a block may lose its worker within one iteration, on average.
 _MOST_LOSSES = 10

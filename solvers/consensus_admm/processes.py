@@ -15,12 +15,12 @@ from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
-from bench_mtl.errors import BenchError
-from bench_mtl.threads import one_blas_thread
-from bench_mtl.types import Array
-from solvers.admm.blocks import Setting, State
-from solvers.consensus_admm.division import Division, Piece
-from solvers.consensus_admm.lanes import Here, LaneTeam, together
+from bench_mtl.core.errors import BenchError
+from bench_mtl.core.threads import one_blas_thread
+from bench_mtl.core.types import Array
+from bench_mtl.solvers.admm.blocks import Setting, State
+from bench_mtl.solvers.consensus_admm.division import Division, Piece
+from bench_mtl.solvers.consensus_admm.lanes import Here, LaneTeam, together
 
 #: How long a process whose pipe is closed may take to end.
 _PARTING_SECONDS = 2.0
@@ -42,7 +42,7 @@ class There:
                     sys.executable,
                     "-P",
                     "-c",
-                    f"from solvers.consensus_admm.processes import serve; serve({theirs.fileno()}, {os.getpid()})",
+                    f"from bench_mtl.solvers.consensus_admm.processes import serve; serve({theirs.fileno()}, {os.getpid()})",
                 ],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),

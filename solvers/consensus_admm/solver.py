@@ -7,17 +7,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bench_mtl.checks import one_of, whole_number
-from bench_mtl.dask_cluster import scheduler_address
-from bench_mtl.errors import InputError
-from bench_mtl.forms import GroupForm
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
-from solvers.admm.group import Rule, Team, consensus_steps, group_misfit
-from solvers.admm.solver import check_options
-from solvers.consensus_admm.division import Division
-from solvers.consensus_admm.lanes import thread_team
-from solvers.consensus_admm.processes import process_team
+from bench_mtl.core.checks import one_of, whole_number
+from bench_mtl.core.dask_cluster import scheduler_address
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import GroupForm
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.solvers.admm.group import Rule, Team, consensus_steps, group_misfit
+from bench_mtl.solvers.admm.solver import check_options
+from bench_mtl.solvers.consensus_admm.division import Division
+from bench_mtl.solvers.consensus_admm.lanes import thread_team
+from bench_mtl.solvers.consensus_admm.processes import process_team
 
 BACKENDS = ("threads", "processes", "dask")
 
@@ -101,6 +101,6 @@ class ConsensusADMM(IterativeSolver):
             return thread_team(division, pieces, self.workers)
         if self.backend == "processes":
             return process_team(division, pieces, self.workers)
-        from solvers.consensus_admm.on_dask import dask_team
+        from bench_mtl.solvers.consensus_admm.on_dask import dask_team
 
         return dask_team(division, pieces, self.workers, self.cluster)

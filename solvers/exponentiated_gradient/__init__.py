@@ -1,5 +1,5 @@
 """Exponentiated gradient."""
 
-from solvers.exponentiated_gradient.solver import ExponentiatedGradient
+from bench_mtl.solvers.exponentiated_gradient.solver import ExponentiatedGradient
 
 __all__ = ["ExponentiatedGradient"]

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.forms import LinearFit
-from bench_mtl.linops import stacked_rows
-from bench_mtl.types import Array
-from solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, scheduled_step
+from bench_mtl.core.designs import stacked_rows
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import LinearFit
+from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, scheduled_step
 
 #: Sums of weights are kept within these by dividing all weights by them: above, products might overflow; below, what they were
 #: computed from by adding and subtracting was so much larger that digits are lost.
@@ -139,7 +139,7 @@ class SparseRun(Run):
         self._rows[:, 2] = 0.0
 
     def _step(self, chosen: Any, eta: float) -> None:
-        from bench_mtl.kernels.rows import put_rows, take_rows
+        from bench_mtl.solvers.exponentiated_gradient.kernels import put_rows, take_rows
 
         self._S += eta / self._Z
         J, values = self._examples.rows(chosen)

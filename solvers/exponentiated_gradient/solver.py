@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.checks import one_of, real_number, whole_number
-from bench_mtl.errors import InputError
-from bench_mtl.protocols import Capability, IterativeSolver, NotOfferedError, Problem, Solver
-from bench_mtl.types import Array, Iterate
-from solvers.exponentiated_gradient.drawn import DenseRun, Examples, SparseRun
-from solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, scheduled_step, size_of
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.protocols import Capability, IterativeSolver, NotOfferedError, Problem, Solver
+from bench_mtl.solvers.exponentiated_gradient.drawn import DenseRun, Examples, SparseRun
+from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, scheduled_step, size_of
 
 STEP_RULES = ("auto", "line_search", "sqrt")
 
@@ -102,7 +102,7 @@ class ExponentiatedGradient(IterativeSolver):
         return None
 
     def warm_up(self) -> None:
-        from bench_mtl.kernels.rows import warm_up
+        from bench_mtl.solvers.exponentiated_gradient.kernels import warm_up
 
         warm_up()
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.forms import SimplexForm
-from bench_mtl.types import Array
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import SimplexForm
 
 #: No weight changes by more than this in its logarithm in one step, so that nothing overflows.
 LONGEST_STEP = 200.0

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.linops import Design
-from bench_mtl.protocols import Capability, Problem
-from bench_mtl.types import Array
+from bench_mtl.core.designs import Design
+from bench_mtl.core.types import Array
+from bench_mtl.model.protocols import Capability, Problem
 
 #: Slope at which an exact line search ends, relative to that at its beginning.
 _FLAT = 1e-9

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench_mtl.forms import SimplexForm
-from bench_mtl.linops import Design
-from bench_mtl.protocols import Problem
-from bench_mtl.types import Array
-from solvers.atoms import Atoms
-from solvers.frank_wolfe_smooth.losses import Columns, Loss
+from bench_mtl.core.designs import Design
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import SimplexForm
+from bench_mtl.model.protocols import Problem
+from bench_mtl.solvers.atoms import Atoms
+from bench_mtl.solvers.frank_wolfe_smooth.losses import Columns, Loss
 
 #: What of the mass may be missing by rounding.
 _ROUNDING = 1e-14

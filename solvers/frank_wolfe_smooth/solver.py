@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bench_mtl.checks import one_of
-from bench_mtl.protocols import Capability, IterativeSolver, NotOfferedError, Problem
-from bench_mtl.types import Array, Iterate
-from solvers.frank_wolfe_smooth.losses import Backtracking, exact_steps, loss_of
-from solvers.frank_wolfe_smooth.sets import Corners, Hull, Vertices
+from bench_mtl.core.checks import one_of
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.protocols import Capability, IterativeSolver, NotOfferedError, Problem
+from bench_mtl.solvers.frank_wolfe_smooth.losses import Backtracking, exact_steps, loss_of
+from bench_mtl.solvers.frank_wolfe_smooth.sets import Corners, Hull, Vertices
 
 VARIANTS = ("pairwise", "away", "plain")
 

@@ -1,5 +1,5 @@
 """A structured interior-point method."""
 
-from solvers.interior_point.solver import InteriorPoint
+from bench_mtl.solvers.interior_point.solver import InteriorPoint
 
 __all__ = ["InteriorPoint"]

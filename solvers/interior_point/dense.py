@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from bench_mtl.types import Array
+from bench_mtl.core.types import Array
 
 #: Added to a diagonal, relative to it, where a factorisation fails; every further try adds a hundred times more.
 _FIRST_SHIFT, _LAST_SHIFT = 1e-15, 1e-3

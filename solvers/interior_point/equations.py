@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench_mtl.forms import HingeForm
-from bench_mtl.types import Array
-from solvers.interior_point.system import NewtonSystem
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import HingeForm
+from bench_mtl.solvers.interior_point.system import NewtonSystem
 
 
 class Layout:
@@ -143,7 +143,7 @@ class Equations:
 
     def direction(self, x: State, residuals: Residuals | None, target: Array) -> Direction:
         """The direction with slack * ddual + dual * dslack = target that removes the residuals (None: there are none)."""
-        from bench_mtl.kernels.newton import example_changes, example_sides
+        from bench_mtl.solvers.interior_point.kernels import example_changes, example_sides
 
         at, slack, dual, rho, system = self.layout, x.slack, x.dual, residuals, self.system
         by_slack = target[at.features.start :] / slack[at.features.start :]

@@ -12,16 +12,16 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import real_number, whole_number
-from bench_mtl.forms import HingeForm
-from bench_mtl.linops import PerTaskDesign
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.threads import one_blas_thread
-from bench_mtl.types import Array, Iterate
-from solvers.interior_point.equations import Equations, State
-from solvers.interior_point.start import starting_point
-from solvers.interior_point.step import advance
-from solvers.interior_point.system import bytes_needed
+from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.designs import PerTaskDesign
+from bench_mtl.core.threads import one_blas_thread
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.solvers.interior_point.equations import Equations, State
+from bench_mtl.solvers.interior_point.start import starting_point
+from bench_mtl.solvers.interior_point.step import advance
+from bench_mtl.solvers.interior_point.system import bytes_needed
 
 #: Ends where the gap is this share of the objective at zero, which is all that float64 can tell.
 _SMALLEST_GAP = 1e-17

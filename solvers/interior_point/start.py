@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench_mtl.types import Array
-from solvers.interior_point.equations import Equations, State
+from bench_mtl.core.types import Array
+from bench_mtl.solvers.interior_point.equations import Equations, State
 
 #: The share of the radius that is left at the start, and that a given point is moved towards zero.
 _SPARE, _RETREAT = 0.1, 0.1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench_mtl.types import Array
-from solvers.interior_point.equations import Direction, Equations, Residuals, State
+from bench_mtl.core.types import Array
+from bench_mtl.solvers.interior_point.equations import Direction, Equations, Residuals, State
 
 #: Centrality correctors at most; how much longer a step each is to allow; the weights tried for it.
 _CORRECTORS, _LONGER, _WEIGHTS = 4, 0.5, (1.0, 0.7, 0.4)
@@ -51,7 +51,7 @@ def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bo
 
 def _recentred(x: State, direction: Direction, steps: tuple[float, float], goal: float) -> Array:
     """What brings the products after a longer step back into the neighbourhood of the goal."""
-    from bench_mtl.kernels.newton import recentred
+    from bench_mtl.solvers.interior_point.kernels import recentred
 
     primal, dual = (min(1.0, step + _LONGER) for step in steps)
     target = np.empty(x.slack.size)
@@ -68,7 +68,7 @@ def _steps(
     x: State, direction: Direction, corrector: Direction, weights: tuple[float, ...], share: float = 1.0
 ) -> list[tuple[float, float]]:
     """The steps along direction + weight * corrector, for every weight."""
-    from bench_mtl.kernels.newton import boundary_ratios
+    from bench_mtl.solvers.interior_point.kernels import boundary_ratios
 
     tried = np.array(weights)
     primal = boundary_ratios(x.slack, direction.slack, corrector.slack, tried).tolist()

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from bench_mtl.checks import is_sparse
-from bench_mtl.linops import Design, dense, frozen, frozen_matrix
-from bench_mtl.threads import run_together, useful_threads
-from bench_mtl.types import Array, Matrix
-from solvers.interior_point.dense import factor, invert
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.designs import Design, dense, frozen, frozen_matrix
+from bench_mtl.core.threads import run_together, useful_threads
+from bench_mtl.core.types import Array, Matrix
+from bench_mtl.solvers.interior_point.dense import factor, invert
 
 #: A weighted Gram matrix of a sparse design costs so many times more an entry than a dense one.
 _SPARSE_COST = 16
@@ -178,7 +178,7 @@ class NewtonSystem:
             dW += f
             dW /= self._T
         if self._by_features:
-            from bench_mtl.kernels.newton import symmetric_products
+            from bench_mtl.solvers.interior_point.kernels import symmetric_products
 
             tasks = self._tasks
             scaled = self._columns[tasks] * right[tasks]
@@ -215,7 +215,7 @@ class _FeatureBlock:
 
     def factor(self, again: Callable[[], None], sides: Array, S: Array, careful: bool) -> None:
         """Adds (D T^-1/2) [I - (I + F^T F)^-1] (T^-1/2 D) to S; `again` writes `middle` as it is now."""
-        from bench_mtl.kernels.newton import add_complement
+        from bench_mtl.solvers.interior_point.kernels import add_complement
 
         factor(self.middle, again)
         inverse = self.middle.copy() if careful else self.middle
@@ -228,7 +228,7 @@ class _FeatureBlock:
 
     def write_gram(self, roots: Array, columns: Array, scratch: Array, out: Array) -> None:
         """F^T F for E^1/2 and T^-1/2. Nothing here holds the GIL for long, as SciPy's products would."""
-        from bench_mtl.kernels.newton import scale_both, sparse_gram
+        from bench_mtl.solvers.interior_point.kernels import scale_both, sparse_gram
 
         if is_sparse(self.X):
             sparse_gram(self.X.data, self.X.indices, self.X.indptr, roots, columns, out)
@@ -248,7 +248,7 @@ class _ExampleBlock(NamedTuple):
 
     def factor(self, roots: Array, columns: Array, sides: Array, lines: Array) -> None:
         """Leaves in `lines` B = L^-1 F (T^-1/2 D), so that B^T B = (D T^-1/2) F^T (I + F F^T)^-1 F (T^-1/2 D)."""
-        from bench_mtl.kernels.newton import scale_both, scale_columns
+        from bench_mtl.solvers.interior_point.kernels import scale_both, scale_columns
 
         scale_both(self.X, roots, columns, lines)
         self._gram(lines)
@@ -302,7 +302,7 @@ class _ExampleBlocks:
 
     def solve(self, W: Array, g: Array, a: Array, images: Array) -> None:
         """Writes a_k = E^1/2 (I + F F^T)^-1 E^1/2 (g_k - X_k w_k) and images_k = X_k^T a_k, where k is one of these tasks."""
-        from bench_mtl.kernels.newton import solve_examples
+        from bench_mtl.solvers.interior_point.kernels import solve_examples
 
         solve_examples(self._places, self._rows, self._factors, self._roots, W, g, a, images)
 

@@ -9,9 +9,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.margins import HingeFit, MulticlassFit, PairwiseFit
+from bench_mtl.core.types import Array
+from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit
 from bench_mtl.projections import project_simplex
-from bench_mtl.types import Array
 
 #: Numbers of columns, class by class.
 Columns = Sequence[NDArray[np.intp]]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from bench_mtl.types import Array
+from bench_mtl.core.types import Array
 
 #: Conjugate gradients end at this share of the first residual, in the norm of the preconditioner, ...
 _FORCING = 0.05

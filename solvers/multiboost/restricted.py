@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.forms import GroupForm
-from bench_mtl.types import Array
-from solvers.multiboost.models import ScoreModel
-from solvers.multiboost.quadratics import Applied, Quadratic, Stored
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import GroupForm
+from bench_mtl.solvers.multiboost.models import ScoreModel
+from bench_mtl.solvers.multiboost.quadratics import Applied, Quadratic, Stored
 
 #: Of max |G| max |X|: where f is flat, a step changes no score by more than about one over this for each column.
 _SMALLEST_CURVATURE = 1e-3

@@ -9,15 +9,15 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from bench_mtl.checks import real_number, whole_number
-from bench_mtl.forms import GroupForm
-from bench_mtl.linops import SharedDesign
-from bench_mtl.margins import HingeFit, MulticlassFit, PairwiseFit, multiclass_fit
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
-from solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
-from solvers.multiboost.restricted import Restricted
-from solvers.multiboost.working_set import WorkingSet
+from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.designs import SharedDesign
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import GroupForm
+from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit, multiclass_fit
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
+from bench_mtl.solvers.multiboost.restricted import Restricted
+from bench_mtl.solvers.multiboost.working_set import WorkingSet
 
 #: Columns that join in a round at least, where their number is left to the solver.
 _FEWEST = 10

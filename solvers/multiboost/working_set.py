@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.checks import is_sparse
-from bench_mtl.linops import dense
-from bench_mtl.types import Array, Matrix
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.designs import dense
+from bench_mtl.core.types import Array, Matrix
 
 #: A column joins only above nu by this share of it: less is rounding.
 _ABOVE = 1e-13

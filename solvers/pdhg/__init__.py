@@ -1,5 +1,5 @@
 """The primal-dual hybrid gradient method."""
 
-from solvers.pdhg.solver import PDHG
+from bench_mtl.solvers.pdhg.solver import PDHG
 
 __all__ = ["PDHG"]

@@ -21,12 +21,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.checks import is_sparse
-from bench_mtl.forms import HingeForm
-from bench_mtl.linops import dense
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.designs import dense
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import HingeForm
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
-from bench_mtl.types import Array
-from solvers.pdhg.polish_system import Block, Factor, System
+from bench_mtl.solvers.pdhg.polish_system import Block, Factor, System
 
 #: Systems larger than this are refused: their factors take longer than the steps they save.
 MOST_UNKNOWNS = 2000

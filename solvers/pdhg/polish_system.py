@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg as sl
 
-from bench_mtl.types import Array
+from bench_mtl.core.types import Array
 
 #: Singular below this share of the largest pivot.
 _RANK = 1e-11

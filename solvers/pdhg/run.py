@@ -1,4 +1,4 @@
-"""The state of a run of `PDHG`: points, step sizes and restarts around the compiled steps of `bench_mtl.kernels.saddle`."""
+"""The state of a run of `PDHG`: points, step sizes and restarts around the compiled steps of `bench_mtl.solvers.pdhg.kernels.saddle`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.balls import TaskBalls
-from bench_mtl.errors import InputError
-from bench_mtl.forms import BallForm, HingeForm
-from bench_mtl.linops import Design, PerTaskDesign, SharedDesign
-from bench_mtl.threads import run_together, useful_threads
-from bench_mtl.types import Array, Iterate
+from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.threads import run_together, useful_threads
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import BallForm, HingeForm
+from bench_mtl.model.task_balls import TaskBalls
 
 #: Beyond so many entries the norms of the data are not computed but estimated from below, by so many power iterations, and enlarged by
 #: this factor; a run that finds them too small all the same enlarges them again.
@@ -54,7 +54,7 @@ class Restarts:
 
 
 def kernel_data(design: Design, precision: type[np.floating] = np.float64) -> tuple[Any, Any, Any, Any, Any]:
-    """The design as `bench_mtl.kernels.saddle_passes` takes it; in memory of its own. `precision` is that of dense tasks of their own."""
+    """The design as `kernels.saddle_passes` takes it; in memory of its own. `precision` is that of dense tasks of their own."""
     offsets = np.concatenate([[0], np.cumsum(design.sizes)]).astype(np.int64)
     blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
     if design.is_sparse:
@@ -75,9 +75,9 @@ def kernel_data(design: Design, precision: type[np.floating] = np.float64) -> tu
 @cache
 def kernels() -> tuple[Any, Any, Any]:
     """The compiled primal half of a step, the dual one, and the primal one with a ball for every task, loaded at the first use."""
-    import bench_mtl.kernels.saddle as saddle
-    import bench_mtl.kernels.saddle_balls as balls
-    import bench_mtl.kernels.saddle_passes as passes
+    import bench_mtl.solvers.pdhg.kernels.saddle as saddle
+    import bench_mtl.solvers.pdhg.kernels.saddle_balls as balls
+    import bench_mtl.solvers.pdhg.kernels.saddle_passes as passes
 
     return saddle, passes, balls
 

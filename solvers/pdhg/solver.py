@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.checks import one_of, real_number, whole_number
-from bench_mtl.errors import InputError
-from bench_mtl.forms import HingeForm
-from bench_mtl.protocols import Capability, IterativeSolver, Problem, Solver
-from bench_mtl.types import Array, Iterate
-from solvers.pdhg.polish import Schedule
-from solvers.pdhg.polish import compile_kernels as compile_polish
-from solvers.pdhg.run import Restarts, Run
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem, Solver
+from bench_mtl.solvers.pdhg.polish import Schedule
+from bench_mtl.solvers.pdhg.polish import compile_kernels as compile_polish
+from bench_mtl.solvers.pdhg.run import Restarts, Run
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PDHG(IterativeSolver):
     step_rule : "preconditioned" has a dual step size of its own for every task; "norm" has one for all, by the largest norm
     primal_weight : omega, with tau = 1 / (omega L), sigma = omega / L: the first one; None for a guess from the data. It is adapted at
         every restart, so that primal and dual points move equally far.
-    polish : under an l1,inf norm, now and then solve for the vertex next to the point (`solvers.pdhg.polish`), on half of all work at most;
+    polish : under an l1,inf norm, now and then solve for the vertex next to the point (`polish.py`), on half of all work at most;
         what is better is yielded in place of the steps' points until these are better, and the steps go on from where they were
     threads : at most so many share a pass over tasks with data of their own, one for every 150,000 entries; None for the processors
         that this process may use, or OMP_NUM_THREADS where that is set and smaller (a number wins over that). It changes no bit.
@@ -83,7 +83,7 @@ class PDHG(IterativeSolver):
         return f"{self.label} needs {Capability.HINGE} or {Capability.BALLS}; {problem.name} offers {', '.join(sorted(problem.offers))}"
 
     def warm_up(self) -> None:
-        from solvers.pdhg.run import compile_kernels
+        from bench_mtl.solvers.pdhg.run import compile_kernels
 
         compile_kernels()
         compile_polish()

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.checks import real_number
-from bench_mtl.forms import RelationshipForm
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
-from solvers.relationships.basis import SingularBasis, misfit, shown
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import RelationshipForm
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.solvers.relationships.basis import SingularBasis, misfit, shown
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench_mtl.forms import RelationshipForm
-from bench_mtl.linops import dense, diagonal_of
-from bench_mtl.normal_equations import LARGEST_FACTOR
-from bench_mtl.protocols import SHOWN_SHARE, Problem, Solver
-from bench_mtl.types import Array, Iterate, Matrix
+from bench_mtl.core.designs import dense, diagonal_of
+from bench_mtl.core.types import Array, Iterate, Matrix
+from bench_mtl.model.forms import RelationshipForm
+from bench_mtl.model.normal_equations import LARGEST_FACTOR
+from bench_mtl.model.protocols import SHOWN_SHARE, Problem, Solver
 
 #: Eigenvalues of X^T X below this share of the largest, times their number, are rounding of 0.
 _RANK_SHARE = 1e-14

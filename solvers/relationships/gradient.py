@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bench_mtl.forms import RelationshipForm
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import RelationshipForm
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.projections import prox_squared_trace
-from bench_mtl.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.types import Array, Iterate
-from solvers.relationships.basis import SingularBasis, misfit, shown
+from bench_mtl.solvers.relationships.basis import SingularBasis, misfit, shown
 
 
 @dataclass(frozen=True)

@@ -1,101 +1,175 @@
-"""Dependencies point one way: the core names no problem or solver, problems and solvers do not know each other."""
+"""Dependencies point one way: a folder imports only from those below it, and the framework names no problem and no solver."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Modules of bench_mtl that problems and solvers may use: the core.
-CORE = {
-    "bench_mtl", "bench_mtl.checks", "bench_mtl.data", "bench_mtl.errors", "bench_mtl.examples", "bench_mtl.forms", "bench_mtl.linops",
-    "bench_mtl.losses", "bench_mtl.normal_equations", "bench_mtl.online", "bench_mtl.patterns", "bench_mtl.projections",
-    "bench_mtl.threads", "bench_mtl.margins", "bench_mtl.dask_cluster", "bench_mtl.balls", "bench_mtl.hinge_problem",
-    "bench_mtl.fit_problem",
-    "bench_mtl.trace_norm_models",
-    "bench_mtl.protocols", "bench_mtl.types", "bench_mtl.data.task_data",
-}  # fmt: skip
+#: The folders of `bench_mtl` from the ground up.
+ORDER = (
+    "core", "projections", "stats", "model", "weak_learners", "metrics", "data", "engine", "results", "runner", "report", "estimators",
+    "papers", "validation", "cli",
+)  # fmt: skip
+
+#: What problems and solvers may use.
+GROUND = ("core", "projections", "model", "weak_learners")
+
+#: How many floors the house may have: folders on the longest chain of imports.
+MOST_FLOORS = 12
 
 #: Imported only inside the functions that need them, so that the command line stays quick.
 HEAVY = {"cvxpy", "numba", "matplotlib", "seaborn", "pandas", "sklearn", "arff", "rich", "tabulate", "pyarrow", "dask", "distributed"}
 
-#: The one package that is scikit-learn's through and through; nothing else reaches it but the papers' experiments, when they fit.
-ESTIMATORS = ROOT / "bench_mtl" / "estimators"
-PAPERS = ROOT / "bench_mtl" / "papers"
+
+def files(package: str) -> list[Path]:
+    found = sorted(file for file in (ROOT / package).rglob("*.py") if not {"problems", "solvers"} & set(file.relative_to(ROOT).parts[1:3]))
+    assert found
+    return found
 
 
-def imports(file: Path, *, top_level: bool = False) -> set[str]:
+FILES = [file for package in ("bench_mtl", "problems", "solvers") for file in files(package)]
+
+
+@cache
+def imports(file: Path, *, top_level: bool = False) -> frozenset[str]:
+    """Names of the modules that `file` imports; from which names are taken does not matter."""
     tree = ast.parse(file.read_text())
-    nodes = tree.body if top_level else list(ast.walk(tree))
-    names = set()
-    for node in nodes:
+    names: set[str] = set()
+    for node in tree.body if top_level else ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: imports are absolute"
             assert node.module is not None
-            names.add(node.module)
-    return names
+            names |= (
+                {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)} if node.module == "bench_mtl" else {node.module}
+            )
+    return frozenset(names)
 
 
-def files(package: str) -> list[Path]:
-    found = sorted((ROOT / package).rglob("*.py"))
-    assert found
+def room(file: Path) -> str:
+    """Return the folder of a file: one of `ORDER`, "problems", "solvers", or "" for the files at the root of bench_mtl."""
+    parts = file.relative_to(ROOT).parts
+    return parts[0] if parts[0] != "bench_mtl" else parts[1] if len(parts) > 2 else ""
+
+
+def rooms_used(file: Path) -> set[str]:
+    used = {name.split(".")[1] for name in imports(file) if name.startswith("bench_mtl.")}
+    return used & {*ORDER, "problems", "solvers"}
+
+
+def is_compiled(file: Path) -> bool:
+    return file.name == "kernels.py" or file.parent.name == "kernels"
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_a_folder_imports_only_from_those_below_it(package: str) -> None:
+    below = set(ORDER[: ORDER.index(package) + 1])
+    for file in files(f"bench_mtl/{package}"):
+        assert rooms_used(file) <= below, file.relative_to(ROOT)
+
+
+def test_nothing_stands_outside_the_order() -> None:
+    folders = {entry.name for entry in (ROOT / "bench_mtl").iterdir() if entry.is_dir() and entry.name != "__pycache__"}
+    assert folders == {*ORDER, "problems", "solvers"}
+    assert {file.name for file in (ROOT / "bench_mtl").glob("*.py")} == {"__init__.py", "__main__.py"}
+
+
+@pytest.mark.parametrize("package", ["problems", "solvers"])
+def test_problems_and_solvers_use_the_ground_and_not_each_other(package: str) -> None:
+    for file in files(package):
+        assert rooms_used(file) <= {*GROUND, package}, file.relative_to(ROOT)
+        assert not {name for name in imports(file) if name.split(".")[0] in ("problems", "solvers")}, f"{file}: not below bench_mtl"
+
+
+def test_the_house_has_few_floors() -> None:
+    uses = {name: set[str]() for name in (*ORDER, "problems", "solvers")}
+    for file in FILES:
+        if room(file):
+            uses[room(file)] |= rooms_used(file) - {room(file)}
+
+    @cache
+    def floor(name: str) -> int:
+        return 1 + max((floor(other) for other in uses[name]), default=0)
+
+    assert max(map(floor, uses)) <= MOST_FLOORS
+
+
+def modules() -> dict[str, Path]:
+    """Files by the names of their modules."""
+    found = {}
+    for file in FILES:
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        parts = parts if parts[0] == "bench_mtl" else ("bench_mtl", *parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
     return found
 
 
-@pytest.mark.parametrize("file", files("bench_mtl"), ids=lambda file: str(file.relative_to(ROOT)))
-def test_the_framework_names_no_problem_and_no_solver(file: Path) -> None:
-    assert not {name for name in imports(file) if name.split(".")[0] in ("problems", "solvers")}
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports inside functions count as well."""
+    known = modules()
+    uses = {name: {used for used in _precise(file) if used in known and used != name} for name, file in known.items()}
+
+    def circle(name: str, path: tuple[str, ...], done: set[str]) -> tuple[str, ...] | None:
+        if name in path:
+            return (*path[path.index(name) :], name)
+        if name in done:
+            return None
+        for other in sorted(uses[name]):
+            if found := circle(other, (*path, name), done):
+                return found
+        done.add(name)
+        return None
+
+    done: set[str] = set()
+    for name in known:
+        assert (found := circle(name, (), done)) is None, " -> ".join(found)
 
 
-@pytest.mark.parametrize(("package", "other"), [("problems", "solvers"), ("solvers", "problems")])
-def test_problems_and_solvers_do_not_know_each_other(package: str, other: str) -> None:
-    for file in files(package):
-        names = imports(file)
-        assert not {name for name in names if name.split(".")[0] == other}, file
-        own = {name for name in names if name.split(".")[0] == "bench_mtl"}
-        if package == "solvers":  # their compiled loops stand with the others
-            own = {name for name in own if not name.startswith("bench_mtl.kernels.")}
-        assert own <= CORE, file
+def _precise(file: Path) -> Iterator[str]:
+    """Yield what a file imports when it is run: of a package the module in it where that is what is named, else the package itself."""
+    known = modules()
+    tree = ast.parse(file.read_text())
+    for node in _running(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in known else node.module for name in inner)
 
 
-def test_the_core_does_not_reach_up_to_the_driver() -> None:
-    for module in CORE - {"bench_mtl", "bench_mtl.data", "bench_mtl.projections"}:
-        file = ROOT / (module.replace(".", "/") + ".py")
-        assert {name for name in imports(file) if name.startswith("bench_mtl")} <= CORE, file
-    for file in files("bench_mtl/projections"):
-        allowed = CORE | {
-            f"bench_mtl.{package}.{path.stem}" for package in ("projections", "kernels") for path in files(f"bench_mtl/{package}")
-        }
-        allowed |= {"bench_mtl.kernels"}
-        assert {name for name in imports(file) if name.startswith("bench_mtl")} <= allowed, file
+def _running(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes but those for type checkers alone."""
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING"):
+            yield child
+            yield from _running(child)
 
 
-@pytest.mark.parametrize("package", ["bench_mtl", "problems", "solvers"])
-def test_heavy_imports_are_local(package: str) -> None:
-    for file in files(package):
-        compiled = file.parent == ROOT / "bench_mtl" / "kernels"
+def test_heavy_imports_are_local() -> None:
+    for file in FILES:
         names = imports(file, top_level=True)
-        allowed = {"numba"} if compiled else {"sklearn"} if ESTIMATORS in file.parents else set()
+        allowed = {"numba"} if is_compiled(file) else {"sklearn"} if room(file) == "estimators" else set()
         heavy = {name for name in names if name.split(".")[0] in HEAVY - allowed}
         assert not heavy, f"{file} imports {heavy} at the top"
-        assert compiled or not {name for name in names if name.startswith("bench_mtl.kernels")}, f"{file} loads compiled code at the top"
-
-
-def test_nothing_reaches_the_estimators() -> None:
-    for package in ("bench_mtl", "problems", "solvers"):
-        for file in files(package):
-            if ESTIMATORS not in file.parents:
-                found = imports(file, top_level=PAPERS in file.parents)
-                assert not {name for name in found if name.startswith("bench_mtl.estimators")}, file
+        kernels = {name for name in names if "kernels" in name.split(".")}
+        assert is_compiled(file) or not kernels, f"{file} loads compiled code at the top"
 
 
 def test_only_kernels_know_the_compiler() -> None:
-    for package in ("bench_mtl", "problems", "solvers"):
-        for file in files(package):
-            if file.parent != ROOT / "bench_mtl" / "kernels":
-                assert not {name for name in imports(file) if name.split(".")[0] == "numba"}, file
+    for file in FILES:
+        assert is_compiled(file) or not {name for name in imports(file) if name.split(".")[0] == "numba"}, file
+
+
+def test_nothing_loads_the_estimators_at_the_top() -> None:
+    """They are scikit-learn's through and through; only the papers' experiments reach them, when they fit."""
+    for file in FILES:
+        if room(file) != "estimators":
+            found = imports(file, top_level=room(file) == "papers")
+            assert not {name for name in found if name.startswith("bench_mtl.estimators")}, file

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench_mtl.conformance import PAIR_TARGET, check_counts, check_deterministic, check_pair, check_resumes, tiny_instances
-from bench_mtl.protocols import IterativeSolver, Problem, Solver
-from bench_mtl.registry import load_registry
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
+from bench_mtl.validation.conformance import PAIR_TARGET, check_counts, check_deterministic, check_pair, check_resumes, tiny_instances
 
 REGISTRY = load_registry()
 

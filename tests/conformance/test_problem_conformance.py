@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench_mtl.conformance import PROBLEM_CHECKS, ProblemCheck, tiny_instances
-from bench_mtl.protocols import Problem
-from bench_mtl.registry import load_registry
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.model.protocols import Problem
+from bench_mtl.validation.conformance import PROBLEM_CHECKS, ProblemCheck, tiny_instances
 
 PROBLEMS = load_registry().problems
 GRID = [
@@ -38,8 +38,8 @@ def test_problem_describes_itself(problem: type[Problem]) -> None:
 
 def test_a_false_gradient_is_noticed() -> None:
     """The checks can fail."""
-    from bench_mtl.conformance import check_gradient, check_weak_duality
-    from problems.sparse_low_rank import SparseLowRank
+    from bench_mtl.problems.sparse_low_rank import SparseLowRank
+    from bench_mtl.validation.conformance import check_gradient, check_weak_duality
 
     class Wrong(SparseLowRank):
         def value_and_gradient(self, point):  # type: ignore[no-untyped-def]

@@ -8,16 +8,16 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_mtl.balls import NORMS, TaskBalls
-from bench_mtl.conformance import check_weak_duality
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
+from bench_mtl.engine.driver import run
+from bench_mtl.model.task_balls import NORMS, TaskBalls
+from bench_mtl.problems.ball_hinge import BallHinge
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import project_l1_ball, project_l2_ball
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.ball_hinge import BallHinge
-from problems.l1inf_hinge import L1InfHinge
-from solvers.conic import Conic
+from bench_mtl.solvers.conic import Conic
+from bench_mtl.validation.conformance import check_weak_duality
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.conformance import check_weak_duality
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.forms import ROW_NORMS
-from bench_mtl.margins import LOSSES, Logistic
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.group_boosting import GroupBoosting
-from solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import ROW_NORMS
+from bench_mtl.model.margins import LOSSES, Logistic
+from bench_mtl.problems.group_boosting import GroupBoosting
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.validation.conformance import check_weak_duality
 
 RNG = np.random.default_rng(0)
 N, J, K = 20, 6, 3

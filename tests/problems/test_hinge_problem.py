@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import Registry
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import norm_l1inf
-from bench_mtl.registry import Registry
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.l1inf_hinge import L1InfHinge
-from solvers.conic import Conic
-from solvers.projected_subgradient import ProjectedSubgradient
+from bench_mtl.solvers.conic import Conic
+from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl.conformance import check_weak_duality
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.l1_ball_glm import L1BallGLM
-from solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.validation.conformance import check_weak_duality
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 5))

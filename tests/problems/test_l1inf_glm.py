@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.conformance import check_weak_duality
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
+from bench_mtl.engine.driver import run
+from bench_mtl.model.protocols import Capability, NotOfferedError
+from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.projections import norm_l1inf
-from bench_mtl.protocols import Capability, NotOfferedError
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.l1inf_glm import L1InfGLM
-from solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.validation.conformance import check_weak_duality
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([[1.0, -1.0], [0.5, 1.0], [1.0, 3.0]])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_sparse_low_rank
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.sparse_low_rank import SparseLowRank
-from solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([[1.0, -1.0], [0.5, 1.0], [1.0, 3.0]])

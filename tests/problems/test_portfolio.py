@@ -9,13 +9,13 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog, minimize
 
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.protocols import Capability, NotOfferedError
-from bench_mtl.types import Array, Iterate, Limits, Status, Tolerance
-from problems.portfolio import Portfolio
-from solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.model.protocols import Capability, NotOfferedError
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 
 RNG = np.random.default_rng(0)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.conformance import check_weak_duality
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.types import Iterate, Status, Tolerance
-from problems.ridge_hinge import RidgeHinge
-from solvers.conic import Conic
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.solvers.conic import Conic
+from bench_mtl.validation.conformance import check_weak_duality
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((15, 4))

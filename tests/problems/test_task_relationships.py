@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bench_mtl.conformance import check_weak_duality
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.types import Iterate, Status, Tolerance
-from problems.task_relationships import TaskRelationships, squared_norms_conjugate
-from solvers.conic import Conic
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.task_relationships import TaskRelationships, squared_norms_conjugate
+from bench_mtl.solvers.conic import Conic
+from bench_mtl.validation.conformance import check_weak_duality
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((15, 4))

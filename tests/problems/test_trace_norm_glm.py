@@ -8,16 +8,16 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_mtl.conformance import check_weak_duality
+from bench_mtl.core.designs import leading_pair
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf, synthetic_sparse_low_rank
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.linops import leading_pair
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.projections import project_trace_ball, prox_trace
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.sparse_low_rank import SparseLowRank
-from problems.trace_norm_glm import TraceNormGLM
-from solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.validation.conformance import check_weak_duality
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([[1.0, -1.0], [0.5, 1.0], [1.0, 3.0]])

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.data import TaskData
-from problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
 
 
 def awkward_instances() -> dict[str, SparseLowRank]:

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from low_rank_cases import AWKWARD
 
-from bench_mtl.conformance import check_deterministic, check_resumes
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import synthetic_sparse_low_rank
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.projections import project_trace_ball, soft_threshold
-from bench_mtl.types import Limits, Status, Tolerance
-from problems.l1inf_hinge import L1InfHinge
-from problems.sparse_low_rank import SparseLowRank
-from solvers.admm import ADMM
-from solvers.admm.products import Products, Resolvent
+from bench_mtl.solvers.admm import ADMM
+from bench_mtl.solvers.admm.products import Products, Resolvent
+from bench_mtl.validation.conformance import check_deterministic, check_resumes
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -77,7 +77,7 @@ def test_says_what_it_cannot_take() -> None:
 
 @pytest.mark.parametrize("name", AWKWARD)
 def test_designs_too_large_to_factorise_take_products_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solvers.admm.split.factorisable", lambda design: False)
+    monkeypatch.setattr("bench_mtl.solvers.admm.split.factorisable", lambda design: False)
     problem = AWKWARD[name]
     solver = ADMM()
     solver.warm_up()

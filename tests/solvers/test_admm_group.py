@@ -10,15 +10,15 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from bench_mtl.conformance import check_counts, check_deterministic, check_resumes
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.types import Iterate, Limits, Record, Status, Tolerance
-from problems.group_boosting import GroupBoosting
-from solvers.admm import ADMM
-from solvers.admm.blocks import HingeBlock, Setting, block_of
-from solvers.admm.group import Rule, group_steps
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Record, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.group_boosting import GroupBoosting
+from bench_mtl.solvers.admm import ADMM
+from bench_mtl.solvers.admm.blocks import HingeBlock, Setting, block_of
+from bench_mtl.solvers.admm.group import Rule, group_steps
+from bench_mtl.validation.conformance import check_counts, check_deterministic, check_resumes
 
 
 def boosting(n: int = 30, J: int = 8, K: int = 3, *, seed: int = 0, scale: float = 1.0, **parameters: Any) -> GroupBoosting:
@@ -177,6 +177,6 @@ def test_options_are_refused_by_name() -> None:
 
 
 def test_says_what_it_cannot_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solvers.admm.group.factorisable", lambda design: False)
+    monkeypatch.setattr("bench_mtl.solvers.admm.group.factorisable", lambda design: False)
     assert "admm factorises" in str(ADMM().misfit(boosting(loss="hinge")))
     assert ADMM().misfit(boosting()) is None

@@ -7,14 +7,14 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.l1inf_hinge import L1InfHinge
-from solvers.auto import Auto, _Trial
-from solvers.interior_point import InteriorPoint
-from solvers.pdhg import PDHG
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.auto import Auto, _Trial
+from bench_mtl.solvers.interior_point import InteriorPoint
+from bench_mtl.solvers.pdhg import PDHG
 
 
 @pytest.fixture(scope="module")

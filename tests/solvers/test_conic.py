@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from bench_mtl.data import synthetic_l1inf, synthetic_sparse_low_rank
-from bench_mtl.protocols import Answer
-from problems.l1inf_hinge import L1InfHinge
-from problems.sparse_low_rank import SparseLowRank
-from solvers.conic import Conic
+from bench_mtl.model.protocols import Answer
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.solvers.conic import Conic
 
 LINEAR = [("ECOS", None), ("SCS", None), ("SCS", "tuned"), ("CLARABEL", None), ("PDLP", None)]
 LINEAR += [("HIGHS", method) for method in (None, "simplex", "ipm", "pdlp")]
@@ -81,7 +81,7 @@ def test_a_backend_that_is_not_installed_is_skipped_by_name(hinge: L1InfHinge, m
 def test_wheels_that_cannot_be_loaded_together_are_told_before_they_crash(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
     if not Conic(backend="PDLP").version.startswith("9."):
         pytest.skip("ortools is not installed")
-    monkeypatch.setattr("solvers.conic.metadata.version", lambda package: "9.15.6755")
+    monkeypatch.setattr("bench_mtl.solvers.conic.metadata.version", lambda package: "9.15.6755")
     assert "cannot be loaded beside highspy" in str(Conic(backend="PDLP").misfit(hinge))
 
 

@@ -16,15 +16,15 @@ import psutil
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.dask_cluster import client_at
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import BenchError, InputError
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.group_boosting import GroupBoosting
-from solvers.admm import ADMM
-from solvers.consensus_admm import ConsensusADMM, on_dask
-from solvers.consensus_admm.division import Division
+from bench_mtl.core.dask_cluster import client_at
+from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.group_boosting import GroupBoosting
+from bench_mtl.solvers.admm import ADMM
+from bench_mtl.solvers.consensus_admm import ConsensusADMM, on_dask
+from bench_mtl.solvers.consensus_admm.division import Division
 
 
 def boosting(n: int = 60, J: int = 8, K: int = 3, *, seed: int = 0, **parameters: Any) -> GroupBoosting:
@@ -69,7 +69,7 @@ def test_is_the_textbook_method(loss: str) -> None:
         return
     division = Division.of(form.fit.classes, Q)
     blocks = [piece.block() for piece in division.pieces(form.fit)]
-    from solvers.admm.blocks import Setting
+    from bench_mtl.solvers.admm.blocks import Setting
 
     setting = Setting(lam, 0.0, 1.0, 1e-10)
     Z = problem.zero()

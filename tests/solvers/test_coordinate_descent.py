@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.types import Limits, Status, Tolerance
-from problems.l1_ball_glm import L1BallGLM
-from problems.l1inf_hinge import L1InfHinge
-from solvers.coordinate_descent import CoordinateDescent
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.coordinate_descent import CoordinateDescent
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 8))

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.forms import SimplexForm
-from bench_mtl.linops import frozen
-from bench_mtl.protocols import Problem
-from bench_mtl.types import Array, Iterate, Limits, Status, Tolerance
-from problems.l1_ball_glm import L1BallGLM
-from problems.l1inf_hinge import L1InfHinge
-from problems.portfolio import Portfolio
-from solvers.exponentiated_gradient import ExponentiatedGradient
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import SimplexForm
+from bench_mtl.model.protocols import Problem
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl.solvers.exponentiated_gradient import ExponentiatedGradient
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((25, 6))

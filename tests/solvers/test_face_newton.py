@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array, Limits, Status, Tolerance
-from problems.l1_ball_glm import L1BallGLM
-from solvers.face_newton import FaceNewton, constrained_newton, face_hessian, full_balls
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Limits, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.solvers.face_newton import FaceNewton, constrained_newton, face_hessian, full_balls
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 8))

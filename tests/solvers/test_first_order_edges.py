@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.protocols import IterativeSolver
-from bench_mtl.types import Limits, Status, Tolerance
-from problems.l1inf_hinge import L1InfHinge
-from solvers.frank_wolfe import FrankWolfe
-from solvers.projected_subgradient import ProjectedSubgradient
-from solvers.smoothed_gradient import SmoothedGradient
+from bench_mtl.engine.driver import run
+from bench_mtl.model.protocols import IterativeSolver
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.frank_wolfe import FrankWolfe
+from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
+from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
 #: Each solver and the gap that it proves on all of these within the iterations.
 SOLVERS: list[tuple[IterativeSolver, float, int]] = [

@@ -7,14 +7,14 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import synthetic_l1inf
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import norm_l1inf
-from bench_mtl.types import Limits, Status, Tolerance
-from problems.l1inf_hinge import L1InfHinge
-from solvers.frank_wolfe import FrankWolfe, line_search
-from solvers.smoothed_gradient import SmoothedGradient
+from bench_mtl.solvers.frank_wolfe import FrankWolfe, line_search
+from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
 DATA = synthetic_l1inf(tasks=3, features=8, examples=10)
 HINGE = L1InfHinge(DATA, radius=2.0)
@@ -77,7 +77,7 @@ def test_points_stay_inside_and_follow_their_atoms(variant: str) -> None:
 
 def test_its_own_gap_is_the_proven_one() -> None:
     """What it takes for the bound of its dual point is what the problem says."""
-    from solvers.frank_wolfe import _Run
+    from bench_mtl.solvers.frank_wolfe import _Run
 
     alone = _Run(HINGE, FrankWolfe(), HINGE.zero())
     for _ in range(30):

@@ -11,16 +11,16 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.protocols import Capability, Problem
-from bench_mtl.types import Limits, Status, Tolerance
-from problems.l1_ball_glm import L1BallGLM
-from problems.portfolio import Portfolio
-from solvers.atoms import Atoms
-from solvers.frank_wolfe_smooth import FrankWolfeSmooth
-from solvers.frank_wolfe_smooth.losses import Backtracking, exact_steps, loss_of
+from bench_mtl.engine.driver import run
+from bench_mtl.model.protocols import Capability, Problem
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl.solvers.atoms import Atoms
+from bench_mtl.solvers.frank_wolfe_smooth import FrankWolfeSmooth
+from bench_mtl.solvers.frank_wolfe_smooth.losses import Backtracking, exact_steps, loss_of
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 8))

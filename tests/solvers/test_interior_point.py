@@ -12,19 +12,19 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bench_mtl.conformance import check_deterministic, check_resumes
+from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.kernels.newton import boundary_ratios, recentred, symmetric_products
-from bench_mtl.linops import Design, PerTaskDesign, SharedDesign
-from bench_mtl.types import Limits, Status, Tolerance
-from problems.l1inf_hinge import L1InfHinge
-from problems.sparse_low_rank import SparseLowRank
-from solvers.interior_point import InteriorPoint
-from solvers.interior_point.dense import factor, invert
-from solvers.interior_point.equations import Equations, Residuals, State
-from solvers.interior_point.system import NewtonSystem, _prefers_examples
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.solvers.interior_point import InteriorPoint
+from bench_mtl.solvers.interior_point.dense import factor, invert
+from bench_mtl.solvers.interior_point.equations import Equations, Residuals, State
+from bench_mtl.solvers.interior_point.kernels import boundary_ratios, recentred, symmetric_products
+from bench_mtl.solvers.interior_point.system import NewtonSystem, _prefers_examples
+from bench_mtl.validation.conformance import check_deterministic, check_resumes
 
 TIGHT = Tolerance(1e-9)
 LIMITS = Limits(seconds=30.0, iterations=200)
@@ -102,7 +102,7 @@ def test_the_structured_direction_is_newtons(kind: str, sizes: tuple[int, ...], 
 
 
 def solved(design: Design, scalings: tuple[Any, ...], right: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, by_examples: bool) -> Any:
-    monkeypatch.setattr("solvers.interior_point.system._prefers_examples", lambda n, d: by_examples)
+    monkeypatch.setattr("bench_mtl.solvers.interior_point.system._prefers_examples", lambda n, d: by_examples)
     system = NewtonSystem(design)
     system.factor(*scalings)
     solution = system.solve(*right)

@@ -9,17 +9,17 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.margins import MarginLoss
-from bench_mtl.protocols import IterativeSolver
-from bench_mtl.types import Array, Iterate, Limits, Status, Tolerance
-from problems.group_boosting import GroupBoosting
-from solvers.multiboost import MultiboostGroup, MultiboostL1
-from solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
-from solvers.multiboost.quadratics import Applied, Stored
-from solvers.multiboost.restricted import Entries, Restricted
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.model.margins import MarginLoss
+from bench_mtl.model.protocols import IterativeSolver
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.group_boosting import GroupBoosting
+from bench_mtl.solvers.multiboost import MultiboostGroup, MultiboostL1
+from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
+from bench_mtl.solvers.multiboost.quadratics import Applied, Stored
+from bench_mtl.solvers.multiboost.restricted import Entries, Restricted
 
 SMOOTH = ("logistic", "squared_hinge", "exponential")
 
@@ -291,7 +291,7 @@ def test_newton_steps_by_conjugate_gradients(norm: str, loss: str, monkeypatch: 
     """As where entries are many: the same optimum, as precisely."""
     problem = GroupBoosting(data(), nu="0.05 max", norm=norm, loss=loss)
     expected = problem.objective(proven(problem, 1e-7))
-    monkeypatch.setattr("solvers.multiboost.restricted._MOST_STORED", 0)
+    monkeypatch.setattr("bench_mtl.solvers.multiboost.restricted._MOST_STORED", 0)
     monkeypatch.setattr(Restricted, "_hessian_price", None)  # nothing is stored
     assert problem.objective(proven(problem, 1e-7 if loss == "hinge" else 1e-10)) == pytest.approx(expected, rel=1e-7)
 

@@ -9,15 +9,15 @@ import pytest
 import scipy.sparse as sp
 from low_rank_cases import AWKWARD
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
+from bench_mtl.engine.driver import run
 from bench_mtl.estimators import SparseLowRankRegressor
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.projections import project_trace_ball, soft_threshold
-from bench_mtl.types import Limits, Status, Tolerance
-from problems.sparse_low_rank import SparseLowRank
-from solvers.accelerated_gradient import AcceleratedGradient
-from solvers.partial_minimisation import PartialMinimisation
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.partial_minimisation import PartialMinimisation
 
 SHARED = {name: problem for name, problem in AWKWARD.items() if not name.startswith("per task")}
 

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.ball_hinge import BallHinge
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.ball_hinge import BallHinge
-from problems.l1inf_hinge import L1InfHinge
-from problems.sparse_low_rank import SparseLowRank
-from solvers.pdhg import PDHG
-from solvers.pdhg.run import Restarts, Run
+from bench_mtl.solvers.pdhg import PDHG
+from bench_mtl.solvers.pdhg.run import Restarts, Run
 
 VARIANTS = (PDHG(), PDHG(variant="average"))
 
@@ -156,7 +156,7 @@ def test_a_far_primal_weight_is_adapted(hinge: L1InfHinge) -> None:
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_threads_change_no_bit(is_sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench_mtl.threads._processors", lambda: 3)
+    monkeypatch.setattr("bench_mtl.core.threads._processors", lambda: 3)
     data = synthetic_l1inf(tasks=7, features=120, examples=400)
     blocks = [data.design.block(k) for k in range(7)]
     labels = [data.design.task_outputs(data.targets, k) for k in range(7)]
@@ -284,9 +284,9 @@ import numpy as np
 import scipy.sparse as sp
 from numba.core.dispatcher import Dispatcher
 from bench_mtl.data import TaskData
-from problems.ball_hinge import BallHinge
-from problems.l1inf_hinge import L1InfHinge
-from solvers.pdhg import PDHG
+from bench_mtl.problems.ball_hinge import BallHinge
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.pdhg import PDHG
 
 rng = np.random.default_rng(0)
 PROBLEMS = (

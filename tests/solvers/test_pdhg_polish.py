@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import solvers.pdhg.polish as pdhg_polish
+import bench_mtl.solvers.pdhg.polish as pdhg_polish
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array, Iterate, Limits, Status, Tolerance
-from problems.l1inf_hinge import L1InfHinge
-from solvers.pdhg import PDHG
-from solvers.pdhg.polish import ActiveSet, enclosure, exchange, polish
-from solvers.pdhg.polish_system import Block, Factor, System
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.pdhg import PDHG
+from bench_mtl.solvers.pdhg.polish import ActiveSet, enclosure, exchange, polish
+from bench_mtl.solvers.pdhg.polish_system import Block, Factor, System
 
 
 def tasks(d: int = 8, m: int = 4, n: int = 12, scale: float = 1.0, kind: str = "dense") -> TaskData:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.types import Limits, Status, Tolerance
-from problems.l1_ball_glm import L1BallGLM
-from problems.ridge_hinge import RidgeHinge
-from solvers.pegasos import Pegasos
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.solvers.pegasos import Pegasos
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((12, 6)), np.where(RNG.random((12, 3)) < 0.5, 1.0, -1.0)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.protocols import IterativeSolver
-from bench_mtl.types import Limits, Status, Tolerance
-from problems.task_relationships import TaskRelationships
-from solvers.relationships import AlternatingRelationships, SpectralGradient
+from bench_mtl.engine.driver import run
+from bench_mtl.model.protocols import IterativeSolver
+from bench_mtl.problems.task_relationships import TaskRelationships
+from bench_mtl.solvers.relationships import AlternatingRelationships, SpectralGradient
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 7))

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array, Limits, Status, Tolerance
-from problems.l1_ball_glm import L1BallGLM
-from problems.portfolio import Portfolio
-from solvers.simplex_newton import SimplexNewton, model_step
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Limits, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl.solvers.simplex_newton import SimplexNewton, model_step
 
 SOLVER = SimplexNewton()
 

@@ -7,13 +7,13 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import synthetic_l1inf
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.l1inf_hinge import L1InfHinge
-from solvers.smoothed_gradient import SmoothedGradient
+from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
 DATA = synthetic_l1inf(tasks=3, features=8, examples=10)
 FORMS = {"radius": L1InfHinge(DATA, radius=2.0), "penalty": L1InfHinge(DATA, penalty=0.05)}

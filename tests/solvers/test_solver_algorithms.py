@@ -7,14 +7,14 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
+from bench_mtl.core.types import Iterate
 from bench_mtl.data import synthetic_l1inf, synthetic_sparse_low_rank
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.projections import project_l1inf_ball, project_trace_ball, soft_threshold
-from bench_mtl.types import Iterate
-from problems.l1inf_hinge import L1InfHinge
-from problems.sparse_low_rank import SparseLowRank
-from solvers.accelerated_gradient import AcceleratedGradient
-from solvers.projected_gradient import ProjectedGradient
-from solvers.projected_subgradient import ProjectedSubgradient
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.projected_gradient import ProjectedGradient
+from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_projected_gradient_never_goes_up(low_rank: SparseLowRank) -> None:
 
 
 def test_the_line_search_stays_below_twice_the_lipschitz_constant(low_rank: SparseLowRank) -> None:
-    from solvers.projected_gradient import prox_step
+    from bench_mtl.solvers.projected_gradient import prox_step
 
     value, gradient = low_rank.value_and_gradient(low_rank.zero())
     _, L, trials = prox_step(low_rank, low_rank.prox, low_rank.zero(), value, gradient, 1e-3, search=True)

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.examples import Examples, Order
-from bench_mtl.forms import L1Form, LinearFit
-from bench_mtl.linops import frozen
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Limits, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.model.examples import Examples, Order
+from bench_mtl.model.forms import L1Form, LinearFit
+from bench_mtl.model.protocols import IterativeSolver
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.projections import project_l1_ball
 from bench_mtl.projections.sparse_ball import STORAGES
-from bench_mtl.protocols import IterativeSolver
-from bench_mtl.types import Limits, Status, Tolerance
-from problems.l1_ball_glm import L1BallGLM
-from solvers.sparse_online import SparseOnline, SparseRun
-from solvers.stochastic_gradient import StochasticGradient
+from bench_mtl.solvers.sparse_online import SparseOnline, SparseRun
+from bench_mtl.solvers.stochastic_gradient import StochasticGradient
 
 EXAMPLES = list(L1BallGLM.examples(np.random.default_rng(3)))
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from low_rank_cases import AWKWARD
 
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Limits, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.projections import soft_threshold
-from bench_mtl.types import Limits, Status, Tolerance
-from problems.sparse_low_rank import SparseLowRank
-from solvers.block_coordinate import BlockCoordinate
-from solvers.frank_wolfe_trace import FrankWolfeTrace
+from bench_mtl.solvers.block_coordinate import BlockCoordinate
+from bench_mtl.solvers.frank_wolfe_trace import FrankWolfeTrace
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.driver import run
-from bench_mtl.errors import InputError
-from bench_mtl.online import OnlineRun, regret_curve
+from bench_mtl.engine.driver import run
+from bench_mtl.model.regret import OnlineRun, regret_curve
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball, prox_l1inf
-from bench_mtl.types import Iterate, Limits, Status, Tolerance
-from problems.l1inf_hinge import L1InfHinge
-from solvers.frank_wolfe import FrankWolfe
-from solvers.stochastic_subgradient import StochasticSubgradient
+from bench_mtl.solvers.frank_wolfe import FrankWolfe
+from bench_mtl.solvers.stochastic_subgradient import StochasticSubgradient
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((12, 6)), np.where(RNG.random((12, 3)) < 0.5, 1.0, -1.0)
@@ -107,7 +107,7 @@ FORMS: dict[str, Callable[[], L1InfHinge]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_regret_a_round_is_enclosed_and_falls_like_the_root(form: str) -> None:
-    from solvers.smoothed_gradient import SmoothedGradient
+    from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
     problem = FORMS[form]()
     optimum = run(problem, FrankWolfe() if form == "radius" else SmoothedGradient(), tolerance=Tolerance(1e-5))

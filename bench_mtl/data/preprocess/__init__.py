@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import require_finite
+from bench_mtl.core.checks import require_finite
+from bench_mtl.core.designs import PerTaskDesign, SharedDesign
+from bench_mtl.core.errors import InputError, unknown
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.preprocess import perceptron_kernel, svd, weak_learners
 from bench_mtl.data.preprocess.scaling import standardise, tfidf, unit_rows
 from bench_mtl.data.preprocess.step import Fitted, Step
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError, unknown
-from bench_mtl.linops import PerTaskDesign, SharedDesign
-from bench_mtl.types import Array, Matrix
+from bench_mtl.model.task_data import TaskData
 
 __all__ = ["preprocess"]
 

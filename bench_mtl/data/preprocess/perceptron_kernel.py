@@ -6,12 +6,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.preprocess.classes import labels_of_classes
 from bench_mtl.data.preprocess.step import Fitted, Step
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.linops import frozen
-from bench_mtl.types import Array, Matrix
+from bench_mtl.model.task_data import TaskData
 
 FORM = "perceptron_kernel, perceptron_kernel:S or perceptron_kernel:S:WIDTH"
 _RULES = ("mean", "median")

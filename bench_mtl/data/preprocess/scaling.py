@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.preprocess.step import Fitted
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array, Matrix
+from bench_mtl.model.task_data import TaskData
 
 
 def unit_rows(data: TaskData, X: Matrix) -> Fitted:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.types import Array, Matrix
+from bench_mtl.core.types import Array, Matrix
+from bench_mtl.model.task_data import TaskData
 
 
 class Fitted(NamedTuple):

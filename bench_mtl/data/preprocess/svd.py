@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.preprocess.step import Fitted, Step
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array, Matrix
 
 FORM = "svd:K"
 _SMALL_SVD = 1000

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Matrix
 from bench_mtl.data.preprocess.classes import labels_of_classes
 from bench_mtl.data.preprocess.step import Fitted, Step
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.types import Matrix
+from bench_mtl.model.task_data import TaskData
 from bench_mtl.weak_learners import WeakLearners, draw_stumps, grow_trees
 
 STUMPS = "stumps:J or stumps:J:SEED"

@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.readers.common import naming, parsing, readable_file
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array, Matrix
+from bench_mtl.model.task_data import TaskData
 
 _KIND = "an ARFF file"
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""

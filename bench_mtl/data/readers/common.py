@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 
 _LONGEST_REASON = 300
 

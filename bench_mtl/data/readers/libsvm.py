@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import whole_number
+from bench_mtl.core.checks import whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 from bench_mtl.data.readers.common import keep_most_frequent, naming, parsing, readable_file
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.model.task_data import TaskData
 
 
 def read_libsvm(path: str | Path, *, features: int | None = None, labels: int | None = None) -> TaskData:

@@ -14,13 +14,13 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from bench_mtl.checks import one_of, require_finite, whole_number
+from bench_mtl.core.checks import one_of, require_finite, whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.readers.common import keep_most_frequent, naming, one_against_all, parsing, readable_file
 from bench_mtl.data.readers.npz_classes import Classes, classes_of_labels, number_of_sets, without_example
 from bench_mtl.data.readers.npz_rows import Asked, choose_rows, require_range
-from bench_mtl.data.task_data import TaskData, signs
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array, Matrix
+from bench_mtl.model.task_data import TaskData, signs
 
 _KIND = "an .npz file"
 _CSR = ("X_data", "X_indices", "X_indptr", "X_shape")

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 
 FORM = "single or sets:K, with K a whole number of at least 2"
 _NAMED = 12

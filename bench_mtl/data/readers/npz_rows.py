@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 from bench_mtl.data.sampling import classes_of, sample
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
 
 
 class Asked(NamedTuple):

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.checks import whole_number
+from bench_mtl.core.checks import whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 from bench_mtl.data.readers.common import naming, parsing, readable_file
 from bench_mtl.data.relatives import market
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.model.task_data import TaskData
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
 _LONGEST = 40

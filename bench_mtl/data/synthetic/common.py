@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.checks import real_number
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 
 
 def test_stream(seed: int) -> np.random.Generator:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.synthetic.common import held_out_stream, share_of, signs_of, some_rows, test_stream
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.linops import frozen
-from bench_mtl.types import Array, Matrix
+from bench_mtl.model.task_data import TaskData
 
 KINDS = ("regression", "labels", "classes")
 _NOISE_STD = 1.0

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from bench_mtl.checks import one_of, whole_number
+from bench_mtl.core.checks import one_of, whole_number
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.types import Array
 from bench_mtl.data.synthetic.common import share_of, test_stream
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.linops import frozen
-from bench_mtl.types import Array
+from bench_mtl.model.task_data import TaskData
 
 
 def synthetic_l1inf(

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.checks import real_number, whole_number
+from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 from bench_mtl.data.synthetic.common import held_out_stream
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.linops import frozen
-from bench_mtl.types import Array
+from bench_mtl.model.task_data import TaskData
 
 _LONGEST = 62
 

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.checks import one_of, whole_number
+from bench_mtl.core.checks import one_of, whole_number
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.types import Array
 from bench_mtl.data.synthetic.common import held_out_stream, share_of, signs_of, some_rows, test_stream
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.linops import frozen
-from bench_mtl.types import Array
+from bench_mtl.model.task_data import TaskData
 
 _OFFSET = 2.7  # as in Mandelbrot's fits to English
 _LARGEST_DENSITY = 0.5

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.types import Array
 from bench_mtl.data import load
+from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.papers.chen.solving import rounded, singular_values, solved
 from bench_mtl.papers.experiment import Settings
-from bench_mtl.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.runner.job import Found
-from bench_mtl.types import Array
 
 #: Rows and columns of the pictures, which the files hold column by column.
 SHAPES = {"ar10p_faces": (60, 40), "orl_faces_32x32": (32, 32), "yaleb_faces_32x32": (32, 32)}

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.types import Array
 from bench_mtl.data import synthetic_sparse_low_rank
+from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.papers.chen.solving import rounded, singular_values, solved
 from bench_mtl.papers.experiment import Settings
-from bench_mtl.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.runner.job import Found
-from bench_mtl.types import Array
 
 TASKS, FEATURES, EXAMPLES = 30, 100, 60
 RANK, ZERO_FEATURES, ZERO_TASKS = 10, 30, 10

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.types import Array, Matrix
+from bench_mtl.core.types import Array, Matrix
 
 Mask = NDArray[np.bool_]
 

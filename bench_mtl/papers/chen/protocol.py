@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_mtl.core.errors import BenchError
+from bench_mtl.core.types import Array, Limits, Matrix, Status
 from bench_mtl.data import TaskData, preprocess
-from bench_mtl.errors import BenchError
 from bench_mtl.metrics import average_auc, macro_f1, micro_f1
 from bench_mtl.papers.chen.models import MODELS, TOLERANCE, UNITS, Fit, Mask, Model, fitted
 from bench_mtl.papers.chen.sets import SETS, split
 from bench_mtl.papers.experiment import Settings
 from bench_mtl.runner.job import Found
-from bench_mtl.types import Array, Limits, Matrix, Status
 
 #: Problems and solvers that the learners take from the registry.
 LEARNER_CODE = (

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench_mtl.core.types import Array, Status
 from bench_mtl.data import TaskData
+from bench_mtl.engine.registry import make_problem
 from bench_mtl.papers.solving import proven, registry
-from bench_mtl.registry import make_problem
 from bench_mtl.runner.job import Found
-from bench_mtl.types import Array, Status
 
 PROBLEM = "sparse_low_rank"
 

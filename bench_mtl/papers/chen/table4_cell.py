@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench_mtl.core.errors import BenchError
+from bench_mtl.core.types import Iterate, Status
 from bench_mtl.data import load
-from bench_mtl.errors import BenchError
+from bench_mtl.engine.registry import make_problem
+from bench_mtl.model.protocols import Problem
 from bench_mtl.papers.chen.solving import PROBLEM
 from bench_mtl.papers.experiment import Settings
 from bench_mtl.papers.solving import Enclosed, proven, registry
-from bench_mtl.protocols import Problem
-from bench_mtl.registry import make_problem
 from bench_mtl.runner.job import Found
-from bench_mtl.types import Iterate, Status
 
 SOLVERS = ("projected_gradient", "accelerated_gradient")
 #: Proves the optimum that all others are measured against, to this relative gap.

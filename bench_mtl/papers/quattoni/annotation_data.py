@@ -12,11 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.checks import is_sparse
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData, load, preprocess
 from bench_mtl.data.catalogue import resolved
-from bench_mtl.errors import InputError
-from bench_mtl.types import Array, Matrix
 
 WORDS = 40
 #: Every fourth word in the order of frequency is for validation: ten of forty, frequent and rare alike.

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench_mtl.core.types import Array, Status
 from bench_mtl.data import TaskData
 from bench_mtl.metrics import average_equal_error_rate, multitask_auc, pair_sign_test
+from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.papers.quattoni.annotation_data import Images, Part, images_of, training_sets
 from bench_mtl.papers.solving import registry
-from bench_mtl.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.runner.job import Found
-from bench_mtl.types import Array, Status
 
 MODELS = ("l1inf", "l1", "l2")
 #: The joint model's rivals.

@@ -8,22 +8,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.types import Array, Status
 from bench_mtl.data import synthetic_l1inf
+from bench_mtl.engine.registry import make_problem
 from bench_mtl.metrics import error_rate, feature_selection
+from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section, Settings
 from bench_mtl.papers.published import published
 from bench_mtl.papers.solving import proven, registry
 from bench_mtl.papers.summaries import Judgement, judged_high, judged_order, mean, paired_difference
-from bench_mtl.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.registry import make_problem
 from bench_mtl.runner.job import Found
-from bench_mtl.types import Array, Status
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from bench_mtl.protocols import Problem
+    from bench_mtl.model.protocols import Problem
 
 TASKS, FEATURES = 60, 200
 #: Of each task; the paper does not say how many.

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from bench_mtl.core.types import Status
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.style import LineStyle
 from bench_mtl.report.render import format_target
-from bench_mtl.report.tables.frames import numbers, status_counts
-from bench_mtl.types import Status
+from bench_mtl.results.frames import numbers, status_counts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
-    from bench_mtl.types import Array
+    from bench_mtl.core.types import Array
 
 #: A logarithmic axis has no zero: a time and a number of passes of zero are drawn here ...
 ZERO_SECONDS, ZERO_PASSES = 1e-6, 0.5

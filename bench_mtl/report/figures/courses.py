@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.types import Status
 from bench_mtl.report.figures import convergence, style
 from bench_mtl.report.figures.convergence import JOINED, LEVELS, LIMITS, MOST_ENCLOSED, STEPPED, ZERO_PASSES, ZERO_SECONDS
 from bench_mtl.report.figures.style import LineStyle
-from bench_mtl.report.tables.frames import status_counts
 from bench_mtl.report.tables.measures import NONZEROS, OBJECTIVE
-from bench_mtl.types import Status
+from bench_mtl.results.frames import status_counts
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bench_mtl.types import Array
+    from bench_mtl.core.types import Array
 
 #: An axis of values that are this many times apart is logarithmic.
 LOGARITHMIC_FROM = 10.0

@@ -7,20 +7,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.figures import convergence, courses, pareto, patterns, profiles, scaling, speed_ups, style, trade_offs
+from bench_mtl.report.figures import convergence, courses, pareto, profiles, scaling, speed_ups, style, trade_offs
+from bench_mtl.report.figures import pattern_images as patterns
 from bench_mtl.report.figures.drawing import Drawing, Undrawn, distinct_stems
 from bench_mtl.report.render import format_target
-from bench_mtl.report.results import Results
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import instance_times
 from bench_mtl.report.tables.measures import courses as course_points
 from bench_mtl.report.tables.measures import quantities
 from bench_mtl.report.tables.scaling import scaling_points
+from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bench_mtl.store import Pattern
+    from bench_mtl.results import Pattern
 
 #: A group of like problems within a family has profiles of its own if it has this many instances.
 MANY = 8

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bench_mtl.core.types import Status
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.style import LineStyle
 from bench_mtl.report.render import format_target
-from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bench_mtl.types import Array
+    from bench_mtl.core.types import Array
 
 #: A profile of fewer instances is a table.
 FEWEST = 3

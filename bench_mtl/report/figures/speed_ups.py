@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.report.figures import style
 from bench_mtl.report.render import BLANK, format_ratio, format_target
-from bench_mtl.report.tables.frames import numbers
+from bench_mtl.results.frames import numbers
 
 if TYPE_CHECKING:
     import pandas as pd

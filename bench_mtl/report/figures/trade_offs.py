@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from bench_mtl.types import Array
+    from bench_mtl.core.types import Array
 
 #: A logarithmic axis has no zero: a point of zeros alone is drawn here.
 NO_NONZEROS = 0.5

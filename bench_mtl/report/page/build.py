@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.types import Status
 from bench_mtl.report import text
-from bench_mtl.report.catalogue import TABLES, About, without_skipped
+from bench_mtl.report.contents import TABLES, About, without_skipped
 from bench_mtl.report.figures import convergence, style
 from bench_mtl.report.figures.drawing import Drawing, Undrawn
 from bench_mtl.report.markdown import caveats, says
@@ -19,10 +20,9 @@ from bench_mtl.report.page.curves import convergence_charts
 from bench_mtl.report.page.markup import json_script, raw
 from bench_mtl.report.page.tables import Table, html_table
 from bench_mtl.report.render import format_target
-from bench_mtl.report.results import Results
-from bench_mtl.report.tables.enclosures import contradictions
-from bench_mtl.report.tables.frames import all_skipped
-from bench_mtl.types import Status
+from bench_mtl.report.text import contradictions
+from bench_mtl.results.frames import all_skipped
+from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from bench_mtl.report.figures import trade_offs
 from bench_mtl.report.figures.courses import value_limits
 from bench_mtl.report.figures.drawing import Drawing
 from bench_mtl.report.figures.profiles import BUDGET, PAIRWISE, PERFORMANCE
-from bench_mtl.report.page.curves import rounded
+from bench_mtl.report.page.markup import rounded
 from bench_mtl.report.render import format_target
 
 if TYPE_CHECKING:

@@ -7,18 +7,19 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.types import Status
 from bench_mtl.report.figures import convergence
 from bench_mtl.report.figures.convergence import LEVELS, Curve
+from bench_mtl.report.page.markup import rounded
 from bench_mtl.report.page.quantities import examples_of, quantity_charts
 from bench_mtl.report.render import format_target
-from bench_mtl.report.tables.frames import numbers, status_counts
-from bench_mtl.types import Status
+from bench_mtl.results.frames import numbers, status_counts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bench_mtl.report.results import Results
-    from bench_mtl.types import Array
+    from bench_mtl.core.types import Array
+    from bench_mtl.results.loading import Results
 
 #: Of all curves of a page together: they are drawn at fewer levels until they have about so few.
 MOST_POINTS = 60_000
@@ -72,12 +73,6 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
         more = {"examples": examples_of(runs, rows), "quantities": measured.get(problem)}
         charts.append(chart | {key: value for key, value in more.items() if value})
     return charts
-
-
-def rounded(value: float) -> float | int:
-    """With four significant digits, and no point where there is nothing behind it."""
-    short = float(f"{value:.4g}")
-    return int(short) if short.is_integer() and abs(short) < 1e6 else short
 
 
 def _list(values: Array) -> list[float]:

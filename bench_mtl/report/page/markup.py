@@ -20,3 +20,9 @@ def json_script(content: object) -> Markup:
     """JSON for a script element: nothing in it ends the element or a line."""
     words = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return raw(words.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026"))
+
+
+def rounded(value: float) -> float | int:
+    """Return the value with four significant digits, and no decimal point where nothing stands behind it."""
+    short = float(f"{value:.4g}")
+    return int(short) if short.is_integer() and abs(short) < 1e6 else short

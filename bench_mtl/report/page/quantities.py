@@ -6,19 +6,20 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.types import Status
 from bench_mtl.report.figures import courses
 from bench_mtl.report.figures.convergence import LEVELS
 from bench_mtl.report.figures.courses import Course
+from bench_mtl.report.page.markup import rounded
 from bench_mtl.report.render import format_target
-from bench_mtl.report.tables.frames import status_counts
 from bench_mtl.report.tables.measures import courses as course_points
 from bench_mtl.report.tables.measures import quantities
-from bench_mtl.types import Status
+from bench_mtl.results.frames import status_counts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bench_mtl.report.results import Results
+    from bench_mtl.results.loading import Results
 
 #: Numbers of all curves of this kind on a page together: they keep fewer points until they have about so few.
 MOST_NUMBERS = 300_000
@@ -58,8 +59,6 @@ def examples_of(runs: pd.DataFrame, points: pd.DataFrame) -> float | None:
 def _chart(points: pd.DataFrame, runs: pd.DataFrame, quantity: str, places: Mapping[str, int], levels: int) -> dict[str, Any]:
     import numpy as np
 
-    from bench_mtl.report.page.curves import rounded
-
     by_axis = [courses.drawn_courses(points, quantity, axis, levels) for axis in _AXES]
     low, high, logarithmic = courses.value_limits(np.concatenate([curve.y for curve in by_axis[0]]))
     ends = []
@@ -88,8 +87,6 @@ def _chart(points: pd.DataFrame, runs: pd.DataFrame, quantity: str, places: Mapp
 def _on_axis(curves: Sequence[Course], total: int, columns: int) -> dict[str, Any]:
     """The runs of one solver against one axis."""
     import numpy as np
-
-    from bench_mtl.report.page.curves import rounded
 
     def short(values: Any) -> list[float]:
         return list(map(rounded, values.tolist()))

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.report.catalogue import printed
+from bench_mtl.core.types import Status
+from bench_mtl.report.contents import printed
 from bench_mtl.report.page.markup import json_script
 from bench_mtl.report.render import display, shown_columns
-from bench_mtl.report.tables.frames import numbers
-from bench_mtl.types import Status
+from bench_mtl.results.frames import numbers
 
 if TYPE_CHECKING:
     import pandas as pd

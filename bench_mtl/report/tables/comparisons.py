@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.errors import unknown
-from bench_mtl.report.tables.frames import GENERIC, SPECIALISED
+from bench_mtl.core.errors import unknown
 from bench_mtl.report.tables.grid import Column, Grid, fastest, grids
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.pairs import pair
+from bench_mtl.results.frames import GENERIC, SPECIALISED
 from bench_mtl.stats import holm
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_mtl.core.types import Status
 from bench_mtl.stats import Interval
 from bench_mtl.stats.profiles import RESOLUTION
-from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bench_mtl.types import Array
+    from bench_mtl.core.types import Array
 
 #: An interval whose ends are further apart than this factor says nothing, and is left out.
 WIDEST = 1e6

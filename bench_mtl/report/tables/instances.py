@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.tables.frames import GENERIC, first_samples, integers, kinds, numbers, status_counts
+from bench_mtl.results.frames import GENERIC, first_samples, integers, kinds, numbers, status_counts
 
 if TYPE_CHECKING:
     import pandas as pd

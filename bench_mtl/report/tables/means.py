@@ -14,7 +14,7 @@ from bench_mtl.stats import Failures, shifted_geometric_mean, shifted_mean_inter
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bench_mtl.types import Array
+    from bench_mtl.core.types import Array
 
 _COLUMNS = [
     "group", "target", "solver", "kind", "instances", "run_on", "solved", "shift", "mean", "mean_at_least", "mean_low", "mean_high",

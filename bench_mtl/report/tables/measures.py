@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.tables.frames import GENERIC, kinds, numbers
+from bench_mtl.results.frames import GENERIC, kinds, numbers
 
 if TYPE_CHECKING:
     import pandas as pd

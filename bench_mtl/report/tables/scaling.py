@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.report.tables.frames import numbers, times_to_gap
+from bench_mtl.core.types import Status
+from bench_mtl.results.frames import numbers, times_to_gap
 from bench_mtl.stats import power_law
-from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.tables.comparisons import FASTEST_GENERIC, FASTEST_SPECIALISED
-from bench_mtl.report.tables.frames import GENERIC, SPECIALISED
 from bench_mtl.report.tables.grid import Grid, fastest, grids
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.pairs import pair
+from bench_mtl.results.frames import GENERIC, SPECIALISED
 from bench_mtl.stats import holm
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.tables.frames import kinds
-from bench_mtl.types import Status
+from bench_mtl.core.types import Status
+from bench_mtl.results.frames import kinds
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from bench_mtl.core.types import Status
 from bench_mtl.report.render import format_target
-from bench_mtl.report.tables.frames import GENERIC, GROUP, integers, kinds, numbers, status_counts, times_to_gap, titled
-from bench_mtl.types import Status
+from bench_mtl.results.frames import GENERIC, GROUP, integers, kinds, numbers, status_counts, times_to_gap, titled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.types import Status
 from bench_mtl.report.render import format_ratio, format_seconds, format_target
-from bench_mtl.report.tables.frames import GENERIC, SPECIALISED, UNKNOWN, numbers, status_counts
 from bench_mtl.report.tables.grid import Column, Grid, fastest, grids
 from bench_mtl.report.tables.pairs import pair
+from bench_mtl.results.frames import GENERIC, SPECIALISED, UNKNOWN, numbers, status_counts
 from bench_mtl.stats.profiles import RESOLUTION
-from bench_mtl.types import Status
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench_mtl.cli import cli
-from bench_mtl.doctor import Finding
+from bench_mtl.validation.doctor import Finding
 
 
 @pytest.mark.parametrize(("works", "code", "last"), [(True, 0, "all works"), (False, 1, "1 broken")])
@@ -16,7 +16,7 @@ def test_what_is_broken_is_counted_and_makes_the_exit_code(monkeypatch: pytest.M
         Finding("clock", "goes forward", "always", True),
         Finding("limits", "memory", "+0 %", works),
     ]
-    monkeypatch.setattr("bench_mtl.doctor.findings", lambda plugins, data_dir: iter(seen))
+    monkeypatch.setattr("bench_mtl.validation.doctor.findings", lambda plugins, data_dir: iter(seen))
     result = CliRunner().invoke(cli, ["doctor"], standalone_mode=False)
     assert result.return_value == code
     lines = result.stdout.splitlines()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench_mtl.store import Store
+from bench_mtl.results import Store
 
 RUNS = [{"seed": seed, "seconds": 1.0 + seed / 7} for seed in range(3)]
 

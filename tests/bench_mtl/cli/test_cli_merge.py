@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench_mtl.store import Store
+from bench_mtl.results import Store
 
 FIRST = [{"seed": seed, "seconds": 1.0} for seed in range(3)]
 SECOND = [{"seed": seed, "seconds": 2.0, "environment": {"processor": "slow one", "logical_cores": 2}} for seed in range(2, 6)]

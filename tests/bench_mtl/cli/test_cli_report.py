@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench_mtl.store import FILE_NAME
+from bench_mtl.results import FILE_NAME
 
 CONIC = {"solver": "conic", "label": "scs"}
 RUNS = [{"seconds": 1.0}, {**CONIC, "seconds": 8.0}, {"seconds": 1.0, "problem": "other"}, {**CONIC, "problem": "other"}]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
+from bench_mtl.results import FILE_NAME
 from bench_mtl.runner import Setting
-from bench_mtl.store import FILE_NAME
 
 SUITE = """
 name = "tiny"

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import Entry, data_directory, digits, entries, load, synthetic_l1inf, takes_seed
 from bench_mtl.data.catalogue import spec_of
 from bench_mtl.data.fingerprint import fingerprint
-from bench_mtl.errors import InputError
 
 X = np.arange(8.0).reshape(4, 2)
 SCENE = "2407 x 294 dense, 6 labels, split 1211/1196"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data.fingerprint import fingerprint
-from bench_mtl.errors import InputError
 
 TINY = {"name": "synthetic_l1inf", "tasks": 2, "features": 4, "examples": 5}
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData, read_prices, synthetic_market
-from bench_mtl.errors import InputError
 
 TABLE = """date,ACME,Bolt & Co,"Cash, daily"
 2024-01-02,10,4.0,100

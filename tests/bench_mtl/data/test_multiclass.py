@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import load, synthetic_multiclass
-from bench_mtl.errors import InputError
 
 
 def test_examples_without_noise_are_the_codes() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData, digits, preprocess
-from bench_mtl.errors import InputError
 
 STEP = "perceptron_kernel"
 

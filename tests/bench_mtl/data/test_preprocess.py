@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData, preprocess, synthetic_l1inf, synthetic_sparse_low_rank
-from bench_mtl.errors import InputError
 
 LAYOUTS = ["shared", "per_task"]
 STORAGES = ["dense", "sparse"]

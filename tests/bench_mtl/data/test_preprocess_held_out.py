@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData, preprocess
-from bench_mtl.errors import InputError
 
 RNG = np.random.default_rng(7)
 TRAINING = RNG.integers(0, 4, (9, 4)).astype(float)

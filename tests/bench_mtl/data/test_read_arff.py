@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import read_arff
-from bench_mtl.errors import InputError
 
 HEADER = """\
 % a comment

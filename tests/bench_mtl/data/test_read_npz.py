@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData, read_npz
-from bench_mtl.errors import InputError
 
 X = np.arange(24, dtype=np.float64).reshape(6, 4)
 Y = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 1, 1], [1, 0, 0], [0, 0, 0]], dtype=np.uint8)

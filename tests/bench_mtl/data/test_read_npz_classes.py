@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData, load, read_npz
-from bench_mtl.errors import InputError
 
 X = np.arange(20, dtype=np.float64).reshape(10, 2)
 #: Label 1 never occurs alone; {0} 3 times, {2} twice, {0, 2} 3 times, none once, {1, 2} once.

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData, digits, synthetic_l1inf, synthetic_sparse_low_rank
-from bench_mtl.errors import InputError
 
 
 def same(a: TaskData, b: TaskData) -> bool:

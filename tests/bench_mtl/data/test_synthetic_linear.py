@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData, synthetic_glm, synthetic_stream
-from bench_mtl.errors import InputError
 
 SMALL: dict[str, Any] = {"features": 400, "examples": 30, "density": 0.05, "relevant": 0.05}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData, preprocess, synthetic_multiclass
-from bench_mtl.errors import InputError
 from bench_mtl.weak_learners import draw_stumps, grow_trees
 
 

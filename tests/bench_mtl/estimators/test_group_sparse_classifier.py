@@ -19,13 +19,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from bench_mtl.errors import BenchError, InputError
+from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.estimators import GroupSparseBoostingClassifier
 from bench_mtl.estimators.boosting_fits import GroupBoostingModel
 from bench_mtl.estimators.column_generation import ColumnGeneration
-from bench_mtl.margins import Logistic
+from bench_mtl.model.margins import Logistic
+from bench_mtl.solvers.multiboost import MultiboostGroup
 from bench_mtl.weak_learners import StumpOracle, Stumps, TreeOracle, Trees, draw_stumps, grow_trees
-from solvers.multiboost import MultiboostGroup
 
 LOSSES = ("logistic", "squared_hinge", "exponential", "hinge")
 NORMS = ("l12", "l1inf", "l1")
@@ -430,7 +430,7 @@ def test_limits_end_a_fit_with_a_warning_and_a_true_gap(parameters: dict[str, An
 
 
 def test_a_solver_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from solvers.accelerated_gradient import AcceleratedGradient
+    from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 
     def broken(*_: Any) -> Any:
         raise ArithmeticError("no")

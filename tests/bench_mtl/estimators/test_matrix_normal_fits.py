@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData
-from bench_mtl.errors import InputError
 from bench_mtl.estimators import matrix_normal_fits as fits
 from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.precisions import Precision

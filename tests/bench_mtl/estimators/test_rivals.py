@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.estimators import (
     ASOClassifier,
     ASORegressor,

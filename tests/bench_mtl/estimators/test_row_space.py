@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from bench_mtl.core.designs import dense, stacked_rows
+from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData
 from bench_mtl.estimators import ASOClassifier, ASORegressor, MTRLClassifier, MTRLRegressor, TraceNormClassifier, TraceNormRegressor
 from bench_mtl.estimators.linear import LinearTasks
 from bench_mtl.estimators.row_space import RowSpace
-from bench_mtl.linops import dense, stacked_rows
-from bench_mtl.protocols import Problem
-from bench_mtl.types import Iterate
-from problems.task_relationships import TaskRelationships
-from problems.trace_norm_glm import TraceNormGLM
+from bench_mtl.model.protocols import Problem
+from bench_mtl.problems.task_relationships import TaskRelationships
+from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 
 RNG = np.random.default_rng(0)
 N, D, M = 12, 60, 4

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData
-from bench_mtl.errors import InputError
 from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.structure_fits import LOSSES, SharedStructure, _Ridge, fit_shared_structure
 

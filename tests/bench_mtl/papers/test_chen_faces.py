@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
+from bench_mtl.engine.registry import load_registry
 from bench_mtl.papers import Reading, cells_of, experiment
 from bench_mtl.papers.chen import faces_cell
 from bench_mtl.papers.chen.faces import GAMMAS, PAPER, TAUS, read
 from bench_mtl.papers.chen.faces_cell import compute, pictured, roughness
-from bench_mtl.registry import load_registry
 
 SETTINGS = {"data": "orl_faces_32x32", "gamma": 4.0, "tau": 0.4}
 

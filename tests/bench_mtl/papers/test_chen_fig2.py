@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import synthetic_sparse_low_rank
-from bench_mtl.errors import InputError
 from bench_mtl.papers import Reading, experiment
 from bench_mtl.papers.chen import fig2, fig2_cell, solving
 from bench_mtl.papers.chen.fig2 import DEVIATIONS, TAU, read

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
+from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.data import TaskData
-from bench_mtl.errors import BenchError, InputError
 from bench_mtl.papers import Reading, experiment
 from bench_mtl.papers.chen import protocol
 from bench_mtl.papers.chen.models import MODELS, fitted

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
+from bench_mtl.engine.registry import load_registry
 from bench_mtl.papers import Reading, cells_of, experiment
 from bench_mtl.papers.chen import table4, table4_cell
 from bench_mtl.papers.chen.table4 import CHANGES, MAIN, SETTINGS, read
 from bench_mtl.papers.chen.table4_cell import RACE, RACE_CHANGE, SOLVERS, compute
 from bench_mtl.papers.published import published
-from bench_mtl.registry import load_registry
 
 PG, AG = SOLVERS
 GAMMA, TAU = 0.5, 1.5

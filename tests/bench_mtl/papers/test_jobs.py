@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from toy_jobs import LIMITS, ToyJob
 
+from bench_mtl.core.types import Limits
+from bench_mtl.results import Outcome
 from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, run_cases
-from bench_mtl.store import Outcome
-from bench_mtl.types import Limits
 
 
 class Kept:

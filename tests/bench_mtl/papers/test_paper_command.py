@@ -16,11 +16,12 @@ import toy_jobs
 import toy_state
 
 from bench_mtl.cli import main
-from bench_mtl.errors import InputError
-from bench_mtl.papers import CellStore, catalogue, cells_of, experiment, experiments, rewrite_paper_report
+from bench_mtl.core.errors import InputError
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.papers import CellStore, cells_of, experiment, experiments, rewrite_paper_report
+from bench_mtl.papers import index as catalogue
 from bench_mtl.papers.code import made_by
 from bench_mtl.papers.published import published
-from bench_mtl.registry import load_registry
 
 Command = Callable[..., tuple[object, str]]
 
@@ -319,8 +320,8 @@ def test_the_published_numbers_are_found_by_name() -> None:
 
 
 def test_store_refuses_what_no_row_can_hold(tmp_path: Path) -> None:
-    from bench_mtl.store import Outcome
-    from bench_mtl.types import Record, Status
+    from bench_mtl.core.types import Record, Status
+    from bench_mtl.results import Outcome
 
     cell = cells_of(toy_jobs.EXPERIMENT, "small", load_registry(), None)[0]
     odd: Any = Outcome(Record(Status.VERIFIED, ""), {}, (), "", found={"model": object()})

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from bench_mtl.data import synthetic_l1inf
+from bench_mtl.engine.registry import load_registry, make_problem
 from bench_mtl.papers import Reading
 from bench_mtl.papers.quattoni import fig1
 from bench_mtl.papers.quattoni.fig1 import CERTIFIED, PAPER, compute, read
 from bench_mtl.papers.summaries import mean
-from bench_mtl.registry import load_registry, make_problem
 
 TINY = {"tasks": 5, "features": 20, "seed": 3}
 

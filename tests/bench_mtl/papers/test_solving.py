@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import BenchError
+from bench_mtl.core.types import Status
 from bench_mtl.data import TaskData
-from bench_mtl.errors import BenchError
 from bench_mtl.papers.solving import proven
-from bench_mtl.types import Status
-from problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
 
 
 def problem() -> SparseLowRank:

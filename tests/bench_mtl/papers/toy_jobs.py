@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import toy_state
 
+from bench_mtl.core.types import Limits, Status
 from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
 from bench_mtl.runner import Found
-from bench_mtl.types import Limits, Status
 
 LIMITS = Limits(seconds=None, wall_seconds=60.0, memory_gib=1.0)
 

@@ -7,7 +7,7 @@ import pytest
 from projection_twins import FLOAT32
 from vector_twins import U, exact_sum, twin_box_simplex, twin_simplex
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.projections.box_simplex import project_box_simplex
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from projection_twins import FLOAT32
 from vector_twins import U, norms, rescaled, twin_l1_ball, twin_l12_ball
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.projections.l2_ball import project_l2_ball
 from bench_mtl.projections.l12_ball import norm_l12, project_l12_ball, prox_l12
 

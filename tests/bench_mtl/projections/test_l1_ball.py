@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from vector_twins import METHODS, U, cases, exact_sum, twin_l1_ball
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.projections.l1_ball import project_l1_ball, soft_threshold
 
 relaxed = settings(deadline=None, max_examples=100)  # the first call of all compiles

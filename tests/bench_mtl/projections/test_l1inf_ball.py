@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 from projection_twins import FLOAT32, KINDS, ROUNDOFF, Case, cases, distance, feasible, sum_of_maxima, twin_l1inf
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.projections import l1inf_projection, norm_l1inf, norm_linf1, project_l1_ball, project_l1inf_ball, prox_l1inf
 
 METHODS = ("newton", "merge")

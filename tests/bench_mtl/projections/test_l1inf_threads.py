@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl import threads
-from bench_mtl.errors import InputError
+from bench_mtl.core import threads
+from bench_mtl.core.errors import InputError
 from bench_mtl.projections import l1inf_passes, norm_l1inf, project_l1inf_ball, prox_l1inf
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from vector_twins import U, norms, twin_l2_ball
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.projections.l2_ball import project_l2_ball
 
 SCALES = {np.float64: (5e-323, 1e-300, 1e-150, 1.0, 1e150, 1e300), np.float32: (1e-44, 1e-38, 1.0, 1e37)}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from vector_twins import METHODS, U, cases, exact_sum, twin_simplex
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.projections.simplex import project_simplex
 
 relaxed = settings(deadline=None, max_examples=100)  # the first call of all compiles
@@ -139,7 +139,7 @@ def test_bad_input_is_refused_by_name() -> None:
 @pytest.mark.parametrize("v", [pytest.param(v, id=name) for name, v in cases() if len(v) < 6000])
 def test_newton_takes_few_steps_whatever_the_data(v: np.ndarray) -> None:
     """The bound of the module: f g falls by 4 every step, from n^2 max|v| to the rounding of f, which is u n max|v| or so."""
-    from bench_mtl.kernels import simplex as kernel
+    from bench_mtl.projections.kernels import simplex as kernel
 
     with np.errstate(over="ignore"):
         keys = np.abs(v)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench_mtl.errors import InputError
-from bench_mtl.kernels import sparse_ball as kernel
-from bench_mtl.kernels import tree as treap
+from bench_mtl.core.errors import InputError
 from bench_mtl.projections import SparseBall, project_l1_ball
+from bench_mtl.projections.kernels import sparse_ball as kernel
+from bench_mtl.projections.kernels import tree as treap
 from bench_mtl.projections.sparse_ball import STORAGES
 
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from threadpoolctl import threadpool_limits
 
-from bench_mtl import references
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.projections import spectra
 from bench_mtl.projections.trace_ball import (
     METHODS,
@@ -26,6 +25,7 @@ from bench_mtl.projections.trace_ball import (
     trace_ball_projection,
     trace_proximal_point,
 )
+from bench_mtl.validation import slow_projections as references
 
 RADII = [1e-300, 1e-9, 0.001, 0.1, 0.5, 0.9, 0.999, 1 - 1e-9]
 matrices = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(

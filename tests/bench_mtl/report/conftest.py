@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bench_mtl.store import Outcome, Store
-from bench_mtl.suite import Case, Instance, Suite
-from bench_mtl.types import Certificate, Limits, Record, Sample, Status, Times
+from bench_mtl.core.types import Certificate, Limits, Record, Sample, Status, Times
+from bench_mtl.engine.suite import Case, Instance, Suite
+from bench_mtl.results import Outcome, Store
 
 TARGETS = (1e-2, 1e-4, 1e-6)
 

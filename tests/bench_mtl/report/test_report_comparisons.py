@@ -8,7 +8,7 @@ import math
 import pandas as pd
 import pytest
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.report.render import display
 from bench_mtl.report.tables.comparisons import FASTEST_GENERIC, FASTEST_SPECIALISED, comparisons
 from bench_mtl.report.tables.instances import run_times

@@ -8,7 +8,7 @@ import pytest
 
 from bench_mtl.report.document import report_tables
 from bench_mtl.report.figures import drawing, gallery, printing
-from bench_mtl.report.results import read_results
+from bench_mtl.results.loading import read_results
 
 
 def run(solver, problem, seconds, **more):

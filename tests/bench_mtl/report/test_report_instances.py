@@ -7,9 +7,9 @@ import math
 import pandas as pd
 import pytest
 
-from bench_mtl.report.tables.frames import times_to_gap
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import instance_times, run_times, time_to_gap
+from bench_mtl.results.frames import times_to_gap
 
 TARGETS = (1e-2, 1e-6)
 

@@ -15,9 +15,9 @@ from bench_mtl.report.document import report_files, report_tables
 from bench_mtl.report.figures import courses, style, trade_offs
 from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.render import format_measure
-from bench_mtl.report.results import read_results
 from bench_mtl.report.tables.measures import NONZEROS, OBJECTIVE, quantities, quantity_of
 from bench_mtl.report.tables.measures import courses as points_of
+from bench_mtl.results.loading import read_results
 
 ERROR = "held-out error"
 

@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from bench_mtl.report import View, write_report
-from bench_mtl.store import FILE_NAME
+from bench_mtl.results import FILE_NAME
 
 
 def iterative(label, gaps, *, seconds=0.1, **more):

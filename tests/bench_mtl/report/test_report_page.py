@@ -21,7 +21,7 @@ from bench_mtl.report.page import curves, page, quantities
 from bench_mtl.report.page.charts import charts
 from bench_mtl.report.page.curves import convergence_charts, rounded
 from bench_mtl.report.page.tables import html_table
-from bench_mtl.report.results import Results, read_results
+from bench_mtl.results.loading import Results, read_results
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 

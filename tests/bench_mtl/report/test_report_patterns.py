@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from bench_mtl.report.figures import patterns
-from bench_mtl.store import Pattern
+from bench_mtl.report.figures import pattern_images as patterns
+from bench_mtl.results import Pattern
 
 COLUMNS = ["id", "instance_key", "solver_label", "status", "relative_gap"]
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from bench_mtl.engine.suite_file import shipped_suites
 from bench_mtl.report import formats
 from bench_mtl.report.document import report_tables
 from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.markdown import markdown
 from bench_mtl.report.render import format_ratio, format_seconds, to_csv
-from bench_mtl.report.results import read_results
-from bench_mtl.suite_file import shipped_suites
+from bench_mtl.results.loading import read_results
 
 ROOT = Path(__file__).parents[3]
 PUBLISHED = sorted(path.parent for path in (ROOT / "reports").glob("*/results.sqlite"))

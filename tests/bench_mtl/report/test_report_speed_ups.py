@@ -8,7 +8,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from bench_mtl.report.figures import speed_ups
-from bench_mtl.report.tables.frames import GENERIC, SPECIALISED
+from bench_mtl.results.frames import GENERIC, SPECIALISED
 
 NONE = float("nan")
 

@@ -7,11 +7,12 @@ import math
 import pandas as pd
 import pytest
 
-from bench_mtl.report.tables.enclosures import contradictions, enclosures, objectives
-from bench_mtl.report.tables.frames import GENERIC, SPECIALISED, UNKNOWN, kinds, status_counts, times_to_gap
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
 from bench_mtl.report.tables.winners import findings, headlines, winners
+from bench_mtl.report.text import contradictions
+from bench_mtl.results.enclosures import enclosures, objectives
+from bench_mtl.results.frames import GENERIC, SPECIALISED, UNKNOWN, kinds, status_counts, times_to_gap
 
 TARGETS = (1e-2, 1e-4, 1e-6)
 

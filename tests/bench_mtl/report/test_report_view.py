@@ -6,13 +6,13 @@ import sqlite3
 
 import pytest
 
-from bench_mtl.environment import machines
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
+from bench_mtl.engine.environment import machines
 from bench_mtl.report import View
-from bench_mtl.report.results import read_results
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import winners
-from bench_mtl.store import FILE_NAME
+from bench_mtl.results import FILE_NAME
+from bench_mtl.results.loading import read_results
 
 PG = {"solver": "pg", "samples": [(0.1, 0, 1.0, 1.0, 0.5, None), (0.4, 99, 100.0, 1.0, 1 - 5e-7, None)]}
 SCS = {

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Status
 from bench_mtl.report import summary_frame, write_and_sum_up, write_report
-from bench_mtl.report.catalogue import TABLES
+from bench_mtl.report.contents import TABLES
 from bench_mtl.report.formats import ALL
-from bench_mtl.store import FILE_NAME, SCHEMA, Store
-from bench_mtl.types import Status
+from bench_mtl.results import FILE_NAME, SCHEMA, Store
 
 PG = {"solver": "pg", "samples": [(0.1, 0, 1.0, 1.0, 0.5, None), (0.4, 99, 100.0, 1.0, 1 - 5e-7, None)]}
 SCS = {
@@ -296,7 +296,7 @@ def test_a_table_too_long_to_read_is_cut_and_says_so(full: Path, monkeypatch: py
     whole = write_report(full).read_text()
     rows = len((full / "tables" / "objectives.csv").read_text().splitlines()) - 1
     assert "more rows" not in whole
-    monkeypatch.setattr("bench_mtl.report.catalogue.MOST_ROWS", 2)
+    monkeypatch.setattr("bench_mtl.report.contents.MOST_ROWS", 2)
     assert f"*{rows - 2} more rows in the CSV file of this table.*" in write_report(full).read_text()
     assert f"The first 2 of {rows} rows." in (full / "tables" / "objectives.tex").read_text()
     assert len((full / "tables" / "objectives.csv").read_text().splitlines()) == rows + 1

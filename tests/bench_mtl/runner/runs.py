@@ -19,12 +19,12 @@ from typing import Any
 
 import psutil
 
-from bench_mtl.registry import load_registry
+from bench_mtl.core.types import Status
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite import Case, Suite, expand, identified
+from bench_mtl.engine.suite_file import parse_suite
+from bench_mtl.results import FILE_NAME, Store
 from bench_mtl.runner import Executor, LocalExecutor, Setting, run_cases
-from bench_mtl.store import FILE_NAME, Store
-from bench_mtl.suite import Case, Suite, expand, identified
-from bench_mtl.suite_file import parse_suite
-from bench_mtl.types import Status
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 

@@ -33,9 +33,9 @@ from runs import (
     suite_text,
 )
 
-from bench_mtl.errors import IncompleteError
+from bench_mtl.core.errors import IncompleteError
+from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.runner import Setting
-from bench_mtl.suite_file import read_suite
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 

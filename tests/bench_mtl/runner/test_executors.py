@@ -11,9 +11,9 @@ import psutil
 import pytest
 from runs import PLUGINS, TOKEN, cases_of, comparable, go_on, require_sound, run_suite, solver, suite_of, with_variable
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
+from bench_mtl.results import Store
 from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, executor_for, run_cases
-from bench_mtl.store import Store
 
 BEHAVED = (
     'name = "projected_gradient"',

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from runs import PLUGINS, TINY, TOKEN, await_that, cases_of, is_running, run_suite, runs_in, solver, some_plugins, suite_of, with_variable
 
+from bench_mtl.engine.suite_file import parse_suite
+from bench_mtl.results import Store
 from bench_mtl.runner import InlineExecutor, Setting, run_cases
-from bench_mtl.store import Store
-from bench_mtl.suite_file import parse_suite
 
 
 def test_faults_that_python_sees_are_rows(tmp_path: Path) -> None:

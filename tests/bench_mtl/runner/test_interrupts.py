@@ -31,9 +31,9 @@ from runs import (
 )
 
 from bench_mtl.cli.interrupt import Interrupt
+from bench_mtl.engine.suite_file import read_suite
+from bench_mtl.results import Store
 from bench_mtl.runner import InlineExecutor, Setting, run_cases
-from bench_mtl.store import Store
-from bench_mtl.suite_file import read_suite
 
 #: More than the little space of the tests below can hold.
 CASES = 30

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from runs import PLUGINS, TOKEN, cases_of, command_for, comparable, require_sound, run_suite, solver, suite_of, suite_text, with_variable
 
+from bench_mtl.engine.suite import Case
+from bench_mtl.engine.suite_file import read_suite
+from bench_mtl.results import FILE_NAME, Outcome, Store
 from bench_mtl.runner import LocalExecutor, Setting, run_cases
-from bench_mtl.store import FILE_NAME, Outcome, Store
-from bench_mtl.suite import Case
-from bench_mtl.suite_file import read_suite
 
 STEPS = 12
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from runs import PLUGINS, TINY, await_that, cases_of, is_running, run_suite, solver, some_plugins, suite_of
 
+from bench_mtl.core.types import Status
+from bench_mtl.results import Store
 from bench_mtl.runner import LocalExecutor, Setting, executors, process, run_cases
 from bench_mtl.runner.executors import Slot
-from bench_mtl.store import Store
-from bench_mtl.types import Status
 
 
 def leaving(*left: str) -> list[str]:

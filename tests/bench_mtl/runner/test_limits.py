@@ -9,10 +9,10 @@ import psutil
 import pytest
 from runs import PLUGINS, TINY, cases_of, run_suite, solver, suite_of
 
-from bench_mtl.environment import thread_variables
+from bench_mtl.engine.environment import thread_variables
+from bench_mtl.results import Store
 from bench_mtl.runner import LocalExecutor, Setting, process
 from bench_mtl.runner.memory import forget_peak, peak_mib
-from bench_mtl.store import Store
 
 
 def test_a_solver_that_does_not_stop_is_killed_in_time(tmp_path: Path) -> None:

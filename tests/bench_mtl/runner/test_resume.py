@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from runs import TINY, command_for, comparable, go_on, run_suite, runs_in, solver, some_plugins, suite_of, suite_text
 
+from bench_mtl.engine.suite import Suite
 from bench_mtl.runner import InlineExecutor, Setting
-from bench_mtl.suite import Suite
 
 PAIR = ('name = "projected_gradient"', 'name = "accelerated_gradient"')
 

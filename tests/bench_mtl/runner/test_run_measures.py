@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from runs import PLUGINS, TINY, cases_of, run_suite, suite_of
 
-from bench_mtl.driver import run
-from bench_mtl.registry import load_registry
+from bench_mtl.core.types import Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.results import Store
 from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting
-from bench_mtl.store import Store
-from bench_mtl.types import Tolerance
 
 
 def measured(*faults: str) -> str:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from runs import PLUGINS, TINY, cases_of, run_suite, solver, suite_of
 
-from bench_mtl.driver import run
-from bench_mtl.patterns import NEGLIGIBLE_ENTRY, parts
-from bench_mtl.registry import Registry, load_registry
+from bench_mtl.core.types import Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import Registry, load_registry
+from bench_mtl.engine.suite import Case
+from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY, parts
+from bench_mtl.results import Pattern, Store
 from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, process
-from bench_mtl.store import Pattern, Store
-from bench_mtl.suite import Case
-from bench_mtl.types import Tolerance
 
 #: How a suite makes each problem that is installed, and what solves it the same way every time.
 PROBLEMS = {

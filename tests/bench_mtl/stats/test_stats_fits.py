@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.stats import power_law
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_mtl.errors import InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.stats import Failures, shifted_geometric_mean, suited_shift, treated
 
 times = st.lists(st.floats(0, 1e4), min_size=1, max_size=10)

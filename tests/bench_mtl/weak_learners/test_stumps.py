@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bench_mtl.errors import InputError
-from bench_mtl.forms import ROW_NORMS
+from bench_mtl.core.errors import InputError
+from bench_mtl.model.forms import ROW_NORMS
 from bench_mtl.weak_learners import StumpOracle, Stumps, draw_stumps, residuals, violations
 
 

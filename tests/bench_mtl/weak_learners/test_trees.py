@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from bench_mtl.errors import InputError
-from bench_mtl.forms import ROW_NORMS
+from bench_mtl.core.errors import InputError
+from bench_mtl.model.forms import ROW_NORMS
 from bench_mtl.weak_learners import StumpOracle, Stumps, TreeOracle, Trees, draw_stumps, grow_trees, violations
 
 

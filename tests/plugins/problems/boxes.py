@@ -10,11 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from bench_mtl.data.task_data import TaskData
-from bench_mtl.errors import InputError
-from bench_mtl.linops import frozen
-from bench_mtl.protocols import Capability, Problem
-from bench_mtl.types import Array
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.protocols import Capability, Problem
+from bench_mtl.model.task_data import TaskData
 
 
 class Box(Problem):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.protocols import ConicModel
-from problems.l1inf_hinge import L1InfHinge
+from bench_mtl.model.protocols import ConicModel
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
 
 
 class TrappedHinge(L1InfHinge):

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.protocols import Answer, IterativeSolver, OneShotSolver, Problem
-from bench_mtl.types import Array, Iterate
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem
 
 _ENDLESS = 600.0
 _GIB = 2**30

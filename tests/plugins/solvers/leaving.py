@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.protocols import Answer, OneShotSolver
-from bench_mtl.types import Iterate
+from bench_mtl.core.types import Iterate
+from bench_mtl.model.protocols import Answer, OneShotSolver
 
 _kept: list[Any] = []
 

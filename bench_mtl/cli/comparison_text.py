@@ -1,0 +1,152 @@
+"""A comparison in words, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench_mtl.core.errors import plural
+from bench_mtl.report.render import BLANK, format_seconds, format_target, to_markdown
+from bench_mtl.results.comparison import CONFIDENCE, FEWEST_PAIRS, FLOOR_SECONDS, Cell, Change, Comparison, Difference, Group, Verdict
+from bench_mtl.stats import joint_confidence
+
+#: So many cases are named at most: of those that are only counted, and of those whose status changed.
+_FEW, _MANY = 3, 20
+
+
+def to_words(comparison: Comparison) -> str:
+    """The whole comparison: what was compared, what differs, times, statuses, verdict."""
+    parts = [
+        f"# A: {comparison.names[0]}, B: {comparison.names[1]}",
+        "\n".join(f"- {line}" for line in _basis(comparison)),
+        "## Times to a proven gap, B / A",
+        _times(comparison.groups, comparison.targets),
+        _reading(comparison),
+        "## Changes of status",
+        "\n".join(map(_change, comparison.changes)) or "None.",
+        "## Verdict",
+        verdict(comparison),
+    ]
+    return "\n\n".join(parts)
+
+
+def verdict(comparison: Comparison) -> str:
+    """The conclusion in a few sentences."""
+    cells, percent = comparison.cells, _percent(comparison.threshold)
+    count = {kind: sum(cell.verdict == kind for cell in cells) for kind in Verdict}
+    tested = sum(count.values()) - count[Verdict.TOO_FEW]
+    found = []
+    if comparison.lost:
+        found.append(f"{plural(len(comparison.lost), 'run')} lost `verified`.")
+    if count[Verdict.SLOWER]:
+        found.append(f"{count[Verdict.SLOWER]} of {plural(tested, 'ratio')} tested say slower by more than {percent}.")
+    if comparison.contradictory:
+        found.append(
+            f"In {plural(len(comparison.contradictory), 'case')} A and B prove bounds that cannot both be true: the problem or its data "
+            "changed, or a bound is false."
+        )
+    if found:
+        found[0] = f"**Regression**: {found[0]}"
+    elif comparison.identical:
+        return f"**Nothing changed**: {plural(comparison.pairs, 'pair')} ended alike, with the same times to every gap."
+    else:
+        times = f"none of {plural(tested, 'ratio')} tested is slower by more than {percent}" if tested else "no ratio could be tested"
+        found.append(f"**No regression**: no run lost `verified`, and {times}.")
+    if count[Verdict.FASTER]:
+        found.append(f"Faster by more than that: {count[Verdict.FASTER]}.")
+    if count[Verdict.UNCLEAR]:
+        found.append(f"Unclear, so that more repetitions or seeds would help: {count[Verdict.UNCLEAR]}.")
+    if count[Verdict.TOO_FEW]:
+        up = sum(
+            cell.verdict == Verdict.TOO_FEW and cell.ratio is not None and cell.ratio.value > 1 + comparison.threshold for cell in cells
+        )
+        slow = f", {up} of them above {1 + comparison.threshold:g}" if up else ""
+        found.append(f"Too few pairs to tell: {plural(count[Verdict.TOO_FEW], 'ratio')}{slow}.")
+    if comparison.machine:
+        found.append("A and B were made under different conditions, so that times say little.")
+    return " ".join(found)
+
+
+def _basis(comparison: Comparison) -> list[str]:
+    """What is compared, and what differs besides the results."""
+    runs, alone = comparison.runs, comparison.unpaired
+    lines = [f"{plural(comparison.pairs, 'pair')} compared, of {runs[0]} runs in A and {runs[1]} in B"]
+    lines += [f"only in {side}: {_cases(cases, _FEW)}" for side, cases in zip("AB", alone, strict=True) if cases]
+    if comparison.contradictory:
+        cases = _cases(comparison.contradictory, _FEW)
+        lines.append(f"left out, because what A and B prove of the optimum contradicts the other: {cases}")
+    if comparison.other_data:
+        lines.append(f"compared although their data differ (their fingerprints do): {_cases(comparison.other_data, _FEW)}")
+    kinds = {"machine": comparison.machine, "environment": comparison.information, "limits": comparison.limits}
+    lines += [f"{kind}: {_differences(entries, comparison.pairs)}" for kind, entries in kinds.items() if entries]
+    return lines
+
+
+def _times(groups: Sequence[Group], targets: Sequence[float]) -> str:
+    import pandas as pd
+
+    titles = ["Problem", "Solver", "Pairs", "Verified", *(f"To {format_target(target)}" for target in targets)]
+    rows = [
+        [
+            group.problem,
+            group.solver,
+            str(group.pairs),
+            _arrow(*map(str, group.verified)),
+            *(_cell(cell, group.pairs) for cell in group.cells),
+        ]
+        for group in groups
+    ]
+    return to_markdown(pd.DataFrame(rows, columns=pd.Index(titles), dtype="str"))
+
+
+def _cell(cell: Cell, pairs: int) -> str:
+    """``1.31 (1.27 to 1.35) slower``, with the number of pairs where not all entered."""
+    words = []
+    if cell.ratio is not None:
+        ratio = cell.ratio
+        few = cell.verdict == Verdict.TOO_FEW or ratio.low is None or ratio.high is None
+        interval = "" if few else f" ({format_seconds(ratio.low or 0.0)} to {format_seconds(ratio.high or 0.0)})"
+        of = "" if ratio.pairs == pairs else f", {plural(ratio.pairs, 'pair')}"
+        words.append(f"{format_seconds(ratio.value)}{interval} {cell.verdict}{of}")
+    words += [f"{word} {number}" for word, number in (("lost", cell.lost), ("gained", cell.gained)) if number]
+    return ", ".join(words) or BLANK
+
+
+def _reading(comparison: Comparison) -> str:
+    tested = sum(cell.verdict not in (None, Verdict.TOO_FEW) for cell in comparison.cells)
+    each = _percent(float(f"{joint_confidence(CONFIDENCE, tested):.6g}"))
+    lines = [
+        "A number is the geometric mean of seconds in B over seconds in A, of the pairs of which both reached the gap: above 1 is slower. "
+        f"Times below {FLOOR_SECONDS:g} s count as that.",
+        f"slower, faster: the whole interval is beyond a change of {_percent(comparison.threshold)}; same: within; unclear: neither; "
+        f"too few: fewer than {FEWEST_PAIRS} pairs, no interval.",
+        "lost, gained: pairs of which only A, only B reached the gap.",
+    ]
+    if tested:
+        joint = f"{plural(tested, 'interval')} in brackets hold together with {_percent(CONFIDENCE)} (each with {each})"
+        lines.insert(1, f"The {joint}.")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _change(change: Change) -> str:
+    return f"- {_arrow(change.old, change.new)}: {_cases(change.cases, _MANY)}"
+
+
+def _differences(entries: Sequence[Difference], pairs: int) -> str:
+    return ", ".join(
+        f"{entry.what} {_arrow(entry.old, entry.new)}" + ("" if entry.pairs == pairs else f" ({plural(entry.pairs, 'pair')})")
+        for entry in entries
+    )
+
+
+def _cases(cases: Sequence[str], most: int) -> str:
+    """How many, and the names of the first."""
+    more = f"; and {len(cases) - most} more" if len(cases) > most else ""
+    return f"{len(cases)} ({'; '.join(cases[:most])}{more})"
+
+
+def _arrow(old: str, new: str) -> str:
+    return f"{old} -> {new}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"

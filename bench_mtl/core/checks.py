@@ -1,0 +1,152 @@
+"""Checks at the door: every public entry refuses bad input by name, so nothing deeper has to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import AnyArray, Array, Matrix
+
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def real_array(name: str, value: Any, *, ndim: int | None = None) -> Array:
+    """`value` as a C-contiguous float64 array, finite, of dimension `ndim`.
+
+    Raises
+    ------
+    InputError : not numeric, of another dimension, or with NaN or inf (its first place is named).
+    """
+    if np.iscomplexobj(value):
+        raise InputError(f"{name} must be an array of real numbers, not complex ones")
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be an array of real numbers: {error}") from None
+    if ndim is not None and array.ndim != ndim:
+        raise InputError(f"{name} must have {ndim} dimension(s), but has shape {array.shape}")
+    require_finite(name, array)
+    return array
+
+
+def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyArray:
+    """`value` as an array of float32 (where it is one already) or float64, in its own memory order, not copied if it can be helped.
+
+    Finiteness is not checked: compiled kernels do it in their first pass and name the place with `require_finite`.
+
+    Parameters
+    ----------
+    ndim : the allowed numbers of dimensions; empty for any
+
+    Raises
+    ------
+    InputError : not numeric, or of another dimension.
+    """
+    array = value
+    if is_sparse(value):
+        raise InputError(f"{name} must be an array here: sparse matrices are not supported")
+    if type(array) is not np.ndarray or array.dtype not in _FLOATS:
+        try:
+            array = np.asarray(value)
+            if array.dtype not in _FLOATS:
+                array = array.astype(np.float64, casting="same_kind" if array.dtype.kind == "f" else "safe")
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} must be an array of real numbers: {error}") from None
+    if ndim and array.ndim not in ndim:
+        raise InputError(f"{name} must have {' or '.join(map(str, ndim))} dimension(s), but has shape {array.shape}")
+    return array
+
+
+def result_array(out: AnyArray | None, like: AnyArray) -> AnyArray:
+    """The array to write a result into: `out` where it fits, a new one in the memory order of `like` where it is None.
+
+    Raises
+    ------
+    InputError : `out` is not a writable array of the shape and type of `like`.
+    """
+    if out is None:
+        return np.empty_like(like, subok=False)
+    if not isinstance(out, np.ndarray) or out.shape != like.shape or out.dtype != like.dtype or not out.flags.writeable:
+        given = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        read_only = " that is read-only" if isinstance(out, np.ndarray) and not out.flags.writeable else ""
+        raise InputError(f"out must be a writable {like.dtype} array of shape {like.shape}, not {given}{read_only}")
+    return out
+
+
+def real_matrix(name: str, value: Any) -> Matrix:
+    """`value` as a finite float64 matrix: a C-contiguous array, or CSR (sorted, duplicates summed) when it is sparse."""
+    if not is_sparse(value):
+        return real_array(name, value, ndim=2)
+    matrix: Matrix = sp.csr_array(value, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise InputError(f"{name} must have 2 dimensions, but has shape {matrix.shape}")
+    require_finite(name, matrix.data)
+    if not matrix.has_canonical_format:
+        if matrix.data is getattr(value, "data", None):
+            matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether `value` is a SciPy sparse matrix or array, of any format."""
+    return bool(sp.issparse(value))
+
+
+def require_finite(name: str, array: Array) -> None:
+    """Raise InputError naming the first NaN or inf of `array`."""
+    # A sum is one vectorised pass and is finite for all ordinary data; only a suspicious one is searched entry by entry.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum()):
+            return
+    bad = np.argwhere(~np.isfinite(np.atleast_1d(array)))
+    if len(bad):
+        place = tuple(int(i) for i in bad[0])
+        kind = "NaN" if np.isnan(np.atleast_1d(array)[place]) else "inf"
+        raise InputError(f"{name} has {kind} at index {place if len(place) > 1 else place[0]}: only finite numbers are allowed")
+
+
+def real_number(name: str, value: Any, *, minimum: float = 0.0, strict: bool = False) -> float:
+    """`value` as a finite float at least `minimum` (above it when `strict`)."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InputError(f"{name} must be a number, not {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or number < minimum or (strict and number == minimum):
+        raise InputError(f"{name} must be finite and {'above' if strict else 'at least'} {minimum:g}, not {number:g}")
+    return number
+
+
+def number_or_share(name: str, value: Any, largest: Callable[[], float]) -> float:
+    """`value` as a finite float of at least 0; a text such as "0.1 max" as that share of `largest()`."""
+    if not isinstance(value, str):
+        return real_number(name, value)
+    share, _, unit = value.partition(" ")
+    try:
+        factor = float(share)
+    except ValueError:
+        factor = -1.0
+    if unit.strip() != "max" or not 0.0 <= factor < math.inf:
+        raise InputError(f"{name} must be a number of at least 0, or a share such as '0.1 max', not '{value}'")
+    return factor * largest()
+
+
+def whole_number(name: str, value: Any, *, minimum: int = 0) -> int:
+    """`value` as an int of at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise InputError(f"{name} must be a whole number of at least {minimum}, not {value!r}")
+    return int(value)
+
+
+def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """`value` if it is one of `allowed`."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    return str(value)

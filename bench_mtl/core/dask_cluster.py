@@ -1,0 +1,144 @@
+"""Dask clusters for whoever asks for one: its own on this machine, or one whose scheduler is elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from bench_mtl.core.errors import InputError
+
+#: How long to look for a scheduler, and to wait for an answer from one.
+CONNECT_SECONDS = 10.0
+
+#: Addresses by which Dask finds a scheduler: of a host and port, or of one in the same process.
+_ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ucxx|ws|wss)://)?(?:\[[0-9A-Fa-f:.]+(?:%\w+)?\]|[^\s/:\[\]]+):(?P<port>\d{1,5})/?|inproc://\S+")
+
+#: How long each request to a cluster may take once all is to stop now.
+PARTING_SECONDS = 2.0
+
+
+def distributed_module(asker: str) -> Any:
+    """Dask's `distributed`, which keeps quiet.
+
+    Raises
+    ------
+    InputError : Dask is not installed.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(f"{asker} needs Dask: pip install 'bench-mtl[cluster]'") from None
+    for name in list(logging.root.manager.loggerDict):  # some have a level of their own
+        if name.split(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    return distributed
+
+
+def local_cluster(asker: str, workers: int, allowed_deaths: int) -> Any:
+    """A LocalCluster of so many processes of one thread, in which a task may see so many of them die."""
+    distributed = distributed_module(asker)
+    import dask
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": allowed_deaths}):
+        # Limits of memory are ours: Dask's would see its own process only.
+        return distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=logging.CRITICAL,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # any port: another cluster may have the usual one
+            preload=__name__,
+        )  # fmt: skip
+
+
+def scheduler_address(asker: str, address: object) -> str:
+    """`address` if it has the form of a scheduler's, such as tcp://host:8786 or host:8786; whether there is one is not asked.
+
+    Raises
+    ------
+    InputError : it has not.
+    """
+    match = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
+    if match is None or not 0 < int(match["port"] or 1) < 2**16:
+        raise InputError(f"{asker} must be local or the address of a Dask scheduler, such as tcp://host:8786, not {address!r}")
+    return str(address)
+
+
+def client_at(asker: str, address: str, seconds: float = CONNECT_SECONDS) -> Any:
+    """A client of the cluster whose scheduler is at `address`.
+
+    Raises
+    ------
+    InputError : no address, Dask is not installed, or no scheduler answers there.
+    """
+    scheduler_address(asker, address)
+    distributed = distributed_module(asker)
+
+    async def introduce() -> Any:
+        async with distributed.rpc(address) as scheduler:
+            return await scheduler.identity()
+
+    try:
+        # Before there is a client, which would try for long, and complain when it goes.
+        kind = asyncio.run(asyncio.wait_for(introduce(), seconds))["type"]
+    except Exception as error:  # whatever another kind of server makes Dask believe
+        kind = str(error).split("\n")[0] or type(error).__name__
+    if kind != "Scheduler":
+        known = "allowed are local, and addresses such as tcp://host:8786"
+        raise InputError(f"{asker}: no Dask scheduler answers at {address} ({kind}); {known}")
+    return distributed.Client(address, timeout=seconds, set_as_default=False)
+
+
+def client_of(cluster: Any) -> Any:
+    """A client of a cluster of our own, the default one of this process for nobody."""
+    return distributed_module("a cluster").Client(cluster, set_as_default=False)
+
+
+def close_local(cluster: Any, patience: float) -> None:
+    """Close a cluster of our own, or kill its workers where they do not end; what they have started dies with them."""
+    closing = asked(cluster.close)
+    with contextlib.suppress(Exception):
+        closing.result(patience)
+        return
+    for nanny in list(cluster.workers.values()):
+        with contextlib.suppress(ProcessLookupError, TypeError):  # there is none any more
+            os.kill(nanny.pid, signal.SIGKILL)
+    with contextlib.suppress(Exception):
+        closing.result(PARTING_SECONDS)
+
+
+def answer(request: Callable[[], Any], seconds: float) -> Any:
+    """What the cluster answers within a few seconds; a scheduler that hangs would not let Dask's own calls return.
+
+    Raises
+    ------
+    TimeoutError : it does not.
+    """
+    try:
+        return asked(request).result(seconds)
+    except TimeoutError:
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+
+def asked(request: Callable[[], Any]) -> Future[Any]:
+    """A request made in a thread that nobody needs to wait for, not even the end of this process."""
+    given: Future[Any] = Future()
+
+    def ask() -> None:
+        try:
+            given.set_result(request())
+        except BaseException as error:
+            given.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    return given
+
+
+def dask_setup(worker: Any) -> None:
+    """Called by the Dask workers of a local cluster: Ctrl-C in a terminal reaches them too, but is for the command to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

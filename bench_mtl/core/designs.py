@@ -1,0 +1,331 @@
+"""Designs: the linear map from coefficients W (d x m) to one prediction per example and task, and its adjoint.
+
+A design is either shared (one X for all tasks) or per task (X_k), each dense or CSR. What a design maps to has its
+`output_shape`: (n, m) when shared, (n_1 + ... + n_m,) stacked task by task otherwise. Targets, margins and dual points
+have that shape too, so that losses are plain element-wise code.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeVar, final
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+from numpy.typing import NDArray
+
+from bench_mtl.core.checks import is_sparse, real_matrix
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Matrix
+
+_EXACT_NORM_SIZE = 2000
+
+T = TypeVar("T", bound=np.generic)
+
+
+class Design(ABC):
+    """A linear map W -> (X_k w_k)_k. Immutable; its arrays are read-only."""
+
+    n_features: int
+    n_tasks: int
+    sizes: tuple[int, ...]
+    """Examples of each task."""
+
+    @property
+    @abstractmethod
+    def output_shape(self) -> tuple[int, ...]:
+        """(n, m) for a shared design, (sum of n_k,) otherwise."""
+
+    @abstractmethod
+    def forward(self, W: Array) -> Array:
+        """Predictions X_k w_k of all tasks, in `output_shape`."""
+
+    @abstractmethod
+    def adjoint(self, R: Array) -> Array:
+        """The d x m matrix with columns X_k^T r_k."""
+
+    @abstractmethod
+    def block(self, k: int) -> Matrix:
+        """X_k, the n_k x d design of task k."""
+
+    @abstractmethod
+    def per_example(self, values: Array) -> Array:
+        """One value a task, spread to its examples: something that broadcasts against `output_shape`."""
+
+    @abstractmethod
+    def task_outputs(self, R: Array, k: int) -> Array:
+        """The part of an output-shaped array that belongs to task k, length n_k."""
+
+    @abstractmethod
+    def task_sums(self, R: Array) -> Array:
+        """The sum of `task_outputs` of every task, m numbers."""
+
+    @abstractmethod
+    def stacked(self) -> sp.csr_array:
+        """The map as one sparse matrix from vec(W), column by column, to the outputs of task 1, task 2, ..."""
+
+    @abstractmethod
+    def stack(self, R: Array) -> Array:
+        """An output-shaped array as one vector, task after task: the rows of `stacked`."""
+
+    @abstractmethod
+    def unstack(self, r: Array) -> Array:
+        """The inverse of `stack`."""
+
+    @property
+    @abstractmethod
+    def is_sparse(self) -> bool: ...
+
+    @property
+    def is_shared(self) -> bool:
+        return len(self.output_shape) == 2
+
+    @property
+    def n_examples(self) -> int:
+        """Examples over all tasks; those of a shared design count once a task."""
+        return sum(self.sizes)
+
+    @abstractmethod
+    def norms(self) -> Array:
+        """sigma_max(X_k) of every task, shape (m,), as `spectral_norm` gives it."""
+
+    @final
+    def norm(self) -> float:
+        """The operator norm, max_k sigma_max(X_k)."""
+        return float(self.norms().max())
+
+
+class SharedDesign(Design):
+    """One n x d matrix X for all m tasks: W -> X W."""
+
+    def __init__(self, X: Any, n_tasks: int) -> None:
+        self._X = frozen_matrix(real_matrix("X", X).copy())  # a copy, so that nobody else can change it
+        _require_examples("X", self._X)
+        self.n_features = int(self._X.shape[1])
+        self.n_tasks = n_tasks
+        self.sizes = (int(self._X.shape[0]),) * n_tasks
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (int(self._X.shape[0]), self.n_tasks)
+
+    @property
+    def is_sparse(self) -> bool:
+        return is_sparse(self._X)
+
+    def forward(self, W: Array) -> Array:
+        return np.asarray(self._X @ W)
+
+    def adjoint(self, R: Array) -> Array:
+        return np.asarray(self._X.T @ R)
+
+    def block(self, k: int) -> Matrix:
+        return self._X
+
+    def per_example(self, values: Array) -> Array:
+        return values[None, :]
+
+    def task_outputs(self, R: Array, k: int) -> Array:
+        return R[:, k]
+
+    def task_sums(self, R: Array) -> Array:
+        return np.asarray(R.sum(axis=0))
+
+    def stacked(self) -> sp.csr_array:
+        return sp.csr_array(sp.kron(sp.eye_array(self.n_tasks), sp.csr_array(self._X), format="csr"))
+
+    def stack(self, R: Array) -> Array:
+        return np.ascontiguousarray(R.T).ravel()
+
+    def unstack(self, r: Array) -> Array:
+        return np.ascontiguousarray(r.reshape(self.n_tasks, -1).T)
+
+    def norms(self) -> Array:
+        return np.full(self.n_tasks, spectral_norm(self._X))
+
+
+class PerTaskDesign(Design):
+    """A matrix X_k (n_k x d) for each task: W -> (X_1 w_1, ..., X_m w_m), stacked."""
+
+    def __init__(self, blocks: Sequence[Any]) -> None:
+        if not blocks:
+            raise InputError("designs must hold at least one task")
+        checked = [real_matrix(f"X of task {k}", block) for k, block in enumerate(blocks)]
+        for k, block in enumerate(checked):
+            _require_examples(f"X of task {k}", block)
+            if block.shape[1] != checked[0].shape[1]:
+                raise InputError(f"X of task {k} has {block.shape[1]} features, but task 0 has {checked[0].shape[1]}")
+        self.n_features = int(checked[0].shape[1])
+        self.n_tasks = len(checked)
+        self.sizes = tuple(int(block.shape[0]) for block in checked)
+        self._offsets = frozen(np.concatenate([[0], np.cumsum(self.sizes)]))
+        self._sparse = any(is_sparse(block) for block in checked)
+        # Sparse tasks are held as the block-diagonal map itself; dense ones as rows, and as a cube where their sizes agree.
+        self._cube: Array | None = None
+        if self._sparse:
+            self._diagonal = frozen_matrix(sp.csr_array(sp.block_diag([sp.csr_array(block) for block in checked], format="csr")))
+        else:
+            self._rows = frozen(np.concatenate(checked))
+            if len(set(self.sizes)) == 1:
+                self._cube = self._rows.reshape(self.n_tasks, self.sizes[0], self.n_features)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (int(self._offsets[-1]),)
+
+    @property
+    def is_sparse(self) -> bool:
+        return self._sparse
+
+    def forward(self, W: Array) -> Array:
+        columns = np.ascontiguousarray(W.T)
+        if self._sparse:
+            return np.asarray(self._diagonal @ columns.ravel())
+        if self._cube is not None:
+            return (self._cube @ columns[:, :, None]).ravel()
+        out = np.empty(self.output_shape)
+        for k in range(self.n_tasks):
+            np.matmul(self.block(k), columns[k], out=out[self._span(k)])
+        return out
+
+    def adjoint(self, R: Array) -> Array:
+        if self._sparse:
+            columns = np.asarray(self._diagonal.T @ R).reshape(self.n_tasks, self.n_features)
+        elif self._cube is not None:
+            columns = (R.reshape(self.n_tasks, 1, -1) @ self._cube)[:, 0, :]
+        else:
+            columns = np.empty((self.n_tasks, self.n_features))
+            for k in range(self.n_tasks):
+                np.matmul(R[self._span(k)], self.block(k), out=columns[k])
+        return np.ascontiguousarray(columns.T)
+
+    def block(self, k: int) -> Matrix:
+        if self._sparse:
+            return self._diagonal[self._span(k), k * self.n_features : (k + 1) * self.n_features]
+        return self._rows[self._span(k)]
+
+    def per_example(self, values: Array) -> Array:
+        return np.repeat(values, self.sizes)
+
+    def task_outputs(self, R: Array, k: int) -> Array:
+        return R[self._span(k)]
+
+    def task_sums(self, R: Array) -> Array:
+        return np.add.reduceat(R, self._offsets[:-1])
+
+    def stacked(self) -> sp.csr_array:
+        if self._sparse:
+            return self._diagonal
+        return sp.csr_array(sp.block_diag([sp.csr_array(self.block(k)) for k in range(self.n_tasks)], format="csr"))
+
+    def stack(self, R: Array) -> Array:
+        return R
+
+    def unstack(self, r: Array) -> Array:
+        return r
+
+    def norms(self) -> Array:
+        return np.array([spectral_norm(self.block(k)) for k in range(self.n_tasks)])
+
+    def _span(self, k: int) -> slice:
+        return slice(int(self._offsets[k]), int(self._offsets[k + 1]))
+
+
+def spectral_norm(X: Matrix) -> float:
+    """sigma_max(X): exact from the smaller Gram matrix up to size 2000, else by Lanczos from a random start, rounded up by 1e-6.
+
+    Lanczos approaches from below, so beyond size 2000 this is an estimate; `spectral_norm_bound` is a proven bound.
+    """
+    scale = float(np.abs(X.data if is_sparse(X) else X).max(initial=0.0))
+    if scale == 0.0:
+        return 0.0
+    scaled = X / scale  # the Gram matrix squares the entries, so bring them near 1 first
+    if min(X.shape) > _EXACT_NORM_SIZE:
+        # A random start has a part along the leading singular vector, whatever the matrix; a fixed one may have none.
+        start = np.random.default_rng(0).standard_normal(min(X.shape))
+        try:
+            largest = spla.svds(scaled, k=1, v0=start, return_singular_vectors=False, tol=1e-9, random_state=0)[0]
+        except spla.ArpackError:  # as for the identity, where the start is an eigenvector already
+            return spectral_norm_bound(X)
+        return scale * float(largest) * (1.0 + 1e-6)
+    gram = scaled @ scaled.T if X.shape[0] < X.shape[1] else scaled.T @ scaled
+    diagonal = diagonal_of(gram)
+    squares = np.linalg.eigvalsh(dense(gram)) if diagonal is None else diagonal
+    return scale * float(np.sqrt(max(0.0, squares.max())))
+
+
+def spectral_norm_bound(X: Matrix) -> float:
+    """An upper bound on sigma_max(X): itself up to size 2000, else min(||X||_F, sqrt(||X||_1 ||X||_inf))."""
+    if min(X.shape) <= _EXACT_NORM_SIZE:
+        return spectral_norm(X)
+    magnitude = abs(X)
+    scale = float(magnitude.max())
+    if scale == 0.0:
+        return 0.0
+    magnitude = magnitude / scale
+    frobenius = float(np.sqrt((magnitude * magnitude).sum()))
+    return scale * min(frobenius, float(np.sqrt(magnitude.sum(axis=0).max() * magnitude.sum(axis=1).max())))
+
+
+def leading_pair(A: Array) -> tuple[Array, Array]:
+    """Unit singular vectors u, v of the largest singular value of a d x m matrix: u^T A v = sigma_max(A); any two where A = 0.
+
+    From the smaller Gram matrix, so u^T A v is sigma_max to rounding, while u and v may be off by the root of it where values are close.
+    """
+    d, m = A.shape
+    scale = float(np.abs(A).max(initial=0.0))
+    if scale == 0.0:
+        return np.eye(d, 1)[:, 0], np.eye(m, 1)[:, 0]
+    wide = d < m
+    tall = (A.T if wide else A) / scale
+    v = np.linalg.eigh(tall.T @ tall)[1][:, -1]
+    u = tall @ v
+    u /= np.linalg.norm(u)
+    return (v, u) if wide else (u, v)
+
+
+def stacked_rows(design: Design) -> Matrix:
+    """The rows of all examples in one matrix, dense or CSR: X itself where it is shared, else those of X_1, X_2, ..."""
+    if design.is_shared:
+        return design.block(0)
+    blocks = [design.block(k) for k in range(design.n_tasks)]
+    return sp.csr_array(sp.vstack(blocks)) if design.is_sparse else np.concatenate(blocks)
+
+
+def diagonal_of(A: Matrix) -> Array | None:
+    """The diagonal of a square sparse matrix that stores nothing beside it; None of any other."""
+    if not is_sparse(A) or A.nnz > A.shape[0] or not np.array_equal(*A.nonzero()):
+        return None
+    return np.asarray(A.diagonal())
+
+
+def dense(X: Matrix) -> Array:
+    """X as an array, itself where it is one."""
+    return np.asarray(X.toarray() if is_sparse(X) else X)
+
+
+def frozen(array: NDArray[T]) -> NDArray[T]:
+    """A read-only view of `array`; the owner's array stays as writable as it was."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def frozen_matrix(matrix: Matrix) -> Matrix:
+    """`frozen` for dense and CSR matrices."""
+    if not is_sparse(matrix):
+        return frozen(matrix)
+    parts = (frozen(matrix.data), frozen(matrix.indices), frozen(matrix.indptr))
+    view = sp.csr_array(parts, shape=matrix.shape, copy=False)
+    view.has_sorted_indices = True
+    view.has_canonical_format = True
+    return view
+
+
+def _require_examples(name: str, X: Matrix) -> None:
+    if X.shape[0] == 0:
+        raise InputError(f"{name} is empty: a task needs at least one example")
+    if X.shape[1] == 0:
+        raise InputError(f"{name} has no features: at least one is needed")

@@ -1,0 +1,158 @@
+"""Threads for compiled kernels, which release the GIL, and how many of them linear algebra takes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import lru_cache
+from typing import Any
+
+from bench_mtl.core.checks import whole_number
+
+#: Entries below which threads cost more than they save.
+_WORTH_THREADS = 300_000
+
+#: Numbers in the data below which linear algebra takes one thread: with two of them OpenBLAS takes two to ten times as long on 150,000, and
+#: gains nothing up to 3 million.
+_WORTH_BLAS_THREADS = 4_000_000
+
+
+class _Hold:
+    """On BLAS's threads: how many are inside `one_blas_thread`."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # an abandoned generator may be closed while its thread holds it
+        self.inside = 0
+        self.restore: Callable[[], None] = lambda: None
+        self.generation = 0
+        """Of processes, by forks."""
+
+
+_hold = _Hold()
+
+_pool: ThreadPoolExecutor | None = None  # made at the first use; threads that wait cost nothing
+
+
+def useful_threads(threads: Any, entries: int) -> int:
+    """How many threads to use on so many entries.
+
+    Parameters
+    ----------
+    threads : at most so many; None for the processors this process may use, or OMP_NUM_THREADS where that is set and smaller
+
+    Raises
+    ------
+    InputError : neither None nor a whole number of at least 1.
+    """
+    if threads is not None:
+        threads = whole_number("threads", threads, minimum=1)
+    if entries < _WORTH_THREADS:
+        return 1
+    allowed = _processors()
+    if threads is None:
+        first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+        allowed = min(allowed, max(1, int(first))) if first.isdecimal() else allowed
+    return min(allowed if threads is None else min(threads, allowed), 2 * entries // _WORTH_THREADS)
+
+
+def start_together(work: Callable[[], None], helpers: int) -> None:
+    """Run work() in so many other threads, soon, or in fewer where there are no more to be had; nobody waits for it."""
+    with suppress(RuntimeError):  # "can't start new thread", or the interpreter is shutting down
+        for _ in range(helpers):
+            _shared_pool().submit(work)
+
+
+def run_together(calls: Sequence[Callable[[], None]]) -> None:
+    """Run all calls, the first of them in this thread; ends when all have ended, also where one fails."""
+    others: list[Future[None]] = []
+    left = list(calls[1:])
+    with suppress(RuntimeError):
+        while left:
+            others.append(_shared_pool().submit(left[0]))
+            left.pop(0)
+    try:
+        for call in (*calls[:1], *left):
+            call()
+    finally:
+        wait(others)
+    for other in others:
+        other.result()
+
+
+def fitting_blas_threads(numbers: int) -> AbstractContextManager[None]:
+    """In which BLAS takes one thread, in the whole process, or where the data have very many numbers those that it would take anyway."""
+    return one_blas_thread() if numbers < _WORTH_BLAS_THREADS else nullcontext()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS takes one thread, in the whole process, while at least one of its threads is inside; then what was set before holds again."""
+    with _hold.lock:
+        generation = _hold.generation
+        if _hold.inside == 0:
+            _hold.restore = _limited_blas()
+        _hold.inside += 1
+    try:
+        yield
+    finally:
+        with _hold.lock:
+            if generation == _hold.generation:  # otherwise this is a child, forked inside, which has let go already
+                _hold.inside -= 1
+                if _hold.inside == 0:
+                    _hold.restore()
+
+
+def _limited_blas() -> Callable[[], None]:
+    """Sets one thread, and returns what undoes it, from whatever thread."""
+    from threadpoolctl import OpenBLASController
+
+    # Newer releases let only the first thread that sets OpenBLAS's threads do so, until it lets go; here any may.
+    free = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
+    free(force=True)
+    limiter = _blas_libraries().limit(limits=1)
+    free(force=True)
+
+    def restore() -> None:
+        free(force=True)
+        limiter.restore_original_limits()
+        free(force=True)
+
+    return restore
+
+
+@lru_cache(maxsize=1)
+def _blas_libraries() -> Any:
+    """Those that are loaded: looking for them takes milliseconds."""
+    import scipy.linalg  # noqa: F401 - has a library of its own
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+def _shared_pool() -> ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(max(1, _processors() - 1), thread_name_prefix="bench_mtl")
+    return _pool
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _after_fork() -> None:
+    """In the child, where no other thread of the parent has survived."""
+    global _pool
+    _pool = None
+    _hold.lock = threading.RLock()
+    _hold.generation += 1
+    if _hold.inside:
+        _hold.inside = 0
+        _hold.restore()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

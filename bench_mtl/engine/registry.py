@@ -1,0 +1,201 @@
+"""Finds problems and solvers: installed entry points, and the files of a plug-in folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from bench_mtl.core.errors import BenchError, InputError, unknown
+from bench_mtl.core.files import is_dir, require_readable
+from bench_mtl.model.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Problem and solver classes by name."""
+
+    problems: Mapping[str, type[Problem]]
+    solvers: Mapping[str, type[Solver]]
+
+    def problem(self, name: str) -> type[Problem]:
+        if name not in self.problems:
+            raise unknown("problem", name, self.problems)
+        return self.problems[name]
+
+    def solver(self, name: str, options: Mapping[str, Any] | None = None) -> Solver:
+        """The solver `name` with `options`, its dataclass fields.
+
+        Raises
+        ------
+        InputError : an unknown solver or option (the nearest name is suggested), an option that is needed and not given, or a
+            value that the solver refuses.
+        """
+        if name not in self.solvers:
+            raise self._label_taken_for_a_name(name) or unknown("solver", name, self.solvers)
+        cls = self.solvers[name]
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in (options or {}).items()}
+        allowed = solver_options(cls)
+        for key in given:
+            if key not in allowed:
+                raise unknown(f"option of solver '{name}'", key, allowed)
+        missing = [key for key, default in allowed.items() if default is inspect.Parameter.empty and key not in given]
+        if missing:
+            raise InputError(f"solver '{name}' needs option {', '.join(missing)}")
+        try:
+            return cls(**given)
+        except BenchError:
+            raise
+        except Exception as error:  # a plug-in that does not check its options by name
+            raise InputError(f"solver '{name}' refuses its options: {type(error).__name__}: {error}") from error
+
+    def _label_taken_for_a_name(self, name: str) -> InputError | None:
+        """The error for what reports call a solver with some of its options."""
+        for cls in self.solvers.values():
+            for variant in cls.variants():
+                if variant.label == name and dataclasses.is_dataclass(variant):
+                    options = ", ".join(
+                        f"{key} = {value!r}" for key, default in solver_options(cls).items() if (value := getattr(variant, key)) != default
+                    )
+                    return InputError(f"unknown solver '{name}': that is solver '{cls.name}' with {options or 'its defaults'}")
+        return None
+
+
+def solver_options(cls: type[Solver]) -> dict[str, Any]:
+    """Option names of a solver class with their defaults (`inspect.Parameter.empty` where one is required)."""
+    if not dataclasses.is_dataclass(cls):
+        return {}
+    return {field.name: _default(field) for field in dataclasses.fields(cls) if field.init}
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+
+
+def solver_names(solver: Solver) -> tuple[str, str]:
+    """Label and version of a solver.
+
+    Raises
+    ------
+    InputError : a plug-in cannot tell them.
+    """
+    try:
+        return str(solver.label), str(solver.version)
+    except Exception as error:
+        raise InputError(f"solver '{solver.name}' cannot tell its label or version: {type(error).__name__}: {error}") from error
+
+
+def problem_parameters(cls: type[Problem]) -> dict[str, Any]:
+    """Parameter names of a problem class with their defaults (`inspect.Parameter.empty` where one is required)."""
+    parameters = list(inspect.signature(cls.from_data).parameters.values())
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        parameters = list(inspect.signature(cls).parameters.values())
+    return {parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+
+
+def make_problem(cls: type[Problem], data: Any, parameters: Mapping[str, Any]) -> Problem:
+    """`cls.from_data` with its parameters checked by name."""
+    allowed = problem_parameters(cls)
+    for key in parameters:
+        if key not in allowed:
+            raise unknown(f"parameter of problem '{cls.name}'", key, allowed)
+    missing = [key for key, default in allowed.items() if default is inspect.Parameter.empty and key not in parameters]
+    if missing:
+        raise InputError(f"problem '{cls.name}' needs parameter {', '.join(missing)}")
+    return cls.from_data(data, **parameters)
+
+
+@functools.cache
+def source_digest(cls: type) -> str:
+    """A short hash of the file that defines `cls`, so that results of another version of it are told apart; empty where none does.
+
+    Where a solver or a problem has a package of its own, as `bench_mtl.solvers.pdhg`, it is the hash of all files of that.
+    """
+    try:
+        name = inspect.getsourcefile(cls)
+        if name is None:
+            return ""
+        has_package = cls.__module__.count(".") > 1
+        files = sorted(Path(name).parent.glob("*.py")) if has_package else [Path(name)]
+        return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    except (TypeError, OSError):  # defined in a session, or in compiled code
+        return ""
+
+
+def load_registry(plugins: Path | None = None) -> Registry:
+    """Everything installed, and what the folders `problems/` and `solvers/` below `plugins` define.
+
+    Raises
+    ------
+    InputError : a name is taken twice, a plug-in folder is missing, or a plug-in cannot be imported or lacks a declaration.
+    """
+    problems: dict[str, type[Problem]] = {}
+    solvers: dict[str, type[Solver]] = {}
+    for entry in metadata.entry_points(group="bench_mtl.problems"):
+        _add(problems, entry.load(), f"entry point {entry.value}")
+    for entry in metadata.entry_points(group="bench_mtl.solvers"):
+        _add(solvers, entry.load(), f"entry point {entry.value}")
+    if plugins is not None:
+        if not is_dir("plug-in folder", plugins):
+            raise InputError(f"plug-in folder {plugins} does not exist")
+        require_readable("plug-in folder", plugins)
+        files = [file for folder in ("problems", "solvers") for file in sorted((plugins / folder).glob("*.py"))]
+        if not files:
+            raise InputError(f"plug-in folder {plugins} has no problems/*.py and no solvers/*.py")
+        for file in files:
+            for cls in _classes(_import(file)):
+                if issubclass(cls, Problem):
+                    _add(problems, cls, str(file))
+                else:
+                    _add(solvers, cls, str(file))
+    return Registry(problems, solvers)
+
+
+def _add(table: dict[str, Any], cls: type, origin: str) -> None:
+    name = getattr(cls, "name", None)
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{cls.__name__} of {origin} has no name")
+    attribute = "offers" if issubclass(cls, Problem) else "requires"
+    declared = getattr(cls, attribute, None)
+    if not isinstance(declared, (set, frozenset)) or not all(isinstance(item, Capability) for item in declared):
+        allowed = ", ".join(f"Capability.{item.name}" for item in Capability)
+        raise InputError(f"'{name}' of {origin}: its {attribute} must be a set of {allowed}, not {declared!r}")
+    if name in table and table[name] is not cls:
+        raise InputError(f"{origin} defines '{name}', which {table[name].__module__} has defined already")
+    table[name] = cls
+
+
+def _import(file: Path) -> Any:
+    name = f"bench_mtl_plugin_{file.parent.name}_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look their module up there
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"plug-in {file} cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _classes(module: Any) -> list[type]:
+    """Concrete problem and solver classes that a module itself defines."""
+    return [
+        cls
+        for cls in vars(module).values()
+        if inspect.isclass(cls)
+        and issubclass(cls, (Problem, IterativeSolver, OneShotSolver))
+        and not inspect.isabstract(cls)
+        and cls.__module__ == module.__name__
+    ]

@@ -1,0 +1,251 @@
+"""Suites: which solvers run on which problems, to which targets, under which limits; expanded to cases."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Limits
+from bench_mtl.data.catalogue import load, takes_seed
+from bench_mtl.data.fingerprint import fingerprint
+from bench_mtl.engine.registry import Registry, make_problem, solver_names, source_digest
+from bench_mtl.model.protocols import Problem
+
+
+@dataclass(frozen=True)
+class ProblemSpec:
+    """A [[problems]] table: a problem on data, for every combination of the lists in `data_grid` and in `grid`."""
+
+    name: str
+    label: str
+    data: Mapping[str, Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, list[Any]] = field(default_factory=dict)
+    """Of parameters."""
+    seeds: tuple[int, ...] | None = None
+    data_grid: Mapping[str, list[Any]] = field(default_factory=dict)
+    """Of keys of `data`, its name aside."""
+
+
+@dataclass(frozen=True)
+class SolverSpec:
+    """A [[solvers]] table: a solver with options, for every combination of the lists in `grid`."""
+
+    name: str
+    label: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, list[Any]] = field(default_factory=dict)
+    problems: tuple[str, ...] | None = None
+    """Labels of the problems it is run on; all by default."""
+    repetitions: int | None = None
+    """Of its own, for one that takes long; those of the suite by default."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A whole suite file."""
+
+    name: str
+    description: str
+    targets: tuple[float, ...]
+    """Relative gaps, loose to tight; a run goes on to the last one."""
+    problems: tuple[ProblemSpec, ...]
+    solvers: tuple[SolverSpec, ...]
+    limits: Limits
+    repetitions: int
+    seeds: tuple[int, ...]
+    threads: int
+    text: str
+    """The file as it was read."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One concrete problem: everything needed to build it anywhere."""
+
+    problem: str
+    label: str
+    data: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    seed: int | None
+    code: str = ""
+    """Hash of the file that defines the problem."""
+    fingerprint: str = ""
+    """Hash of what its data are made from, once `identified` has looked."""
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of all of this but the label."""
+        return digest([self.problem, self.code, self.data, self.fingerprint, self.parameters, self.seed])
+
+    def build(self, registry: Registry, data_dir: Path | None) -> Problem:
+        """The problem itself.
+
+        Raises
+        ------
+        InputError : its data or parameters are unusable.
+        """
+        data = load(self.data, data_dir=data_dir, seed=self.seed)
+        return make_problem(registry.problem(self.problem), data, self.parameters)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run to be made: a solver with options on an instance, with its target and limits."""
+
+    instance: Instance
+    solver: str
+    solver_label: str
+    options: Mapping[str, Any]
+    target: float
+    limits: Limits
+    threads: int
+    repetition: int
+    version: str = ""
+    """Of the code that the solver runs."""
+    code: str = ""
+    """Hash of the file that defines the solver."""
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of all that may change the outcome: all of this but the labels. One case, one row."""
+        solver = [self.solver, self.version, self.code, self.options]
+        return digest([self.instance.key, solver, self.target, vars(self.limits), self.threads, self.repetition])
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Of the problem and the solver."""
+        return self.instance.label, self.solver_label
+
+    @property
+    def title(self) -> str:
+        """How people are told of it: problem, seed, solver."""
+        seed = "" if self.instance.seed is None else f" seed {self.instance.seed}"
+        return f"{self.instance.label}{seed} | {self.solver_label}"
+
+
+def identified(cases: Iterable[Case], data_dir: Path | None) -> list[Case]:
+    """The cases with the fingerprints of their data, which their keys depend on from here on.
+
+    Raises
+    ------
+    InputError : a data file is missing or cannot be read.
+    """
+    known: dict[str, Instance] = {}
+
+    def of(instance: Instance) -> Instance:
+        if instance.key not in known:
+            known[instance.key] = replace(instance, fingerprint=fingerprint(instance.data, data_dir=data_dir, seed=instance.seed))
+        return known[instance.key]
+
+    return [replace(case, instance=of(case.instance)) for case in cases]
+
+
+def one_of_each(cases: Iterable[Case]) -> list[Case]:
+    """The first case of each problem, data and parameters, whatever the seed: what is a mistake in one is one in all of them."""
+    found: dict[str, Case] = {}
+    for case in cases:
+        found.setdefault(digest([case.instance.problem, case.instance.data, case.instance.parameters]), case)
+    return list(found.values())
+
+
+def digest(content: Any) -> str:
+    """A short hash of JSON-able content."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def expand(suite: Suite, registry: Registry) -> list[Case]:
+    """All cases of a suite, grouped by instance, solvers in the suite's order.
+
+    Raises
+    ------
+    InputError : an unknown problem, solver, option or parameter, two solvers that share a label, or the same case twice.
+    """
+    solvers = [(spec, solver) for spec in suite.solvers for solver in _solvers(spec, registry)]
+    cases: list[Case] = []
+    for spec in suite.problems:
+        chosen = [
+            (of.repetitions or suite.repetitions, solver) for of, solver in solvers if of.problems is None or spec.label in of.problems
+        ]
+        labels = [solver.label for _, solver in chosen]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise InputError(f"two solvers are labelled '{label}': give each its own label")
+        for instance in _instances(spec, suite, registry):
+            for repetition in range(max((count for count, _ in chosen), default=0)):
+                cases += [
+                    Case(
+                        instance, solver.name, solver.label, solver.options, suite.targets[-1], suite.limits, suite.threads,
+                        repetition, solver.version, solver.code,
+                    )
+                    for count, solver in chosen
+                    if repetition < count
+                ]  # fmt: skip
+    if not cases:
+        raise InputError("the suite has no case: no solver is meant for any of its problems")
+    _refuse_twins(cases)
+    return cases
+
+
+def _refuse_twins(cases: list[Case]) -> None:
+    """A case is stored once, under its key; two with the same key would be the same run."""
+    seen: dict[str, Case] = {}
+    for case in cases:
+        twin = seen.setdefault(case.key, case)
+        if twin is not case:
+            raise InputError(f"two cases are the same run: '{twin.title}' and '{case.title}'; keep one of them")
+
+
+def _instances(spec: ProblemSpec, suite: Suite, registry: Registry) -> Iterator[Instance]:
+    code = source_digest(registry.problem(spec.name))
+    for sweep in _combinations(spec.data_grid):
+        data = {**spec.data, **sweep}
+        seeds: tuple[int | None, ...] = (spec.seeds or suite.seeds) if takes_seed(data) else (None,)
+        for combination in _combinations(spec.grid):
+            label = spec.label + _suffix(sweep) + _suffix(combination)
+            for seed in seeds:
+                yield Instance(spec.name, label, data, {**spec.parameters, **combination}, seed, code)
+
+
+def _suffix(combination: Mapping[str, Any]) -> str:
+    """What a combination adds to a label: `` n=40 preprocess=tfidf+unit_rows``."""
+    return "".join(f" {key}={_short(value)}" for key, value in combination.items())
+
+
+def _short(value: Any) -> str:
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """A solver with the options that a suite gives it."""
+
+    name: str
+    label: str
+    options: Mapping[str, Any]
+    version: str
+    code: str
+
+
+def _solvers(spec: SolverSpec, registry: Registry) -> Iterator[_Chosen]:
+    """Every combination of the grid; those that a label does not tell apart get their grid values added."""
+    combinations = list(_combinations(spec.grid))
+    options = [{**spec.options, **combination} for combination in combinations]
+    solvers = [registry.solver(spec.name, chosen) for chosen in options]
+    names = [solver_names(solver) for solver in solvers]
+    labels = [spec.label or label for label, _ in names]
+    for label, chosen, solver, (_, version), combination in zip(labels, options, solvers, names, combinations, strict=True):
+        unique = label + (_suffix(combination) if labels.count(label) > 1 else "")
+        yield _Chosen(spec.name, unique, chosen, version, source_digest(type(solver)))
+
+
+def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))

@@ -1,0 +1,237 @@
+"""Reads suite files: TOML, checked key by key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.errors import InputError, unknown
+from bench_mtl.core.files import is_file
+from bench_mtl.core.types import Limits
+from bench_mtl.engine.suite import ProblemSpec, SolverSpec, Suite
+
+T = TypeVar("T")
+
+_MOST_REPETITIONS = 10_000
+_MOST_THREADS = 10_000
+_DEEPEST = 50
+#: Results go to results/NAME by default, so a name may not lead out of there.
+_NAME = re.compile(r"[\w +-][\w .+-]{0,99}")
+
+
+def shipped_suites() -> dict[str, Path]:
+    """Name and path of the suites inside the package."""
+    folder = Path(str(resources.files("bench_mtl.engine") / "suites"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def read_suite(name_or_path: str) -> Suite:
+    """A shipped suite by name, or any suite file by path.
+
+    Raises
+    ------
+    InputError : no such suite, not TOML, an unknown key (the nearest is suggested) or a value of the wrong kind.
+    """
+    shipped = shipped_suites()
+    path = shipped.get(name_or_path, Path(name_or_path))
+    if not is_file("suite file", path):
+        if path.suffix == ".toml" or "/" in name_or_path:
+            raise InputError(f"suite file {path} does not exist")
+        raise unknown("suite", name_or_path, shipped)
+    try:
+        text = path.read_text(encoding="utf-8")
+        table = read_toml(text)
+    except (ValueError, OSError) as error:
+        raise InputError(f"suite file {path} cannot be read: {error}") from None
+    return parse_suite(table, text, default_name=path.stem)
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The table that `text` is; raises ValueError where it is none, of which InputError is one kind."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"nested more than {_DEEPEST} deep") from None
+
+
+def require_storable(where: str, value: Any, depth: int = 0) -> None:
+    """Refuse by name what a row of results cannot hold: dates, integers beyond 64 bits, bottomless nesting.
+
+    Raises
+    ------
+    InputError : names the place in `value`, what is `where`.
+    """
+    if depth > _DEEPEST:
+        raise InputError(f"{where} is nested more than {_DEEPEST} deep")
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            require_storable(f"{where}.{key}" if where else key, inner, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for i, inner in enumerate(value):
+            require_storable(f"{where}[{i}]", inner, depth + 1)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InputError(f"{where} must be below 2**63 in size")
+    elif not isinstance(value, (str, int, float)):
+        raise InputError(f"{where} must be a string, a number, true or false, a list or a table, not the {type(value).__name__} {value}")
+
+
+def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str = "unnamed") -> Suite:
+    """A suite from its parsed TOML; raises InputError as `read_suite` does."""
+    require_storable("", table)
+    top = _Table(table, "the suite")
+    limits = _Table(top.take("limits", dict, {}), "[limits]")
+    suite = Suite(
+        name=_suite_name(top.take("name", str, default_name)),
+        description=top.take("description", str, ""),
+        targets=_targets(top.take("targets", list, [1e-2, 1e-4, 1e-6])),
+        problems=tuple(_problem_spec(entry) for entry in _entries(top, "problems")),
+        solvers=tuple(_solver_spec(entry) for entry in _entries(top, "solvers")),
+        limits=_limits(limits),
+        repetitions=_at_most("repetitions", top.take("repetitions", int, 1), _MOST_REPETITIONS),
+        seeds=tuple(whole_number("seeds", seed) for seed in top.take("seeds", list, [0])),
+        threads=_at_most("threads", top.take("threads", int, 1), _MOST_THREADS),
+        text=text,
+    )
+    top.finish()
+    if not suite.seeds:
+        raise InputError("seeds must name at least one seed")
+    labels = [spec.label for spec in suite.problems]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InputError(f"two problems are labelled '{label}': give each its own label")
+    for spec in suite.solvers:
+        for label in spec.problems or ():
+            if label not in labels:
+                raise unknown(f"problem label in solver '{spec.name}'", label, labels)
+    return suite
+
+
+def _suite_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        allowed = "1 to 100 letters, digits, spaces and _ . + -, the first not a dot"
+        raise InputError(f"name of the suite must be {allowed}, not {name[:120]!r}")
+    return name
+
+
+def _at_most(name: str, value: Any, maximum: int) -> int:
+    number = whole_number(name, value, minimum=1)
+    if number > maximum:
+        raise InputError(f"{name} must be at most {maximum}, not {number}")
+    return number
+
+
+class _Table:
+    """A TOML table that is taken apart key by key; what is left over at the end is unknown."""
+
+    def __init__(self, table: Any, where: str) -> None:
+        if not isinstance(table, Mapping):
+            raise InputError(f"{where} must be a table")
+        self._left = dict(table)
+        self._known: list[str] = []
+        self.where = where
+
+    def take(self, key: str, kind: type[T], default: T | None = None) -> T:
+        self._known.append(key)
+        value = self._left.pop(key, default)
+        if value is None:
+            raise InputError(f"{self.where} needs the key '{key}'")
+        if (isinstance(value, bool) and kind is not bool) or not isinstance(value, kind):
+            raise InputError(f"'{key}' in {self.where} must be a {_KINDS[kind]}, not {value!r}")
+        return value
+
+    def take_optional(self, key: str, kind: type[T]) -> T | None:
+        if key in self._left:
+            return self.take(key, kind)
+        self._known.append(key)
+        return None
+
+    def finish(self) -> None:
+        for key in self._left:
+            raise unknown(f"key in {self.where}", key, self._known)
+
+
+_KINDS: dict[type, str] = {str: "string", int: "whole number", list: "list", dict: "table", object: "value"}
+
+
+def _entries(top: _Table, key: str) -> list[_Table]:
+    entries = top.take(key, list)
+    if not entries:
+        raise InputError(f"[[{key}]] must have at least one entry")
+    return [_Table(entry, f"[[{key}]] entry {i + 1}") for i, entry in enumerate(entries)]
+
+
+def _grid(table: _Table, name: str = "grid") -> dict[str, list[Any]]:
+    grid = table.take(name, dict, {})
+    for key, values in grid.items():
+        if not isinstance(values, list) or not values:
+            raise InputError(f"{name} key '{key}' in {table.where} must be a non-empty list, not {values!r}")
+    return grid
+
+
+def _problem_spec(table: _Table) -> ProblemSpec:
+    name = table.take("name", str)
+    data = table.take("data", dict)
+    seeds = table.take_optional("seeds", list)
+    data_grid = _grid(table, "data_grid")
+    for key in data_grid:
+        if key in data or key in ("name", "file"):
+            reason = "is in 'data' as well" if key in data else "cannot be swept: give each data set its own entry"
+            raise InputError(f"data_grid key '{key}' in {table.where} {reason}")
+    spec = ProblemSpec(
+        name=name,
+        label=table.take("label", str, f"{name} {data.get('name', data.get('file', ''))}".strip()),
+        data=data,
+        parameters=table.take("parameters", dict, {}),
+        grid=_grid(table),
+        seeds=None if seeds is None else tuple(whole_number("seeds", seed) for seed in seeds),
+        data_grid=data_grid,
+    )
+    table.finish()
+    return spec
+
+
+def _solver_spec(table: _Table) -> SolverSpec:
+    problems, repetitions = table.take_optional("problems", list), table.take_optional("repetitions", int)
+    spec = SolverSpec(
+        name=table.take("name", str),
+        label=table.take_optional("label", str),
+        options=table.take("options", dict, {}),
+        grid=_grid(table),
+        problems=None if problems is None else tuple(_label(label, table.where) for label in problems),
+        repetitions=None if repetitions is None else _at_most("repetitions", repetitions, _MOST_REPETITIONS),
+    )
+    table.finish()
+    return spec
+
+
+def _label(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"'problems' in {where} must be a list of problem labels, not with {value!r}")
+    return value
+
+
+def _limits(table: _Table) -> Limits:
+    iterations = table.take_optional("iterations", int)
+    work = table.take_optional("work", object)
+    memory = table.take_optional("memory_gib", object)
+    wall = table.take_optional("wall_seconds", object)
+    limits = Limits(
+        seconds=real_number("seconds in [limits]", table.take("seconds", object, 60.0), strict=True),
+        iterations=None if iterations is None else whole_number("iterations in [limits]", iterations, minimum=1),
+        work=None if work is None else real_number("work in [limits]", work, strict=True),
+        memory_gib=None if memory is None else real_number("memory_gib in [limits]", memory, strict=True),
+        wall_seconds=None if wall is None else real_number("wall_seconds in [limits]", wall, strict=True),
+    )
+    table.finish()
+    return limits
+
+
+def _targets(values: list[Any]) -> tuple[float, ...]:
+    if not values:
+        raise InputError("targets must name at least one relative gap")
+    return tuple(sorted((real_number("targets", value, strict=True) for value in values), reverse=True))

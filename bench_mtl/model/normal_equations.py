@@ -1,0 +1,129 @@
+"""X_k^T X_k of every task as small dense blocks, ready for compiled loops: products with it, and with the inverse of it plus rho I."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
+
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.designs import Design, dense
+from bench_mtl.core.types import Array, Matrix
+
+#: Numbers that the blocks of a design may hold: 256 MiB.
+LARGEST_BLOCKS = 2**25
+
+#: The largest side of a matrix to be factorised.
+LARGEST_FACTOR = 4000
+
+#: A product with X and one with its transpose cost about so much for each stored number, in units of a number of a dense block.
+_SPARSE_COST = 8
+
+
+@dataclass(frozen=True)
+class TaskBlocks:
+    """A symmetric d x d operator for every task, each held as one dense block A_k.
+
+    A square block is the operator, a thin one (n_k < d rows) stands for A_k^T A_k.
+    """
+
+    rows: Array
+    """All blocks, one below the other; a single one where all tasks share it."""
+    offsets: NDArray[np.int64]
+    """Where the rows of each block begin, and the end."""
+    thin: bool
+    """Of all blocks alike."""
+
+    @property
+    def shared(self) -> bool:
+        return len(self.offsets) == 2
+
+    def block(self, k: int) -> Array:
+        return self.rows[self.offsets[k] : self.offsets[k + 1]]
+
+    @property
+    def count(self) -> int:
+        return len(self.offsets) - 1
+
+
+def factorisable(design: Design, *, square: bool = False) -> bool:
+    """Whether the blocks of a design (square ones, if asked for), and a factor of them, are of a size to be made."""
+    sizes, d = _distinct_sizes(design), design.n_features
+    entries = sum(sizes) * d if _is_thin(design) and not square else len(sizes) * d * d
+    return entries <= LARGEST_BLOCKS and min(max(sizes), d) <= LARGEST_FACTOR
+
+
+def cheaper_than_data(design: Design) -> bool:
+    """Whether a product with the blocks costs less than one with X and its transpose."""
+    if not factorisable(design):
+        return False
+    if not design.is_sparse:
+        return True
+    sizes, d = _distinct_sizes(design), design.n_features
+    entries = 2 * sum(sizes) * d if _is_thin(design) else len(sizes) * d * d
+    stored = sum(design.block(k).nnz for k in range(len(sizes)))
+    return entries <= _SPARSE_COST * stored
+
+
+def normal_blocks(design: Design, *, square: bool = False) -> TaskBlocks:
+    """X_k^T X_k as square blocks where asked for or tasks have at least d examples on average, else X_k itself as thin ones."""
+    blocks = [design.block(k) for k in range(len(_distinct_sizes(design)))]
+    thin = _is_thin(design) and not square
+    arrays = [dense(block) if thin else _gram(block) for block in blocks]
+    offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
+    return TaskBlocks(np.ascontiguousarray(np.concatenate(arrays)), offsets, thin)
+
+
+def mean_curvature(design: Design) -> float:
+    """The mean eigenvalue of X_k^T X_k over all tasks, sum ||X_k||_F^2 / (d m)."""
+    blocks = [design.block(k) for k in range(len(_distinct_sizes(design)))]
+    squares = sum(float(np.square(block.data if is_sparse(block) else block).sum()) for block in blocks)
+    return squares / (design.n_features * len(blocks))
+
+
+def resolvent_blocks(normal: TaskBlocks, rho: float) -> TaskBlocks:
+    """The blocks of (X_k^T X_k + rho I)^-1 if square; if thin, those of the C_k with (X_k^T X_k + rho I)^-1 = (I - C_k) / rho.
+
+    Thin ones by Woodbury's identity: C_k = X_k^T (X_k X_k^T + rho I)^-1 X_k, of which the block is L^-1 X_k with L L^T the inner matrix.
+    """
+    rows = np.empty(normal.rows.shape)
+    for k in range(normal.count):
+        block = normal.block(k)
+        target = rows[normal.offsets[k] : normal.offsets[k + 1]]
+        if normal.thin:
+            # LAPACK's columns are our rows: all of this is done on transposes, without a copy.
+            inner = blas.dsyrk(1.0, block.T, trans=1, lower=0)
+            inner[np.diag_indices(len(inner))] += rho
+            factor = _succeeded(*lapack.dpotrf(inner, lower=0, clean=0, overwrite_a=1))
+            target[:] = blas.dtrsm(1.0, factor, block.T, side=1, lower=0).T
+        else:
+            shifted = np.array(block, order="F")
+            shifted[np.diag_indices(len(shifted))] += rho
+            factor = _succeeded(*lapack.dpotrf(shifted, lower=0, clean=0, overwrite_a=1))
+            upper = np.triu(_succeeded(*lapack.dpotri(factor, lower=0, overwrite_c=1)))
+            target[:] = upper + np.triu(upper, 1).T
+    return TaskBlocks(rows, normal.offsets, normal.thin)
+
+
+def _distinct_sizes(design: Design) -> tuple[int, ...]:
+    """Examples of each block: one block where all tasks share it."""
+    return design.sizes[:1] if design.is_shared else design.sizes
+
+
+def _is_thin(design: Design) -> bool:
+    sizes = _distinct_sizes(design)
+    return sum(sizes) < len(sizes) * design.n_features
+
+
+def _gram(block: Matrix) -> Array:
+    if is_sparse(block):
+        return np.asarray((block.T @ block).toarray())
+    return np.asarray(block.T @ block)
+
+
+def _succeeded(result: Array, info: int) -> Array:
+    if info:
+        raise np.linalg.LinAlgError(f"LAPACK returned {info}")
+    return result

@@ -1,0 +1,428 @@
+"""What a problem and a solver are. A new one is a class below one of these three, in one file.
+
+A problem certifies, a solver yields points, and neither knows the other: a solver asks for capabilities, a problem
+offers them, and the methods that belong to a capability are those of `Problem` that name it.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self, final
+
+import numpy as np
+
+from bench_mtl.core.checks import require_finite
+from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.types import Array, Certificate, Iterate
+from bench_mtl.model.forms import (
+    BallForm,
+    CurvedForm,
+    GroupForm,
+    HingeForm,
+    L1Form,
+    LinearFit,
+    RelationshipForm,
+    RidgeForm,
+    SimplexForm,
+    SplitForm,
+)
+from bench_mtl.model.patterns import part_names
+from bench_mtl.model.task_data import TaskData
+
+#: Compiled loops over the blocks hand over one iterate in so many in the long run: the driver certifies one in twenty.
+SHOWN_SHARE = 32
+
+
+class Capability(enum.StrEnum):
+    """Something a problem can compute and a solver can need."""
+
+    SMOOTH = "smooth"
+    """`value_and_gradient`, `smooth_value` of a differentiable part, and `lipschitz` where `gradient_is_lipschitz`."""
+    SUBGRADIENT = "subgradient"
+    """`value_and_subgradient` of a convex part."""
+    PROX = "prox"
+    """`prox` of the rest: a projection onto the constraint, a proximal operator of a penalty."""
+    SADDLE = "saddle"
+    """`couple`, `couple_adjoint`, `coupling_norm`, `dual_prox`, besides `prox`."""
+    SMOOTHED = "smoothed"
+    """`smoothed`, `smoothed_lipschitz`: a smooth stand-in for a part that has only subgradients."""
+    LMO = "lmo"
+    """`lmo`, where the rest is a bounded constraint (`lmo` raises NotOfferedError in a form without one)."""
+    HINGE = "hinge"
+    """`hinge_form`: the data of a sum of hinges under an l1,inf norm."""
+    BALLS = "balls"
+    """`ball_form`: the data of a sum of hinges with a norm ball for every task."""
+    FIT = "fit"
+    """`linear_fit`: the data of the part that `value_and_gradient` gives, a loss of linear predictions."""
+    SPLIT = "split"
+    """`split_form`: the data of a loss of a sparse plus a low-rank matrix."""
+    L1 = "l1"
+    """`l1_form`: the data of a loss of linear predictions under an l1 norm."""
+    SIMPLEX = "simplex"
+    """`simplex_form`: the feasible set as the image of simplices (raises NotOfferedError in a form whose set is none)."""
+    CURVED = "curved"
+    """`curved_form`: smooth losses of linear predictions, with second derivatives, over a simplex or its part in a box."""
+    RIDGE = "ridge"
+    """`ridge_form`: the data of a loss of linear predictions plus a squared Euclidean norm."""
+    RELATIONSHIP = "relationship"
+    """`relationship_form`: the data of a loss of linear predictions plus squared Frobenius and trace norms."""
+    GROUP = "group"
+    """`group_form`: the data of a loss of scores of classes under a sum of norms of rows."""
+    CONIC = "conic"
+    """`conic_forms`, `to_cvxpy`."""
+
+
+class NotOfferedError(BenchError):
+    """A capability was used that the problem does not offer."""
+
+    def __init__(self, problem: Problem, capability: Capability) -> None:
+        super().__init__(f"problem '{problem.name}' does not offer {capability}")
+
+
+class ConicModel(NamedTuple):
+    """A problem written for CVXPY."""
+
+    problem: Any
+    """A `cvxpy.Problem`."""
+    recover: Callable[[], tuple[Array, Array | None]]
+    """Reads (primal, dual) in the problem's own form from the solved variables."""
+
+
+class Problem(ABC):
+    """min F(point) over a convex set, with a proven lower bound for every point.
+
+    F = part handled by gradients or subgradients + part handled by `prox`. Immutable: its arrays are read-only.
+    A point is one float64 array of shape `point_shape`.
+    """
+
+    name: ClassVar[str]
+    offers: ClassVar[frozenset[Capability]]
+    """What the class offers in some form; an instance whose form does not offer all of it has an attribute of its own."""
+    notes: tuple[str, ...] = ()
+    """What a reader of results should be told about the data."""
+
+    @classmethod
+    @abstractmethod
+    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
+        """The problem on `data`; its own keyword parameters are the ones a suite can set."""
+
+    @classmethod
+    @abstractmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        """Tiny random instances, one of each form, for conformance tests and `bench-mtl validate`."""
+
+    @property
+    @abstractmethod
+    def point_shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the matrices that a point is made of, in their order: W; P and Q of a stack of two. Their patterns are stored."""
+        return part_names(self.point_shape)
+
+    @property
+    @abstractmethod
+    def dual_shape(self) -> tuple[int, ...]:
+        """Shape of a dual point."""
+
+    @property
+    @abstractmethod
+    def dimensions(self) -> Mapping[str, int]:
+        """Sizes to print: at least ``n`` (examples over all tasks), ``d`` (features), ``m`` (tasks)."""
+
+    @abstractmethod
+    def objective(self, point: Array) -> float:
+        """F at a feasible point, from the data, in float64."""
+
+    @abstractmethod
+    def repair(self, point: Array) -> Array:
+        """The nearest feasible point."""
+
+    @abstractmethod
+    def infeasibility(self, point: Array) -> float:
+        """Relative excess over the constraint (absolute where the bound is 0); 0 for a penalised problem."""
+
+    @abstractmethod
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        """A proven lower bound on the optimum, from any `dual` at all, or from the residuals at `point`."""
+
+    def measures(self, point: Array) -> Mapping[str, float]:
+        """What a reader may want to know of a feasible point besides its objective, by name: non-zeros, errors on held-out examples.
+
+        Finite numbers, the same names at every point. The driver asks at every certified sample, with the solver's clock stopped.
+        """
+        return {}
+
+    @final
+    def zero(self) -> Array:
+        """The zero point, feasible wherever `start_point` is not overridden."""
+        return np.zeros(self.point_shape)
+
+    def start_point(self) -> Array:
+        """Where solvers start unless they are told: the zero point, or a feasible point of a set that is without it."""
+        return self.zero()
+
+    def scale(self) -> float:
+        """What objectives of this problem are measured in where the optimum is almost 0, see `Tolerance.met_by`: |F| at the start point."""
+        return abs(self.objective(self.start_point()))
+
+    @final
+    def certify(self, iterate: Iterate) -> Certificate:
+        """The proven enclosure of the optimum that `iterate` gives: the only judge of any solver.
+
+        Raises
+        ------
+        InputError : the point or the dual has NaN, inf or the wrong shape.
+        """
+        return self.certify_repaired(iterate)[0]
+
+    @final
+    def certify_repaired(self, iterate: Iterate) -> tuple[Certificate, Array]:
+        """`certify`, and the feasible point that it is of: the iterate's, repaired."""
+        point = _checked("primal point", iterate.primal, self.point_shape)
+        repaired = self.repair(point)
+        bound = self.dual_bound(repaired, None)
+        if iterate.dual is not None:
+            dual = _checked("dual point", iterate.dual, self.dual_shape)
+            bound = max(bound, self.dual_bound(repaired, dual))
+        return Certificate(self.objective(repaired), bound, self.infeasibility(point)), repaired
+
+    @final
+    def warm_up(self) -> None:
+        """Run the operators at a point far outside, so that no solver is charged for loading or compiling what they call."""
+        point = np.full(self.point_shape, 1e3)
+        self.certify(Iterate(point))
+        if Capability.PROX in self.offers:
+            self.prox(point, 1.0)
+        if Capability.SMOOTHED in self.offers:
+            self.smoothed(point, 1.0)
+
+    # SMOOTH
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        """The differentiable part and its gradient; one pass over the data."""
+        raise NotOfferedError(self, Capability.SMOOTH)
+
+    def smooth_value(self, point: Array) -> float:
+        """The differentiable part alone; half a pass over the data."""
+        raise NotOfferedError(self, Capability.SMOOTH)
+
+    @property
+    def gradient_is_lipschitz(self) -> bool:
+        """Whether there is a `lipschitz`; where there is none, steps need a line search."""
+        return Capability.SMOOTH in self.offers
+
+    def lipschitz(self) -> float:
+        """A Lipschitz constant of the gradient."""
+        raise NotOfferedError(self, Capability.SMOOTH)
+
+    # SUBGRADIENT
+
+    def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
+        """The part that `prox` leaves out, a subgradient of it, and the dual point that gives this subgradient."""
+        raise NotOfferedError(self, Capability.SUBGRADIENT)
+
+    # PROX
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        """argmin_z 1/2 ||z - point||^2 + step_size * (the rest of F); a projection where the rest is a constraint."""
+        raise NotOfferedError(self, Capability.PROX)
+
+    def prox_value(self, point: Array) -> float:
+        """The rest of F at a feasible point: the penalty, or 0 for a constraint."""
+        raise NotOfferedError(self, Capability.PROX)
+
+    # SADDLE: F(W) = max_a  sum(a) - <a, K W>  over a box, plus the rest
+
+    def couple(self, point: Array) -> Array:
+        """K W, shaped like a dual point; half a pass over the data."""
+        raise NotOfferedError(self, Capability.SADDLE)
+
+    def couple_adjoint(self, dual: Array) -> Array:
+        """K^T a, shaped like a point; half a pass over the data."""
+        raise NotOfferedError(self, Capability.SADDLE)
+
+    def coupling_norm(self) -> float:
+        """The operator norm of K."""
+        raise NotOfferedError(self, Capability.SADDLE)
+
+    def dual_prox(self, dual: Array, step_size: float) -> Array:
+        """argmin_a 1/2 ||a - dual||^2 - step_size * sum(a) over the box of dual points."""
+        raise NotOfferedError(self, Capability.SADDLE)
+
+    # SMOOTHED
+
+    def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
+        """Nesterov's smoothing of what `value_and_subgradient` gives: its value, gradient, and the dual point that gives the gradient.
+
+        The value is below the unsmoothed one, by at most a share of `smoothing` that the problem states. One pass over the data.
+        """
+        raise NotOfferedError(self, Capability.SMOOTHED)
+
+    def smoothed_lipschitz(self, smoothing: float) -> float:
+        """A Lipschitz constant of the gradient of `smoothed`."""
+        raise NotOfferedError(self, Capability.SMOOTHED)
+
+    # LMO
+
+    def lmo(self, direction: Array) -> Array:
+        """argmin_z <direction, z> over the feasible set: an extreme point of it. A form whose set is unbounded raises NotOfferedError."""
+        raise NotOfferedError(self, Capability.LMO)
+
+    # HINGE, BALLS, FIT, SPLIT, L1, SIMPLEX, CURVED, RIDGE, GROUP
+
+    def hinge_form(self) -> HingeForm:
+        """What the problem is made of, as weighted hinges under an l1,inf norm."""
+        raise NotOfferedError(self, Capability.HINGE)
+
+    def ball_form(self) -> BallForm:
+        """What the problem is made of, as weighted hinges with a norm ball for every task."""
+        raise NotOfferedError(self, Capability.BALLS)
+
+    def linear_fit(self) -> LinearFit:
+        """What the differentiable part is made of, as a loss of linear predictions."""
+        raise NotOfferedError(self, Capability.FIT)
+
+    def split_form(self) -> SplitForm:
+        """What the problem is made of, as a loss of a sparse plus a low-rank matrix."""
+        raise NotOfferedError(self, Capability.SPLIT)
+
+    def l1_form(self) -> L1Form:
+        """What the problem is made of, as a loss of linear predictions under an l1 norm."""
+        raise NotOfferedError(self, Capability.L1)
+
+    def simplex_form(self) -> SimplexForm:
+        """The feasible set as the image of simplices."""
+        raise NotOfferedError(self, Capability.SIMPLEX)
+
+    def curved_form(self) -> CurvedForm:
+        """What the problem is made of, as smooth losses of linear predictions over a simplex or its part in a box."""
+        raise NotOfferedError(self, Capability.CURVED)
+
+    def ridge_form(self) -> RidgeForm:
+        """What the problem is made of, as a loss of linear predictions plus a squared Euclidean norm."""
+        raise NotOfferedError(self, Capability.RIDGE)
+
+    def relationship_form(self) -> RelationshipForm:
+        """What the problem is made of, as a loss of linear predictions plus squared Frobenius and trace norms."""
+        raise NotOfferedError(self, Capability.RELATIONSHIP)
+
+    def group_form(self) -> GroupForm:
+        """What the problem is made of, as a loss of scores of classes under a sum of norms of rows."""
+        raise NotOfferedError(self, Capability.GROUP)
+
+    # CONIC
+
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {}
+    """Forms that `to_cvxpy` writes, each with the cones it needs: subset of {"linear", "quadratic", "psd", "exponential"}."""
+
+    def to_cvxpy(self, form: str) -> ConicModel:
+        """The problem in one of its `conic_forms`."""
+        raise NotOfferedError(self, Capability.CONIC)
+
+
+def _checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != shape:
+        raise InputError(f"{name} must have shape {shape}, but has {array.shape}")
+    require_finite(name, array)
+    return array
+
+
+class Solver(ABC):
+    """An algorithm with its options, a frozen dataclass whose fields are the options a suite can set."""
+
+    name: ClassVar[str]
+    requires: ClassVar[frozenset[Capability]]
+
+    @property
+    def label(self) -> str:
+        """How reports call this solver with these options."""
+        return self.name
+
+    @property
+    def version(self) -> str:
+        """Of the code that does the work."""
+        from bench_mtl import __version__
+
+        return __version__
+
+    def warm_up(self) -> None:  # noqa: B027 - most solvers have nothing to warm
+        """Import and compile what the first run would otherwise be charged for. The runner calls it off the clock."""
+
+    @classmethod
+    def variants(cls) -> list[Solver]:
+        """The solvers that `bench-mtl validate` checks: the defaults, or one of each kind that the options select."""
+        return [cls()]
+
+    def misfit(self, problem: Problem) -> str | None:
+        """Why this solver cannot take `problem`, as a sentence; None when it can.
+
+        Raises
+        ------
+        InputError : it could, but not with these options, as with more blocks than there are examples: a mistake, and no run to skip.
+        """
+        missing = sorted(self.requires - problem.offers)
+        if not missing:
+            return None
+        offered = ", ".join(sorted(problem.offers))
+        return f"{self.label} needs {', '.join(missing)}; {problem.name} offers {offered}"
+
+
+class IterativeSolver(Solver):
+    """A solver that yields its iterates: no clock, no printing, no stopping test of its own unless it is an option."""
+
+    @abstractmethod
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        """Iterates from `start` (the problem's `start_point` by default), for as long as somebody asks.
+
+        `start` must be feasible or is made so; it is not changed. A yielded array is not changed afterwards.
+        """
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        """`steps` from the point of `start`; a solver that can use its dual point as well overrides this."""
+        return self.steps(problem, start.primal)
+
+    def aimed_at(self, relative_gap: float) -> IterativeSolver:
+        """This solver for a run that ends at this proven relative gap; itself, unless it would go about it in another way."""
+        return self
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a one-shot solver returns for one tolerance."""
+
+    iterate: Iterate | None
+    """None when it has no point to show."""
+    claims_optimal: bool
+    """Its own word, to be checked."""
+    message: str
+    """Its own status in its own words."""
+    out_of_time: bool = False
+    setup_seconds: float = 0.0
+    """The part of the solve that it reports as set-up."""
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+class OneShotSolver(Solver):
+    """A solver that is asked for a tolerance and answers once; run over `tolerances`, each timed from zero."""
+
+    @property
+    @abstractmethod
+    def tolerances(self) -> tuple[float, ...]:
+        """The ladder of tolerances, loose to tight."""
+
+    def build(self, problem: Problem) -> Any:
+        """Write the model down; timed as `build`."""
+        return problem
+
+    def compile(self, model: Any) -> Any:
+        """Translate the model for the solver, once for all tolerances; timed as `compile`."""
+        return model
+
+    @abstractmethod
+    def solve(self, program: Any, tolerance: float, seconds: float | None) -> Answer:
+        """Solve the compiled program to `tolerance`, within `seconds` where the solver has such a limit."""

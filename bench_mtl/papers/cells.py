@@ -1,0 +1,75 @@
+"""The cells of an experiment: the jobs it is made of, with keys that say what may change their outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+from bench_mtl.core.errors import unknown
+from bench_mtl.core.types import Limits
+from bench_mtl.data.fingerprint import fingerprint
+from bench_mtl.engine.registry import Registry, source_digest
+from bench_mtl.engine.suite import digest
+from bench_mtl.papers.code import made_by
+from bench_mtl.papers.experiment import Experiment, Settings
+from bench_mtl.papers.index import experiment
+from bench_mtl.runner.job import Found
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One computation of an experiment; a job for a worker, and a row once it has ended."""
+
+    experiment: str
+    settings: Settings
+    limits: Limits
+    threads: int = 1
+    code: str = ""
+    """Hash of what computes it."""
+    data: tuple[str, ...] = ()
+    """Fingerprints."""
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of all of this, which is all that may change the outcome."""
+        return digest([self.experiment, dict(self.settings), asdict(self.limits), self.threads, self.code, self.data])
+
+    @property
+    def title(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.settings.items())
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Repetitions of one cell take about as long."""
+        alike = (f"{name} {value}" for name, value in self.settings.items() if name != "seed")
+        return self.experiment, ", ".join(alike)
+
+    def compute(self, data_dir: Path | None) -> Found:
+        """What its experiment computes for its settings."""
+        return experiment(self.experiment).compute(self.settings, data_dir)
+
+
+def cells_of(chosen: Experiment, scale: str, registry: Registry, data_dir: Path | None) -> list[Cell]:
+    """The cells of an experiment at a scale, in their order.
+
+    Raises
+    ------
+    InputError : an unknown scale, a problem or solver that is not installed, a data file that is missing or cannot be read.
+    """
+    code = digest([made_by(chosen.compute), *_digests(chosen.uses, registry)])
+    return [
+        Cell(
+            chosen.name, settings, chosen.limits, 1, code,
+            tuple(fingerprint(spec, data_dir=data_dir) for spec in chosen.data(settings)),
+        )
+        for settings in chosen.scale(scale).grid
+    ]  # fmt: skip
+
+
+def _digests(names: Sequence[str], registry: Registry) -> Iterator[str]:
+    for name in names:
+        if name not in registry.problems and name not in registry.solvers:
+            raise unknown("problem or solver", name, [*registry.problems, *registry.solvers])
+        yield source_digest(registry.problems[name] if name in registry.problems else registry.solvers[name])

@@ -1,0 +1,40 @@
+"""The experiments by name. Their files are loaded when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+
+from bench_mtl.core.errors import unknown
+from bench_mtl.papers.experiment import Experiment
+
+_MODULES = {
+    "quattoni-fig1": "quattoni.fig1",
+    "quattoni-annotation": "quattoni.annotation",
+    "chen-fig2": "chen.fig2",
+    "chen-faces": "chen.faces",
+    "chen-table4": "chen.table4",
+    "chen-table2": "chen.table2",
+    "chen-table3": "chen.table3",
+    "chen-ratio": "chen.ratio",
+    "chen-tasks": "chen.tasks",
+    "chen-table5": "chen.table5",
+    "chen-table7": "chen.table7",
+}
+
+
+def experiments() -> tuple[str, ...]:
+    """Names of all experiments."""
+    return tuple(_MODULES)
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of that name.
+
+    Raises
+    ------
+    InputError : there is none.
+    """
+    if name not in _MODULES:
+        raise unknown("experiment", name, _MODULES)
+    found: Experiment = importlib.import_module(f"bench_mtl.papers.{_MODULES[name]}").EXPERIMENT
+    return found

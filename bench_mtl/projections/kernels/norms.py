@@ -1,0 +1,185 @@
+"""Euclidean norms of the lines of a matrix, and the scaling of these lines; entrywise soft thresholding.
+
+A norm is the root of a sum of squares that is compensated in every step, so its relative error is at most 2 u (u = 2^-53): half of u for
+the squares, half for their sum, one for the root. A scaled entry x * (goal / norm) carries two more roundings.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.core.kernels.jit import exact, reordered
+
+LANES = 512  # columns, or entries of a long row, that are summed side by side
+_SHORT = 64  # a row summed entry by entry
+_BLOCK = 2048
+_SMALLEST_FACTOR = 1e-150
+_TINIEST = 5e-324
+
+
+@exact
+def _add_squares(x: Any, total: Any, error: Any) -> None:
+    """total[i] + error[i] += x[i]^2 (Knuth's two-sum in every lane)."""
+    for i in range(x.size):
+        square = np.float64(x[i]) * np.float64(x[i])
+        old = total[i]
+        new = old + square
+        back = new - old
+        error[i] += (old - (new - back)) + (square - back)
+        total[i] = new
+
+
+@exact
+def _square_sum(x: Any, total: Any, error: Any) -> float:
+    """The sum of squares of one row; `total` and `error` are scratch of `LANES` entries."""
+    whole = 0.0
+    rest = 0.0
+    if x.size <= _SHORT:
+        for i in range(x.size):
+            square = np.float64(x[i]) * np.float64(x[i])
+            new = whole + square
+            back = new - whole
+            rest += (whole - (new - back)) + (square - back)
+            whole = new
+        return whole + rest
+    width = min(LANES, x.size)
+    total[:width] = 0.0
+    error[:width] = 0.0
+    for start in range(0, x.size, LANES):
+        _add_squares(x[start : min(start + LANES, x.size)], total, error)
+    for i in range(width):
+        new = whole + total[i]
+        back = new - whole
+        rest += ((whole - (new - back)) + (total[i] - back)) + error[i]
+        whole = new
+    return whole + rest
+
+
+@exact
+def _vanished(x: Any) -> float:
+    """What stands for the norm of a line whose squares all vanish: 0 only where every entry is 0."""
+    for i in range(x.size):
+        if x[i] != 0.0:
+            return _TINIEST
+    return 0.0
+
+
+@exact
+def row_norms(A: Any, norms: Any, scratch: Any) -> None:
+    """||A_j||_2 of every row of a C-contiguous matrix; 0 only of rows of zeros (`_vanished`)."""
+    for j in range(A.shape[0]):
+        norms[j] = math.sqrt(_square_sum(A[j], scratch[0], scratch[1]))
+        if norms[j] == 0.0:
+            norms[j] = _vanished(A[j])
+
+
+@exact
+def column_norms(A: Any, norms: Any, scratch: Any) -> None:
+    """||A_.k||_2 of every column of a C-contiguous matrix, some columns at a time; 0 only of columns of zeros."""
+    columns = A.shape[1]
+    for start in range(0, columns, LANES):
+        stop = min(start + LANES, columns)
+        total = scratch[0, : stop - start]
+        error = scratch[1, : stop - start]
+        total[:] = 0.0
+        error[:] = 0.0
+        for j in range(A.shape[0]):
+            _add_squares(A[j, start:stop], total, error)
+        for k in range(stop - start):
+            norms[start + k] = math.sqrt(total[k] + error[k])
+            if norms[start + k] == 0.0:
+                norms[start + k] = _vanished(A[:, start + k])
+
+
+@exact
+def _scale(x: Any, out: Any, factor: float) -> None:
+    for i in range(x.size):
+        out[i] = np.float64(x[i]) * factor
+
+
+@exact
+def _scale_in_place(x: Any, factor: float) -> None:
+    for i in range(x.size):
+        x[i] = np.float64(x[i]) * factor
+
+
+@exact
+def scale_rows(A: Any, out: Any, same: bool, norms: Any, goals: Any, shrink: float) -> None:
+    """out_j = A_j goal_j / norm_j; A_j itself where the goal is no less than the norm."""
+    for j in range(A.shape[0]):
+        if goals[j] >= norms[j]:
+            if not same:
+                out[j] = A[j]
+        elif goals[j] == 0.0:
+            out[j] = 0.0
+        else:
+            factor = shrink * (goals[j] / norms[j])
+            if factor < _SMALLEST_FACTOR:  # goal / norm may underflow where the entries of the result do not
+                for i in range(A.shape[1]):
+                    out[j, i] = (A[j, i] / norms[j]) * (shrink * goals[j])
+            elif same:
+                _scale_in_place(out[j], factor)
+            else:
+                _scale(A[j], out[j], factor)
+
+
+@exact
+def scale_columns(A: Any, out: Any, norms: Any, goals: Any, shrink: float) -> None:
+    """`scale_rows` for columns; `out` may be A."""
+    for j in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            if goals[k] >= norms[k]:
+                out[j, k] = A[j, k]
+            elif goals[k] == 0.0:
+                out[j, k] = 0.0
+            else:
+                factor = goals[k] / norms[k]
+                value = np.float64(A[j, k])
+                out[j, k] = value * (shrink * factor) if factor >= _SMALLEST_FACTOR else (value / norms[k]) * (shrink * goals[k])
+
+
+@reordered
+def _size(x: Any) -> float:
+    total = 0.0
+    for i in range(x.size):
+        total += abs(np.float64(x[i]))
+    return total
+
+
+@exact
+def _finite(x: Any) -> bool:
+    finite = True
+    for i in range(x.size):
+        finite = bool(finite and abs(x[i]) < np.inf)
+    return finite
+
+
+@exact
+def _soften(x: Any, out: Any, threshold: float) -> None:
+    for i in range(x.size):
+        t = abs(x[i]) - threshold
+        out[i] = math.copysign(t if t > 0.0 else 0.0, x[i])
+
+
+@exact
+def _soften_in_place(x: Any, threshold: float) -> None:
+    for i in range(x.size):
+        t = abs(x[i]) - threshold
+        x[i] = math.copysign(t if t > 0.0 else 0.0, x[i])
+
+
+@exact
+def soften(x: Any, out: Any, same: bool, threshold: float) -> bool:
+    """Soft thresholding of a contiguous vector in one pass; False as soon as a block is not finite."""
+    for start in range(0, x.size, _BLOCK):
+        stop = min(start + _BLOCK, x.size)
+        if not _size(x[start:stop]) < np.inf and not _finite(x[start:stop]):  # finite entries may have no finite sum
+            return False
+        if same:
+            _soften_in_place(out[start:stop], threshold)
+        else:
+            _soften(x[start:stop], out[start:stop], threshold)
+    return True

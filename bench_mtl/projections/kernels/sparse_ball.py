@@ -1,0 +1,348 @@
+"""A sparse vector under an l1 ball: only non-zeros, a lazy shift, and a projection that does not depend on the dimension.
+
+An entry of value v is stored as sign(v) (|v| + shift), so that subtracting theta from all of them is adding it to the shift. An entry
+whose stored number is at most the shift in magnitude is 0, *dead*: nobody has to visit it.
+
+Entries have places 0, 1, 2, ... in the arrays `features` and `stored`, in the order in which they came; `slots` (open addressing, linear
+probing, a power of two of them in use) leads from a feature to its place plus 1. `rebuild` drops the dead, subtracts the shift
+from the rest and sets it to 0: so memory stays in proportion to the non-zeros, and a shift that grows costs no digits. It is called
+when the places are used up or most are dead, so that its cost a change is bounded; its digits rule costs no more: where the shift
+exceeds the norm by a factor, whatever is still alive has been changed since the last one. The same holds where a change has led far
+outside: the threshold is then no less than the largest number less the radius, which `_come_near` subtracts before anything is summed.
+
+The threshold comes from the treap of `kernels/tree.py` over the stored numbers of the living, in O(log n), or, where `tree` is false,
+from Newton's method over all places, each step one pass (see `kernels/simplex.py`), from the threshold that the last step suggests.
+
+The arguments `features, stored, slots, nodes, state, reals, tree` are one structure; `nodes` is unused where there is no tree.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from bench_mtl.core.kernels.jit import exact, inlined, selecting
+from bench_mtl.projections.kernels import tree as treap
+
+MASK, FILLED, LIVING, CHANGES = range(
+    treap.STATE, treap.STATE + 4
+)  # slots in use less 1, places used, those alive, changes since `rebuild`
+STATE = treap.STATE + 4
+SHIFT, THETA, PEAK = range(3)  # the shift, what the last projection added to it, the largest number stored since `rebuild`
+REALS = 3
+DONE, SHORT, REFUSED = range(3)
+LARGEST = 1e290  # sum of the magnitudes that one call may add, so that no sum overflows
+_FAR = 8.0  # shifts up to so many norms cost no digits that matter
+_MAX_STEPS = 100
+_BLOCK = 2048
+
+
+@inlined
+def _scrambled(feature: int) -> int:
+    """A number whose low bits depend on all bits of the feature, be it a multiple of a power of two (the end of splitmix64)."""
+    mixed = (feature ^ (feature >> 30)) * -4658895280553007687
+    mixed = (mixed ^ ((mixed >> 27) & 0x1FFFFFFFFF)) * -7723592293110705685
+    return mixed ^ ((mixed >> 31) & 0x1FFFFFFFF)
+
+
+@inlined
+def place_of(features: Any, slots: Any, mask: int, feature: int) -> int:
+    """Where the entry of a feature is; where there is none, -1 less the slot that it would get."""
+    at = _scrambled(feature) & mask
+    while slots[at] != 0 and features[slots[at] - 1] != feature:
+        at = (at + 1) & mask
+    return slots[at] - 1 if slots[at] != 0 else -1 - at
+
+
+@inlined
+def _new_place(features: Any, slots: Any, mask: int, at: int, feature: int, place: int) -> None:
+    """Let `place` be that of a feature that has none, by the first free slot from `at` on."""
+    while slots[at] != 0:
+        at = (at + 1) & mask
+    slots[at] = place + 1
+    features[place] = feature
+
+
+@inlined
+def value_at(stored: Any, shift: float, place: int) -> float:
+    """The value of the entry at a place; 0 where there is none."""
+    value = 0.0
+    if place >= 0:
+        value = math.copysign(max(abs(stored[place]) - shift, 0.0), stored[place])
+    return value
+
+
+@exact
+def clear(slots: Any, nodes: Any, state: Any, reals: Any) -> None:
+    """The zero vector."""
+    treap.clear(nodes, state)
+    slots[:] = 0
+    state[MASK] = min(slots.size, 64) - 1
+    state[FILLED] = 0
+    state[LIVING] = 0
+    state[CHANGES] = 0
+    reals[SHIFT] = 0.0
+    reals[THETA] = 0.0
+    reals[PEAK] = 0.0
+
+
+@exact
+def count_living(stored: Any, nodes: Any, state: Any, reals: Any, tree: bool) -> int:
+    """The number of non-zeros."""
+    if tree:
+        return nodes[state[treap.ROOT]].count
+    living = 0
+    for place in range(state[FILLED]):
+        if abs(stored[place]) > reals[SHIFT]:
+            living += 1
+    return living
+
+
+@exact
+def _rebuild(
+    features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int, base: float, floor: float
+) -> None:
+    """Drop entries with a value of at most base - floor - shift, let a stored s > 0 become s - base + floor, and the shift 0.
+
+    Choose how many slots are in use, with room for `coming` more entries.
+    """
+    shift = reals[SHIFT]
+    living = 0
+    highest_dead = 0.0
+    reals[PEAK] = 0.0
+    for place in range(state[FILLED]):
+        size = abs(stored[place])
+        new = (size - base) + floor
+        if size > shift and new > 0.0:
+            features[living] = features[place]
+            stored[living] = math.copysign(new, stored[place])
+            reals[PEAK] = max(reals[PEAK], new)
+            living += 1
+        else:
+            highest_dead = max(highest_dead, size)
+    slots[: state[MASK] + 1] = 0
+    size = 64
+    while size < 4 * (living + coming) and size < slots.size:
+        size *= 2
+    state[MASK] = size - 1
+    mask = size - 1
+    for place in range(living):
+        _new_place(features, slots, mask, _scrambled(features[place]) & mask, features[place], place)
+    state[FILLED] = living
+    state[LIVING] = living
+    state[CHANGES] = 0
+    reals[SHIFT] = 0.0
+    if tree:
+        treap.cut(nodes, state, highest_dead)
+        treap.rebase(nodes, state, base, floor)
+
+
+@exact
+def rebuild(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int) -> None:
+    """Drop dead entries, make the shift 0, and choose how many slots are in use, with room for `coming` more entries."""
+    _rebuild(features, stored, slots, nodes, state, reals, tree, coming, reals[SHIFT], 0.0)
+
+
+@exact
+def make_room(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int) -> bool:
+    """Whether there is room for `coming` more entries, after a `rebuild` where one is due."""
+    filled = state[FILLED]
+    if tree:
+        state[LIVING] = nodes[state[treap.ROOT]].count
+    short = 2 * (filled + coming) > state[MASK] + 1
+    mostly_dead = filled - state[LIVING] > state[LIVING] + coming + 32
+    if short or mostly_dead or state[CHANGES] > 4 * filled + 4096:
+        # A third of the room stays free, so that the next call is not due a `rebuild` again.
+        if 3 * (count_living(stored, nodes, state, reals, tree) + coming) > slots.size:
+            return False
+        rebuild(features, stored, slots, nodes, state, reals, tree, coming)
+    return True
+
+
+@inlined
+def change(
+    features: Any,
+    stored: Any,
+    slots: Any,
+    nodes: Any,
+    state: Any,
+    reals: Any,
+    tree: bool,
+    feature: int,
+    place: int,
+    delta: float,
+    nonneg: bool,
+) -> None:
+    """Add `delta` to the entry of a feature, at what `place_of` said: not less than 0 where `nonneg`."""
+    shift = reals[SHIFT]
+    before = value_at(stored, shift, place)
+    after = before + delta
+    if nonneg and after < 0.0:
+        after = 0.0
+    size = abs(after) + shift
+    if after == before or (place < 0 and size <= shift):
+        return
+    if place < 0:
+        at = -1 - place
+        place = state[FILLED]
+        state[FILLED] += 1
+        _new_place(features, slots, state[MASK], at, feature, place)
+    elif tree and before != 0.0:
+        treap.remove(nodes, state, abs(stored[place]))
+    if size > shift:
+        stored[place] = math.copysign(size, after)
+        reals[PEAK] = max(reals[PEAK], size)
+        if tree:
+            treap.insert(nodes, state, size)
+    else:
+        stored[place] = 0.0
+    state[CHANGES] += 1
+
+
+@selecting
+def _excess(sizes: Any, threshold: float) -> tuple[float, float]:
+    """sum max(|s_i| - threshold, 0), and how many are above."""
+    total = 0.0
+    count = 0.0
+    for i in range(sizes.size):
+        term = abs(sizes[i]) - threshold
+        keep = term > 0.0
+        total += term if keep else 0.0
+        count += 1.0 if keep else 0.0
+    return total, count
+
+
+@exact
+def _pass(sizes: Any, threshold: float) -> tuple[float, float]:
+    total = 0.0
+    count = 0.0
+    for start in range(0, sizes.size, _BLOCK):
+        part, number = _excess(sizes[start : min(start + _BLOCK, sizes.size)], threshold)
+        total += part
+        count += number
+    return total, count
+
+
+@exact
+def _newton(stored: Any, state: Any, shift: float, theta: float, radius: float) -> float:
+    """The threshold in stored numbers, at least the shift: by Newton's method from shift + theta."""
+    sizes = stored[: state[FILLED]]
+    threshold = shift + theta
+    before = -1.0
+    for _ in range(_MAX_STEPS):
+        total, count = _pass(sizes, threshold)
+        if count == 0.0:  # too far: all would be dead
+            if threshold == shift:
+                break
+            threshold = shift
+            continue
+        state[LIVING] = int(count)
+        new = max(shift, threshold + (total - radius) / count)
+        if count == before or new == threshold:
+            threshold = new
+            break
+        before = count if new >= threshold else -1.0  # only from the left of the root does an unchanged count prove it
+        threshold = new
+    return threshold
+
+
+@exact
+def _largest(stored: Any, state: Any) -> float:
+    largest = 0.0
+    for place in range(state[FILLED]):
+        largest = max(largest, abs(stored[place]))
+    return largest
+
+
+@exact
+def _come_near(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
+    """Subtract the largest number less the radius, which the threshold is not below, and sum anew."""
+    shift = reals[SHIFT]
+    base, floor = shift, 0.0
+    largest = _largest(stored, state)
+    if largest - shift > radius:
+        base, floor = largest, radius
+        reals[THETA] = largest - shift - radius
+    _rebuild(features, stored, slots, nodes, state, reals, tree, 0, base, floor)
+
+
+@exact
+def project(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
+    """The exact Euclidean projection onto the l1 ball; again after a `rebuild`, where the shift costs digits."""
+    if radius == 0.0:
+        theta = max(_largest(stored, state) - reals[SHIFT], 0.0)
+        clear(slots, nodes, state, reals)
+        reals[THETA] = theta
+        return
+    reals[THETA], last = 0.0, reals[THETA]
+    if reals[PEAK] - reals[SHIFT] > _FAR * radius:
+        _come_near(features, stored, slots, nodes, state, reals, tree, radius)
+        last = 0.0
+    for _ in range(2):
+        shift = reals[SHIFT]
+        if tree:
+            whole = nodes[state[treap.ROOT]]
+            if whole.total - whole.count * shift <= radius:
+                return
+            threshold = max(shift, treap.pivot(nodes, state[treap.ROOT], radius))
+            treap.cut(nodes, state, threshold)
+        else:
+            threshold = _newton(stored, state, shift, last, radius)
+        reals[THETA] += threshold - shift
+        reals[SHIFT] = threshold
+        if threshold <= _FAR * radius:
+            return
+        rebuild(features, stored, slots, nodes, state, reals, tree, 0)
+        last = 0.0
+
+
+@exact
+def shrink(nodes: Any, state: Any, reals: Any, tree: bool, threshold: float) -> None:
+    """The soft threshold of all entries."""
+    reals[SHIFT] += threshold
+    if tree:
+        treap.cut(nodes, state, reals[SHIFT])
+
+
+@exact
+def look_up(features: Any, stored: Any, slots: Any, state: Any, reals: Any, wanted: Any, out: Any) -> None:
+    """out = the values of the features wanted."""
+    for i in range(wanted.size):
+        out[i] = value_at(stored, reals[SHIFT], place_of(features, slots, state[MASK], wanted[i]))
+
+
+@exact
+def acceptable(indices: Any, values: Any) -> bool:
+    """Whether indices are at least 0 and values finite, their magnitudes summing up to `LARGEST` at most."""
+    lowest = 0
+    total = 0.0
+    for i in range(indices.size):
+        lowest = min(lowest, indices[i])
+        total += abs(values[i])
+    return lowest >= 0 and total <= LARGEST
+
+
+@exact
+def add(
+    features: Any,
+    stored: Any,
+    slots: Any,
+    nodes: Any,
+    state: Any,
+    reals: Any,
+    tree: bool,
+    indices: Any,
+    values: Any,
+    radius: float,
+    nonneg: bool,
+) -> int:
+    """Add to some entries and project: `DONE`, or with nothing changed `SHORT` of room or `REFUSED`, not being `acceptable`."""
+    if not acceptable(indices, values):
+        return REFUSED
+    if not make_room(features, stored, slots, nodes, state, reals, tree, indices.size):
+        return SHORT
+    for i in range(indices.size):
+        place = place_of(features, slots, state[MASK], indices[i])
+        change(features, stored, slots, nodes, state, reals, tree, indices[i], place, values[i], nonneg)
+    project(features, stored, slots, nodes, state, reals, tree, radius)
+    return DONE

@@ -1,0 +1,431 @@
+"""What every problem and every problem-solver pair must do; run by the tests and by `bench-mtl validate`.
+
+Each check takes a tiny instance and returns None, or raises AssertionError with what went wrong and by how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice, pairwise
+
+import numpy as np
+
+from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import LinearFit
+from bench_mtl.model.protocols import Capability, IterativeSolver, NotOfferedError, Problem, Solver
+
+#: A problem must agree with CVXPY to this share of its objective on tiny instances.
+REFERENCE_TOLERANCE = 1e-6
+#: What every fitting solver must prove on a tiny instance within `PAIR_LIMITS`.
+PAIR_TARGET = 0.05
+PAIR_LIMITS = Limits(seconds=60.0, iterations=20_000)
+
+_ROUNDING = 1e-9
+
+
+def check_gradient(problem: Problem, rng: np.random.Generator) -> None:
+    """The gradient agrees with central differences of the smooth part along random directions."""
+    point = rng.standard_normal(problem.point_shape)
+    value, gradient = problem.value_and_gradient(point)
+    assert np.isclose(value, problem.smooth_value(point), rtol=1e-12), "value_and_gradient and smooth_value differ"
+    for _ in range(5):
+        direction = rng.standard_normal(problem.point_shape)
+        step = 1e-5
+        ahead, behind = problem.smooth_value(point + step * direction), problem.smooth_value(point - step * direction)
+        slope = (ahead - behind) / (2 * step)
+        expected = float((gradient * direction).sum())
+        assert np.isclose(slope, expected, rtol=1e-5, atol=1e-6 * (1 + abs(value))), f"slope {slope:g}, gradient says {expected:g}"
+
+
+def check_lipschitz(problem: Problem, rng: np.random.Generator) -> None:
+    """The quadratic upper model with the Lipschitz constant holds between random points; without one, no constant holds."""
+    if not problem.gradient_is_lipschitz:
+        _check_unbounded_curvature(problem, rng)
+        return
+    L = problem.lipschitz()
+    for _ in range(10):
+        a, b = rng.standard_normal((2, *problem.point_shape))
+        value, gradient = problem.value_and_gradient(a)
+        model = value + float((gradient * (b - a)).sum()) + 0.5 * L * float(((b - a) ** 2).sum())
+        assert problem.smooth_value(b) <= model * (1 + _ROUNDING) + _ROUNDING, "f exceeds its quadratic model"
+
+
+def _check_unbounded_curvature(problem: Problem, rng: np.random.Generator) -> None:
+    a, b = rng.standard_normal((2, *problem.point_shape))
+
+    def steepness(scale: float) -> float:
+        change = problem.value_and_gradient(scale * a)[1] - problem.value_and_gradient(scale * b)[1]
+        return float(np.linalg.norm(change)) / (scale * float(np.linalg.norm(a - b)))
+
+    assert steepness(20.0) > 10.0 * steepness(1.0), "no Lipschitz constant is offered, but the gradient seems to have one"
+
+
+def check_subgradient(problem: Problem, rng: np.random.Generator) -> None:
+    """The subgradient inequality holds between random points."""
+    for _ in range(10):
+        a, b = rng.standard_normal((2, *problem.point_shape))
+        value, subgradient, _ = problem.value_and_subgradient(a)
+        other = problem.value_and_subgradient(b)[0]
+        plane = value + float((subgradient * (b - a)).sum())
+        assert other >= plane - _ROUNDING * (1 + abs(plane)), f"subgradient plane {plane:g} above the value {other:g}"
+
+
+def check_prox(problem: Problem, rng: np.random.Generator) -> None:
+    """No feasible point nearby has a lower prox objective, and the result is feasible."""
+    point, step = rng.standard_normal(problem.point_shape), float(rng.uniform(0.1, 2.0))
+    best = problem.prox(point, step)
+    assert problem.infeasibility(best) <= _ROUNDING, f"prox is infeasible by {problem.infeasibility(best):g}"
+
+    def objective(z: Array) -> float:
+        return 0.5 * float(((z - point) ** 2).sum()) + step * problem.prox_value(z)
+
+    for size in (1e-3, 1e-2, 1e-1, 1.0):
+        other = problem.repair(best + size * rng.standard_normal(problem.point_shape))
+        assert objective(best) <= objective(other) * (1 + _ROUNDING) + _ROUNDING, f"a point at distance {size:g} beats the prox"
+
+
+def check_saddle(problem: Problem, rng: np.random.Generator) -> None:
+    """K and its adjoint agree, the norm bounds K, and the dual prox stays in the box and is idempotent without a step."""
+    point = rng.standard_normal(problem.point_shape)
+    image = problem.couple(point)
+    dual = rng.standard_normal(image.shape)
+    left, right = float((image * dual).sum()), float((problem.couple_adjoint(dual) * point).sum())
+    assert np.isclose(left, right, rtol=1e-9, atol=1e-9), f"<K W, a> = {left:g}, <W, K^T a> = {right:g}"
+    norm = problem.coupling_norm() * float(np.linalg.norm(point))
+    assert float(np.linalg.norm(image)) <= norm * (1 + _ROUNDING), "||K W|| exceeds the coupling norm"
+    inside = problem.dual_prox(dual, 0.5)
+    assert np.allclose(problem.dual_prox(inside, 0.0), inside), "dual_prox leaves its own box"
+
+
+def check_smoothed(problem: Problem, rng: np.random.Generator) -> None:
+    """The smoothed value lies below the true one, nears it, has the gradient it says, and is below its quadratic model."""
+    for smoothing in (1e-3, 0.3):
+        L = problem.smoothed_lipschitz(smoothing)
+        for _ in range(5):
+            a, b = rng.standard_normal((2, *problem.point_shape))
+            value, gradient, dual = problem.smoothed(a, smoothing)
+            true = problem.value_and_subgradient(a)[0]
+            assert value <= true * (1 + _ROUNDING) + _ROUNDING, f"smoothed value {value:g} above the true one {true:g}"
+            assert problem.smoothed(a, 1e-12)[0] >= true - 1e-9 * (1 + abs(true)), "the smoothed value does not near the true one"
+            assert dual.shape == problem.dual_shape, f"dual of shape {dual.shape}, not {problem.dual_shape}"
+            model = value + float((gradient * (b - a)).sum()) + 0.5 * L * float(((b - a) ** 2).sum())
+            other = problem.smoothed(b, smoothing)[0]
+            plane = value + float((gradient * (b - a)).sum())
+            assert plane - _ROUNDING * (1 + abs(plane)) <= other <= model * (1 + _ROUNDING) + _ROUNDING, "not between plane and model"
+
+
+def check_lmo(problem: Problem, rng: np.random.Generator) -> None:
+    """The oracle's point is feasible, and no feasible point found at random has a lower product with the direction."""
+    direction = rng.standard_normal(problem.point_shape)
+    try:
+        vertex = problem.lmo(direction)
+    except NotOfferedError:
+        far = 1e9 * rng.standard_normal((20, *problem.point_shape))
+        points = (*far, *np.abs(far), *-np.abs(far))
+        assert any(problem.infeasibility(point) == 0.0 for point in points), "no oracle, but the set seems bounded"
+        return
+    assert problem.infeasibility(vertex) <= _ROUNDING, f"the oracle's point is infeasible by {problem.infeasibility(vertex):g}"
+    lowest = float((direction * vertex).sum())
+    others = [rng.standard_normal(problem.point_shape) for _ in range(20)] + [-direction]
+    for other in others:
+        product = float((direction * problem.repair(10.0 * other)).sum())
+        assert lowest <= product + _ROUNDING * (1 + abs(product)), f"a feasible point has {product:g}, the oracle's {lowest:g}"
+
+
+def check_hinge_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone."""
+    form = problem.hinge_form()
+    assert (form.radius is None) != (form.penalty is None), "a form has either a radius or a penalty"
+    point = problem.repair(rng.standard_normal(problem.point_shape))
+    value = float((form.weights * np.maximum(0.0, 1.0 - form.labels * form.design.forward(point))).sum())
+    value += (form.penalty or 0.0) * float(np.abs(point).max(axis=1).sum())
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+
+
+def check_ball_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone, its balls are the feasible set, and no dual norm is exceeded in them."""
+    form = problem.ball_form()
+    far = 10.0 * rng.standard_normal(problem.point_shape)
+    point = problem.repair(far)
+    value = float((form.weights * np.maximum(0.0, 1.0 - form.labels * form.design.forward(point))).sum())
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+    sizes = form.balls.norms(far)
+    assert np.isclose(problem.infeasibility(far), form.balls.excess(far), rtol=1e-12), "the balls are not the feasible set"
+    assert np.all(form.balls.norms(point) <= np.minimum(sizes, form.balls.radii) * (1 + _ROUNDING)), "repair leaves the balls"
+    vertex, heights = form.balls.vertex(far), form.balls.radii * form.balls.dual_norms(far)
+    assert np.allclose((far * vertex).sum(axis=0), -heights), "no dual norm"
+    assert np.all(np.abs((far * point).sum(axis=0)) <= heights * (1 + _ROUNDING)), "a dual norm is exceeded"
+
+
+def check_linear_fit(problem: Problem, rng: np.random.Generator) -> None:
+    """The differentiable part can be computed from the form alone, and slopes are those of the loss."""
+    fit = problem.linear_fit()
+    point = problem.repair(rng.standard_normal(problem.point_shape))
+    predictions = fit.design.forward(point)
+    value, said = problem.smooth_value(point), fit.value(predictions)
+    assert np.isclose(value, said, rtol=1e-12), f"smooth part {value:g}, the form says {said:g}"
+    _check_slopes(fit, predictions, rng)
+
+
+def check_split_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone."""
+    form = problem.split_form()
+    point = problem.repair(rng.standard_normal(problem.point_shape))
+    prediction = form.design.forward(point[0] + point[1])
+    squared = form.loss == "squared"
+    loss = 0.5 * (prediction - form.targets) ** 2 if squared else np.logaddexp(0.0, -form.targets * prediction)
+    value = float(loss.sum()) + form.gamma * float(np.abs(point[0]).sum())
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+
+
+def check_l1_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone, and slopes are those of the loss."""
+    form = problem.l1_form()
+    assert (form.radius is None) != (form.penalty is None), "a form has either a radius or a penalty"
+    point = problem.repair(rng.standard_normal(problem.point_shape))
+    predictions = form.fit.design.forward(point)
+    value = form.fit.value(predictions) + (form.penalty or 0.0) * float(np.abs(point).sum())
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+    _check_slopes(form.fit, predictions, rng)
+
+
+def check_ridge_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone."""
+    form = problem.ridge_form()
+    point = rng.standard_normal(problem.point_shape)
+    value = form.fit.value(form.fit.design.forward(point)) + form.ridge * float((point**2).sum())
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+
+
+def check_relationship_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form alone."""
+    form = problem.relationship_form()
+    point = rng.standard_normal(problem.point_shape)
+    values = np.linalg.svd(point, compute_uv=False)
+    value = form.fit.value(form.fit.design.forward(point)) + 0.5 * form.ridge * float(values @ values)
+    value += 0.5 * form.coupling * float(values.sum()) ** 2
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+
+
+def check_group_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form, its slopes are those of the loss, and its duals attain what no dual point exceeds."""
+    form = problem.group_form()
+    point = problem.repair(rng.standard_normal(problem.point_shape))
+    scores = form.fit.design.forward(point)
+    value = form.fit.value(scores)
+    assert np.isclose(problem.objective(point), value + form.penalty(point), rtol=1e-12), "the form has another objective"
+    duals = form.fit.duals(scores)
+    assert np.allclose(form.fit.admissible(duals), duals, rtol=1e-12), "the duals of scores are not admissible"
+    attained = form.fit.gain(duals) - float((form.fit.residuals(duals) * scores).sum())
+    assert np.isclose(attained, value, rtol=1e-9), f"the duals attain {attained:g}, the loss is {value:g}"
+    for _ in range(5):
+        other = form.fit.admissible(duals + 0.1 * duals.max() * rng.standard_normal(duals.shape))
+        below = form.fit.gain(other) - float((form.fit.residuals(other) * scores).sum())
+        assert below <= value + _ROUNDING * (1 + abs(value)), f"a dual point gives {below:g}, above the loss {value:g}"
+    plane = value + float((form.fit.slopes(scores) * (other_scores := rng.standard_normal(scores.shape))).sum())
+    assert plane <= form.fit.value(scores + other_scores) + _ROUNDING * (1 + abs(plane)), "the slopes give no plane below the loss"
+    G = rng.standard_normal(problem.point_shape)
+    best = form.prox(1e3 * G, 1e3)
+    assert float((G * best).sum()) <= form.penalty(best) / form.nu * form.dual_norms(G).max() * (1 + _ROUNDING), "no dual norm"
+
+
+def check_simplex_form(problem: Problem, rng: np.random.Generator) -> None:
+    """Random points of the simplices are feasible, and the corner that the form has for a direction is as good as the oracle's."""
+    try:
+        form = problem.simplex_form()
+    except NotOfferedError:
+        return
+    orientation = np.ones(problem.point_shape) if form.orientation is None else form.orientation
+    axis = 0 if form.balls == "task" else None
+    weights = rng.exponential(size=problem.point_shape) + (rng.exponential(size=1) if form.slack else 0.0)
+    weights /= weights.sum(axis=axis, keepdims=True)
+    flips = np.where(rng.random(problem.point_shape) < 0.5, 1.0, -1.0) if form.signed else 1.0
+    point = form.mass * orientation * flips * weights
+    assert problem.infeasibility(point) <= _ROUNDING, f"a point of the simplices is infeasible by {problem.infeasibility(point):g}"
+    if Capability.LMO in problem.offers:
+        direction = rng.standard_normal(problem.point_shape)
+        heights = np.abs(direction) if form.signed else -orientation * direction
+        highest = heights.max(axis=axis)
+        lowest = -form.mass * float(np.sum(np.maximum(highest, 0.0) if form.slack else highest))
+        assert np.isclose(lowest, float((direction * problem.lmo(direction)).sum())), "the simplices are not the feasible set"
+
+
+def check_curved_form(problem: Problem, rng: np.random.Generator) -> None:
+    """The objective can be computed from the form, its derivatives are those of the losses, and its corner is as good as the oracle's."""
+    form = problem.curved_form()
+    point = problem.repair(rng.exponential(size=problem.point_shape))
+    predictions = form.design.forward(point)
+    value, slopes, curvatures = form.derivatives(predictions)
+    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
+    step = 1e-6 * np.abs(predictions).min()
+    ahead, behind = form.derivatives(predictions + step), form.derivatives(predictions - step)
+    assert np.isclose((ahead[0] - behind[0]) / (2 * step), slopes.sum(), rtol=1e-4), "the slopes of the form are none of its losses"
+    assert np.allclose((ahead[1] - behind[1]) / (2 * step), curvatures, rtol=1e-4), "the curvatures are not those of the slopes"
+    corner = form.vertex(slopes_at := form.design.adjoint(slopes)[:, 0])
+    assert problem.infeasibility(corner[:, None]) <= _ROUNDING, "the corner of the form is infeasible"
+    if Capability.LMO in problem.offers:
+        assert np.isclose(slopes_at @ corner, slopes_at @ problem.lmo(slopes_at[:, None])[:, 0]), "the form's set is not the feasible one"
+
+
+def _check_slopes(fit: LinearFit, predictions: Array, rng: np.random.Generator) -> None:
+    """Slopes are those of the loss along a line, give a plane below it, and none is changed by `admissible`."""
+    slopes = fit.slopes(predictions)
+    other = predictions + rng.standard_normal(predictions.shape)
+    plane = fit.value(predictions) + float((slopes * (other - predictions)).sum())
+    assert plane <= fit.value(other) + _ROUNDING * (1 + abs(plane)), "the slopes of the form are none of its loss"
+    step, direction = 1e-5, rng.standard_normal(predictions.shape)
+    ahead, behind = fit.value(predictions + step * direction), fit.value(predictions - step * direction)
+    along = float((slopes * direction).sum())
+    assert np.isclose((ahead - behind) / (2 * step), along, rtol=1e-4, atol=1e-6 * (1 + abs(ahead))), "the slopes are not the derivative"
+    assert np.allclose(fit.admissible(-slopes), -slopes, rtol=1e-9, atol=1e-12), "a slope is not admissible as a dual point"
+
+
+def check_weak_duality(problem: Problem, rng: np.random.Generator) -> None:
+    """No lower bound, from any dual point, exceeds any feasible objective."""
+    bounds, objectives = [], []
+    for scale in (0.0, 1e-3, 0.1, 1.0, 10.0):
+        point = problem.repair(scale * rng.standard_normal(problem.point_shape))
+        objectives.append(problem.objective(point))
+        bounds.append(problem.dual_bound(point, None))
+        bounds.extend(problem.dual_bound(point, scale * rng.standard_normal(problem.dual_shape)) for _ in range(5))
+    extremes = [scale * rng.standard_normal(problem.dual_shape) for scale in (1e-320, 1e-310, 1e-100, 1e-20, 1e20, 1e100)]
+    bounds.extend(problem.dual_bound(problem.start_point(), dual) for dual in extremes)
+    highest, lowest = max(bounds), min(objectives)
+    assert highest <= lowest + _ROUNDING * (1 + abs(lowest)), f"lower bound {highest:g} above objective {lowest:g}"
+
+
+def check_repair(problem: Problem, rng: np.random.Generator) -> None:
+    """Repair gives a feasible point, does nothing to a feasible one, and changes no input."""
+    for scale in (1e-6, 1.0, 1e6):
+        point = scale * rng.standard_normal(problem.point_shape)
+        before = point.copy()
+        repaired = problem.repair(point)
+        assert np.array_equal(point, before), "repair changed its input"
+        assert problem.infeasibility(repaired) <= _ROUNDING, f"still infeasible by {problem.infeasibility(repaired):g}"
+        again = problem.repair(repaired)
+        assert np.allclose(again, repaired, rtol=1e-9, atol=1e-12 * scale), "repairing twice moves the point"
+
+
+def check_against_cvxpy(problem: Problem, rng: np.random.Generator) -> None:
+    """Every conic form has the problem's own optimum, and its recovered dual point proves it."""
+    import cvxpy as cp
+
+    for form in problem.conic_forms:
+        model = problem.to_cvxpy(form)
+        value = float(model.problem.solve(solver=cp.CLARABEL))
+        primal, dual = model.recover()
+        certificate = problem.certify(Iterate(primal, dual))
+        allowed = REFERENCE_TOLERANCE * max(1.0, abs(value))
+        assert abs(certificate.primal - value) <= allowed, f"{form}: objective {certificate.primal:.9g}, CVXPY says {value:.9g}"
+        assert abs(certificate.dual - value) <= allowed, f"{form}: dual bound {certificate.dual:.9g}, CVXPY says {value:.9g}"
+
+
+@dataclass(frozen=True)
+class ProblemCheck:
+    """A check and the capability without which it means nothing."""
+
+    what: str
+    check: Callable[[Problem, np.random.Generator], None]
+    needs: Capability | None = None
+
+    def applies_to(self, problem: Problem | type[Problem]) -> bool:
+        return self.needs is None or self.needs in problem.offers
+
+
+PROBLEM_CHECKS = (
+    ProblemCheck("gradient", check_gradient, Capability.SMOOTH),
+    ProblemCheck("Lipschitz constant", check_lipschitz, Capability.SMOOTH),
+    ProblemCheck("subgradient", check_subgradient, Capability.SUBGRADIENT),
+    ProblemCheck("prox", check_prox, Capability.PROX),
+    ProblemCheck("saddle form", check_saddle, Capability.SADDLE),
+    ProblemCheck("smoothing", check_smoothed, Capability.SMOOTHED),
+    ProblemCheck("linear minimisation", check_lmo, Capability.LMO),
+    ProblemCheck("hinge form", check_hinge_form, Capability.HINGE),
+    ProblemCheck("ball form", check_ball_form, Capability.BALLS),
+    ProblemCheck("linear fit", check_linear_fit, Capability.FIT),
+    ProblemCheck("split form", check_split_form, Capability.SPLIT),
+    ProblemCheck("l1 form", check_l1_form, Capability.L1),
+    ProblemCheck("simplex form", check_simplex_form, Capability.SIMPLEX),
+    ProblemCheck("curved form", check_curved_form, Capability.CURVED),
+    ProblemCheck("ridge form", check_ridge_form, Capability.RIDGE),
+    ProblemCheck("relationship form", check_relationship_form, Capability.RELATIONSHIP),
+    ProblemCheck("group form", check_group_form, Capability.GROUP),
+    ProblemCheck("weak duality", check_weak_duality),
+    ProblemCheck("repair", check_repair),
+    ProblemCheck("agrees with CVXPY", check_against_cvxpy, Capability.CONIC),
+)
+
+
+def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET) -> Certificate:
+    """The solver proves `target` on the problem, inside the reference optimum's enclosure, and leaves the problem as it was."""
+    probe = np.random.default_rng(0).standard_normal(problem.point_shape)
+    before = problem.certify(Iterate(probe))
+    solver.warm_up()
+    record = run(problem, solver, tolerance=Tolerance(target), limits=PAIR_LIMITS)
+    assert problem.certify(Iterate(probe)) == before, "the solver changed the problem"
+    assert record.status is Status.VERIFIED, f"{record.status}: {record.reason}"
+    certificate = record.best
+    assert certificate is not None
+    assert record.solution is not None
+    assert problem.infeasibility(record.solution) <= _ROUNDING, "the solution handed over is infeasible"
+    reference = _reference(problem)
+    if reference is not None:
+        slack = REFERENCE_TOLERANCE * max(1.0, abs(reference))
+        assert certificate.dual - slack <= reference <= certificate.primal + slack, (
+            f"optimum {reference:.9g} outside the proven [{certificate.dual:.9g}, {certificate.primal:.9g}]"
+        )
+    return certificate
+
+
+def check_deterministic(problem: Problem, solver: IterativeSolver, *, steps: int = 50) -> None:
+    """Two runs yield the same iterates, bit for bit, and what was yielded is not changed afterwards."""
+    first = list(islice(solver.steps(problem), steps))
+    kept = [iterate.primal.copy() for iterate in first]
+    second = list(islice(solver.steps(problem), steps))
+    assert len(first) == len(second), "runs of different lengths"
+    for i, (a, b, copy) in enumerate(zip(first, second, kept, strict=True)):
+        assert np.array_equal(a.primal, b.primal), f"iterate {i} differs between two runs"
+        assert np.array_equal(a.primal, copy), f"iterate {i} was changed after it was yielded"
+        assert a.step == b.step, f"step count {i} differs"
+        assert a.work == b.work, f"work count {i} differs"
+
+
+def check_counts(problem: Problem, solver: IterativeSolver, *, steps: int = 50) -> None:
+    """Steps and work start at 0 or 1 and never decrease."""
+    iterates = list(islice(solver.steps(problem), steps))
+    assert iterates, "no iterate"
+    assert iterates[0].step <= 1, f"the first step is {iterates[0].step}"
+    for before, after in pairwise(iterates):
+        assert after.step > before.step, "steps do not increase"
+        assert after.work >= before.work, "work decreases"
+
+
+def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
+    """Started at a good point, the first sample is as good, and the start is left alone."""
+    solver.warm_up()
+    good = run(problem, solver, tolerance=Tolerance(PAIR_TARGET), limits=PAIR_LIMITS)
+    assert good.best is not None
+    assert good.solution is not None
+    start = good.solution.copy()
+    again = run(problem, solver, tolerance=Tolerance(1e-15), limits=Limits(seconds=10.0, iterations=3), start=start)
+    assert np.array_equal(start, good.solution), "the start was changed"
+    assert again.best is not None, again.reason
+    allowed = good.best.primal + _ROUNDING * (1.0 + abs(good.best.primal))
+    assert again.best.primal <= allowed, f"objective {again.best.primal:g} from a start of {good.best.primal:g}"
+
+
+def tiny_instances(problem: type[Problem], seed: int) -> Iterator[Problem]:
+    """The tiny instances that a problem class offers, for one seed."""
+    yield from problem.examples(np.random.default_rng(seed))
+
+
+@lru_cache(maxsize=64)
+def _reference(problem: Problem) -> float | None:
+    """The optimum by CVXPY and Clarabel, or None where the problem has no conic form."""
+    if Capability.CONIC not in problem.offers:
+        return None
+    model = problem.to_cvxpy(next(iter(problem.conic_forms)))
+    return float(model.problem.solve(solver="CLARABEL"))

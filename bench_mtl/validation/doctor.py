@@ -1,0 +1,206 @@
+"""Looks whether everything that results depend on is here and works: packages, solvers, threads, clock, limits, storage."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from bench_mtl.core.errors import BenchError
+from bench_mtl.core.types import Limits, Status
+from bench_mtl.data.catalogue import data_directory
+from bench_mtl.engine.environment import describe_environment
+from bench_mtl.engine.registry import Registry, load_registry
+
+if TYPE_CHECKING:
+    from bench_mtl.engine.suite import Case
+    from bench_mtl.model.protocols import Solver
+    from bench_mtl.results import Outcome
+
+#: A plug-in folder with a problem that costs nothing, a solver that does nothing, and one that breaks limits.
+PROBES = Path(__file__).parent / "probes"
+
+#: How far a limit of time may be overrun, seconds, and one of memory, as a share.
+OVERRUN_SECONDS, OVERRUN_SHARE = 0.5, 0.1
+#: A clock that ticks more rarely would show in a curve, seconds.
+COARSEST_CLOCK = 1e-5
+
+_TRIAL_SECONDS, _TRIAL_GIB = 1.0, 0.5
+#: Where memory is the limit; a slow machine takes seconds to fill it.
+_PATIENT_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    topic: str
+    what: str
+    found: str
+    works: bool | None = None
+    """None for what is only told."""
+
+
+def findings(plugins: Path | None = None, data_dir: Path | None = None) -> Iterator[Finding]:
+    """Everything, topic by topic, as it is found; takes a few seconds, because limits are really broken.
+
+    Raises
+    ------
+    InputError : a plug-in cannot be loaded.
+    """
+    registry = load_registry(plugins)
+    about = describe_environment(1)
+    yield from _machine(about)
+    yield from _packages(about)
+    yield from _solvers(registry)
+    yield from _threads()
+    yield from _clock()
+    yield from _limits()
+    yield from _storage()
+    yield from _data(data_dir)
+
+
+def _machine(about: Mapping[str, Any]) -> Iterator[Finding]:
+    for what in ("bench_mtl", "python", "system", "processor", "logical_cores", "memory_gib"):
+        yield Finding("machine", what.replace("_", " "), str(about[what]))
+
+
+def _packages(about: Mapping[str, Any]) -> Iterator[Finding]:
+    for name, version in about["packages"].items():
+        yield Finding("packages", name, version or "not installed")
+    found = importlib.util.find_spec("distributed") is not None
+    yield Finding("packages", "dask (for --cluster)", "installed" if found else "not installed: pip install 'bench-mtl[cluster]'")
+
+
+def _solvers(registry: Registry) -> Iterator[Finding]:
+    for name, cls in sorted(registry.solvers.items()):
+        try:
+            variants = cls.variants()
+        except Exception as error:
+            yield Finding("solvers", name, f"cannot be made: {_said(error)}", False)
+            continue
+        for solver in variants:
+            yield _solver(solver)
+
+
+def _solver(solver: Solver) -> Finding:
+    try:
+        version = solver.version
+        if version == "not installed":
+            return Finding("solvers", solver.label, "not installed: its runs are skipped")
+        solver.warm_up()
+    except Exception as error:
+        return Finding("solvers", solver.label, f"does not work: {_said(error)}", False)
+    return Finding("solvers", solver.label, version, True)
+
+
+def _threads() -> Iterator[Finding]:
+    from threadpoolctl import threadpool_info
+
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Finding("threads", "logical processors for us", f"{available} of {os.cpu_count()}")
+    for library in threadpool_info():
+        details = f"{library['internal_api']} {library['version'] or ''}".strip()
+        architecture = f", {library['architecture']}" if library.get("architecture") else ""
+        yield Finding("threads", library["user_api"], f"{details}{architecture}, {library['num_threads']} threads where nothing pins them")
+
+
+def _clock() -> Iterator[Finding]:
+    ticks = [time.perf_counter() for _ in range(100_000)]
+    steps = [after - before for before, after in itertools.pairwise(ticks)]
+    smallest = min((step for step in steps if step > 0.0), default=float("inf"))
+    mean = (ticks[-1] - ticks[0]) / len(steps)
+    yield Finding("clock", "smallest step", f"{1e9 * smallest:.0f} ns, {1e9 * mean:.0f} ns a reading", smallest <= COARSEST_CLOCK)
+    yield Finding("clock", "goes forward", "always" if min(steps) >= 0.0 else "not always", min(steps) >= 0.0)
+
+
+def _limits() -> Iterator[Finding]:
+    """Break each limit in a worker, and see how far it went."""
+    from bench_mtl.runner import LocalExecutor, Setting
+
+    with LocalExecutor(Setting(plugins=PROBES)) as executor:
+        yield _tried("a run in a worker", executor.submit(_case("idle")), _ends_well)
+        yield _tried("time limit, interpreter held", executor.submit(_case("rogue", deed="sleep")), _stops_in_time)
+        yield _tried("memory limit", executor.submit(_case("rogue", _PATIENT_SECONDS, deed="allocate")), _stops_in_space)
+        yield _tried("what a solver leaves running", executor.submit(_case("rogue", deed="fork")), _leaves_nothing)
+
+
+def _case(solver: str, seconds: float = _TRIAL_SECONDS, **options: str) -> Case:
+    from bench_mtl.engine.suite import Case, Instance
+
+    instance = Instance("origin", "probe", {"name": "synthetic_l1inf", "tasks": 1, "features": 2, "examples": 2}, {}, 0)
+    return Case(instance, solver, solver, options, 1e-6, Limits(seconds=seconds, memory_gib=_TRIAL_GIB), 1, 0)
+
+
+def _tried(what: str, run: Future[Outcome], judge: Callable[[Outcome], tuple[str, bool]]) -> Finding:
+    outcome = run.result()
+    if outcome.record.status is Status.CRASHED:
+        return Finding("limits", what, outcome.record.reason, False)
+    return Finding("limits", what, *judge(outcome))
+
+
+def _ends_well(outcome: Outcome) -> tuple[str, bool]:
+    peak = outcome.record.peak_memory_mib
+    well = outcome.record.status is Status.INACCURATE and peak is not None
+    return f"{outcome.record.status}, peak memory {'not measured' if peak is None else f'{peak:.0f} MiB'}", well
+
+
+def _stops_in_time(outcome: Outcome) -> tuple[str, bool]:
+    over = outcome.record.times.solve - _TRIAL_SECONDS
+    return f"{outcome.record.status} after {over:+.2f} s", outcome.record.status is Status.TIMEOUT and over <= OVERRUN_SECONDS
+
+
+def _stops_in_space(outcome: Outcome) -> tuple[str, bool]:
+    share = (outcome.record.peak_memory_mib or 0.0) / (_TRIAL_GIB * 1024) - 1.0
+    return f"{outcome.record.status} after {100 * share:+.1f} %", outcome.record.status is Status.MEMORY and share <= OVERRUN_SHARE
+
+
+def _leaves_nothing(outcome: Outcome) -> tuple[str, bool]:
+    child = int(outcome.record.samples[-1].work)
+    try:
+        gone = psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        gone = True
+    return ("killed", True) if gone else ("still runs", False)
+
+
+def _storage() -> Iterator[Finding]:
+    from bench_mtl.engine.suite import Suite
+    from bench_mtl.results import Store
+
+    here = os.access(Path.cwd(), os.W_OK)
+    yield Finding("storage", "current folder", "can be written" if here else "cannot be written: name another with --out")
+    suite = Suite("probe", "", (1e-6,), (), (), Limits(), 1, (0,), 1, "")
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with Store.create(Path(folder), suite):
+                try:
+                    Store.create(Path(folder), suite).close()
+                    yield Finding("storage", "results file", "a second run is not kept out", False)
+                except BenchError:
+                    yield Finding("storage", "results file", "is written, and locked", True)
+        except BenchError as error:
+            yield Finding("storage", "results file", str(error), False)
+
+
+def _data(data_dir: Path | None) -> Iterator[Finding]:
+    try:
+        folder = data_directory(data_dir)
+    except BenchError as error:
+        yield Finding("data", "data directory", str(error), False)
+        return
+    found = "none: --data-dir or BENCH_MTL_DATA names one" if folder is None else f"{len(list(folder.glob('*.npz')))} .npz files"
+    yield Finding("data", "data directory", found)
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,336 @@
+"""Checks projections, certificates and every problem-solver pair against CVXPY on random small cases, projections on larger ones too."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl import projections as fast
+from bench_mtl.core.types import Array
+from bench_mtl.engine.driver import describe
+from bench_mtl.engine.registry import Registry
+from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
+from bench_mtl.validation import conformance
+from bench_mtl.validation import slow_projections as references
+
+#: Largest allowed distance to CVXPY's answer, relative to the largest entry: what Clarabel at 1e-12 resolves where a constraint
+#: and its multiplier are both zero.
+PROJECTION_TOLERANCE = 3e-5
+
+#: The same to the slow reference in long double.
+EXACT_TOLERANCE = 1e-12
+
+#: The same where singular values are computed, which are exact to rounding of the largest.
+SPECTRAL_TOLERANCE = 1e-9
+
+#: Most entries of a case that is compared with the slow reference, and the same where singular values are computed.
+LARGEST_CASE, LARGEST_SPECTRUM = 120_000, 10_000
+
+
+@dataclass(frozen=True)
+class Check:
+    """The outcome of one kind of check over many cases."""
+
+    subject: str
+    what: str
+    cases: int
+    failures: int
+    worst: float | None
+    """Largest relative error seen, where the check measures one."""
+    message: str = ""
+    """Of the first failure."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to call an operator: the dimension of its input, and keywords that change what is computed."""
+
+    ndim: int = 2
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A projection or proximal operator: what is shipped, a slow reference, and the same thing written for CVXPY."""
+
+    kernels: Mapping[str, Callable[..., Any]]
+    """The ways to compute it, by name."""
+    slow: Callable[..., Any]
+    objective: Callable[..., Any]
+    """(variable, input, parameter, **keywords) -> expression to minimise."""
+    constraints: Callable[..., list[Any]]
+    """(variable, parameter, **keywords) -> constraints."""
+    forms: tuple[Form, ...] = (Form(),)
+    """They take turns."""
+    tolerance: float = EXACT_TOLERANCE
+    largest: int = LARGEST_CASE
+
+
+def validate(registry: Registry, *, cases: int, seed: int = 0) -> Iterator[Check]:
+    """Yield a `Check` for every projection, problem and pair.
+
+    Parameters
+    ----------
+    cases : random small cases for each projection and each problem; larger ones for each projection are a twentieth of them.
+    """
+    for operator in operators():
+        yield from _check_operator(operator, "agrees with CVXPY", list(_small_cases(operator, cases, seed)), PROJECTION_TOLERANCE)
+        larger = list(_larger_cases(operator, max(len(operator.forms), cases // 20), seed))
+        yield from _check_operator(operator, "agrees with long double", larger, operator.tolerance)
+    for problem in registry.problems.values():
+        yield from _check_problem(problem, cases, seed)
+    for problem in registry.problems.values():
+        for solver in registry.solvers.values():
+            yield from _check_pairs(problem, solver, seed)
+
+
+def operators() -> tuple[Operator, ...]:
+    """Every projection and proximal operator that is shipped, with each of its methods."""
+    import cvxpy as cp
+
+    def near(B: Any, A: Array, _: float, **keywords: Any) -> Any:
+        return 0.5 * cp.sum_squares(B - A)
+
+    def penalised(norm: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda B, A, weight, **keywords: near(B, A, weight) + weight * norm(B, **keywords)
+
+    def ball(norm: Callable[..., Any]) -> Callable[..., list[Any]]:
+        """norm(B) <= radius, and B >= 0 where it is asked for."""
+        return lambda B, radius, nonneg=False, **keywords: [norm(B, **keywords, **positive(nonneg)) <= radius, *sign(B, radius, nonneg)]
+
+    def sign(B: Any, _: float, nonneg: bool = False) -> list[Any]:
+        return [B >= 0] if nonneg else []
+
+    def positive(nonneg: bool) -> dict[str, bool]:
+        return {"nonneg": True} if nonneg else {}
+
+    # No absolute values where B >= 0: two constraints on the same zero cost the interior point half of its digits.
+    def l1(B: Any, axis: int = -1, nonneg: bool = False) -> Any:
+        return total(B if nonneg else cp.abs(B), axis)
+
+    def l1inf(B: Any, nonneg: bool = False) -> Any:
+        return cp.sum(cp.max(B if nonneg else cp.abs(B), axis=1))
+
+    def l12(B: Any) -> Any:
+        return cp.sum(cp.norm(B, 2, axis=1))
+
+    def total(B: Any, axis: int = -1) -> Any:
+        return cp.sum(B, axis=B.ndim - 1 if axis == -1 else axis)
+
+    def boxed(w: Any, share: float) -> list[Any]:
+        mass, lower, upper = _box(w, share)
+        return [w >= lower, w <= upper, cp.sum(w) == mass]
+
+    signs = (Form(), Form(keywords={"nonneg": True}))
+    axes = (Form(1), Form(), Form(keywords={"axis": 0}))
+    searches = ("newton", "filter", "sort", "pivot")
+    return (
+        Operator(
+            _methods(fast.project_simplex, *searches), references.simplex, near, lambda w, z, axis=-1: [w >= 0, total(w, axis) == z], axes,
+        ),
+        Operator(
+            {"project_box_simplex": lambda v, share: fast.project_box_simplex(v, *_box(v, share))},
+            lambda v, share: references.box_simplex(v, *_box(v, share)), near, boxed, (Form(1),),
+        ),
+        Operator(
+            _methods(fast.project_l1_ball, *searches), references.l1_ball, near, ball(l1),
+            (*axes, Form(1, {"nonneg": True}), Form(keywords={"nonneg": True, "axis": 0})),
+        ),
+        Operator(_methods(fast.soft_threshold), references.soft_threshold, penalised(lambda B: cp.sum(cp.abs(B))), sign),
+        Operator(
+            _methods(fast.project_l2_ball), references.l2_ball, near,
+            ball(lambda B, axis=None: cp.norm(cp.vec(B, order="C")) if axis is None else cp.norm(B, 2, axis=axis)),
+            (Form(), Form(keywords={"axis": 0}), Form(keywords={"axis": 1})),
+        ),
+        Operator(_methods(fast.project_l12_ball), references.l12_ball, near, ball(l12)),
+        Operator(_methods(fast.prox_l12), references.prox_l12, penalised(l12), sign),
+        Operator(
+            {**_methods(fast.project_l1inf_ball, "newton", "merge"), "project_l1inf_ball CSR": partial(_sparse, fast.project_l1inf_ball)},
+            references.l1inf_ball, near, ball(l1inf), signs,
+        ),
+        Operator(
+            {**_methods(fast.prox_l1inf), "prox_l1inf CSR": partial(_sparse, fast.prox_l1inf)},
+            references.prox_l1inf, penalised(l1inf), sign, signs,
+        ),
+        Operator(
+            _methods(fast.project_trace_ball, "auto", "svd", "gram", "partial"), references.trace_ball, near, ball(cp.normNuc),
+            tolerance=SPECTRAL_TOLERANCE, largest=LARGEST_SPECTRUM,
+        ),
+        Operator(
+            _methods(fast.prox_trace, "auto", "svd", "gram", "partial"), references.prox_trace, penalised(cp.normNuc), sign,
+            tolerance=SPECTRAL_TOLERANCE, largest=LARGEST_SPECTRUM,
+        ),
+        Operator(
+            _methods(fast.prox_squared_trace, "auto", "svd", "gram", "partial"), references.prox_squared_trace,
+            lambda B, A, weight: near(B, A, weight) + 0.5 * weight * cp.square(cp.normNuc(B)), sign,
+            tolerance=SPECTRAL_TOLERANCE, largest=LARGEST_SPECTRUM,
+        ),
+    )  # fmt: skip
+
+
+def _methods(function: Callable[..., Any], *names: str) -> dict[str, Callable[..., Any]]:
+    """`function` by its own name, or once for each of its methods."""
+    if not names:
+        return {function.__name__: function}
+    return {f"{function.__name__} {name}": partial(function, method=name) for name in names}
+
+
+def _sparse(function: Callable[..., Any], A: Array, parameter: float, **keywords: Any) -> Array:
+    return np.asarray(function(sp.csr_array(A), parameter, **keywords).toarray())
+
+
+def _box(v: Any, share: float) -> tuple[float, Array, Array]:
+    """A mass and bounds for it that depend on the length of `v` and on `share` alone, some of them equal."""
+    lower = -np.abs(np.sin(np.arange(float(v.shape[0]))))
+    upper = lower + np.round(1.0 + np.cos(np.arange(float(v.shape[0]))), 1)
+    return float(lower.sum() + (upper - lower).sum() * share / (1.0 + share)), lower, upper
+
+
+class Compared(NamedTuple):
+    """A case with the answer that all kernels are held to."""
+
+    A: Array
+    parameter: float
+    keywords: Mapping[str, Any]
+    answer: Callable[[], Array]
+
+
+def _small_cases(operator: Operator, cases: int, seed: int) -> Iterator[Compared]:
+    rng = np.random.default_rng(seed)
+    for case in range(cases):
+        form = operator.forms[case % len(operator.forms)]
+        A = _random_input(rng, tuple(int(n) for n in rng.integers(1, 7, size=form.ndim)))
+        parameter = float(10 ** rng.uniform(-2, 1) * max(1e-3, np.abs(A).max()))
+        yield Compared(A, parameter, form.keywords, partial(_solved, operator, A, parameter, form.keywords))
+
+
+def _solved(operator: Operator, A: Array, parameter: float, keywords: Mapping[str, Any]) -> Array:
+    import cvxpy as cp
+
+    variable = cp.Variable(A.shape)
+    objective = operator.objective(variable, A, parameter, **keywords)
+    problem = cp.Problem(cp.Minimize(objective), operator.constraints(variable, parameter, **keywords))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that the solution may be inaccurate: the status says so too
+        for tolerance in (1e-12, 1e-11, 1e-10):  # where it cannot reach the first, its last step is a poor one
+            problem.solve(solver=cp.CLARABEL, **dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance))
+            if problem.status == cp.OPTIMAL:
+                break
+    return np.asarray(variable.value)
+
+
+def _larger_cases(operator: Operator, cases: int, seed: int) -> Iterator[Compared]:
+    """From tall to wide, and large enough for threads, samples and blocks."""
+    rng = np.random.default_rng([seed, 1])
+    for case in range(cases):
+        form = operator.forms[case % len(operator.forms)]
+        entries = operator.largest ** rng.uniform(0.3, 1.0)
+        rows = int(entries ** rng.uniform(0.3, 0.8))
+        A = _random_input(rng, (int(entries),) if form.ndim == 1 else (rows, int(entries / rows)))
+        parameter = float(10 ** rng.uniform(-2, 2) * max(1e-3, np.abs(A).max()))
+        yield Compared(A, parameter, form.keywords, partial(operator.slow, A, parameter, **form.keywords))
+
+
+def _check_operator(operator: Operator, what: str, cases: list[Compared], tolerance: float) -> Iterator[Check]:
+    """One check for each kernel; all of them on one answer a case."""
+    results: dict[str, list[float | str]] = {name: [] for name in operator.kernels}
+    for compared in cases:
+        try:
+            answer: Array | str = compared.answer()
+        except Exception as error:
+            answer = describe(error)
+        for name, kernel in operator.kernels.items():
+            results[name].append(answer if isinstance(answer, str) else _distance(kernel, compared, answer))
+    for name, errors in results.items():
+        messages = [_complaint(error, tolerance, compared) for error, compared in zip(errors, cases, strict=True)]
+        gathered = _gather(name, what, messages)
+        yield replace(gathered, worst=max((np.inf if isinstance(error, str) else error for error in errors), default=0.0))
+
+
+def _distance(kernel: Callable[..., Any], compared: Compared, answer: Array) -> float | str:
+    """The largest difference, relative to the largest entry, or what went wrong."""
+    try:
+        result = kernel(compared.A, compared.parameter, **compared.keywords)
+        return float(np.abs(result - answer).max()) / max(1.0, float(np.abs(compared.A).max()))
+    except Exception as error:
+        return describe(error)
+
+
+def _complaint(error: float | str, tolerance: float, compared: Compared) -> str:
+    if isinstance(error, str):
+        return error
+    options = "".join(f", {name}={value}" for name, value in compared.keywords.items())
+    return "" if error <= tolerance else f"shape {compared.A.shape}, parameter {compared.parameter:g}{options}: off by {error:.1e}"
+
+
+def _random_input(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """A random array: Gaussian, heavy-tailed, with ties, or with zero rows."""
+    A = rng.standard_normal(shape)
+    kind = rng.integers(4)
+    if kind == 1:
+        A = np.clip(A**3, -30.0, 30.0)
+    elif kind == 2:
+        A = np.round(A)
+    elif kind == 3:
+        A[rng.random(shape[0]) < 0.5] = 0.0
+    return A
+
+
+def _check_problem(problem: type[Problem], cases: int, seed: int) -> Iterator[Check]:
+    instances = _instances(problem, cases, seed)
+    if not instances:
+        yield _gather(problem.name, "has examples", ["examples yields no instance"])
+    for check in conformance.PROBLEM_CHECKS:
+        if check.applies_to(problem):
+            fitting = [(i, tiny) for i, tiny in enumerate(instances) if check.applies_to(tiny)]
+            results = [_attempt(check.check, tiny, np.random.default_rng([seed, i])) for i, tiny in fitting]
+            yield _gather(problem.name, check.what, results)
+
+
+def _check_pairs(problem: type[Problem], solver_class: type[Solver], seed: int) -> Iterator[Check]:
+    try:
+        variants = solver_class.variants()
+    except Exception as error:  # an option without default, say
+        yield _gather(f"{problem.name} / {solver_class.name}", "has variants", [describe(error)])
+        return
+    for solver in variants:
+        fitting = [tiny for tiny in problem.examples(np.random.default_rng(seed)) if solver.misfit(tiny) is None]
+        if not fitting:
+            continue
+        results = [_attempt(conformance.check_pair, tiny, solver) for tiny in fitting]
+        yield _gather(f"{problem.name} / {solver.label}", f"proves a gap of {conformance.PAIR_TARGET:g}", results)
+        if isinstance(solver, IterativeSolver):
+            results = [_attempt(conformance.check_deterministic, tiny, solver) for tiny in fitting]
+            yield _gather(f"{problem.name} / {solver.label}", "is deterministic", results)
+
+
+def _instances(problem: type[Problem], cases: int, seed: int) -> list[Problem]:
+    """At least `cases` tiny instances, whole families at a time; none where the problem has no example."""
+    instances: list[Problem] = []
+    while len(instances) < cases:
+        family = list(problem.examples(np.random.default_rng([seed, len(instances)])))
+        if not family:
+            break
+        instances.extend(family)
+    return instances
+
+
+def _attempt(check: Callable[..., Any], *arguments: Any) -> str:
+    """Empty when the check passes, else what it said."""
+    try:
+        check(*arguments)
+    except Exception as error:
+        return str(error) if isinstance(error, AssertionError) and str(error) else describe(error)
+    return ""
+
+
+def _gather(subject: str, what: str, results: list[str]) -> Check:
+    failed = [(i, text) for i, text in enumerate(results) if text]
+    message = f"case {failed[0][0]}: {failed[0][1]}" if failed else ""
+    return Check(subject, what, len(results), len(failed), None, message)

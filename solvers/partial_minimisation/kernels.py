@@ -1,0 +1,151 @@
+"""Compiled loop of the sparse plus low-rank least squares that minimises the sparse part out, for one design with few rows.
+
+Matrices are held task by task. X is held by its columns (data, indices, indptr), with unsigned indices. Q = X^T B^T with B (m x n), and
+E = B K are the predictions of Q, K = X X^T: only P has a side of d.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.core.kernels.jit import exact, inlined
+from bench_mtl.solvers.kernels.split import ball_threshold
+
+#: All features are looked at in the first rounds and in one of so many later ones, else those with a coefficient that is not 0.
+_ALL_FIRST, _ALL_EVERY = 2, 5
+
+#: Places in the `scalars` of `rounds`: the momentum term t_i, and the rounds so far.
+MOMENTUM, ROUNDS = 0, 1
+
+
+@inlined
+def _column_dot(data: Any, indices: Any, first: int, end: int, r: Any) -> float:
+    total = 0.0
+    for place in range(first, end):
+        total += data[place] * r[indices[place]]
+    return total
+
+
+@inlined
+def _update(data: Any, indices: Any, first: int, end: int, curvature: float, gamma: float, old: float, r: Any) -> float:
+    """The best value of an entry that is `old` now; r, the residual, is changed accordingly."""
+    t = old * curvature + _column_dot(data, indices, first, end, r)
+    new = (max(t - gamma, 0.0) + min(t + gamma, 0.0)) / curvature
+    if new != old:
+        for place in range(first, end):
+            r[indices[place]] -= (new - old) * data[place]
+    return new
+
+
+@exact
+def sweep(columns: Any, curvatures: Any, gamma: float, P: Any, R: Any) -> None:
+    """One exact minimisation in every entry of P; all curvatures are above 0."""
+    data, indices, indptr = columns
+    for k in range(P.shape[0]):
+        p, r = P[k], R[k]
+        for j in range(p.size):
+            p[j] = _update(data, indices, indptr[j], indptr[j + 1], curvatures[j], gamma, p[j], r)
+
+
+@exact
+def sweep_active(columns: Any, curvatures: Any, gamma: float, sweeps: int, P: Any, R: Any) -> None:
+    """`sweeps` times one in every entry that is not 0 now."""
+    data, indices, indptr = columns
+    active = np.empty(P.shape[1], np.int64)
+    for k in range(P.shape[0]):
+        p, r, count = P[k], R[k], 0
+        for j in range(p.size):
+            if p[j] != 0.0:
+                active[count] = j
+                count += 1
+        for _ in range(sweeps):
+            for i in range(count):
+                j = active[i]
+                p[j] = _update(data, indices, indptr[j], indptr[j + 1], curvatures[j], gamma, p[j], r)
+
+
+@exact
+def _residuals(columns: Any, targets: Any, P: Any, E: Any, R: Any) -> None:
+    """R = targets - X P - E."""
+    data, indices, indptr = columns
+    R[:] = targets - E
+    for k in range(P.shape[0]):
+        p, r = P[k], R[k]
+        for j in range(p.size):
+            if p[j] != 0.0:
+                for place in range(indptr[j], indptr[j + 1]):
+                    r[indices[place]] -= p[j] * data[place]
+
+
+@exact
+def project(tau: float, B: Any, E: Any) -> None:
+    """The projection of Q = X^T B^T onto the trace-norm ball, a product Q M: from Q^T Q = B E^T. Changes B and E."""
+    gram = np.dot(B, E.T)
+    squares, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
+    values = np.sqrt(np.maximum(squares, 0.0))
+    if values.sum() <= tau:
+        return
+    theta = ball_threshold(values, tau)
+    shares = np.zeros(values.size)
+    for i in range(values.size):
+        if values[i] > theta:
+            shares[i] = (values[i] - theta) / values[i]
+    shrink = np.dot(vectors * shares, vectors.T)
+    B[:] = np.dot(shrink, B)
+    E[:] = np.dot(shrink, E)
+
+
+@exact
+def rounds(
+    columns: Any,
+    curvatures: Any,
+    K: Any,
+    targets: Any,
+    gamma: float,
+    tau: float,
+    L: float,
+    sweeps: int,
+    P: Any,
+    R: Any,
+    state: Any,
+    scalars: Any,
+    count: int,
+) -> None:
+    """`count` rounds: Q ahead along its momentum, sweeps over P, a projected gradient step in Q. At last P once more, for this Q.
+
+    state: (B, E) of Q, then of the Q before; R the residual.
+    """
+    B, E, B_before, E_before = state[0], state[1], state[2], state[3]
+    step = 1.0 / L if L > 0.0 else 1.0
+    for _ in range(count):
+        t = scalars[MOMENTUM]
+        ahead = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * t * t))
+        momentum = (t - 1.0) / ahead
+        B_search, E_search = B + momentum * (B - B_before), E + momentum * (E - E_before)
+        R -= E_search - E
+        if scalars[ROUNDS] < _ALL_FIRST or scalars[ROUNDS] % _ALL_EVERY == 0:
+            sweep(columns, curvatures, gamma, P, R)
+        sweep_active(columns, curvatures, gamma, sweeps, P, R)
+        B_new, E_new = B_search + step * R, E_search + step * np.dot(R, K)
+        project(tau, B_new, E_new)
+        uphill = np.sum((B_search - B_new) * (E_new - E)) > 0.0
+        R -= E_new - E_search
+        B_before[:] = B_new if uphill else B
+        E_before[:] = E_new if uphill else E
+        B[:] = B_new
+        E[:] = E_new
+        scalars[MOMENTUM] = 1.0 if uphill else ahead
+        scalars[ROUNDS] += 1.0
+    np.dot(B, K, E)  # afresh, so that rounding does not gather
+    _residuals(columns, targets, P, E, R)
+    sweep(columns, curvatures, gamma, P, R)
+
+
+def warm_up() -> None:
+    """Compile the loop."""
+    columns = (np.ones(2), np.array([0, 1], np.uint32), np.array([0, 1, 2], np.uint32))
+    P, R, state = np.zeros((3, 2)), np.ones((3, 2)), np.zeros((4, 3, 2))
+    rounds(columns, np.ones(2), np.eye(2), np.ones((3, 2)), 0.5, 1.0, 1.0, 1, P, R, state, np.array([1.0, 0.0]), 1)

@@ -1,0 +1,5 @@
+"""See `solver.py`."""
+
+from bench_mtl.solvers.stochastic_subgradient.solver import StochasticSubgradient
+
+__all__ = ["StochasticSubgradient"]

@@ -1,0 +1,343 @@
+"""The driver: limits, samples, judgements, and solvers that misbehave."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate, Limits, Sample, Status, Tolerance
+from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.engine.driver import is_dear, run
+from bench_mtl.engine.registry import Registry
+from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.conic import Conic
+from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
+
+SHORT = Limits(seconds=5.0, iterations=2000)
+
+
+@pytest.fixture(scope="module")
+def problem() -> L1InfHinge:
+    return L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "words"),
+    [
+        ("raises", Status.ERROR, "RuntimeError: two lines of trouble"),
+        ("nan", Status.ERROR, "primal point has NaN at index"),
+        ("shape", Status.ERROR, r"must have shape \(10, 3\), but has \(7,\)"),
+        ("type", Status.ERROR, "must yield Iterate, not str"),
+        ("writes", Status.ERROR, "read-only"),
+    ],
+)
+def test_a_solver_that_breaks_gives_a_row_and_keeps_its_samples(
+    problem: L1InfHinge, faults: Registry, fault: str, status: Status, words: str
+) -> None:
+    record = run(problem, faults.solver("faulty", {"fault": fault}), limits=SHORT)
+    assert record.status is status
+
+    assert re.search(words, record.reason), record.reason
+    assert len(record.samples) >= 3
+    assert record.solution is not None
+
+
+def test_an_infeasible_iterate_is_repaired_and_its_distance_shown(problem: L1InfHinge, faults: Registry) -> None:
+    record = run(problem, faults.solver("faulty", {"fault": "far"}), limits=SHORT)
+    assert record.status is Status.INACCURATE
+    assert record.samples[-1].certificate.infeasibility > 1e8
+    assert record.solution is not None
+    assert problem.infeasibility(record.solution) < 1e-12
+
+
+def test_a_solver_without_iterates_is_an_error(problem: L1InfHinge, faults: Registry) -> None:
+    record = run(problem, faults.solver("silent"), limits=SHORT)
+    assert (record.status, record.reason) == (Status.ERROR, "the solver yielded no iterate")
+
+
+def test_a_false_claim_of_optimality_is_refuted_by_a_better_point(problem: L1InfHinge, faults: Registry) -> None:
+    record = run(problem, faults.solver("liar", {"size": 0.0}))
+    assert record.status is Status.WRONG
+    assert "a feasible point has" in record.reason
+    assert len(record.samples) == 2, "a tighter tolerance might have made the claim good"
+
+
+def test_a_false_claim_of_optimality_is_refuted_by_a_violated_constraint(problem: L1InfHinge, faults: Registry) -> None:
+    record = run(problem, faults.solver("liar", {"size": 1.0}))
+    assert record.status is Status.WRONG
+    assert "violates the constraint by" in record.reason
+
+
+def test_no_claim_no_lie(problem: L1InfHinge, faults: Registry) -> None:
+    record = run(problem, faults.solver("liar", {"size": 0.0, "claims": False}))
+    assert record.status is Status.INACCURATE
+
+
+def test_a_pair_that_does_not_fit_is_skipped_with_a_sentence(problem: L1InfHinge) -> None:
+    record = run(problem, AcceleratedGradient())
+    assert record.status is Status.SKIPPED
+    assert record.reason == f"accelerated_gradient needs smooth; l1inf_hinge offers {', '.join(sorted(L1InfHinge.offers))}"
+
+
+def test_limits_end_a_run(problem: L1InfHinge, faults: Registry) -> None:
+    endless = faults.solver("faulty", {"fault": "none"})
+    by_iterations = run(problem, endless, limits=Limits(seconds=None, iterations=17))
+    assert by_iterations.status is Status.INACCURATE
+    assert by_iterations.samples[-1].step == 17
+    by_work = run(problem, endless, limits=Limits(seconds=None, work=9.0))
+    assert by_work.samples[-1].work == 9.0
+    by_time = run(problem, endless, limits=Limits(seconds=0.05))
+    assert by_time.status is Status.TIMEOUT
+    assert 0.05 <= by_time.times.solve < 0.3
+
+
+def test_certification_does_not_run_on_the_solvers_clock(problem: L1InfHinge) -> None:
+    import time
+
+    class Slow(L1InfHinge):
+        def dual_bound(self, point: Array, dual: Array | None) -> float:
+            time.sleep(0.02)
+            return super().dual_bound(point, dual)
+
+    slow = Slow(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+    record = run(slow, ProjectedSubgradient(), limits=Limits(seconds=None, iterations=10))
+    assert record.times.certify > 0.2
+    assert record.times.solve < 0.1
+
+
+def test_the_enclosure_only_tightens_and_the_solution_attains_it(problem: L1InfHinge) -> None:
+    seen: list[Sample] = []
+    record = run(problem, ProjectedSubgradient(), tolerance=Tolerance(1e-3), limits=SHORT, on_sample=seen.append)
+    assert tuple(seen) == record.samples
+    for before, after in itertools.pairwise(record.samples):
+        assert after.certificate.primal <= before.certificate.primal
+        assert after.certificate.dual >= before.certificate.dual
+        assert after.seconds >= before.seconds
+    assert record.best is not None
+    assert record.solution is not None
+    assert problem.objective(record.solution) == pytest.approx(record.best.primal, rel=1e-12)
+
+
+def test_verified_means_the_last_target_is_met(problem: L1InfHinge) -> None:
+    record = run(problem, Conic(), tolerance=Tolerance(1e-6))
+    assert record.status is Status.VERIFIED
+    assert record.best is not None
+    assert record.best.relative_gap <= 1e-6
+    assert tuple(sample.asked for sample in record.samples) == Conic().tolerances[: len(record.samples)]
+    assert record.times.build > 0 < record.times.compile
+
+
+def test_an_optimum_of_zero_can_be_verified() -> None:
+    """Separable data with a large radius: no gap is small relative to an objective of zero."""
+    data = TaskData.shared(np.eye(4), np.array([[1.0, -1.0]] * 4))
+    problem = L1InfHinge(data, radius=100.0)
+    assert run(problem, Conic(backend="ECOS"), tolerance=Tolerance(1e-3)).status is Status.VERIFIED
+    assert run(problem, ProjectedSubgradient(), tolerance=Tolerance(1e-6), limits=SHORT).status is Status.VERIFIED
+
+
+def test_a_bad_start_is_the_callers_error(problem: L1InfHinge) -> None:
+    with pytest.raises(InputError, match="shape"):
+        run(problem, ProjectedSubgradient(), start=np.zeros(3))
+    with pytest.raises(InputError, match="NaN"):
+        run(problem, ProjectedSubgradient(), start=np.full((10, 3), np.nan))
+    assert run(problem, Conic(), start=problem.zero()).status is Status.SKIPPED
+
+
+@dataclass(frozen=True)
+class Ladder(OneShotSolver):
+    """Answers, fails and times out as told, one word a tolerance."""
+
+    words: tuple[str, ...] = ()
+    name = "ladder"
+    requires = frozenset()
+
+    @property
+    def tolerances(self) -> tuple[float, ...]:
+        return tuple(10.0**-i for i in range(1, len(self.words) + 1))
+
+    def solve(self, program: Problem, tolerance: float, seconds: float | None) -> Answer:
+        word = self.words[round(-np.log10(tolerance)) - 1]
+        if word == "raise":
+            raise ZeroDivisionError
+        point = Iterate(program.zero()) if word in ("point", "late") else None
+        return Answer(point, False, word, out_of_time=word in ("late", "out"))
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "samples"),
+    [
+        (("point", "fail"), Status.INACCURATE, 1),
+        (("fail", "point"), Status.INACCURATE, 1),
+        (("fail", "fail"), Status.ERROR, 0),
+        (("point", "late", "point"), Status.TIMEOUT, 2),
+        (("point", "out", "point"), Status.TIMEOUT, 1),
+        (("point", "raise"), Status.ERROR, 1),
+    ],
+)
+def test_a_ladder_keeps_what_its_rungs_gave(problem: L1InfHinge, words: tuple[str, ...], status: Status, samples: int) -> None:
+    record = run(problem, Ladder(words))
+    assert (record.status, len(record.samples)) == (status, samples), record.reason
+
+
+def test_memory_error_has_its_own_status(problem: L1InfHinge) -> None:
+    class Hungry(IterativeSolver):
+        name = "hungry"
+        requires = frozenset()
+
+        def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+            yield Iterate(problem.zero())
+            raise MemoryError("no more")
+
+    record = run(problem, Hungry())
+    assert (record.status, len(record.samples)) == (Status.MEMORY, 1)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("backend", ["ECOS", "SCS", "CLARABEL"])
+def test_units_make_no_liar(size: float, backend: str) -> None:
+    """X -> s X with C -> C / s is the same problem; a loose first tolerance must not end in `wrong`."""
+    data = synthetic_l1inf(tasks=3, features=10, examples=12)
+    blocks = [size * data.design.block(k) for k in range(3)]
+    scaled = TaskData.per_task(blocks, [data.task(k)[1] for k in range(3)])
+    record = run(L1InfHinge(scaled, radius=2.0 / size), Conic(backend=backend), tolerance=Tolerance(1e-4), limits=Limits(seconds=10.0))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+def test_small_units_are_not_verified_for_nothing() -> None:
+    from bench_mtl.problems.sparse_low_rank import SparseLowRank
+
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((9, 4)), rng.standard_normal((9, 2))
+    AcceleratedGradient(restart="gradient").warm_up()  # compiling is not on the runner's clock either
+    for size in (1e-120, 1e-10, 1e10):
+        problem = SparseLowRank(TaskData.shared(X, size * Y), gamma=0.5 * size, tau=0.2 * size)
+        record = run(problem, AcceleratedGradient(restart="gradient"), tolerance=Tolerance(1e-6), limits=SHORT)
+        assert record.status is Status.VERIFIED
+        assert record.best is not None
+        assert record.best.relative_gap <= 1e-6
+        assert record.samples[-1].step > 5
+
+
+def test_a_bound_above_the_objective_is_an_error() -> None:
+    class Overconfident(L1InfHinge):
+        def dual_bound(self, point: Array, dual: Array | None) -> float:
+            return 1e6
+
+    wrong = Overconfident(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+    record = run(wrong, ProjectedSubgradient(), limits=SHORT)
+    assert record.status is Status.ERROR
+    assert "contradicts itself" in record.reason
+
+
+class Counted(L1InfHinge):
+    """Measures what it is told to, and counts how often it repairs and measures."""
+
+    def __init__(self, **measures: object) -> None:
+        super().__init__(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+        self.of: dict[str, object] = measures
+        self.repaired = self.asked = 0
+
+    def repair(self, point: Array) -> Array:
+        self.repaired += 1
+        return super().repair(point)
+
+    def measures(self, point: Array) -> dict[str, float]:
+        self.asked += 1
+        assert self.infeasibility(point) < 1e-12
+        return {"non-zeros": np.count_nonzero(point), "largest": np.abs(point).max(), **self.of}  # type: ignore[dict-item]
+
+
+class Far(IterativeSolver):
+    """Worse and worse points, none of them feasible."""
+
+    name = "far"
+    requires = frozenset()
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        for step in range(1, 6):
+            yield Iterate(np.full(problem.point_shape, -(10.0**step)), step=step)
+
+
+def test_measures_are_of_each_samples_own_point_repaired() -> None:
+    problem = Counted()
+    record = run(problem, Far(), limits=SHORT)
+    assert len({sample.certificate.primal for sample in record.samples}) == 1, "the first point is the best"
+    for sample in record.samples:
+        repaired = problem.repair(np.full(problem.point_shape, -(10.0**sample.step)))
+        assert dict(sample.measures) == {"non-zeros": 30.0, "largest": np.abs(repaired).max()}
+        assert [type(value) for _, value in sample.measures] == [float, float]
+    assert hash(record.samples[0]) == hash(record.samples[0])
+
+
+def test_measuring_repairs_nothing_twice_and_is_asked_at_samples_alone() -> None:
+    problem = Counted()
+    record = run(problem, Far(), limits=SHORT)
+    assert problem.asked == len(record.samples) == 5
+    assert problem.repaired == 5 + 1 + 1, "and once to warm up, and once for the solution"
+
+
+def test_the_answers_of_a_generic_solver_are_measured(problem: L1InfHinge) -> None:
+    record = run(Counted(), Conic(backend="ECOS"), tolerance=Tolerance(1e-4))
+    assert record.status is Status.VERIFIED
+    assert all(dict(sample.measures)["largest"] > 0.0 for sample in record.samples)
+    assert run(problem, Conic(backend="ECOS"), tolerance=Tolerance(1e-4)).samples[-1].measures == ()
+
+
+@pytest.mark.parametrize(
+    ("measures", "words"),
+    [
+        ({"a": float("nan")}, "measures: 'a' must be a finite number, not nan"),
+        ({"a": np.float64(np.inf)}, "measures: 'a' must be a finite number, not inf"),
+        ({"a": "3"}, "measures: 'a' must be a finite number, not 3"),
+        ({"a": 1j}, "measures: 'a' must be a finite number"),
+        ({"a": None}, "measures: 'a' must be a finite number, not None"),
+        ({"": 1.0}, "measures: a name must be a line of 1 to 100 characters, not ''"),
+        ({" a": 1.0}, "measures: a name must be"),
+        ({"two\nlines": 1.0}, "measures: a name must be"),
+        ({"\ud800": 1.0}, "measures: a name must be"),
+        ({"a" * 101: 1.0}, "measures: a name must be"),
+        ({7: 1.0}, "measures: a name must be a line of 1 to 100 characters, not '7'"),
+        ({f"m{i}": 1.0 for i in range(49)}, "measures: at most 50 are kept, but the problem has 51"),
+    ],
+)
+def test_a_measure_that_no_row_can_hold_is_named(measures: dict[str, object], words: str) -> None:
+    problem = Counted()
+    problem.of = measures
+    record = run(problem, Far(), limits=SHORT)
+    assert record.status is Status.ERROR
+    assert words in record.reason
+    assert record.samples == ()
+
+
+def test_a_run_is_told_its_target_and_keeps_the_last_note(problem: L1InfHinge) -> None:
+    class Talking(ProjectedSubgradient):
+        said = "unaimed"
+
+        def aimed_at(self, relative_gap: float) -> Talking:
+            aimed = Talking()
+            object.__setattr__(aimed, "said", f"aimed at {relative_gap:g}")
+            return aimed
+
+        def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+            for iterate in super().steps(problem, start):
+                yield iterate._replace(note=self.said if iterate.step == 3 else "")
+
+    record = run(problem, Talking(), tolerance=Tolerance(1e-9), limits=Limits(iterations=10))
+    assert dict(record.info)["note"] == "aimed at 1e-09"
+
+
+@pytest.mark.parametrize(("work", "dear"), [(7.0, False), (8.0, True), (100.0, True), (math.inf, True)])
+def test_a_step_of_many_passes_is_looked_at(work: float, dear: bool) -> None:
+    point = np.zeros(1)
+    assert is_dear(Iterate(point, None, 5, 20.0 + work), Iterate(point, None, 4, 20.0)) is dear
+    assert is_dear(Iterate(point, None, 6, 20.0 + 2 * work), Iterate(point, None, 4, 20.0)) is dear
+    assert not is_dear(Iterate(point, None, 6, 2 * work), None)

@@ -1,0 +1,158 @@
+"""The registry: installed entry points and plug-in folders."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench_mtl.cli.listing import render
+from bench_mtl.core.errors import InputError
+from bench_mtl.engine.registry import Registry, load_registry, problem_parameters, solver_options, source_digest
+from bench_mtl.model.protocols import Problem
+from bench_mtl.validation.validate import validate
+
+PLUGIN = '''
+from dataclasses import dataclass
+from bench_mtl.model.protocols import IterativeSolver
+from bench_mtl.core.types import Iterate
+
+@dataclass(frozen=True)
+class Mine(IterativeSolver):
+    """Stands still."""
+    size: float = 1.0
+    name = "{name}"
+    requires = frozenset()
+
+    def steps(self, problem, start=None):
+        yield Iterate(problem.zero())
+'''
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    (folder / "solvers").mkdir(exist_ok=True)
+    (folder / "solvers" / f"{name}.py").write_text(text)
+    return folder
+
+
+def test_everything_installed_is_found() -> None:
+    registry = load_registry()
+    assert {"l1inf_hinge", "sparse_low_rank"} <= set(registry.problems)
+    assert {"projected_subgradient", "projected_gradient", "accelerated_gradient", "conic"} <= set(registry.solvers)
+    for name, cls in [*registry.problems.items(), *registry.solvers.items()]:
+        assert cls.name == name
+        assert cls.__doc__
+
+
+def test_a_plugin_file_is_enough_to_add_a_solver(tmp_path: Path) -> None:
+    registry = load_registry(write(tmp_path, "mine", PLUGIN.format(name="mine")))
+    assert registry.solver("mine", {"size": 2.0}).size == 2.0  # type: ignore[attr-defined]
+
+
+def test_an_option_without_default_is_named(tmp_path: Path) -> None:
+    folder = write(tmp_path, "mine", PLUGIN.format(name="mine").replace("size: float = 1.0", "size: float"))
+    with pytest.raises(InputError, match="solver 'mine' needs option size"):
+        load_registry(folder).solver("mine")
+    text = render("solvers", plugins=folder)
+    assert "options: size\n" in text + "\n"
+    assert "MISSING" not in text
+
+
+def test_options_that_a_plugin_trips_over_are_refused(tmp_path: Path) -> None:
+    text = PLUGIN.format(name="mine") + "\n    def __post_init__(self):\n        self.size + 1\n"
+    with pytest.raises(InputError, match="solver 'mine' refuses its options: TypeError"):
+        load_registry(write(tmp_path, "mine", text)).solver("mine", {"size": "big"})
+
+
+def test_validate_ends_and_fails_for_what_it_cannot_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_mtl.validation.validate.operators", lambda: ())  # which are not asked about
+
+    class Empty(load_registry().problems["l1inf_hinge"]):  # type: ignore[misc]
+        @classmethod
+        def examples(cls, rng: object) -> Iterator[Problem]:
+            return iter(())
+
+    folder = write(tmp_path, "mine", PLUGIN.format(name="mine").replace("size: float = 1.0", "size: float"))
+    mine = {"mine": load_registry(folder).solvers["mine"]}
+    checks = list(validate(Registry({"empty": Empty}, mine), cases=1))
+    assert {(check.what, check.failures) for check in checks if check.failures} == {("has examples", 1), ("has variants", 1)}
+
+
+def test_plugins_bring_problems_too(faults: Registry) -> None:
+    assert "trapped_hinge" in faults.problems
+
+
+def test_bad_plugins_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        load_registry(tmp_path / "none")
+    with pytest.raises(InputError, match=r"no problems/\*\.py"):
+        load_registry(tmp_path)
+    with pytest.raises(InputError, match=r"defines 'conic', which solvers\.conic has defined already"):
+        load_registry(write(tmp_path, "mine", PLUGIN.format(name="conic")))
+    with pytest.raises(InputError, match="cannot be imported: ZeroDivisionError"):
+        load_registry(write(tmp_path, "mine", "1 / 0"))
+    with pytest.raises(InputError, match="cannot be imported: SyntaxError"):
+        load_registry(write(tmp_path, "mine", "def"))
+    with pytest.raises(InputError, match="cannot be imported: SystemExit"):
+        load_registry(write(tmp_path, "mine", "raise SystemExit(0)"))
+    for declared in ("", "requires = None", "requires = {'smooth'}", "requires = 3"):
+        with pytest.raises(InputError, match=r"'mine' of .*: its requires must be a set of Capability\.SMOOTH"):
+            load_registry(write(tmp_path, "mine", PLUGIN.format(name="mine").replace("requires = frozenset()", declared)))
+    with pytest.raises(InputError, match=r"plug-in folder .* cannot be used"):
+        load_registry(tmp_path / ("n" * 300))
+    with pytest.raises(InputError, match=r"Mine of .* has no name"):
+        load_registry(write(tmp_path, "mine", PLUGIN.format(name="")))
+
+
+def test_options_and_parameters_are_read_off_the_classes() -> None:
+    registry = load_registry()
+    assert solver_options(registry.solvers["projected_gradient"])["step_rule"] == "lipschitz"
+    assert list(problem_parameters(registry.problems["l1inf_hinge"])) == ["radius", "penalty", "loss"]
+    assert list(problem_parameters(registry.problems["sparse_low_rank"])) == ["gamma", "tau", "loss"]
+
+
+@pytest.mark.parametrize(
+    ("solver", "options", "words"),
+    [
+        ("projected_subgradient", {"step_sizes": []}, "step_sizes must be a non-empty list"),
+        ("projected_subgradient", {"step_sizes": [0.0]}, "step_sizes must be finite and above 0"),
+        ("projected_subgradient", {"search_iterations": 0}, "search_iterations"),
+        ("projected_subgradient", {"iterations": 1.5}, "iterations"),
+        ("projected_gradient", {"step_rule": "newton"}, "step_rule must be one of lipschitz, line_search"),
+        ("projected_gradient", {"initial_lipschitz": 0.0}, "initial_lipschitz"),
+        ("projected_gradient", {"objective_change": -1.0}, "objective_change"),
+        ("accelerated_gradient", {"restart": "often"}, "restart must be one of none, gradient"),
+        ("conic", {"backend": "MOSEK"}, "backend must be one of"),
+        ("conic", {"backend": "HIGHS", "method": "tuned"}, "method must be one of simplex, ipm, pdlp"),
+        ("conic", {"backend": "ECOS", "method": "ipm"}, "method must be left out for ECOS, which has one only, not 'ipm'"),
+        ("conic", {"ladder": []}, "ladder must be a non-empty list"),
+        ("conic", {"ladder": [-1.0]}, "ladder must be finite and above 0"),
+        ("conic", {"threads": 0}, "threads"),
+        ("conic", {"options": 3}, "options must be a table"),
+    ],
+)
+def test_bad_options_are_refused_by_name(solver: str, options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        load_registry().solver(solver, options)
+
+
+def test_a_label_taken_for_a_name_is_explained() -> None:
+    with pytest.raises(InputError, match="unknown solver 'ecos': that is solver 'conic' with backend = 'ECOS'"):
+        load_registry().solver("ecos")
+    with pytest.raises(InputError, match="unknown solver 'clarabel': that is solver 'conic' with its defaults"):
+        load_registry().solver("clarabel")
+
+
+def test_a_package_of_a_solver_is_digested_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "some_solvers" / "own"
+    package.mkdir(parents=True)
+    for name, text in (("../__init__", ""), ("__init__", ""), ("solver", "class Own:\n    pass\n"), ("helper", "x = 1\n")):
+        (package / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = importlib.import_module("some_solvers.own.solver").Own
+    before = source_digest(own)
+    (package / "helper.py").write_text("x = 2\n")
+    source_digest.cache_clear()
+    assert source_digest(own) != before

@@ -1,0 +1,173 @@
+"""Regularisation paths: proven point by point, the same with and without warm starts, and cheaper with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
+from bench_mtl.data import synthetic_l1inf, synthetic_sparse_low_rank
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.regularisation_path import PathPoint, regularisation_path, structure
+from bench_mtl.model.protocols import IterativeSolver, Problem
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.admm import ADMM
+from bench_mtl.solvers.conic import Conic
+from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
+
+HINGE = synthetic_l1inf(tasks=3, features=10, examples=12)
+LOW_RANK = synthetic_sparse_low_rank(tasks=6, features=10, examples=20, rank=2, zero_features=3, zero_tasks=1)
+TIGHT = Tolerance(1e-6)
+FAIR = Tolerance(1e-4)
+
+FAMILIES: dict[str, Callable[[float], Problem]] = {
+    "tau": lambda tau: SparseLowRank(LOW_RANK, gamma=2.0, tau=tau),
+    "gamma": lambda gamma: SparseLowRank(LOW_RANK, gamma=gamma, tau=3.0),
+}
+
+
+def total_steps(points: list[PathPoint]) -> int:
+    return sum(point.record.samples[-1].step for point in points)
+
+
+@pytest.mark.parametrize("solver", [ADMM(), AcceleratedGradient(restart="gradient")], ids=lambda solver: solver.name)
+@pytest.mark.parametrize("parameter", FAMILIES)
+def test_warm_and_cold_paths_prove_the_same_optima(parameter: str, solver: IterativeSolver) -> None:
+    values = np.geomspace(1.0, 8.0, 5)
+    warm = regularisation_path(FAMILIES[parameter], values, solver, tolerance=TIGHT)
+    cold = regularisation_path(FAMILIES[parameter], values, solver, tolerance=TIGHT, warm_start=False)
+    for a, b in zip(warm, cold, strict=True):
+        assert a.record.status is b.record.status is Status.VERIFIED
+        assert a.record.best is not None
+        assert b.record.best is not None
+        assert a.record.best.primal == pytest.approx(b.record.best.primal, rel=2e-6)
+        assert a.record.best.dual == pytest.approx(b.record.best.dual, rel=2e-6)
+
+
+@pytest.mark.parametrize("parameter", FAMILIES)
+def test_warm_and_cold_paths_prove_the_same_optima_and_warm_ones_are_shorter(parameter: str) -> None:
+    values = np.geomspace(1.0, 8.0, 8)
+    solver = AcceleratedGradient(restart="gradient")
+    warm = regularisation_path(FAMILIES[parameter], values, solver, tolerance=FAIR)
+    cold = regularisation_path(FAMILIES[parameter], values, solver, tolerance=FAIR, warm_start=False)
+    for a, b in zip(warm, cold, strict=True):
+        assert a.value == b.value
+        assert a.record.status is b.record.status is Status.VERIFIED
+        first, second = a.record.best, b.record.best
+        assert first is not None
+        assert second is not None
+        rounding = 1e-9 * first.primal
+        assert max(first.dual, second.dual) <= min(first.primal, second.primal) + rounding
+    assert total_steps(warm) < 0.9 * total_steps(cold)
+
+
+def test_a_path_goes_from_sparse_to_dense() -> None:
+    loose = Limits(iterations=1)
+    solver = ProjectedSubgradient()
+    radii = regularisation_path(lambda radius: L1InfHinge(HINGE, radius=radius), [2.0, 0.5, 1.0, 2.0], solver, limits=loose)
+    assert [point.value for point in radii] == [0.5, 1.0, 2.0]
+    weights = regularisation_path(lambda weight: L1InfHinge(HINGE, penalty=weight), [2.0, 0.5, 1.0], solver, limits=loose)
+    assert [point.value for point in weights] == [2.0, 1.0, 0.5]
+
+
+def test_optima_fall_as_the_ball_grows_and_agree_with_a_conic_solver() -> None:
+    points = regularisation_path(lambda radius: L1InfHinge(HINGE, radius=radius), [0.0, 0.5, 1.0, 2.0], Conic("ECOS"), tolerance=TIGHT)
+    optima = [point.record.best.primal for point in points if point.record.best is not None]
+    assert optima[0] == pytest.approx(3.0)  # the zero point alone
+    assert all(after < before for before, after in pairwise(optima))
+    ours = regularisation_path(
+        lambda radius: L1InfHinge(HINGE, radius=radius), [0.0, 0.5, 1.0, 2.0], ProjectedSubgradient(), tolerance=Tolerance(1e-2)
+    )
+    for point, optimum in zip(ours, optima, strict=True):
+        assert point.record.status is Status.VERIFIED
+        assert point.record.best is not None
+        assert point.record.best.dual <= optimum * (1 + 1e-6)
+        assert point.record.best.primal >= optimum * (1 - 1e-6)
+
+
+class Resumer(IterativeSolver):
+    """Yields where it was started; remembers what it was given."""
+
+    name = "resumer"
+    requires = frozenset()
+
+    def __init__(self) -> None:
+        self.starts: list[Iterate | None] = []
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        self.starts.append(None)
+        yield Iterate(problem.repair(problem.zero() if start is None else start), np.full(problem.dual_shape, 0.01))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        self.starts.append(start)
+        yield Iterate(problem.repair(start.primal), start.dual)
+
+
+def test_a_solver_resumes_from_the_last_point_and_its_dual() -> None:
+    solver = Resumer()
+    points = regularisation_path(lambda radius: L1InfHinge(HINGE, radius=radius), [0.5, 1.0], solver)
+    assert solver.starts[0] is None
+    assert solver.starts[1] is not None
+    assert solver.starts[1].primal is points[0].record.solution
+    assert np.array_equal(solver.starts[1].dual, np.full(36, 0.01))  # type: ignore[arg-type]
+    assert regularisation_path(lambda radius: L1InfHinge(HINGE, radius=radius), [0.5, 1.0], solver, warm_start=False)
+    assert solver.starts[2:] == [None, None]
+
+
+def test_resume_is_steps_from_the_point_by_default() -> None:
+    problem, start = L1InfHinge(HINGE, radius=1.0), np.full((10, 3), 0.01)
+    solver = ProjectedSubgradient()
+    direct, resumed = islice(solver.steps(problem, start), 5), islice(solver.resume(problem, Iterate(start)), 5)
+    assert all(np.array_equal(a.primal, b.primal) for a, b in zip(direct, resumed, strict=True))
+    record = run(problem, solver, start=Iterate(start), limits=Limits(iterations=5))
+    assert record.samples[0].certificate.primal == problem.objective(start)
+
+
+def test_the_record_has_the_dual_point_of_the_best_bound() -> None:
+    problem = L1InfHinge(HINGE, radius=1.0)
+    record = run(problem, ProjectedSubgradient(), tolerance=Tolerance(1e-2))
+    assert record.best is not None
+    assert record.solution is not None
+    assert problem.dual_bound(record.solution, record.dual) == pytest.approx(record.best.dual)
+    low_rank = FAMILIES["tau"](2.0)
+    assert run(low_rank, AcceleratedGradient(), limits=Limits(iterations=3)).dual is None
+    with pytest.raises(InputError, match="dual point must have shape"):
+        run(problem, ProjectedSubgradient(), start=Iterate(problem.zero(), np.zeros(3)))
+
+
+def test_a_failed_value_does_not_end_the_path() -> None:
+    class Fragile(Resumer):
+        def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+            self.starts.append(start)
+            if len(self.starts) == 2:
+                raise RuntimeError("no")
+            yield start
+
+    solver = Fragile()
+    told: list[PathPoint] = []
+    points = regularisation_path(lambda radius: L1InfHinge(HINGE, radius=radius), [1.0, 2.0, 3.0], solver, on_point=told.append)
+    assert [point.record.status for point in points] == [Status.INACCURATE, Status.ERROR, Status.INACCURATE]
+    assert solver.starts[2] is not None
+    assert told == points
+
+
+@pytest.mark.parametrize(
+    ("values", "words"), [([], "at least one"), ([-1.0], "at least 0"), ([np.nan], "finite"), (["1"], "values must be a number")]
+)
+def test_bad_values_are_refused(values: list[float], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        regularisation_path(FAMILIES["tau"], values, AcceleratedGradient())
+
+
+def test_structure() -> None:
+    W = np.zeros((4, 3))
+    W[1, 2] = W[3, 0] = 1.0
+    assert structure(W) == {"rows": 2}
+    assert structure(np.stack([W, np.outer(np.ones(4), np.ones(3))])) == {"non-zeros": 2, "rank": 1}
+    assert structure(np.stack([W, np.ones((4, 3))]), ("B", "S")) == {"B non-zeros": 2, "S non-zeros": 12}

@@ -1,0 +1,133 @@
+"""Losses of multiclass margins: conjugates against a search, gradients against differences, the prox against CVXPY, a loss of one's own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from bench_mtl.core.designs import SharedDesign
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.margins import LOSSES, PAIRWISE, HingeFit, MarginLoss, MulticlassFit, PairwiseFit, multiclass_fit
+
+N, K = 12, 4
+
+
+class Squared(MarginLoss):
+    """(1 - rho)^2, which rises beyond 1: its u may be negative."""
+
+    name: ClassVar[str] = "squared"
+    curvature: ClassVar[float | None] = 2.0
+    lower: ClassVar[float] = -np.inf
+
+    def value(self, margins: Array) -> Array:
+        return (1.0 - margins) ** 2
+
+    def dual(self, margins: Array) -> Array:
+        return 2.0 * (1.0 - margins)
+
+    def gain(self, u: Array) -> Array:
+        return u - 0.25 * u * u
+
+    def gain_slope(self, u: Array) -> Array:
+        return 1.0 - 0.5 * u
+
+
+def fit_of(loss: str | MarginLoss, seed: int = 0) -> tuple[MulticlassFit, Array]:
+    rng = np.random.default_rng(seed)
+    design = SharedDesign(rng.standard_normal((N, 3)), K)
+    return multiclass_fit(design, rng.integers(0, K - 1, N), loss), rng.standard_normal((N, K))  # the last class has no example
+
+
+@pytest.mark.parametrize("loss", [*PAIRWISE.values(), Squared()], ids=lambda loss: loss.name)
+@given(rho=st.floats(-5.0, 5.0))
+def test_the_gain_is_the_conjugate(loss: MarginLoss, rho: float) -> None:
+    """l(rho) = max_u gain(u) - u rho, at u = -l'(rho), by a search that knows only the gain."""
+    at = np.array([rho])
+    bounds = (max(loss.lower, -1e3), min(loss.upper, 1e3))
+    found = minimize_scalar(lambda u: -(loss.gain(np.array([u]))[0] - u * rho), bounds=bounds, method="bounded", options={"xatol": 1e-12})
+    assert -found.fun == pytest.approx(loss.value(at)[0], rel=1e-6, abs=1e-9)
+    u = loss.dual(at)
+    assert loss.gain(u)[0] - u[0] * rho == pytest.approx(loss.value(at)[0], rel=1e-9, abs=1e-12)
+    slope = (loss.value(at + 1e-6)[0] - loss.value(at - 1e-6)[0]) / 2e-6
+    assert -u[0] == pytest.approx(slope, rel=1e-5, abs=1e-5)
+    if loss.lower < u[0] < loss.upper and u[0] != 0.0:
+        assert loss.gain_slope(u)[0] == pytest.approx(rho, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, Squared()], ids=lambda loss: getattr(loss, "name", loss))
+def test_values_are_sums_over_examples_and_classes(loss: str | MarginLoss) -> None:
+    fit, S = fit_of(loss)
+    total = 0.0
+    for i, y in enumerate(fit.classes):
+        rho = S[i, y] - S[i]
+        if loss == "hinge":
+            total += max((0.0 if r == y else 1.0) - rho[r] for r in range(K)) / N
+        else:
+            assert isinstance(fit, PairwiseFit)
+            total += sum(fit.loss.value(np.array([each]))[0] for each in rho) / (N * K)
+    assert fit.value(S) == pytest.approx(total)
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, Squared()], ids=lambda loss: getattr(loss, "name", loss))
+def test_slopes_are_differences_of_the_loss(loss: str | MarginLoss) -> None:
+    fit, S = fit_of(loss)
+    slopes = fit.slopes(S)
+    for i in range(3):
+        for r in range(K):
+            step = np.zeros_like(S)
+            step[i, r] = 1e-6
+            assert slopes[i, r] == pytest.approx((fit.value(S + step) - fit.value(S - step)) / 2e-6, abs=1e-7)
+    assert np.allclose(slopes.sum(axis=1), 0.0)
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, Squared()], ids=lambda loss: getattr(loss, "name", loss))
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([1e-320, 1e-100, 1e-3, 1.0, 1e3, 1e100]))
+def test_no_dual_point_gains_more_than_the_loss(loss: str | MarginLoss, seed: int, scale: float) -> None:
+    fit, S = fit_of(loss, seed)
+    U = fit.admissible(scale * np.random.default_rng(seed).standard_normal((N, K)))
+    assert np.all(U[np.arange(N), fit.classes] == 0.0)
+    assert np.allclose(fit.admissible(U), U, rtol=1e-12)
+    normal = fit.normalised(U)
+    assert np.all(np.isfinite(normal))
+    R = fit.residuals(normal)
+    assert fit.gain(normal) - float((R * S).sum()) <= fit.value(S) * (1 + 1e-9)
+    # The best multiple is one of those that may be taken, and none on a grid is better.
+    best = fit.best_gain(normal, 0.7)
+    gains = [fit.gain(fit.admissible(c * normal)) for c in np.linspace(0.0, 0.7, 30) if np.allclose(fit.admissible(c * normal), c * normal)]
+    assert best >= max(gains) - 1e-9
+
+
+@pytest.mark.parametrize("step", [1e-3, 1.0, 50.0])
+def test_the_prox_of_the_hinge_is_cvxpys(step: float) -> None:
+    import cvxpy as cp
+
+    fit, S = fit_of("hinge")
+    assert isinstance(fit, HingeFit)
+    found, U = fit.prox(S, step)
+    Z = cp.Variable(S.shape)
+    losses = [cp.max((np.arange(K) != y) * 1.0 + Z[i] - Z[i, y]) for i, y in enumerate(fit.classes)]
+    cp.Problem(cp.Minimize(0.5 * cp.sum_squares(Z - S) + step / N * sum(losses))).solve(solver="CLARABEL")
+    assert np.allclose(found, Z.value, atol=1e-5)
+    assert fit.gain(U) - float((fit.residuals(U) * found).sum()) == pytest.approx(fit.value(found), abs=1e-9)
+    assert np.allclose(found, S + step * fit.residuals(U), atol=1e-12)
+
+
+def test_smoothing_is_below_and_near() -> None:
+    fit, S = fit_of("hinge")
+    assert isinstance(fit, HingeFit)
+    for smoothing in (1.0, 1e-2, 1e-6):
+        value, _ = fit.smoothed(S, smoothing)
+        assert fit.value(S) - 0.5 * smoothing <= value <= fit.value(S)
+
+
+def test_names_and_kinds_of_losses_are_checked() -> None:
+    with pytest.raises(InputError, match=r"unknown loss 'hing': did you mean 'hinge'\?"):
+        fit_of("hing")
+    with pytest.raises(InputError, match="or a MarginLoss"):
+        fit_of(3)  # type: ignore[arg-type]

@@ -1,0 +1,170 @@
+"""Measures of points in a results file: kept with their samples, migrated to, merged, exported."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hand_made import case, content, fill, in_python, outcome, suite
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Certificate, Sample, Status
+from bench_mtl.results import FILE_NAME, SCHEMA_VERSION, Outcome, Store
+from bench_mtl.results.export import export
+from bench_mtl.results.loading import read_results
+from bench_mtl.results.merge import merge
+from bench_mtl.results.view import View
+
+HERE = Path(__file__).parent
+QUICK = suite("quick", targets=(1e-2, 1e-4, 1e-6))
+
+Measures = dict[str, float]
+
+
+def measured(*measures: Measures) -> Outcome:
+    """A run with so many samples, which have these measures."""
+    return outcome([Sample(0.1 * i, i, 1.0, Certificate(1.0, 0.5, 0.0), measures=tuple(of.items())) for i, of in enumerate(measures)])
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return [(run_id, number, str(name), value) for run_id, number, name, value in frame.itertuples(index=False)]
+
+
+def read(folder: Path) -> list[tuple[Any, ...]]:
+    with Store.open(folder) as store:
+        return rows(store.measures())
+
+
+def change(folder: Path, statement: str, *values: Any) -> None:
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
+        connection.execute(statement, values)
+
+
+NAMES = st.sampled_from(["non-zeros", "held-out error", 'ä b, "c"', "0"])
+RUNS = st.lists(st.lists(st.dictionaries(NAMES, st.floats(allow_nan=False, allow_infinity=False), max_size=3), max_size=3), max_size=3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(runs=RUNS)
+def test_what_is_stored_is_read_merged_and_exported(tmp_path_factory: pytest.TempPathFactory, runs: list[list[Measures]]) -> None:
+    folder = tmp_path_factory.mktemp("results")
+    fill(folder, {number: measured(*of_run) for number, of_run in enumerate(runs)})
+    expected = [
+        (run + 1, number, name, value)
+        for run, of_run in enumerate(runs)
+        for number, of_sample in enumerate(of_run)
+        for name, value in sorted(of_sample.items())
+    ]
+    assert read(folder) == expected
+    merge([folder, folder], folder / "merged")
+    assert read(folder / "merged") == expected
+    assert export(folder, "parquet")[folder / "export" / "measures.parquet"] == len(expected)
+    assert rows(pd.read_parquet(folder / "export" / "measures.parquet")) == expected
+
+
+def test_only_measures_of_listed_and_selected_runs_are_read(tmp_path: Path) -> None:
+    fill(tmp_path, {number: measured({"non-zeros": 1.0 + number}) for number in range(4)})
+    with Store.create(tmp_path, suite()) as store:
+        store.plan([case(3), case(1, solver="other"), case(0)])
+        assert rows(store.measures()) == [(1, 0, "non-zeros", 1.0), (2, 0, "non-zeros", 2.0), (4, 0, "non-zeros", 4.0)]
+    assert rows(read_results(tmp_path, View(select=("solver=other",))).measures) == [(2, 0, "non-zeros", 2.0)]
+    with Store.create(tmp_path, suite()) as store:
+        store.plan([case(0)], force=True)
+        assert store.measures().empty
+        store.add(case(0), measured({"non-zeros": 9.0}), 1)
+    assert read(tmp_path) == [(5, 0, "non-zeros", 9.0)]
+
+
+def test_merged_measures_are_those_of_their_runs(tmp_path: Path) -> None:
+    first = fill(tmp_path / "a", {0: measured({"a": 1.0}), 1: outcome(0, Status.ERROR)})
+    second = fill(tmp_path / "b", {2: measured({}, {"b": 2.0, "a": 3.0})})
+    merge([first, second], tmp_path / "out")
+    assert read(tmp_path / "out") == [(1, 0, "a", 1.0), (3, 1, "a", 3.0), (3, 1, "b", 2.0)]
+
+
+def test_measures_of_points_that_are_damaged_are_named(tmp_path: Path) -> None:
+    fill(tmp_path, {0: measured({"a": 1.0})})
+    change(tmp_path, "UPDATE measure SET name = ?", b"\xff")
+    with pytest.raises(InputError, match="a measure is called"):
+        read(tmp_path)
+    change(tmp_path, "UPDATE measure SET name = 'a', value = 'text'")
+    with pytest.raises(InputError, match="not a readable results file"):
+        read(tmp_path)
+    change(tmp_path, "UPDATE measure SET value = 9e999")  # finite in every file that this project writes
+    assert read_results(tmp_path).measures.empty
+
+
+def test_a_file_without_its_table_is_refused(tmp_path: Path) -> None:
+    change(fill(tmp_path, [0]), "DROP TABLE measure")
+    with pytest.raises(InputError, match="other columns than it should have"):
+        read(tmp_path)
+
+
+@pytest.fixture(params=[1, 2, 3])
+def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    folder = tmp_path / f"version_{request.param}"
+    shutil.copytree(HERE / folder.name, folder)
+    return folder
+
+
+def has_measures(folder: Path) -> bool:
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
+        return bool(connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'measure'").fetchone()[0])
+
+
+def test_an_earlier_file_is_read_with_no_measures_and_not_touched(earlier: Path) -> None:
+    before = content(earlier)
+    assert not has_measures(earlier)
+    assert read(earlier) == []
+    assert read_results(earlier).measures.empty
+    assert export(earlier, "csv", earlier / "out")[earlier / "out" / "measures.csv"] == 0
+    assert content(earlier) == before
+
+
+def test_an_earlier_file_is_migrated_to_hold_measures(earlier: Path) -> None:
+    with Store.open(earlier) as store:
+        runs, samples, patterns = store.runs(), store.samples(), store.patterns()
+    with Store.create(earlier, QUICK) as store:
+        assert store.meta()["schema_version"] == str(SCHEMA_VERSION)
+        assert store.runs().equals(runs)
+        assert store.samples().equals(samples)
+        assert store.patterns() == patterns
+        assert store.measures().empty
+        store.plan([case(9)])
+        store.add(case(9), measured({"non-zeros": 3.0}), store.add_environment({}))
+    assert [row[1:] for row in read(earlier)] == [(0, "non-zeros", 3.0)]
+    with closing(sqlite3.connect(earlier / FILE_NAME)) as connection:
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+KILLED_IN_MIGRATION = """
+import os, sys
+from pathlib import Path
+from hand_made import suite
+from bench_mtl.results import Store
+from bench_mtl.results import schema
+step = schema._STEPS[3]
+def killed(connection):
+    connection.execute("PRAGMA cache_size = 1")  # what is not committed goes to disk
+    step(connection)
+    connection.execute("UPDATE run SET reason = hex(randomblob(20000))")
+    os.kill(os.getpid(), 9)
+schema._STEPS[3] = killed
+Store.create(Path(sys.argv[1]), suite("quick"))
+"""
+
+
+def test_a_migration_that_is_killed_has_not_happened(earlier: Path) -> None:
+    with Store.open(earlier) as store:
+        runs = store.runs()
+    assert in_python(KILLED_IN_MIGRATION, earlier).returncode == -9
+    assert not has_measures(earlier)
+    with Store.create(earlier, QUICK) as store:
+        assert store.runs().equals(runs)

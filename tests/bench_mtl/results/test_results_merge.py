@@ -1,0 +1,195 @@
+"""Results of several folders in one."""
+
+from __future__ import annotations
+
+import sqlite3
+import tomllib
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hand_made import MACHINE, case, content, fill, finished_in, in_python, numbers, outcome, suite
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Status
+from bench_mtl.results import FILE_NAME, Store
+from bench_mtl.results.merge import merge
+
+
+def read(folder: Path) -> tuple[Any, Any, Any, Any]:
+    with Store.open(folder) as store:
+        return store.runs(), store.samples(), store.environments(), store.meta()
+
+
+def count(folder: Path, what: str) -> int:
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        return int(connection.execute(f"SELECT count(*) FROM {what}").fetchone()[0])
+
+
+def primals(folder: Path) -> dict[int, float]:
+    """Best objectives by the number of the case."""
+    return dict(zip(numbers(folder), read(folder)[0]["primal"], strict=True))
+
+
+def test_parts_of_a_suite_become_one(tmp_path: Path) -> None:
+    plan = [case(number) for number in range(6)]
+    first = fill(tmp_path / "first", {number: outcome(4, value=1.0) for number in (0, 2)}, plan=plan)
+    second = fill(tmp_path / "second", {number: outcome(2, value=2.0) for number in (1, 2, 5)}, plan=plan, processor="slow one")
+    merged = merge([first, second], tmp_path / "new" / "out")
+    out = tmp_path / "new" / "out"
+    assert (merged.runs, merged.superseded, merged.ambiguous) == (4, 1, 4 - 1)
+    assert [machine["processor"] for machine in merged.machines] == ["quick one", "slow one"]
+    assert numbers(out) == [0, 2, 1, 5]
+    assert primals(out) == {0: 1.0, 2: 1.0, 1: 2.0, 5: 2.0}
+    runs, samples, environments, meta = read(out)
+    assert samples.groupby("run_id").size().loc[runs["id"]].tolist() == [4, 4, 2, 2]
+    assert [environment["processor"] for environment in environments] == ["quick one", "slow one"]
+    assert runs["environment_id"].tolist() == [1, 1, 2, 2]
+    assert meta == read(first)[3]
+    assert meta["cases"] == "6"
+    assert (count(out, "run"), count(out, "run WHERE superseded"), count(out, "sample")) == (5, 1, 4 * 2 + 2 * 3)
+    assert [path.name for path in out.iterdir()] == [FILE_NAME]
+    with Store.create(out, suite()) as store:
+        assert store.plan(plan) == [case(3), case(4)]
+        assert store.add_environment(MACHINE) == 1
+    assert numbers(out) == [0, 1, 2, 5]
+
+
+def test_nothing_is_lost(tmp_path: Path) -> None:
+    first = fill(tmp_path / "first", {0: outcome(value=1.0), 1: outcome(status=Status.ERROR), 2: outcome(value=1.5)})
+    with Store.create(first, suite()) as store:
+        store.plan([case(1, "renamed")], retry_failed=True)  # unlists 0 and 2, supersedes 1
+    second = fill(tmp_path / "second", {2: outcome(value=2.0), 1: outcome(value=2.0), 3: outcome(value=2.0)}, plan=[])
+    with Store.create(second, suite()) as store:
+        store.plan([case(3, "hinge"), case(2, "hinge"), case(1, "hinge")])
+    out = tmp_path / "out"
+    merged = merge([first, second], out)
+    assert (merged.runs, merged.superseded) == (3, 1)
+    assert numbers(out) == [3, 2, 1]
+    assert primals(out) == {3: 2.0, 2: 1.5, 1: 2.0}  # of 2 the first folder has a row, which it does not list
+    assert set(read(out)[0]["problem_label"]) == {"hinge"}
+    assert finished_in(out) == {case(number).key for number in range(4)}
+    assert (count(out, "run"), count(out, "sample"), count(out, "run WHERE superseded")) == (6, 18, 2)
+    assert count(out, "run WHERE listed AND position IS NULL OR NOT listed AND position IS NOT NULL") == 0
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_merging_a_folder_with_itself_changes_nothing_that_is_reported(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    made = data.draw(st.dictionaries(st.integers(0, 5), st.builds(outcome, st.integers(0, 3), st.sampled_from(list(Status))), max_size=5))
+    listed = data.draw(st.permutations(sorted(made)))[: data.draw(st.integers(0, 5))]
+    folder = tmp_path_factory.mktemp("results")
+    fill(folder / "a", made)
+    with Store.create(folder / "a", suite()) as store:
+        store.plan([case(number) for number in listed], retry_failed=data.draw(st.booleans()))
+    merged = merge([folder / "a"] * data.draw(st.integers(2, 3)), folder / "b")
+    before, after = read(folder / "a"), read(folder / "b")
+    assert after[0].equals(before[0])
+    assert after[1].equals(before[1])
+    assert after[2:] == before[2:]
+    assert merged.runs == len(before[0])
+    assert finished_in(folder / "a") == finished_in(folder / "b")
+
+
+def test_merging_is_associative_in_what_is_reported(tmp_path: Path) -> None:
+    folders = [
+        fill(tmp_path / name, {number: outcome(value=value) for number in cases}, processor=name)
+        for name, cases, value in (("a", [0, 1], 1.0), ("b", [1, 2], 2.0), ("c", [2, 0, 3], 3.0))
+    ]
+    merge(folders, tmp_path / "at once")
+    merge(folders[:2], tmp_path / "ab")
+    merge([tmp_path / "ab", folders[2]], tmp_path / "in turn")
+    for one, other in zip(read(tmp_path / "at once")[:2], read(tmp_path / "in turn")[:2], strict=True):
+        assert one.equals(other)
+    assert primals(tmp_path / "at once") == {0: 1.0, 1: 1.0, 2: 2.0, 3: 3.0}
+
+
+def test_texts_that_differ_are_all_there_and_still_a_suite_file(tmp_path: Path) -> None:
+    texts = ['name = "hand"\nx = 1\n', 'name = "hand"\n\nx = """\n2"""\n']
+    names = ["one", "line\nbreak", "three"]
+    for name, text in zip(names, [texts[0], texts[1], texts[0]], strict=True):
+        fill(tmp_path / name, [0], of=suite(text=text))
+    merge([tmp_path / name for name in names], tmp_path / "out")
+    text = read(tmp_path / "out")[3]["suite_text"]
+    expected = '# Suite of one, three\nname = "hand"\nx = 1\n\n# Suite of line break\n# name = "hand"\n#\n# x = """\n# 2"""\n'
+    assert text == expected
+    assert tomllib.loads(text) == {"name": "hand", "x": 1}
+
+
+def test_an_earlier_schema_is_merged(tmp_path: Path) -> None:
+    from test_store_faults import VERSION_1
+
+    merged = merge([VERSION_1.parent, VERSION_1.parent], tmp_path / "out")
+    assert merged.runs == merged.superseded == len(read(tmp_path / "out")[0])
+    assert read(tmp_path / "out")[0].equals(read(VERSION_1.parent)[0])
+
+
+def test_results_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
+    first = fill(tmp_path / "first", [0])
+    second = fill(tmp_path / "second", [0], of=suite("other"))
+    third = fill(tmp_path / "third", [0], of=suite(targets=(1e-3,)))
+    before = {folder: content(folder) for folder in (first, second, third)}
+    out = tmp_path / "out"
+    for folders, message in [
+        ([first, second], f"only results of one suite can be merged: {first} holds 'hand', {second} 'other'"),
+        ([first, third], f"same targets can be merged: {first} has .*0.01, 0.0001.*, {third} .*0.001"),
+        ([first], "at least two"),
+        ([first, tmp_path / "nothing"], "no results in"),
+        ([first, out], "is one of the folders to merge"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            merge(folders, out)
+    with pytest.raises(InputError, match="is one of the folders to merge"):
+        merge([first, first], tmp_path / "second" / ".." / "first")
+    with pytest.raises(InputError, match="already holds results"):
+        merge([first, first], second)
+    (tmp_path / "reported").mkdir()
+    (tmp_path / "reported" / "report.md").write_text("mine")
+    with pytest.raises(InputError, match=r"holds report\.md but no"):
+        merge([first, first], tmp_path / "reported")
+    with pytest.raises(InputError, match="cannot be"):
+        merge([first, first], tmp_path / "reported" / "report.md" / "below")
+    assert not out.exists()
+    assert {folder: content(folder) for folder in before} == before
+    assert [path.name for path in (tmp_path / "reported").iterdir()] == ["report.md"]
+
+
+def test_a_folder_that_a_run_uses_is_refused(tmp_path: Path) -> None:
+    first = fill(tmp_path / "first", [0])
+    with Store.create(tmp_path / "out", suite()):
+        (tmp_path / "out" / FILE_NAME).rename(tmp_path / "aside")
+        for ending in ("-wal", "-shm"):
+            (tmp_path / "out" / f"{FILE_NAME}{ending}").unlink(missing_ok=True)
+        with pytest.raises(InputError, match="another run is using this folder"):
+            merge([first, first], tmp_path / "out")
+
+
+TOO_LARGE = """
+import resource, sys
+from pathlib import Path
+from bench_mtl.core.errors import InputError
+from bench_mtl.results.merge import merge
+resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+for out in ("there", "new/deep"):
+    try:
+        merge([Path(sys.argv[1]) / "a"] * 2, Path(sys.argv[1]) / out)
+    except InputError as error:
+        print(error)
+"""
+
+
+def test_a_full_disk_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    fill(tmp_path / "a", range(100))
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "mine.txt").write_text("mine")
+    result = in_python(TOO_LARGE, tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert [line.split(": ", 1)[1] for line in result.stdout.splitlines()] == ["cannot be read or written: disk I/O error"] * 2
+    assert content(tmp_path / "there") == {"mine.txt": b"mine"}
+    assert not (tmp_path / "new").exists()

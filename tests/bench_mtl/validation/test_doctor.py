@@ -1,0 +1,51 @@
+"""The doctor finds what works, and what does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench_mtl.core.types import Limits
+from bench_mtl.validation import doctor
+from bench_mtl.validation.doctor import findings
+
+
+def test_all_works_here() -> None:
+    seen = list(findings())
+    assert {finding.topic for finding in seen} == {"machine", "packages", "solvers", "threads", "clock", "limits", "storage", "data"}
+    assert [finding for finding in seen if finding.works is False] == []
+    limits = {finding.what: finding.found for finding in seen if finding.topic == "limits"}
+    assert limits["time limit, interpreter held"].startswith("timeout after +0.")
+    assert limits["memory limit"].startswith("memory after ")
+    assert limits["what a solver leaves running"] == "killed"
+
+
+def test_limits_that_do_not_hold_are_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = doctor._case
+    monkeypatch.setattr("bench_mtl.runner.process.GRACE_SECONDS", 1.0)
+    monkeypatch.setattr(doctor, "_case", lambda *names, **options: replace(case(*names, **options), limits=Limits(seconds=1.0)))
+    limits = {finding.what: finding for finding in doctor._limits()}
+    assert limits["time limit, interpreter held"].works is False
+    assert limits["memory limit"].works is False
+    assert limits["a run in a worker"].works is True
+
+
+def test_a_solver_that_does_not_work_is_named(tmp_path: Path) -> None:
+    (tmp_path / "solvers").mkdir()
+    (tmp_path / "solvers" / "sick.py").write_text(
+        "from dataclasses import dataclass\nfrom bench_mtl.model.protocols import IterativeSolver\n"
+        "@dataclass(frozen=True)\nclass Sick(IterativeSolver):\n    name = 'sick'\n    requires = frozenset()\n"
+        "    def warm_up(self):\n        raise OSError('library\\nnot found')\n"
+        "    def steps(self, problem, start=None):\n        yield\n"
+    )
+    registry = doctor.load_registry(tmp_path)
+    (sick,) = [finding for finding in doctor._solvers(registry) if finding.works is False]
+    assert (sick.what, sick.found) == ("sick", "does not work: library not found")
+
+
+def test_a_data_directory_that_is_none_is_broken(tmp_path: Path) -> None:
+    (finding,) = doctor._data(tmp_path / "nowhere")
+    assert finding.works is False
+    assert "nowhere" in finding.found

@@ -1,0 +1,100 @@
+"""`bench-mtl validate`: everything shipped is covered, and what is wrong is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench_mtl import projections
+from bench_mtl.engine.registry import Registry
+from bench_mtl.validation import slow_projections as references
+from bench_mtl.validation.validate import EXACT_TOLERANCE, Check, operators, validate
+
+EMPTY = Registry({}, {})
+
+
+def checks_of(name: str, **kernels: Callable[..., Any]) -> list[Check]:
+    """The checks of the one operator that has a kernel `name`, with other kernels."""
+    operator = next(operator for operator in operators() if name in operator.kernels)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bench_mtl.validation.validate.operators", lambda: (replace(operator, kernels=kernels or operator.kernels),))
+        return list(validate(EMPTY, cases=8))
+
+
+def test_every_projection_and_prox_is_covered_with_every_method() -> None:
+    covered = {name for operator in operators() for name in operator.kernels}
+    public = {name for name in projections.__all__ if name.startswith(("project_", "prox_", "soft_"))}
+    assert {name.split()[0] for name in covered} == public
+    assert {name.removeprefix("project_l1_ball ") for name in covered if name.startswith("project_l1_ball")} == {
+        "newton", "filter", "sort", "pivot",
+    }  # fmt: skip
+
+
+def test_what_is_shipped_passes() -> None:
+    for check in validate(EMPTY, cases=3):
+        assert check.failures == 0, check
+        assert check.cases >= (3 if check.what == "agrees with CVXPY" else 1)
+
+
+def test_every_form_of_an_operator_has_a_larger_case() -> None:
+    operator = next(operator for operator in operators() if "project_l2_ball" in operator.kernels)
+    seen = []
+
+    def spy(A: np.ndarray, radius: float, axis: int | None = None) -> np.ndarray:
+        seen.append((axis, A.size))
+        return np.asarray(projections.project_l2_ball(A, radius, axis=axis))
+
+    checks_of("project_l2_ball", spy=spy)
+    assert {axis for axis, size in seen if size > 36} == {form.keywords.get("axis") for form in operator.forms} == {None, 0, 1}
+
+
+def test_a_wrong_kernel_is_found_by_both_comparisons() -> None:
+    def off(A: np.ndarray, radius: float, **keywords: Any) -> np.ndarray:
+        return np.asarray(projections.project_l1inf_ball(A, 0.99 * radius, **keywords))
+
+    small, larger = checks_of("project_l1inf_ball newton", off=off)
+    assert small.what == "agrees with CVXPY"
+    assert larger.what == "agrees with long double"
+    assert small.failures > 0
+    assert larger.failures > 0
+    assert "off by" in small.message
+    assert "nonneg=True" in small.message or "parameter" in small.message
+
+
+def test_a_slightly_wrong_kernel_is_found_by_the_reference() -> None:
+    def off(A: np.ndarray, threshold: float) -> np.ndarray:
+        return np.asarray(projections.soft_threshold(A, threshold)) + 1e-10
+
+    small, larger = checks_of("soft_threshold", off=off)
+    assert small.failures == 0
+    assert larger.failures == larger.cases
+    assert larger.worst is not None
+    assert larger.worst > EXACT_TOLERANCE
+
+
+def test_a_kernel_that_raises_fails_its_cases_with_its_message() -> None:
+    def broken(A: np.ndarray, threshold: float) -> np.ndarray:
+        raise RuntimeError("no such luck")
+
+    for check in checks_of("soft_threshold", broken=broken):
+        assert check.failures == check.cases
+        assert "no such luck" in check.message
+        assert check.worst == np.inf
+
+
+def test_the_references_on_cases_worked_out_by_hand() -> None:
+    assert np.allclose(references.simplex(np.array([1.0, 0.5, -3.0]), 1.0), [0.75, 0.25, 0.0])
+    assert np.allclose(references.box_simplex(np.array([1.0, 0.5]), 1.0, np.zeros(2), np.array([0.6, 1.0])), [0.6, 0.4])
+    assert np.allclose(references.l1_ball(np.array([[-3.0, 1.0], [0.2, 0.3]]), 1.0), [[-1.0, 0.0], [0.2, 0.3]])
+    assert np.allclose(references.l1_ball(np.array([[-3.0], [1.0]]), 2.0, axis=0, nonneg=True), [[0.0], [1.0]])
+    assert np.allclose(references.l2_ball(np.array([[3.0, 0.0], [4.0, 0.5]]), 1.0, axis=0), [[0.6, 0.0], [0.8, 0.5]])
+    assert np.allclose(references.l12_ball(np.array([[3.0, 4.0], [0.0, 1.0]]), 4.0), [[2.4, 3.2], [0.0, 0.0]])
+    assert np.allclose(references.prox_l12(np.array([[3.0, 4.0], [0.0, 1.0]]), 2.5), [[1.5, 2.0], [0.0, 0.0]])
+    assert np.allclose(references.l1inf_ball(np.array([[4.0, -4.0], [4.0, 0.0]]), 5.0), [[3.0, -3.0], [2.0, 0.0]])
+    assert np.allclose(references.prox_l1inf(np.array([[4.0, -3.0], [0.5, 0.0]]), 1.0), [[3.0, -3.0], [0.0, 0.0]])
+    assert np.allclose(references.trace_ball(np.diag([3.0, 1.0]), 2.0), np.diag([2.0, 0.0]))
+    assert np.allclose(references.prox_trace(np.diag([3.0, -1.0]), 0.5), np.diag([2.5, -0.5]))
