@@ -19,7 +19,8 @@ from tabulate import tabulate
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array
 from bench_mtl.data.readers.npz import read_npz
-from bench_mtl.model.forms import L1Form, LinearFit
+from bench_mtl.model.forms import L1Form
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.projections import METHODS, STORAGES, SparseBall
 from bench_mtl.solvers.sparse_online import SparseOnline, SparseRun
 from bench_mtl.solvers.stochastic_gradient import DenseRun, StochasticGradient

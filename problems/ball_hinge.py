@@ -12,8 +12,9 @@ from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import REDUCTIONS, BallForm
+from bench_mtl.model.forms import BallForm
 from bench_mtl.model.hinge_problem import HingeProblem, hinge_model, hinges_of
+from bench_mtl.model.linear_loss import REDUCTIONS
 from bench_mtl.model.protocols import Capability, ConicModel
 from bench_mtl.model.task_balls import NORMS, TaskBalls
 from bench_mtl.model.task_data import TaskData

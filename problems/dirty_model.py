@@ -12,7 +12,7 @@ from bench_mtl.core.checks import number_or_share, one_of
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import StackedFitProblem
-from bench_mtl.model.forms import REDUCTIONS, LinearFit, example_weights, prediction_error
+from bench_mtl.model.linear_loss import REDUCTIONS, LinearFit, example_weights, prediction_error
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.protocols import Capability, ConicModel
 from bench_mtl.model.task_data import TaskData, loss_targets

@@ -13,7 +13,8 @@ from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.forms import L1Form, LinearFit, SimplexForm, example_weights, prediction_error
+from bench_mtl.model.forms import L1Form, SimplexForm
+from bench_mtl.model.linear_loss import LinearFit, example_weights, prediction_error
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
 from bench_mtl.model.task_data import TaskData, loss_targets, number_or_truth

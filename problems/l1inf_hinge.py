@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import REDUCTIONS, HingeForm, l1inf_vertex
+from bench_mtl.model.forms import HingeForm
 from bench_mtl.model.hinge_problem import HingeProblem, hinge_model, hinges_of
+from bench_mtl.model.linear_loss import REDUCTIONS
+from bench_mtl.model.norms import l1inf_vertex
 from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
 from bench_mtl.model.task_data import TaskData, number_or_truth
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball, prox_l1inf

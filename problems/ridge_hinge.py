@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import LinearFit, RidgeForm, example_weights, prediction_error
+from bench_mtl.model.forms import RidgeForm
+from bench_mtl.model.linear_loss import LinearFit, example_weights, prediction_error
 from bench_mtl.model.protocols import Capability, ConicModel, Problem
 from bench_mtl.model.task_data import TaskData, binary_labels
 

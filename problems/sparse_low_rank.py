@@ -12,7 +12,8 @@ from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.designs import Design, spectral_norm_bound
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import StackedFitProblem
-from bench_mtl.model.forms import LinearFit, SplitForm
+from bench_mtl.model.forms import SplitForm
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.protocols import Capability, ConicModel
 from bench_mtl.model.task_data import TaskData, loss_targets, number_or_truth
 from bench_mtl.model.trace_norm_models import conic_forms, trace_norm_model

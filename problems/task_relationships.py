@@ -13,7 +13,8 @@ from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.forms import LinearFit, RelationshipForm
+from bench_mtl.model.forms import RelationshipForm
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.protocols import Capability, ConicModel
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.projections import norm_trace, prox_squared_trace

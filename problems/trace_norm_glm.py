@@ -14,7 +14,7 @@ from bench_mtl.core.designs import Design, frozen, leading_pair, spectral_norm_b
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.forms import LinearFit
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
 from bench_mtl.model.task_data import TaskData, loss_targets, number_or_truth
 from bench_mtl.model.trace_norm_models import conic_forms, trace_norm_model

@@ -14,7 +14,8 @@ from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.examples import ORDERS, Examples, Order, Visits
-from bench_mtl.model.forms import L1Form, LinearFit
+from bench_mtl.model.forms import L1Form
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 from bench_mtl.model.regret import OnlineRun
 from bench_mtl.projections import STORAGES, SparseParts

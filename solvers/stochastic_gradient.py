@@ -13,7 +13,8 @@ from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.examples import ORDERS, Examples, Order, Visits
-from bench_mtl.model.forms import L1Form, LinearFit
+from bench_mtl.model.forms import L1Form
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
 from bench_mtl.model.regret import OnlineRun
 from bench_mtl.projections import METHODS, project_l1_ball

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.designs import frozen, stacked_rows
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import LOSSES, L1Form, LinearFit
+from bench_mtl.model.forms import L1Form
+from bench_mtl.model.linear_loss import LOSSES, LinearFit
 
 ORDERS = ("random", "shuffled", "given")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import LinearFit
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.protocols import Problem
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import Hinges, example_weights
+from bench_mtl.model.forms import Hinges
+from bench_mtl.model.linear_loss import example_weights
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.task_data import TaskData, binary_labels
 

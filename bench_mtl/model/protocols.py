@@ -17,18 +17,8 @@ import numpy as np
 from bench_mtl.core.checks import require_finite
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Array, Certificate, Iterate
-from bench_mtl.model.forms import (
-    BallForm,
-    CurvedForm,
-    GroupForm,
-    HingeForm,
-    L1Form,
-    LinearFit,
-    RelationshipForm,
-    RidgeForm,
-    SimplexForm,
-    SplitForm,
-)
+from bench_mtl.model.forms import BallForm, CurvedForm, GroupForm, HingeForm, L1Form, RelationshipForm, RidgeForm, SimplexForm, SplitForm
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.patterns import part_names
 from bench_mtl.model.task_data import TaskData
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
-from bench_mtl.model.forms import LinearFit
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.protocols import Capability, IterativeSolver, NotOfferedError, Problem, Solver
 
 #: A problem must agree with CVXPY to this share of its objective on tiny instances.

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench_mtl.core.designs import stacked_rows
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import LinearFit
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, scheduled_step
 
 #: Sums of weights are kept within these by dividing all weights by them: above, products might overflow; below, what they were

@@ -14,7 +14,8 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.model.examples import Examples, Order
-from bench_mtl.model.forms import L1Form, LinearFit
+from bench_mtl.model.forms import L1Form
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM

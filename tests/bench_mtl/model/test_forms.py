@@ -10,7 +10,9 @@ import scipy.sparse as sp
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import L1Form, LinearFit, example_weights, l1inf_vertex, prediction_error
+from bench_mtl.model.forms import L1Form
+from bench_mtl.model.linear_loss import LinearFit, example_weights, prediction_error
+from bench_mtl.model.norms import l1inf_vertex
 from bench_mtl.projections import norm_l1inf, norm_linf1
 
 RNG = np.random.default_rng(0)
