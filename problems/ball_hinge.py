@@ -73,10 +73,6 @@ class BallHinge(HingeProblem):
         self.conic_forms = _FORMS[norm]  # type: ignore[misc] # those of the class are of the l1 norm
 
     @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
-
-    @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
         d, m, n = 6, 3, 12
         W = rng.standard_normal((d, m))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -78,10 +78,6 @@ class DirtyModel(StackedFitProblem):
         self.lambda_b = number_or_share("lambda_b", lambda_b, lambda: norm_linf1(self._first_gradient()))
         self.lambda_s = number_or_share("lambda_s", lambda_s, lambda: float(np.abs(self._first_gradient()).max()))
         self._held_out = None if data.held_out is None else (data.held_out.design, loss_targets(data.held_out, self.loss)[0])
-
-    @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

@@ -117,10 +117,6 @@ class GroupBoosting(Problem):
         self.conic_forms = {"epigraph": cones | _PENALTY_CONES[norm]} if cones else {}  # type: ignore[misc]
 
     @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
-
-    @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
         n, J, K = 14, 5, 3
         H = np.where(rng.random((n, J)) < 0.5, 1.0, -1.0)

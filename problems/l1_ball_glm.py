@@ -108,10 +108,6 @@ class L1BallGLM(FitProblem):
         self._held_out = None if data.held_out is None else (data.held_out.design, frozen(loss_targets(data.held_out, self.loss)[0]))
 
     @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
-
-    @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
         d, m, n = 6, 3, 12
         W = rng.standard_normal((d, m)) * (rng.random((d, m)) < 0.5)

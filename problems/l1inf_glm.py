@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -93,10 +93,6 @@ class L1InfGLM(FitProblem):
         self.radius = None if radius is None else number_or_truth("radius", radius, data, "W", norm_l1inf)
         self.penalty = None if penalty is None else number_or_share("penalty", penalty, self._largest_penalty)
         self._held_out = None if data.held_out is None else (data.held_out.design, loss_targets(data.held_out, self.loss)[0])
-
-    @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

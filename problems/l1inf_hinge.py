@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -78,10 +78,6 @@ class L1InfHinge(HingeProblem):
         self.penalty = None if penalty is None else real_number("penalty", penalty)
         self.loss, self.design, self.labels, self.weights = loss, hinges.design, hinges.labels, hinges.weights
         self.hinges = HingeForm(hinges.design, hinges.labels, hinges.weights, self.radius, self.penalty)
-
-    @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

@@ -91,10 +91,6 @@ class Portfolio(Problem):
             raise InputError(f"held-out data must have {d} assets, but have {self._held_out.shape[1]}")
 
     @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
-
-    @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
         T, d = 14, 6
 

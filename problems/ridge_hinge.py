@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,10 +52,6 @@ class RidgeHinge(Problem):
         self.design: Design = data.design
         self._fit = LinearFit(data.design, frozen(labels), "hinge", example_weights(data.design, "mean"))
         self._held_out = None if data.held_out is None else (data.held_out.design, frozen(binary_labels(data.held_out)[0]))
-
-    @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

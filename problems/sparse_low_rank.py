@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,10 +67,6 @@ class SparseLowRank(StackedFitProblem):
         if self.loss == "logistic":
             self.conic_forms = conic_forms(self.loss)  # type: ignore[misc] # those of the class are of the squared loss
         self.fit = LinearFit(self.design, self.targets, self.loss, np.broadcast_to(1.0, self.targets.shape))
-
-    @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -65,10 +65,6 @@ class TaskRelationships(FitProblem):
         shares = data.design.per_example(2.0 / np.asarray(data.design.sizes))
         weights = frozen(np.ascontiguousarray(np.broadcast_to(shares, data.targets.shape)))
         self.fit = LinearFit(data.design, data.targets, "squared", weights)
-
-    @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -74,10 +74,6 @@ class TraceNormGLM(FitProblem):
         targets, self.notes = loss_targets(data, self.loss)
         self.conic_forms = conic_forms(self.loss)  # type: ignore[misc] # those of the class are of the squared loss
         self.fit = LinearFit(self.design, frozen(targets), self.loss, np.broadcast_to(1.0, targets.shape))
-
-    @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

@@ -95,9 +95,9 @@ class Problem(ABC):
     """What a reader of results should be told about the data."""
 
     @classmethod
-    @abstractmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        """The problem on `data`; its own keyword parameters are the ones a suite can set."""
+        """Return the problem on `data`. A suite can set the keyword-only parameters of the class, or of its own `from_data`."""
+        return cls(data, **parameters)  # type: ignore[call-arg] # the constructor of the class itself
 
     @classmethod
     @abstractmethod

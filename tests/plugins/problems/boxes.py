@@ -35,10 +35,6 @@ class Box(Problem):
         self._optimum = self.objective(self.repair(self.target))
 
     @classmethod
-    def from_data(cls, data: TaskData, **parameters: Any) -> Self:
-        return cls(data, **parameters)
-
-    @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
         yield cls(TaskData.shared(rng.normal(size=(6, 4)), rng.normal(size=(6, 2))))
 
