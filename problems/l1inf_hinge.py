@@ -105,7 +105,7 @@ class L1InfHinge(HingeProblem):
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
         a = self.box_dual(point, dual)
-        return self.hinges.bound(a, self.hinges.pull(a))
+        return self.hinges.bound(a, self.hinges.adjoint(a))
 
     def prox(self, point: Array, step_size: float) -> Array:
         if self.radius is not None:

@@ -12,13 +12,13 @@ from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.solvers.projected_gradient import (
     GramRule,
     check_gradient_options,
-    gram_misfit,
+    gram_incompatibility,
     gram_steps,
-    projection_misfit,
+    projection_incompatibility,
     prox_of,
     prox_step,
     small_change,
-    step_misfit,
+    step_incompatibility,
     uses_gram,
 )
 
@@ -57,9 +57,9 @@ class AcceleratedGradient(IterativeSolver):
     def label(self) -> str:
         return "_".join(filter(None, (self.name, "restart" if self.restart == "gradient" else "", self.projection)))
 
-    def misfit(self, problem: Problem) -> str | None:
-        own = super().misfit(problem) or step_misfit(self, self.step_rule, problem)
-        return own or gram_misfit(self, self.gram, problem) or projection_misfit(self, self.projection, problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        own = super().incompatibility(problem) or step_incompatibility(self, self.step_rule, problem)
+        return own or gram_incompatibility(self, self.gram, problem) or projection_incompatibility(self, self.projection, problem)
 
     def warm_up(self) -> None:
         from bench_mtl.solvers.kernels.split import warm_up

@@ -82,7 +82,7 @@ class Auto(IterativeSolver):
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         target = self.target or _DEFAULT_TARGET
         newton = InteriorPoint(memory_gib=self.memory_gib)
-        refusal = newton.misfit(problem)
+        refusal = newton.incompatibility(problem)
         price = _price(problem, target) if refusal is None else math.inf
         trial = _Trial(problem, target)
         dear, late = _PATIENCE_SHARED if problem.hinge_form().design.is_shared else _PATIENCE_OWN

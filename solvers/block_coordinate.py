@@ -45,8 +45,8 @@ class BlockCoordinate(IterativeSolver):
         whole_number("sweeps", self.sweeps, minimum=1)
         whole_number("projections", self.projections, minimum=1)
 
-    def misfit(self, problem: Problem) -> str | None:
-        return super().misfit(problem) or gram_misfit(self, problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        return super().incompatibility(problem) or gram_incompatibility(self, problem)
 
     def warm_up(self) -> None:
         from bench_mtl.solvers.kernels.split_blocks import warm_up
@@ -72,7 +72,7 @@ class BlockCoordinate(IterativeSolver):
             )
 
 
-def gram_misfit(solver: Solver, problem: Problem) -> str | None:
+def gram_incompatibility(solver: Solver, problem: Problem) -> str | None:
     """Why a solver by X_k^T X_k cannot take a problem with a split form, as a sentence."""
     form = problem.split_form()
     if form.loss != "squared":

@@ -97,8 +97,8 @@ class Conic(OneShotSolver):
             return "not installed"
         return f"{metadata.version(_BACKENDS[self.backend].package)} (cvxpy {metadata.version('cvxpy')})"
 
-    def misfit(self, problem: Problem) -> str | None:
-        reason = super().misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
         if reason is not None:
             return reason
         if self.form is not None and self.form not in problem.conic_forms:

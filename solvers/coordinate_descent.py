@@ -87,8 +87,8 @@ class CoordinateDescent(IterativeSolver):
 
         return f"scikit-learn {sklearn.__version__}"
 
-    def misfit(self, problem: Problem) -> str | None:
-        reason = super().misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
         if reason is not None:
             return reason
         fit = problem.l1_form().fit

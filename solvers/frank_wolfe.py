@@ -68,8 +68,8 @@ class FrankWolfe(IterativeSolver):
     def label(self) -> str:
         return self.name if self.variant == "pairwise" else f"{self.name}_{self.variant}"
 
-    def misfit(self, problem: Problem) -> str | None:
-        reason = super().misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
         if reason is None and problem.hinge_form().radius is None:
             return f"{self.label} needs a bounded set, and a penalty bounds none: give {problem.name} a radius"
         return reason

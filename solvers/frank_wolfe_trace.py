@@ -11,7 +11,7 @@ import numpy as np
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
-from bench_mtl.solvers.block_coordinate import gram_misfit, square_state
+from bench_mtl.solvers.block_coordinate import gram_incompatibility, square_state
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class FrankWolfeTrace(IterativeSolver):
     def __post_init__(self) -> None:
         whole_number("sweeps", self.sweeps, minimum=1)
 
-    def misfit(self, problem: Problem) -> str | None:
-        return super().misfit(problem) or gram_misfit(self, problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        return super().incompatibility(problem) or gram_incompatibility(self, problem)
 
     def warm_up(self) -> None:
         from bench_mtl.solvers.kernels.split_blocks import warm_up

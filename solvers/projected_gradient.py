@@ -62,9 +62,9 @@ class ProjectedGradient(IterativeSolver):
     def label(self) -> str:
         return "_".join(filter(None, (self.name, self.projection)))
 
-    def misfit(self, problem: Problem) -> str | None:
-        own = super().misfit(problem) or step_misfit(self, self.step_rule, problem)
-        return own or gram_misfit(self, self.gram, problem) or projection_misfit(self, self.projection, problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        own = super().incompatibility(problem) or step_incompatibility(self, self.step_rule, problem)
+        return own or gram_incompatibility(self, self.gram, problem) or projection_incompatibility(self, self.projection, problem)
 
     def warm_up(self) -> None:
         from bench_mtl.solvers.kernels.split import warm_up
@@ -121,7 +121,7 @@ def prox_of(problem: Problem, projection: str | None) -> Prox:
     return functools.partial(problem.l1_form().prox, method=projection)
 
 
-def projection_misfit(solver: Solver, projection: str | None, problem: Problem) -> str | None:
+def projection_incompatibility(solver: Solver, projection: str | None, problem: Problem) -> str | None:
     """Why the methods of projection have no place here, as a sentence."""
     if projection is None:
         return None
@@ -159,14 +159,14 @@ class GramRule:
     objective_change: float | None
 
 
-def step_misfit(solver: Solver, step_rule: str, problem: Problem) -> str | None:
+def step_incompatibility(solver: Solver, step_rule: str, problem: Problem) -> str | None:
     """Why steps by this rule cannot be taken on `problem`; None where they can."""
     if step_rule == "lipschitz" and not problem.gradient_is_lipschitz:
         return f"{solver.label} needs a step_rule that searches: the gradient of {problem.name} has no Lipschitz constant in this form"
     return None
 
 
-def gram_misfit(solver: Solver, gram: str, problem: Problem) -> str | None:
+def gram_incompatibility(solver: Solver, gram: str, problem: Problem) -> str | None:
     """Why "always" cannot be had, as a sentence."""
     if gram != "always":
         return None

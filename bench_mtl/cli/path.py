@@ -70,7 +70,7 @@ def path(
         for note in first.notes:
             say(f"note: {note}")
         with pinned_threads(threads), threadpool_limits(threads):
-            if chosen.misfit(first) is None:
+            if chosen.incompatibility(first) is None:
                 chosen.warm_up()
             points = regularisation_path(
                 instance, values, chosen, tolerance=tolerance, limits=limits, warm_start=not cold, on_point=_live(key)

@@ -64,7 +64,7 @@ def solve(
         for note in built.notes:
             say(f"note: {note}")
         with pinned_threads(threads), threadpool_limits(threads):
-            if chosen.misfit(built) is None:
+            if chosen.incompatibility(built) is None:
                 chosen.warm_up()
             record = _solve_live(built, chosen, tolerance, limits)
         say(f"{record.status}: {record.reason}")

@@ -83,7 +83,7 @@ def run(
     """
     tolerance, limits = tolerance or Tolerance(), limits or Limits()
     try:
-        reason = solver.misfit(problem)
+        reason = solver.incompatibility(problem)
     except (Exception, SystemExit) as error:
         return Record(Status.ERROR, describe(error))
     if reason is not None:

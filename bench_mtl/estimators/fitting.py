@@ -129,8 +129,8 @@ class _Thinned(IterativeSolver):
     def label(self) -> str:
         return self.solver.label
 
-    def misfit(self, problem: Problem) -> str | None:
-        return self.solver.misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        return self.solver.incompatibility(problem)
 
     def aimed_at(self, target: float) -> IterativeSolver:
         return _Thinned(self.solver.aimed_at(target), self.last)
@@ -188,7 +188,7 @@ def solver_for(
 def first_that_fits(preferred: Sequence[tuple[str, Mapping[str, Any]]], problem: Problem) -> Solver:
     """The first of these registered solvers, with their options, that can take the problem."""
     solvers = (chosen_solver(name, options) for name, options in preferred if name in installed().solvers)
-    found = next((solver for solver in solvers if solver.misfit(problem) is None), None)
+    found = next((solver for solver in solvers if solver.incompatibility(problem) is None), None)
     if found is None:
         raise InputError(f"none of the solvers {', '.join(name for name, _ in preferred)} takes this problem: name one as solver")
     return found

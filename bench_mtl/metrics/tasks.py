@@ -113,11 +113,11 @@ def one_sided(task: Task) -> str | None:
 def averaged(
     tasks: Sequence[Task],
     measure: Callable[[Task], float],
-    misfit: Callable[[Task], str | None] = one_sided,
+    exclusion: Callable[[Task], str | None] = one_sided,
     weight: Callable[[Task], float] = lambda task: 1.0,
 ) -> TaskMetric:
     """sum_k weight_k measure_k / sum_k weight_k over the tasks that fit."""
-    reasons = [misfit(task) for task in tasks]
+    reasons = [exclusion(task) for task in tasks]
     kept = [task for task, reason in zip(tasks, reasons, strict=True) if reason is None]
     values = tuple(measure(task) for task in kept)
     weights = [weight(task) for task in kept]

@@ -35,7 +35,7 @@ class Hinges:
         """K W."""
         return np.asarray(self.labels * self.design.forward(W))
 
-    def pull(self, dual: Array) -> Array:
+    def adjoint(self, dual: Array) -> Array:
         """K^T a, the d x m matrix G_jk = sum_i a_ki labels_ki x_ki,j."""
         return self.design.adjoint(dual * self.labels)
 
@@ -44,7 +44,7 @@ class Hinges:
         return float(np.vdot(self.weights, hinge(margins)))
 
     def slopes(self, margins: Array) -> Array:
-        """A dual point a with f = sum a (1 - margin); minus `pull` of it is a subgradient of f."""
+        """A dual point a with f = sum a (1 - margin); minus `adjoint` of it is a subgradient of f."""
         return np.asarray(self.weights * hinge_dual(margins))
 
     def smoothed(self, margins: Array, smoothing: float) -> tuple[float, Array]:
@@ -77,7 +77,7 @@ class HingeForm(Hinges):
         return value if self.penalty is None else value + self.penalty * norm_l1inf(W)
 
     def bound(self, dual: Array, G: Array) -> float:
-        """What a dual point a in its box proves, with G its `pull`, by its sum and the norm max_j sum_k |G_jk|.
+        """What a dual point a in its box proves, with G its `adjoint`, by its sum and the norm max_j sum_k |G_jk|.
 
         With a radius sum a - radius * norm, or 0, which a = 0 proves; with a penalty the sum of a scaled until its norm is at most that.
         """
@@ -111,7 +111,7 @@ class BallForm(Hinges):
         return self.loss(self.labels * predictions)
 
     def bound(self, dual: Array, G: Array) -> float:
-        """What a dual point a in its box proves, with G its `pull`: sum_k max(0, sum_i a_ki - radii_k ||g_k||_dual); a_k = 0 proves 0."""
+        """The bound that a dual point a in its box gives, with G its `adjoint`: sum_k max(0, sum_i a_ki - radii_k ||g_k||_dual)."""
         totals = self.design.task_sums(dual)
         return float(np.maximum(totals - self.balls.radii * self.balls.dual_norms(G), 0.0).sum())
 

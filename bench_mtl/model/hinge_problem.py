@@ -43,13 +43,13 @@ class HingeProblem(Problem):
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
         margins = self.hinges.margins(point)
         a = self.hinges.slopes(margins)
-        return self.hinges.loss(margins), -self.hinges.pull(a), a
+        return self.hinges.loss(margins), -self.hinges.adjoint(a), a
 
-    def couple(self, point: Array) -> Array:
+    def apply_coupling(self, point: Array) -> Array:
         return self.hinges.margins(point)
 
-    def couple_adjoint(self, dual: Array) -> Array:
-        return self.hinges.pull(dual)
+    def apply_coupling_adjoint(self, dual: Array) -> Array:
+        return self.hinges.adjoint(dual)
 
     def coupling_norm(self) -> float:
         return self.hinges.design.norm()
@@ -60,7 +60,7 @@ class HingeProblem(Problem):
     def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
         """At most smoothing/2 sum s below the hinges, see `Hinges.smoothed`."""
         value, a = self.hinges.smoothed(self.hinges.margins(point), smoothing)
-        return value, -self.hinges.pull(a), a
+        return value, -self.hinges.adjoint(a), a
 
     def smoothed_lipschitz(self, smoothing: float) -> float:
         return self.hinges.smoothed_lipschitz(smoothing)

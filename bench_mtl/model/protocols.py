@@ -36,7 +36,7 @@ class Capability(enum.StrEnum):
     PROX = "prox"
     """`prox` of the rest: a projection onto the constraint, a proximal operator of a penalty."""
     SADDLE = "saddle"
-    """`couple`, `couple_adjoint`, `coupling_norm`, `dual_prox`, besides `prox`."""
+    """`apply_coupling`, `apply_coupling_adjoint`, `coupling_norm`, `dual_prox`, besides `prox`."""
     SMOOTHED = "smoothed"
     """`smoothed`, `smoothed_lipschitz`: a smooth stand-in for a part that has only subgradients."""
     LMO = "lmo"
@@ -227,11 +227,11 @@ class Problem(ABC):
 
     # SADDLE: F(W) = max_a  sum(a) - <a, K W>  over a box, plus the rest
 
-    def couple(self, point: Array) -> Array:
+    def apply_coupling(self, point: Array) -> Array:
         """K W, shaped like a dual point; half a pass over the data."""
         raise NotOfferedError(self, Capability.SADDLE)
 
-    def couple_adjoint(self, dual: Array) -> Array:
+    def apply_coupling_adjoint(self, dual: Array) -> Array:
         """K^T a, shaped like a point; half a pass over the data."""
         raise NotOfferedError(self, Capability.SADDLE)
 
@@ -348,7 +348,7 @@ class Solver(ABC):
         """The solvers that `bench-mtl validate` checks: the defaults, or one of each kind that the options select."""
         return [cls()]
 
-    def misfit(self, problem: Problem) -> str | None:
+    def incompatibility(self, problem: Problem) -> str | None:
         """Why this solver cannot take `problem`, as a sentence; None when it can.
 
         Raises

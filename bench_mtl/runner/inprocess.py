@@ -71,7 +71,7 @@ class CaseRunner:
             tell(("solver", _short(solver.version)))
             self._require_same("solver", case.version, str(solver.version))
             self._require_same("file of the solver", case.code, source_digest(type(solver)))
-            if solver.misfit(problem) is None:
+            if solver.incompatibility(problem) is None:
                 solver.warm_up()
         except BenchError as error:
             return Ran(Record(Status.ERROR, describe(error)))

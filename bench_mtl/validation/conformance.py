@@ -90,9 +90,9 @@ def check_prox(problem: Problem, rng: np.random.Generator) -> None:
 def check_saddle(problem: Problem, rng: np.random.Generator) -> None:
     """K and its adjoint agree, the norm bounds K, and the dual prox stays in the box and is idempotent without a step."""
     point = rng.standard_normal(problem.point_shape)
-    image = problem.couple(point)
+    image = problem.apply_coupling(point)
     dual = rng.standard_normal(image.shape)
-    left, right = float((image * dual).sum()), float((problem.couple_adjoint(dual) * point).sum())
+    left, right = float((image * dual).sum()), float((problem.apply_coupling_adjoint(dual) * point).sum())
     assert np.isclose(left, right, rtol=1e-9, atol=1e-9), f"<K W, a> = {left:g}, <W, K^T a> = {right:g}"
     norm = problem.coupling_norm() * float(np.linalg.norm(point))
     assert float(np.linalg.norm(image)) <= norm * (1 + _ROUNDING), "||K W|| exceeds the coupling norm"

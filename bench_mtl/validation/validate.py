@@ -300,7 +300,7 @@ def _check_pairs(problem: type[Problem], solver_class: type[Solver], seed: int) 
         yield _gather(f"{problem.name} / {solver_class.name}", "has variants", [describe(error)])
         return
     for solver in variants:
-        fitting = [tiny for tiny in problem.examples(np.random.default_rng(seed)) if solver.misfit(tiny) is None]
+        fitting = [tiny for tiny in problem.examples(np.random.default_rng(seed)) if solver.incompatibility(tiny) is None]
         if not fitting:
             continue
         results = [_attempt(conformance.check_pair, tiny, solver) for tiny in fitting]

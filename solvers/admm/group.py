@@ -71,7 +71,7 @@ class Alone:
         return duals[0]
 
 
-def group_misfit(solver: Solver, problem: Problem) -> str | None:
+def group_incompatibility(solver: Solver, problem: Problem) -> str | None:
     """Why these steps cannot be taken on a problem with a group form: the least-squares step of the hinge needs a factor of a matrix."""
     form = problem.group_form()
     if isinstance(form.fit, HingeFit) and not factorisable(form.fit.design):

@@ -10,7 +10,7 @@ from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.solvers.admm.group import Rule, group_misfit, group_steps
+from bench_mtl.solvers.admm.group import Rule, group_incompatibility, group_steps
 from bench_mtl.solvers.admm.split import split_steps
 
 
@@ -66,9 +66,9 @@ class ADMM(IterativeSolver):
     def __post_init__(self) -> None:
         check_options(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
 
-    def misfit(self, problem: Problem) -> str | None:
+    def incompatibility(self, problem: Problem) -> str | None:
         if Capability.GROUP in problem.offers:
-            return group_misfit(self, problem)
+            return group_incompatibility(self, problem)
         if Capability.SPLIT not in problem.offers:
             return f"{self.label} needs split or group; {problem.name} offers {', '.join(sorted(problem.offers))}"
         loss = problem.split_form().loss

@@ -13,7 +13,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.solvers.admm.group import Rule, Team, consensus_steps, group_misfit
+from bench_mtl.solvers.admm.group import Rule, Team, consensus_steps, group_incompatibility
 from bench_mtl.solvers.admm.solver import check_options
 from bench_mtl.solvers.consensus_admm.division import Division
 from bench_mtl.solvers.consensus_admm.lanes import thread_team
@@ -77,14 +77,14 @@ class ConsensusADMM(IterativeSolver):
             raise InputError(f"cluster {self.cluster} needs backend dask, not {self.backend}")
         check_options(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
 
-    def misfit(self, problem: Problem) -> str | None:
-        reason = super().misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
         if reason is not None:
             return reason
         examples = problem.group_form().fit.design.sizes[0]
         if self.blocks > examples:
             raise InputError(f"blocks: {self.label} cannot make {self.blocks} blocks of the {examples} examples of {problem.name}")
-        return group_misfit(self, problem)
+        return group_incompatibility(self, problem)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))

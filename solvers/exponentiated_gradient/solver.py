@@ -89,8 +89,8 @@ class ExponentiatedGradient(IterativeSolver):
     def variants(cls) -> list[Solver]:
         return [cls(), cls(step_rule="sqrt"), cls(batch=5)]
 
-    def misfit(self, problem: Problem) -> str | None:
-        reason = super().misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
         if reason is not None:
             return reason
         try:

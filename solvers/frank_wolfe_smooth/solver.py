@@ -63,8 +63,8 @@ class FrankWolfeSmooth(IterativeSolver):
         rule = "" if self.step_rule == "exact" else f"_{self.step_rule}"
         return (self.name if self.variant == "pairwise" else f"{self.name}_{self.variant}") + rule
 
-    def misfit(self, problem: Problem) -> str | None:
-        reason = super().misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
         if reason is not None:
             return reason
         try:

@@ -72,8 +72,8 @@ class InteriorPoint(IterativeSolver):
         if self.threads is not None:
             whole_number("threads", self.threads, minimum=1)
 
-    def misfit(self, problem: Problem) -> str | None:
-        reason = super().misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
         if reason is not None:
             return reason
         needed = bytes_needed(problem.hinge_form().design) / 2**30

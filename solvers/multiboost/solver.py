@@ -56,8 +56,8 @@ class _ColumnGeneration(IterativeSolver):
     def label(self) -> str:
         return self.name if self.columns is None else f"{self.name}_columns{self.columns}"
 
-    def misfit(self, problem: Problem) -> str | None:
-        own = super().misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        own = super().incompatibility(problem)
         if own is not None:
             return own
         form = problem.group_form()

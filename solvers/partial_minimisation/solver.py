@@ -62,8 +62,8 @@ class PartialMinimisation(IterativeSolver):
     def __post_init__(self) -> None:
         whole_number("sweeps", self.sweeps, minimum=1)
 
-    def misfit(self, problem: Problem) -> str | None:
-        own = super().misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        own = super().incompatibility(problem)
         if own is not None:
             return own
         form = problem.split_form()

@@ -77,7 +77,7 @@ class PDHG(IterativeSolver):
     def variants(cls) -> list[Solver]:
         return [cls(), cls(variant="average")]
 
-    def misfit(self, problem: Problem) -> str | None:
+    def incompatibility(self, problem: Problem) -> str | None:
         if problem.offers & {Capability.HINGE, Capability.BALLS}:
             return None
         return f"{self.label} needs {Capability.HINGE} or {Capability.BALLS}; {problem.name} offers {', '.join(sorted(problem.offers))}"

@@ -70,8 +70,8 @@ class Pegasos(IterativeSolver):
     def label(self) -> str:
         return self.name if self.projection else f"{self.name}_unprojected"
 
-    def misfit(self, problem: Problem) -> str | None:
-        reason = super().misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
         if reason is None and problem.ridge_form().fit.loss != "hinge":
             return f"{self.label} is for the hinge loss, and the loss of this {problem.name} is {problem.ridge_form().fit.loss}"
         return reason

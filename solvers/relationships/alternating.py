@@ -12,7 +12,7 @@ from bench_mtl.core.checks import real_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RelationshipForm
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.solvers.relationships.basis import SingularBasis, misfit, shown
+from bench_mtl.solvers.relationships.basis import SingularBasis, incompatibility, shown
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class AlternatingRelationships(IterativeSolver):
     def __post_init__(self) -> None:
         real_number("perturbation", self.perturbation)
 
-    def misfit(self, problem: Problem) -> str | None:
-        return super().misfit(problem) or misfit(self, problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        return super().incompatibility(problem) or incompatibility(self, problem)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.relationship_form()

@@ -78,7 +78,7 @@ def _decomposed(gram: Matrix) -> tuple[Array, Array]:
     return diagonal[order], np.eye(len(order))[:, order]
 
 
-def misfit(solver: Solver, problem: Problem) -> str | None:
+def incompatibility(solver: Solver, problem: Problem) -> str | None:
     """Why there is no such basis for the tasks of a problem with a `RelationshipForm`, as a sentence."""
     fit = problem.relationship_form().fit
     if not fit.design.is_shared or np.ptp(fit.weights) > 0.0 or fit.loss != "squared":

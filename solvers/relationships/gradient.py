@@ -10,7 +10,7 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RelationshipForm
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.projections import prox_squared_trace
-from bench_mtl.solvers.relationships.basis import SingularBasis, misfit, shown
+from bench_mtl.solvers.relationships.basis import SingularBasis, incompatibility, shown
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class SpectralGradient(IterativeSolver):
     name: ClassVar[str] = "spectral_gradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.RELATIONSHIP})
 
-    def misfit(self, problem: Problem) -> str | None:
-        return super().misfit(problem) or misfit(self, problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        return super().incompatibility(problem) or incompatibility(self, problem)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.relationship_form()

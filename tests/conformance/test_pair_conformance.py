@@ -83,7 +83,7 @@ def pairs() -> Iterator[object]:
         for solver_name in REGISTRY.solvers:
             for options, target in VARIANTS.get(solver_name, [({}, PAIR_TARGET)]):
                 solver = REGISTRY.solver(solver_name, options)
-                if any(solver.misfit(tiny) is None for tiny in tiny_instances(problem, 0)):
+                if any(solver.incompatibility(tiny) is None for tiny in tiny_instances(problem, 0)):
                     variant = "-".join([solver_name, *map(str, options.values())])
                     name = f"{problem_name}-{variant}"
                     is_default = not options or (set(options) == {"backend"} and options["backend"] != "SCS")
@@ -98,7 +98,7 @@ ITERATIVE = [pair for pair in PAIRS if isinstance(pair.values[1], IterativeSolve
 
 
 def fitting(problem: type[Problem], solver: Solver) -> list[Problem]:
-    return [tiny for tiny in tiny_instances(problem, 0) if solver.misfit(tiny) is None]
+    return [tiny for tiny in tiny_instances(problem, 0) if solver.incompatibility(tiny) is None]
 
 
 @pytest.mark.parametrize(("problem", "solver", "target"), PAIRS)

@@ -71,8 +71,8 @@ def test_says_what_it_cannot_take() -> None:
     from bench_mtl.data import synthetic_l1inf
 
     hinge = L1InfHinge(synthetic_l1inf(tasks=2, features=4, examples=5), radius=1.0)
-    assert ADMM().misfit(AWKWARD["shared"]) is None
-    assert "admm needs split" in str(ADMM().misfit(hinge))
+    assert ADMM().incompatibility(AWKWARD["shared"]) is None
+    assert "admm needs split" in str(ADMM().incompatibility(hinge))
 
 
 @pytest.mark.parametrize("name", AWKWARD)

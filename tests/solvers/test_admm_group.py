@@ -178,5 +178,5 @@ def test_options_are_refused_by_name() -> None:
 
 def test_says_what_it_cannot_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench_mtl.solvers.admm.group.factorisable", lambda design: False)
-    assert "admm factorises" in str(ADMM().misfit(boosting(loss="hinge")))
-    assert ADMM().misfit(boosting()) is None
+    assert "admm factorises" in str(ADMM().incompatibility(boosting(loss="hinge")))
+    assert ADMM().incompatibility(boosting()) is None

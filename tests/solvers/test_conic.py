@@ -36,7 +36,7 @@ def low_rank() -> SparseLowRank:
 
 def fitting(problem: L1InfHinge, backend: str, method: str | None, **options: Any) -> Conic:
     solver = Conic(backend=backend, method=method, **options)
-    reason = solver.misfit(problem)
+    reason = solver.incompatibility(problem)
     if reason is not None:
         pytest.skip(reason)
     return solver
@@ -47,10 +47,10 @@ def answered(solver: Conic, problem: Any, tolerance: float, seconds: float | Non
 
 
 def test_conic_says_why_it_does_not_fit(hinge: L1InfHinge, low_rank: SparseLowRank) -> None:
-    assert Conic(backend="ECOS").misfit(hinge) is None
-    assert Conic(backend="ECOS").misfit(low_rank) == "ECOS does not support the psd cones that form 'sdp' of sparse_low_rank needs"
-    assert Conic(form="nope").misfit(hinge) == "l1inf_hinge has no conic form 'nope': it has lp"
-    assert Conic(form="nuclear_norm").misfit(low_rank) is None
+    assert Conic(backend="ECOS").incompatibility(hinge) is None
+    assert Conic(backend="ECOS").incompatibility(low_rank) == "ECOS does not support the psd cones that form 'sdp' of sparse_low_rank needs"
+    assert Conic(form="nope").incompatibility(hinge) == "l1inf_hinge has no conic form 'nope': it has lp"
+    assert Conic(form="nuclear_norm").incompatibility(low_rank) is None
 
 
 def test_conic_passes_options_on_and_reports_versions(hinge: L1InfHinge) -> None:
@@ -74,7 +74,7 @@ def test_labels_tell_backends_and_their_methods_apart() -> None:
 def test_a_backend_that_is_not_installed_is_skipped_by_name(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for backend, package in (("ECOS", "ecos"), ("PDLP", "ortools")):
-        assert Conic(backend=backend).misfit(hinge) == f"{backend} is not installed (package {package})"
+        assert Conic(backend=backend).incompatibility(hinge) == f"{backend} is not installed (package {package})"
         assert Conic(backend=backend).version == "not installed"
 
 
@@ -82,7 +82,7 @@ def test_wheels_that_cannot_be_loaded_together_are_told_before_they_crash(hinge:
     if not Conic(backend="PDLP").version.startswith("9."):
         pytest.skip("ortools is not installed")
     monkeypatch.setattr("bench_mtl.solvers.conic.metadata.version", lambda package: "9.15.6755")
-    assert "cannot be loaded beside highspy" in str(Conic(backend="PDLP").misfit(hinge))
+    assert "cannot be loaded beside highspy" in str(Conic(backend="PDLP").incompatibility(hinge))
 
 
 @pytest.mark.parametrize(("backend", "method"), LINEAR)
@@ -135,7 +135,7 @@ def test_all_backends_agree_on_a_penalised_sum_with_sparse_rows(hinge: L1InfHing
     objectives = []
     for backend, method in LINEAR:
         solver = Conic(backend=backend, method=method)
-        if solver.misfit(penalised) is None:
+        if solver.incompatibility(penalised) is None:
             answer = answered(solver, penalised, 1e-8)
             assert answer.iterate is not None
             objectives.append(penalised.certify(answer.iterate).primal)
@@ -148,8 +148,8 @@ def test_exponential_cones_are_known() -> None:
         conic_forms = {"lp": frozenset({"linear", "quadratic", "exponential"})}
 
     problem = Logistic(synthetic_l1inf(tasks=2, features=3, examples=4), radius=1.0)
-    assert all(Conic(backend=backend).misfit(problem) is None for backend in ("ECOS", "SCS", "CLARABEL"))
-    assert "does not support the exponential" in str(Conic(backend="HIGHS").misfit(problem))
+    assert all(Conic(backend=backend).incompatibility(problem) is None for backend in ("ECOS", "SCS", "CLARABEL"))
+    assert "does not support the exponential" in str(Conic(backend="HIGHS").incompatibility(problem))
 
 
 def test_tuned_scs_sees_which_kind_of_problem_it_has(larger: L1InfHinge, low_rank: SparseLowRank, monkeypatch: pytest.MonkeyPatch) -> None:

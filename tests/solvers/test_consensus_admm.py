@@ -206,9 +206,9 @@ def _dask_workers() -> list[psutil.Process]:
 
 def test_more_blocks_than_examples_are_a_mistake_and_no_run_to_skip() -> None:
     problem = boosting()
-    assert ConsensusADMM(blocks=60).misfit(problem) is None
+    assert ConsensusADMM(blocks=60).incompatibility(problem) is None
     with pytest.raises(InputError, match=r"blocks: .* cannot make 61 blocks of the 60 examples of group_boosting"):
-        ConsensusADMM(blocks=61).misfit(problem)
+        ConsensusADMM(blocks=61).incompatibility(problem)
     record = run(problem, ConsensusADMM(blocks=61))
     assert record.status is Status.ERROR
     assert record.reason.startswith("InputError: blocks: ")

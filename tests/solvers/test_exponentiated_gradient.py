@@ -251,13 +251,13 @@ def test_labels() -> None:
     assert labels == ["exponentiated_gradient", "exponentiated_gradient_sqrt", "exponentiated_gradient_stochastic"]
 
 
-def test_misfits_say_why() -> None:
+def test_incompatibilities_say_why() -> None:
     solver = ExponentiatedGradient()
-    assert "needs simplex, smooth" in (solver.misfit(L1InfHinge(TaskData.shared(X, np.sign(Y)), radius=1.0)) or "")
-    assert "made of simplices" in (solver.misfit(L1BallGLM(DATA, penalty=1.0)) or "")
-    assert "made of simplices" in (solver.misfit(Portfolio(TaskData.shared(RELATIVES, np.ones(25)), upper=0.5)) or "")
-    assert "draw examples" in (ExponentiatedGradient(batch=2).misfit(FORMS["simplex"]) or "")
-    assert solver.misfit(FORMS["simplex"]) is None
+    assert "needs simplex, smooth" in (solver.incompatibility(L1InfHinge(TaskData.shared(X, np.sign(Y)), radius=1.0)) or "")
+    assert "made of simplices" in (solver.incompatibility(L1BallGLM(DATA, penalty=1.0)) or "")
+    assert "made of simplices" in (solver.incompatibility(Portfolio(TaskData.shared(RELATIVES, np.ones(25)), upper=0.5)) or "")
+    assert "draw examples" in (ExponentiatedGradient(batch=2).incompatibility(FORMS["simplex"]) or "")
+    assert solver.incompatibility(FORMS["simplex"]) is None
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ INSTANCES: dict[str, Callable[[np.random.Generator], L1InfHinge]] = {
 @pytest.mark.parametrize("name", INSTANCES)
 def test_edges(solver: IterativeSolver, target: float, iterations: int, name: str) -> None:
     problem = INSTANCES[name](np.random.default_rng(0))
-    if (reason := solver.misfit(problem)) is not None:
+    if (reason := solver.incompatibility(problem)) is not None:
         pytest.skip(reason)
     record = run(problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=30.0, iterations=iterations))
     assert record.status is Status.VERIFIED, record.reason
@@ -91,7 +91,7 @@ def test_without_a_penalty_the_point_is_right_though_no_bound_can_prove_it(solve
     """The dual point would have to be orthogonal to all features exactly."""
     y = np.array([1.0, 1.0, 1.0, -1.0, 1.0])
     problem = L1InfHinge(TaskData.shared(np.ones((5, 1)), np.column_stack([y, -y])), penalty=0.0)
-    if (reason := solver.misfit(problem)) is not None:
+    if (reason := solver.incompatibility(problem)) is not None:
         pytest.skip(reason)
     optimum = 2 * min(np.maximum(0.0, 1.0 - y * w).mean() for w in np.linspace(-3, 3, 601))
     record = run(problem, solver, tolerance=Tolerance(target), limits=Limits(iterations=iterations))

@@ -101,8 +101,8 @@ def test_it_goes_on_from_another_solvers_point() -> None:
 
 def test_a_penalty_is_refused_with_a_sentence() -> None:
     words = "frank_wolfe needs a bounded set, and a penalty bounds none: give l1inf_hinge a radius"
-    assert FrankWolfe().misfit(L1InfHinge(DATA, penalty=1.0)) == words
-    assert FrankWolfe().misfit(HINGE) is None
+    assert FrankWolfe().incompatibility(L1InfHinge(DATA, penalty=1.0)) == words
+    assert FrankWolfe().incompatibility(HINGE) is None
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def test_it_goes_on_from_a_given_point() -> None:
 
 def test_a_penalty_is_refused_with_a_sentence() -> None:
     words = "frank_wolfe_smooth needs a bounded set, and a penalty bounds none: give l1_ball_glm a radius"
-    assert FrankWolfeSmooth().misfit(L1BallGLM(TaskData.shared(X, Y), penalty=1.0)) == words
+    assert FrankWolfeSmooth().incompatibility(L1BallGLM(TaskData.shared(X, Y), penalty=1.0)) == words
 
 
 @pytest.mark.parametrize(

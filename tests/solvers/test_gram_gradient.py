@@ -55,6 +55,6 @@ def test_the_compiled_projection_is_the_projection(shape: tuple[int, int], radiu
 
 def test_gram_always_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench_mtl.model.normal_equations.LARGEST_FACTOR", 4)
-    assert "too large for this design" in str(ProjectedGradient(gram="always").misfit(AWKWARD["shared"]))
+    assert "too large for this design" in str(ProjectedGradient(gram="always").incompatibility(AWKWARD["shared"]))
     with pytest.raises(InputError, match="gram must be one of"):
         AcceleratedGradient(gram="sometimes")

@@ -363,13 +363,13 @@ def test_agrees_with_a_generic_solver() -> None:
 
 def test_says_what_memory_it_would_take() -> None:
     problem = L1InfHinge(TaskData.shared(sp.eye_array(5000, 40000, format="csr"), np.ones((5000, 3))), radius=1.0)
-    reason = InteriorPoint().misfit(problem)
+    reason = InteriorPoint().incompatibility(problem)
     assert reason is not None
     assert reason.startswith("interior_point would need ")
     assert "GiB for its factors, above its memory_gib of 4" in reason
-    assert InteriorPoint(memory_gib=100.0).misfit(problem) is None
+    assert InteriorPoint(memory_gib=100.0).incompatibility(problem) is None
     low_rank = SparseLowRank(TaskData.shared(np.eye(3), np.ones((3, 2))), gamma=1.0, tau=1.0)
-    assert "needs hinge" in (InteriorPoint().misfit(low_rank) or "")
+    assert "needs hinge" in (InteriorPoint().incompatibility(low_rank) or "")
     for bad in (0.0, -1.0, np.nan, "much"):
         with pytest.raises(InputError, match="memory_gib"):
             InteriorPoint(memory_gib=bad)  # type: ignore[arg-type]

@@ -321,10 +321,10 @@ def test_options_are_refused_by_name(options: dict[str, object]) -> None:
 
 def test_each_is_for_its_norms() -> None:
     shared, alone = GroupBoosting(data(), nu=0.1), GroupBoosting(data(), nu=0.1, norm="l1")
-    assert "l12 and l1inf" in str(MultiboostGroup().misfit(alone))
-    assert "l1" in str(MultiboostL1().misfit(shared))
-    assert MultiboostGroup().misfit(shared) is None
-    assert MultiboostL1().misfit(alone) is None
+    assert "l12 and l1inf" in str(MultiboostGroup().incompatibility(alone))
+    assert "l1" in str(MultiboostL1().incompatibility(shared))
+    assert MultiboostGroup().incompatibility(shared) is None
+    assert MultiboostL1().incompatibility(alone) is None
 
 
 def test_labels_show_the_number_of_columns() -> None:

@@ -109,12 +109,12 @@ def test_starts_from_a_point() -> None:
 
 def test_what_it_cannot_take() -> None:
     solver = PartialMinimisation()
-    assert "one design for all tasks" in str(solver.misfit(AWKWARD["per task"]))
+    assert "one design for all tasks" in str(solver.incompatibility(AWKWARD["per task"]))
     data = TaskData.shared(np.eye(3), np.where(np.eye(3) > 0.0, 1.0, -1.0))
-    assert "logistic loss" in str(solver.misfit(SparseLowRank(data, gamma=1.0, tau=1.0, loss="logistic")))
+    assert "logistic loss" in str(solver.incompatibility(SparseLowRank(data, gamma=1.0, tau=1.0, loss="logistic")))
     tall = TaskData.shared(np.ones((4001, 1)), np.ones(4001))
-    assert "4000 rows" in str(solver.misfit(SparseLowRank(tall, gamma=1.0, tau=1.0)))
-    assert solver.misfit(wide(0)) is None
+    assert "4000 rows" in str(solver.incompatibility(SparseLowRank(tall, gamma=1.0, tau=1.0)))
+    assert solver.incompatibility(wide(0)) is None
 
 
 @pytest.mark.parametrize("sweeps", [0, 1.5])

@@ -45,8 +45,8 @@ def test_steps_between_restarts_are_their_formula(hinge: L1InfHinge, variant: st
     W, a = hinge.zero(), hinge.weights  # all margins are 0, so all examples pull
     W0, a0, points, duals = W, a, [], []
     for k in range(10):
-        stepped = project_l1inf_ball(W + state.tau * hinge.couple_adjoint(a), hinge.radius)
-        dual = np.clip(a + sigma * (1.0 - hinge.couple(2 * stepped - W)), 0.0, hinge.weights)
+        stepped = project_l1inf_ball(W + state.tau * hinge.apply_coupling_adjoint(a), hinge.radius)
+        dual = np.clip(a + sigma * (1.0 - hinge.apply_coupling(2 * stepped - W)), 0.0, hinge.weights)
         points.append(stepped)
         duals.append(dual)
         if variant == "halpern":
@@ -271,7 +271,7 @@ def test_balls_of_one_task_take_the_steps_of_the_l1inf_norm() -> None:
 
 def test_what_is_neither_has_no_place_here() -> None:
     problem = SparseLowRank(TaskData.shared(np.eye(2), np.eye(2)), gamma=1.0, tau=1.0)
-    assert PDHG().misfit(problem) == "pdhg needs hinge or balls; sparse_low_rank offers conic, prox, smooth, split"
+    assert PDHG().incompatibility(problem) == "pdhg needs hinge or balls; sparse_low_rank offers conic, prox, smooth, split"
     huge = BallHinge(TaskData.shared(np.eye(2), np.ones((2, 2))), radius=1.0, norm="l2")
     with pytest.raises(InputError, match="pdhg cannot project points of this size"):
         next(islice(PDHG(primal_weight=1e-300).steps(huge), 1, None))

@@ -103,7 +103,7 @@ def test_zeros_of_targets_and_of_features(solver: IterativeSolver) -> None:
 @pytest.mark.parametrize("solver", BOTH, ids=lambda solver: solver.label)
 def test_designs_of_their_own_are_refused(solver: IterativeSolver) -> None:
     problem = TaskRelationships(TaskData.per_task([X[:9], X[9:]], [Y[:9, 0], Y[9:, 1]]), ridge=0.1, coupling=0.1)
-    assert solver.misfit(problem) == f"{solver.label} needs one design for all tasks, a squared loss and equal weights"
+    assert solver.incompatibility(problem) == f"{solver.label} needs one design for all tasks, a squared loss and equal weights"
 
 
 def test_work_and_steps() -> None:

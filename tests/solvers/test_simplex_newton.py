@@ -102,8 +102,8 @@ def test_degenerate_markets() -> None:
     steps_to(portfolio(10.0 ** np.random.default_rng(0).uniform(-8, 8, (10, 4))), 1e-7)
 
 
-def test_bad_options_and_misfits() -> None:
+def test_bad_options_and_incompatibilities() -> None:
     with pytest.raises(InputError, match="largest"):
         SimplexNewton(largest=1)
     X = market(5, 3)
-    assert "needs curved" in (SOLVER.misfit(L1BallGLM(TaskData.shared(X, np.ones(5)), radius=1.0)) or "")
+    assert "needs curved" in (SOLVER.incompatibility(L1BallGLM(TaskData.shared(X, np.ones(5)), radius=1.0)) or "")

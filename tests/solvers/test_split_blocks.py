@@ -63,8 +63,8 @@ def test_says_what_it_cannot_take() -> None:
     labels = SparseLowRank.__new__(SparseLowRank)
     labels.__dict__.update(squared.__dict__, loss="logistic")
     for solver in (BlockCoordinate(), FrankWolfeTrace()):
-        assert solver.misfit(squared) is None
-        assert "logistic loss" in str(solver.misfit(labels))
+        assert solver.incompatibility(squared) is None
+        assert "logistic loss" in str(solver.incompatibility(labels))
 
 
 def test_bad_options_are_refused_by_name() -> None:

@@ -68,11 +68,11 @@ def test_what_raises_beyond_exceptions_is_a_row(tmp_path: Path) -> None:
         suite_of(
             solver("odd_raise", "kind", *later, where="later"),
             solver("odd_raise", "kind", *before, where="warm_up"),
-            solver("odd_raise", "kind", "error", "exit", where="misfit"),
+            solver("odd_raise", "kind", "error", "exit", where="incompatibility"),
         ),
     )
     expected = {f"later_{kind}": status for kind, status in later.items()} | {f"warm_up_{kind}": status for kind, status in before.items()}
-    assert runs["status"].to_dict() == expected | {"misfit_error": "error", "misfit_exit": "error"}
+    assert runs["status"].to_dict() == expected | {"incompatibility_error": "error", "incompatibility_exit": "error"}
     assert runs.loc["warm_up_error", "reason"] == "warm-up failed: RuntimeError: two lines of trouble"
     assert runs.loc["later_wordless", "reason"] == "WordlessError"
     assert "half a letter" in runs.loc["later_surrogate", "reason"]
@@ -88,19 +88,19 @@ def test_odd_words_and_counts_are_rows(tmp_path: Path) -> None:
         "numpy": "inaccurate", "float32": "inaccurate", "list": "inaccurate", "huge": "error", "negative": "error", "nan_work": "error",
         "inf_work": "error", "nan_step": "error", "inf_step": "error", "text": "error", "no_iterator": "error",
     }  # fmt: skip
-    misfits = ["true", "empty", "number", "word", "surrogate"]
+    sentences = ["true", "empty", "number", "word", "surrogate"]
     versions = {"changing": "error", "number": "inaccurate", "none": "inaccurate"}
     runs = run_suite(
         tmp_path,
         suite_of(
             solver("odd_answer", "kind", *answers),
             solver("odd_step", "kind", *steps),
-            solver("odd_misfit", "words", *misfits),
+            solver("odd_incompatibility", "words", *sentences),
             solver("odd_version", "kind", *versions),
         ),
     )
     expected = {f"answer_{kind}": status for kind, status in answers.items()} | {f"step_{kind}": status for kind, status in steps.items()}
-    expected |= {f"unfit_{words}": "skipped" for words in misfits} | {f"version_{kind}": status for kind, status in versions.items()}
+    expected |= {f"unfit_{words}": "skipped" for words in sentences} | {f"version_{kind}": status for kind, status in versions.items()}
     assert runs["status"].to_dict() == expected
     info = json.loads(runs.loc["answer_info", "info"])
     assert (info["numpy_int"], info["numpy_float"], info["enum"], info["word"]) == (3, 0.5, 1, "word")

@@ -150,9 +150,9 @@ class OddRaise(IterativeSolver):
     def warm_up(self) -> None:
         self._raise("warm_up")
 
-    def misfit(self, problem: Problem) -> str | None:
-        self._raise("misfit")
-        return super().misfit(problem)
+    def incompatibility(self, problem: Problem) -> str | None:
+        self._raise("incompatibility")
+        return super().incompatibility(problem)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         self._raise("steps")
@@ -184,14 +184,14 @@ class OddMisfit(IterativeSolver):
 
     words: str = "true"
 
-    name = "odd_misfit"
+    name = "odd_incompatibility"
     requires = frozenset()
 
     @property
     def label(self) -> str:
         return f"unfit_{self.words}"
 
-    def misfit(self, problem: Problem) -> Any:
+    def incompatibility(self, problem: Problem) -> Any:
         return {"true": True, "empty": "", "number": 7, "word": Word("a word"), "surrogate": "\ud800"}[self.words]
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
