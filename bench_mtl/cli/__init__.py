@@ -2,7 +2,7 @@
 
 Exit codes: 0 when no run is wrong, crashed or error (timeouts, memory, inaccurate and skipped rows carry their reason), 1 when some run
 is, or a comparison or check finds what it looks for, 2 for bad usage or input, 3 when a run could not go on to its end and can be
-resumed, 130 when interrupted.
+resumed, 4 when bench-mtl itself has a bug (its traceback is on standard error), 130 when interrupted.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from typing import NoReturn
 
 import click
@@ -22,7 +23,7 @@ from bench_mtl.cli.doctor import doctor
 from bench_mtl.cli.export import export
 from bench_mtl.cli.list_command import list_
 from bench_mtl.cli.merge import merge
-from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
+from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_BUG, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
 from bench_mtl.cli.paper import paper
 from bench_mtl.cli.path import path
 from bench_mtl.cli.report import report
@@ -36,7 +37,7 @@ _ENDING_SECONDS = 3.0
 
 
 def main() -> None:
-    """Entry point: errors with a name become one line and exit code 2."""
+    """Run the command line: an error with a name becomes one line and exit code 2, any other a traceback and exit code 4."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = cli(standalone_mode=False)
@@ -51,6 +52,9 @@ def main() -> None:
         code = fail(str(error), EXIT_BAD_INPUT)
     except OSError as error:
         code = fail(str(error), EXIT_BAD_INPUT)
+    except Exception:
+        traceback.print_exc()
+        code = fail("this is a bug of bench-mtl and says nothing about the runs; what has finished is stored", EXIT_BUG)
     if code in (EXIT_INCOMPLETE, EXIT_INTERRUPTED):
         _end_soon(code)
     sys.exit(code if isinstance(code, int) else 0)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 1, 2, 3, 130
+EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 
 data_dir_option = click.option(
     "--data-dir", type=click.Path(path_type=Path), help="Folder of .npz data sets; the environment variable BENCH_MTL_DATA by default."

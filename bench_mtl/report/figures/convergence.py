@@ -271,13 +271,25 @@ def quantiles(curves: Sequence[Curve], total: int, shares: Sequence[float], star
     import numpy as np
 
     last = max(curve.x[-1] for curve in curves)
-    x = np.geomspace(min(max(start, min(curve.x[0] for curve in curves)), last), last, LEVELS)
+    x = logarithmic_grid(min(max(start, min(curve.x[0] for curve in curves)), last), last, LEVELS)
     gaps = np.full((total, LEVELS), np.inf)
     for row, curve in zip(gaps, curves, strict=False):
         known = np.searchsorted(curve.x, x, side="right")
         row[known > 0] = curve.y[known[known > 0] - 1]
     ordered = np.sort(gaps, axis=0)
     return x, ordered[[_place(share, total) for share in shares]]
+
+
+def logarithmic_grid(first: float, last: float, count: int) -> Array:
+    """Return `count` places from `first` to `last`, 0 < first <= last, even on a logarithmic axis, with both ends exact.
+
+    `np.geomspace` rounds: its places may lie outside the two ends, where a curve that begins at `first` has no value yet.
+    """
+    import numpy as np
+
+    grid = np.clip(np.geomspace(first, last, count), first, last)
+    grid[0], grid[-1] = first, last
+    return grid
 
 
 def _place(share: float, total: int) -> int:

@@ -117,12 +117,7 @@ def spread(curves: Sequence[Course], columns: int = LEVELS) -> tuple[Array, Arra
 
 def shared_grid(curves: Sequence[Course], columns: int = LEVELS) -> Array:
     """Places even on a logarithmic axis, from where all runs have a value to the end of the last one."""
-    import numpy as np
-
-    first, last = max(curve.x[0] for curve in curves), max(curve.x[-1] for curve in curves)
-    grid = np.geomspace(first, last, columns)
-    grid[0], grid[-1] = first, last  # not a rounding off
-    return grid
+    return convergence.logarithmic_grid(max(curve.x[0] for curve in curves), max(curve.x[-1] for curve in curves), columns)
 
 
 def answers_of(curves: Sequence[Course]) -> tuple[Array, Array]:

@@ -126,3 +126,13 @@ def test_merged_results_of_two_machines_are_told_apart(command, make_results, tm
 def test_a_baseline_of_ones_own(command, folder, tmp_path):
     assert command("report", folder, "--baseline", "pg", "--format", "md", "--out", tmp_path / "b").code == 0
     assert "speed-ups against pg" in (tmp_path / "b" / "report.md").read_text()
+
+
+def test_a_bug_of_the_report_is_no_failed_run(command, folder, monkeypatch):
+    monkeypatch.setattr("bench_mtl.report.document.markdown", lambda *_: 1 / 0)
+    result = command("report", folder, "--format", "md")
+    assert result.code == 4
+    assert result.err[0].startswith("Traceback")
+    assert "ZeroDivisionError" in "".join(result.err)
+    assert result.err[-1] == "bench-mtl: this is a bug of bench-mtl and says nothing about the runs; what has finished is stored"
+    assert files(folder) == set()

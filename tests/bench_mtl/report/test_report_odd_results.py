@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import time
 
+import numpy as np
 import pytest
 
 from bench_mtl.report import View, write_report
+from bench_mtl.report.figures.convergence import logarithmic_grid
 from bench_mtl.results import FILE_NAME
 
 
@@ -21,6 +24,14 @@ def generic(label, gaps, **more):
     return {"solver": label, "family": "conic", "times": {"build": 0.5, "solve": 1.0}, "samples": samples, **more}
 
 
+def at_once(label, *, gap=0.0, **more):
+    """A run with one sample, at a time that `numpy.geomspace(t, t, n)` rounds down."""
+    return {"solver": label, "samples": [(ROUNDED_DOWN, 0, ROUNDED_DOWN, 1.0, 1.0 - gap, None, {"nonzeros": 2.0})], **more}
+
+
+#: A third of all floats are such, on each processor others.
+ROUNDED_DOWN = next(at for at in np.linspace(1e-4, 2e-4, 100).tolist() if np.geomspace(at, at, 300)[1:-1].max() < at)
+
 GOOD = (0.5, 1e-3, 1e-7)
 FAILURES = [{"solver": "pg", "status": "crashed", "reason": "signal 11"}, {"solver": "scs", "family": "conic", "status": "error"}]
 NEVER_SCS = [iterative("pg", GOOD), FAILURES[1]]
@@ -30,6 +41,10 @@ ODD = {
     "only failures": FAILURES,
     "only skipped": [SKIPPED],
     "one solver, one instance": [iterative("pg", GOOD)],
+    "verified at once": [at_once("pg", repetition=i) for i in range(3)] + [generic("scs", GOOD[2:], repetition=i) for i in range(3)],
+    "no sample": [{"solver": "pg", "status": "timeout", "repetition": i} for i in range(3)],
+    "killed after a sample": [at_once("pg", gap=0.5, status="memory", seed=i) for i in range(12)],
+    "all killed": [{"solver": label, "status": "crashed", "reason": "signal 9"} for label in ("pg", "ag")],
     "one generic solver": [generic("scs", GOOD)],
     "never at a target": [iterative("pg", (0.9, 0.8, 0.5), status="timeout"), generic("scs", (0.7, 0.5), status="timeout")],
     "one side never at a target": [iterative("pg", GOOD), generic("scs", (0.7, 0.5), status="timeout"), SKIPPED],
@@ -66,6 +81,13 @@ def check(folder):
     return report
 
 
+@pytest.mark.parametrize(("first", "last"), [(1e-6, 1e-6), (ROUNDED_DOWN, ROUNDED_DOWN), (0.1, np.nextafter(0.1, 1.0)), (1e-300, 1e300)])
+def test_a_logarithmic_grid_stays_between_its_ends(first, last):
+    grid = logarithmic_grid(first, last, 300)
+    assert (grid[0], grid[-1]) == (first, last)
+    assert (np.diff(grid) >= 0).all()
+
+
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ODD])
 def test_odd_results_have_a_report(make_store, name):
     folder = make_store(*ODD[name])
@@ -91,3 +113,25 @@ def test_a_gap_below_zero_from_rounding_is_drawn_as_zero(make_store):
     connection.close()
     write_report(folder, formats=["md", "html", "svg"])
     assert "zero among them, are drawn there" in check(folder)
+
+
+@pytest.mark.parametrize("column", ["seconds", "passes", "primal", "dual", "relative_gap", "infeasibility"])
+def test_infinite_numbers_that_others_wrote_prove_nothing(make_store, column):
+    folder = make_store(*NEVER_SCS, generic("ecos", GOOD), {**iterative("pg", GOOD), "repetition": 1})
+    with sqlite3.connect(folder / FILE_NAME) as connection:
+        connection.execute(f"UPDATE sample SET {column} = 9e999 WHERE number = 2 OR run_id = 4")
+        connection.execute(f"UPDATE run SET {column.replace('seconds', 'wall_seconds')} = -9e999 WHERE id = 1")
+    connection.close()
+    write_report(folder, formats=["md", "html", "csv"])
+    check(folder)
+
+
+def test_labels_of_megabytes_are_cut_and_stay_different(make_store):
+    label = "a|label*with <odd> `letters` " * 150_000
+    folder = make_store(iterative(label, GOOD, problem=label), generic(f"{label}too", GOOD, problem=label), iterative("pg", GOOD))
+    start = time.perf_counter()
+    write_report(folder, formats=["md", "html", "svg", "csv"])
+    assert time.perf_counter() - start < 60.0, "minutes to lay out megabytes of letters"
+    report = check(folder)
+    assert all(f"... ({place}) " in report for place in (1, 2)), "both solvers"
+    assert max(path.stat().st_size for path in folder.rglob("*.*") if path.suffix in (".md", ".html", ".svg", ".csv")) < 2_000_000

@@ -1,0 +1,376 @@
+"""Two results of the same cases side by side: what they were made in, how they ended, how their times compare.
+
+The first, A, is the old one and the second, B, the new one: a ratio above 1 is a slowdown. `docs/compare.md` says how to read it.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Status
+from bench_mtl.engine.environment import MACHINE, same_memory
+from bench_mtl.results.enclosures import ROUNDING, ROUNDING_OF_START
+from bench_mtl.results.frames import numbers, times_to_gap
+from bench_mtl.results.loading import Results, read_results
+from bench_mtl.stats import Ratio, geometric_mean_ratio, joint_confidence
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bench_mtl.core.types import Array
+
+#: A ratio of fewer pairs is shown, but never called significant: their scatter is hardly known.
+FEWEST_PAIRS = 5
+
+#: All intervals that verdicts rest on hold at once with this probability.
+CONFIDENCE = 0.95
+
+#: Shorter times count as this: below it a timer, the caches and the scheduler are measured, not the solver, and a time may be zero.
+FLOOR_SECONDS = 1e-4
+
+#: What tells a case from others. No version, hash or label is among it: those are what one compares, or mere names.
+_CASE = ["instance", "solver", "options", "target", "repetition"]
+
+#: What times depend on besides code: keys of an environment's description and how people are told of them.
+_MACHINE = {key: "memory (GiB)" if key == "memory_gib" else key.replace("_", " ") for key in (*MACHINE, "isolation", "slots")}
+_NOT_SOFTWARE = {*_MACHINE, "id", "started", "threads"}
+
+_UNRECORDED = "not recorded"
+
+
+class Verdict(enum.StrEnum):
+    """What the interval of a ratio says."""
+
+    SLOWER = "slower"
+    FASTER = "faster"
+    SAME = "same"
+    """The whole interval is within the threshold."""
+    UNCLEAR = "unclear"
+    """The interval reaches over the threshold."""
+    TOO_FEW = "too few"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that is not the same on both sides of so many pairs."""
+
+    what: str
+    old: str
+    new: str
+    pairs: int
+
+    @property
+    def is_known(self) -> bool:
+        """Whether both sides have recorded it; else they may be the same."""
+        return _UNRECORDED not in (self.old, self.new)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The times to one gap in one group."""
+
+    target: float
+    lost: int
+    """Pairs of which only A reached the gap."""
+    gained: int
+    ratio: Ratio | None
+    """Of the pairs of which both did; None if there is none."""
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """One solver on one problem, by the labels of B."""
+
+    problem: str
+    solver: str
+    pairs: int
+    verified: tuple[int, int]
+    """Runs of A and of B."""
+    cells: tuple[Cell, ...]
+    """One for each gap, loose to tight."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Pairs whose status changed in the same way."""
+
+    old: str
+    new: str
+    cases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that is found out about A and B."""
+
+    names: tuple[str, str]
+    runs: tuple[int, int]
+    pairs: int
+    """That are compared: cases of both, less the contradictory ones."""
+    unpaired: tuple[tuple[str, ...], tuple[str, ...]]
+    """Cases of A alone, and of B alone."""
+    contradictory: tuple[str, ...]
+    """Cases of both that are left out, because what A and B prove of their optimum cannot both be true."""
+    machine: tuple[Difference, ...]
+    """What keeps times from being compared, and was to be compared all the same."""
+    information: tuple[Difference, ...]
+    """Versions, which one compares, and what is known of one side only."""
+    limits: tuple[Difference, ...]
+    other_data: tuple[str, ...]
+    """Cases compared although the fingerprints of their data differ."""
+    targets: tuple[float, ...]
+    """Gaps that both suites have."""
+    groups: tuple[Group, ...]
+    changes: tuple[Change, ...]
+    threshold: float
+    identical: bool
+    """Every pair ended alike, with the same times to every gap."""
+
+    @property
+    def cells(self) -> list[Cell]:
+        return [cell for group in self.groups for cell in group.cells]
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Cases that are verified in A and not in B."""
+        return tuple(case for change in self.changes if change.old == Status.VERIFIED for case in change.cases)
+
+    @property
+    def has_regressed(self) -> bool:
+        """Whether there is a significant slowdown, a lost `verified`, or a bound that is false in A or in B."""
+        return bool(self.lost or self.contradictory) or any(cell.verdict == Verdict.SLOWER for cell in self.cells)
+
+
+def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = False) -> Comparison:
+    """Compare the results in two folders, case by case.
+
+    Parameters
+    ----------
+    old, new : A and B.
+    threshold : a slowdown of this share is accepted.
+    anyway : compare results of different machines or numbers of threads too.
+
+    Raises
+    ------
+    InputError : a folder has no results, they have no case in common or none of the same problem, they were made on different
+        machines or with different numbers of threads (unless `anyway`), or the threshold is no number of at least 0.
+    """
+    threshold = real_number("threshold", threshold)
+    results = read_results(old), read_results(new)
+    sides = _keyed(results[0]), _keyed(results[1])
+    paired = sides[0].merge(sides[1], on=_CASE, suffixes=("_a", "_b"), validate="one_to_one").sort_values("place_b")
+    if paired.empty:
+        raise InputError(
+            f"{old} and {new} have no case in common: a case is the same problem, data, parameters, seed, solver, options, target "
+            "and repetition"
+        )
+    contradictory = paired["instance"].isin(_contradictions(results, sides))
+    pairs = paired[~contradictory].reset_index(drop=True)
+    if pairs.empty:
+        raise InputError(
+            f"{old} and {new} did not solve the same problems: what they prove of the optimum contradicts the other in each of the "
+            f"{len(paired)} cases that both have"
+        )
+    # A run that crashed or was skipped has no times, and may be put down to the machine that waited for it.
+    timed = pairs[~pairs[["status_a", "status_b"]].isin([Status.CRASHED, Status.SKIPPED]).any(axis=1)]
+    conditions = _differences(timed, ["environment", "threads"], _machine)
+    machine = [entry for entry in conditions if entry.is_known]
+    if machine and not anyway:
+        raise _refusal(machine, old, new)
+    targets = tuple(target for target in results[0].targets if target in results[1].targets)
+    times = _times(results[0], pairs["id_a"], targets), _times(results[1], pairs["id_b"], targets)
+    known = (pairs["data_fingerprint_a"] != "") & (pairs["data_fingerprint_b"] != "")  # files of schema 1 have none
+    changed = pairs[pairs["status_a"] != pairs["status_b"]]
+    alone = [side[~side["place"].isin(paired[f"place_{name}"])] for side, name in zip(sides, "ab", strict=True)]
+    return Comparison(
+        names=(str(old), str(new)),
+        runs=(len(sides[0]), len(sides[1])),
+        pairs=len(pairs),
+        unpaired=(_titles(alone[0], ""), _titles(alone[1], "")),
+        contradictory=_titles(paired[contradictory]),
+        machine=tuple(machine),
+        information=(*_versions(pairs), *(entry for entry in conditions if not entry.is_known)),
+        limits=tuple(entry for entry in _differences(pairs, ["limits"], _limits) if entry.is_known),
+        other_data=_titles(pairs[known & (pairs["data_fingerprint_a"] != pairs["data_fingerprint_b"])]),
+        targets=targets,
+        groups=tuple(_groups(pairs, times, targets, threshold)),
+        changes=tuple(_changes(changed)),
+        threshold=threshold,
+        identical=changed.empty and np.array_equal(times[0], times[1], equal_nan=True),
+    )
+
+
+def _keyed(results: Results) -> pd.DataFrame:
+    """The runs with the columns that tell a case in one form, their place, and all that times depend on in a column each."""
+    described = {entry["id"]: json.dumps(entry) for entry in results.environments}
+    runs = results.runs.assign(environment=results.runs["environment_id"].map(described), place=range(len(results.runs)))
+    for column in ("data", "parameters", "options"):
+        runs[column] = runs[column].map({text: json.dumps(json.loads(text), sort_keys=True) for text in runs[column].unique()})
+    runs["instance"] = [
+        json.dumps(row) for row in zip(runs["problem"], runs["data"], runs["parameters"], map(str, runs["seed"]), strict=True)
+    ]
+    # Files of schema 1 know no other limit.
+    seconds = [json.dumps({"seconds": None if math.isnan(limit) else limit}) for limit in numbers(runs, "limit_seconds")]
+    runs["limits"] = np.where(runs["limits"] == "{}", seconds, runs["limits"])
+    # Of a case that was run under two limits, the later run counts.
+    return runs[~runs.sort_values("id").duplicated(_CASE, keep="last").sort_index()]
+
+
+def _differences(pairs: pd.DataFrame, columns: Sequence[str], describe: Callable[..., Mapping[str, Any]]) -> list[Difference]:
+    """Where the two sides of pairs differ in what `describe` makes of `columns`, and of how many pairs."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    sides = [[f"{column}_{side}" for column in columns] for side in "ab"]
+    for row, count in pairs[sides[0] + sides[1]].value_counts(sort=False, dropna=False).items():
+        values = list(row)  # type: ignore[call-overload]
+        old, new = describe(*values[: len(columns)]), describe(*values[len(columns) :])
+        for what in {**old, **new}:
+            before, after = old.get(what, _UNRECORDED), new.get(what, _UNRECORDED)
+            if before != after and not (what == _MACHINE["memory_gib"] and same_memory(before, after)):
+                counts[what, _said(before), _said(after)] += count
+    return [Difference(*key, count) for key, count in counts.items()]
+
+
+def _said(value: Any) -> str:
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _machine(environment: str, threads: int) -> dict[str, Any]:
+    description = json.loads(environment)
+    return {title: description[key] for key, title in _MACHINE.items() if key in description} | {"threads": int(threads)}
+
+
+def _software(environment: str) -> dict[str, Any]:
+    """Versions, and whatever else is known of an environment that is not the machine."""
+    description = json.loads(environment)
+    packages = description.pop("packages", {})
+    return {key: value for key, value in description.items() if key not in _NOT_SOFTWARE} | packages
+
+
+def _versions(pairs: pd.DataFrame) -> list[Difference]:
+    """Versions in the environments, and those of solvers that are not told by them."""
+    software = _differences(pairs, ["environment"], _software)
+    told = {(entry.old, entry.new) for entry in software}
+    solvers = _differences(pairs, ["solver_label", "solver_version"], _solver)
+    return software + [entry for entry in solvers if entry.is_known and (entry.old, entry.new) not in told]
+
+
+def _solver(label: str, version: str) -> dict[str, Any]:
+    return {f"solver {label}": version} if version else {}
+
+
+def _limits(limits: str) -> dict[str, Any]:
+    return dict(json.loads(limits))
+
+
+def _refusal(machine: Sequence[Difference], old: Path, new: Path) -> InputError:
+    told = ", ".join(f"{entry.what} ({entry.old} in A, {entry.new} in B)" for entry in machine)
+    return InputError(
+        f"times of A ({old}) and B ({new}) do not compare, for they differ in {told}: compare them all the same with --anyway"
+    )
+
+
+def _contradictions(results: tuple[Results, Results], sides: tuple[pd.DataFrame, pd.DataFrame]) -> set[str]:
+    """Instances of which A and B prove enclosures that do not meet, beyond rounding and beyond what A contradicts itself already.
+
+    All runs on an instance together enclose its optimum: one that got nowhere cannot hide that it solved another problem.
+    """
+    a, b = (_enclosures(result, side) for result, side in zip(results, sides, strict=True))
+    both = a.merge(b, left_index=True, right_index=True, suffixes=("_a", "_b"))
+    across = np.maximum(both["dual_a"] - both["primal_b"], both["dual_b"] - both["primal_a"])
+    already = np.maximum(both["dual_a"] - both["primal_a"], 0.0)
+    scale = ROUNDING * np.minimum(both["primal_a"].abs(), both["primal_b"].abs())
+    rounding = np.maximum(scale, ROUNDING_OF_START * both[["start_a", "start_b"]].max(axis=1).fillna(0.0))
+    return set(both.index[across - already > rounding])
+
+
+def _enclosures(results: Results, runs: pd.DataFrame) -> pd.DataFrame:
+    """By instance the best bounds that its runs prove, and the largest objective that an iterative solver started from."""
+    first = results.samples[(results.samples["number"] == 0) & results.samples["asked_tolerance"].isna()]
+    start = runs["id"].map(first.set_index("run_id")["primal"].abs())
+    bounds = runs[["instance"]].assign(dual=numbers(runs, "dual"), primal=numbers(runs, "primal"), start=start.astype(float))
+    bounds = bounds[bounds["primal"].notna()]
+    return bounds.groupby("instance", sort=False).agg({"dual": "max", "primal": "min", "start": "max"})
+
+
+def _times(results: Results, ids: pd.Series[int], targets: tuple[float, ...]) -> Array:
+    """Seconds to every target of the runs `ids`: a row per run, a column per target; NaN where it was not reached."""
+    if not targets:
+        return np.empty((len(ids), 0))
+    runs = results.runs[results.runs["id"].isin(ids)]
+    samples = results.samples[results.samples["run_id"].isin(ids)]
+    reached = times_to_gap(runs, samples, targets)
+    table = reached.pivot(index="run_id", columns="target", values="seconds").reindex(index=ids, columns=list(targets))
+    return table.to_numpy(dtype=np.float64, copy=True)
+
+
+def _groups(pairs: pd.DataFrame, times: tuple[Array, Array], targets: tuple[float, ...], threshold: float) -> list[Group]:
+    rows_of: Mapping[Any, Any] = pairs.groupby(["problem_label_b", "solver_label_b"], sort=False).indices
+    both = ~(np.isnan(times[0]) | np.isnan(times[1]))
+    tested = sum(int((both[rows].sum(axis=0) >= FEWEST_PAIRS).sum()) for rows in rows_of.values())
+    confidence = joint_confidence(CONFIDENCE, tested)
+    verified = [(pairs[f"status_{side}"] == Status.VERIFIED).to_numpy() for side in "ab"]
+    groups = []
+    for (problem, solver), rows in rows_of.items():
+        cells = tuple(
+            _cell(target, times[0][rows, place], times[1][rows, place], confidence, threshold) for place, target in enumerate(targets)
+        )
+        counts = int(verified[0][rows].sum()), int(verified[1][rows].sum())
+        groups.append(Group(str(problem), str(solver), len(rows), counts, cells))
+    return groups
+
+
+def _cell(target: float, old: Array, new: Array, confidence: float, threshold: float) -> Cell:
+    """The cell of the pairs with these seconds."""
+    reached = ~np.isnan(old), ~np.isnan(new)
+    both = reached[0] & reached[1]
+    lost, gained = int((reached[0] & ~both).sum()), int((reached[1] & ~both).sum())
+    if not both.any():
+        return Cell(target, lost, gained, None, None)
+    seconds = np.maximum(old[both], FLOOR_SECONDS), np.maximum(new[both], FLOOR_SECONDS)
+    ratio = geometric_mean_ratio(*seconds, confidence=confidence)
+    return Cell(target, lost, gained, ratio, verdict_of(ratio, threshold))
+
+
+def verdict_of(ratio: Ratio, threshold: float) -> Verdict:
+    """What the interval says against a threshold: a change counts from 1 + threshold on, or down from its reciprocal."""
+    if ratio.low is None or ratio.high is None or ratio.pairs < FEWEST_PAIRS:
+        return Verdict.TOO_FEW
+    bound = 1.0 + threshold
+    if ratio.low > bound:
+        return Verdict.SLOWER
+    if ratio.high < 1.0 / bound:
+        return Verdict.FASTER
+    return Verdict.SAME if 1.0 / bound <= ratio.low and ratio.high <= bound else Verdict.UNCLEAR
+
+
+def _changes(changed: pd.DataFrame) -> list[Change]:
+    """The changes of status, lost `verified` first, and then in the order of `Status`."""
+    order = {str(status): place for place, status in enumerate(Status)}
+    groups = {(str(a), str(b)): _titles(rows) for (a, b), rows in changed.groupby(["status_a", "status_b"])}
+    return [Change(*key, groups[key]) for key in sorted(groups, key=lambda key: (order[key[0]], order[key[1]]))]
+
+
+def _titles(rows: pd.DataFrame, side: str = "_b") -> tuple[str, ...]:
+    """How people are told of cases: problem, seed, solver, repetition."""
+    columns = rows[[f"problem_label{side}", f"seed{side}", f"solver_label{side}", "repetition"]]
+    return tuple(_title(*row) for row in columns.itertuples(index=False, name=None))
+
+
+def _title(problem: str, seed: Any, solver: str, repetition: int) -> str:
+    import pandas as pd
+
+    of_seed = "" if pd.isna(seed) else f" seed {seed}"
+    of_repetition = f" repetition {repetition}" if repetition else ""
+    return f"{problem}{of_seed} | {solver}{of_repetition}"

@@ -1,0 +1,111 @@
+"""Listed results as typed tables for other programs: Parquet or CSV."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.files import is_dir
+from bench_mtl.results.database import Store
+from bench_mtl.results.files import decoding, made_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLES = ("runs", "samples", "measures", "environments", "patterns")
+
+FORMATS = ("parquet", "csv")
+
+#: Rows that are in memory at a time.
+_CHUNK = 50_000
+
+
+def export(folder: Path, form: str, out: Path | None = None) -> dict[Path, int]:
+    """Write the listed runs, their samples, measures, environments and patterns of the results in `folder`, a file a table.
+
+    The columns are those of `Store.runs`, `Store.samples`, `Store.measures`, table `environment`, and table `pattern` without its bits,
+    which no table can show. A column of whole numbers keeps them beside nulls, times are timestamps, floats in CSV have all the digits it
+    takes to read the same number again.
+
+    Parameters
+    ----------
+    form : "parquet" or "csv"
+    out : where to; `folder`/export by default. Files of an earlier export are replaced once all new ones are whole.
+
+    Returns
+    -------
+    dict
+        The files, with their numbers of rows.
+
+    Raises
+    ------
+    InputError : the folder has no readable results, or the files cannot be written: what was there is as it was.
+    """
+    if form not in FORMATS:
+        raise InputError(f"the format must be one of {', '.join(FORMATS)}, not '{form}'")
+    target = folder / "export" if out is None else out
+    if target.resolve() == folder.resolve():
+        raise InputError(f"--out: {target} is the results folder itself, whose report has files of these names: choose another one")
+    paths = {table: target / f"{table}.{form}" for table in TABLES}
+    with Store.open(folder) as store, store.snapshot(), made_folder(target):
+        for path in paths.values():
+            if is_dir("output file", path):
+                raise InputError(f"the export cannot be written: {path} is a folder")
+        try:
+            with tempfile.TemporaryDirectory(prefix=".export-", dir=target) as name:
+                rows = {path: _write(store, table, form, Path(name) / path.name) for table, path in paths.items()}
+                for path in paths.values():
+                    os.replace(Path(name) / path.name, path)
+        except OSError as error:
+            raise InputError(f"the export cannot be written to {target}: {error.strerror or error}") from None
+    return rows
+
+
+def _write(store: Store, table: str, form: str, path: Path) -> int:
+    """Write one table to `path`, chunk by chunk; returns its number of rows."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    schema = pa.schema([(name, _type(name, kind)) for name, kind in store.columns(table).items()])
+    rows = 0
+    with path.open("wb") as file:
+        # Texts are quoted and nulls are not, which tells an empty text from a null.
+        writer = parquet.ParquetWriter(file, schema) if form == "parquet" else csv.CSVWriter(file, schema)
+        with writer:
+            for batch in _batches(store, table, schema):
+                writer.write_batch(batch)
+                rows += batch.num_rows
+        file.flush()
+        os.fsync(file.fileno())
+    return rows
+
+
+def _type(name: str, kind: str) -> pa.DataType:
+    import pyarrow as pa
+
+    if name == "started":
+        return pa.timestamp("s", tz="UTC")
+    return {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string()}[kind]
+
+
+def _batches(store: Store, table: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for rows in store.chunks(table, _CHUNK):
+        with decoding(store.path):
+            columns = [_column(field, values) for field, values in zip(schema, zip(*rows, strict=True), strict=True)]
+            batch = pa.record_batch(columns, schema=schema)
+        yield batch
+
+
+def _column(field: pa.Field, values: tuple[Any, ...]) -> pa.Array:
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(field.type):
+        return pa.array([datetime.fromisoformat(value).astimezone(UTC) for value in values], field.type)
+    return pa.array(values, field.type)

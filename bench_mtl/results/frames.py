@@ -1,0 +1,103 @@
+"""What all tables are made with: how the rows of a store are read, grouped and counted.
+
+A group is one solver on one labelled problem: its seeds and repetitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.core.types import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SPECIALISED, GENERIC, UNKNOWN = "specialised", "generic", "unknown"
+
+#: What the runs of a group share.
+GROUP = ["problem_label", "solver_label"]
+
+
+def times_to_gap(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
+    """Seconds of solving until each run first has a proven relative gap of at most each target; missing if it never has.
+
+    For an iterative solver that is its first such sample. For a generic one, whose seconds count from zero at every
+    tolerance, it is the cheapest tolerance that proves the target. Both are the least seconds over such samples.
+
+    Returns
+    -------
+    DataFrame
+        run_id, problem_label, solver_label, target, seconds: a row per run and target.
+    """
+    import pandas as pd
+
+    about = runs[["id", "problem_label", "solver_label"]].rename(columns={"id": "run_id"})
+    parts = [about.join(found[["seconds"]], on="run_id").assign(target=target) for target, found in first_samples(runs, samples, targets)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> Iterator[tuple[float, pd.DataFrame]]:
+    """For each target the seconds, passes and iterations of the sample with which each run reached it, by run; see `times_to_gap`."""
+    import pandas as pd
+
+    found = pd.DataFrame({"run_id": samples["run_id"], "gap": numbers(samples, "relative_gap")})
+    for name, source in {"seconds": "seconds", "passes": "passes", "iterations": "iteration"}.items():
+        found[name] = numbers(samples, source)
+    last = found.groupby("run_id").last()
+    verified = runs["status"] == Status.VERIFIED
+    for target in targets:
+        close = found[found["gap"] <= target]
+        first = close.loc[close.groupby("run_id")["seconds"].idxmin()].set_index("run_id")
+        # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large.
+        accepted = runs.loc[verified & (numbers(runs, "target") <= target), "id"]
+        rest = last.loc[last.index.isin(accepted) & ~last.index.isin(first.index)]
+        yield target, (pd.concat([first, rest]) if len(rest) else first)[["seconds", "passes", "iterations"]]
+
+
+def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
+    """Per solver name whether it is generic, specialised or (it never got anywhere) unknown.
+
+    Generic solvers are the one-shot ones: they are asked for a tolerance, and have a model to build.
+    """
+    if "kind" in runs:
+        return dict(zip(runs["solver"].map(str), runs["kind"], strict=True))
+    asked = samples.loc[samples["asked_tolerance"].notna(), "run_id"].unique()
+    marks = runs[["solver"]].assign(
+        generic=runs["id"].isin(asked) | (numbers(runs, "build_seconds") > 0), sampled=runs["id"].isin(samples["run_id"].unique())
+    )
+    found = marks.groupby("solver", sort=False).any()
+    return {
+        str(solver): GENERIC if generic else SPECIALISED if sampled else UNKNOWN
+        for solver, generic, sampled in zip(found.index, found["generic"], found["sampled"], strict=True)
+    }
+
+
+def all_skipped(statuses: pd.Series[Any]) -> pd.Series[Any]:
+    """Which of the texts of `status_counts` say that every run was skipped."""
+    return statuses.str.fullmatch(rf"{Status.SKIPPED}(?: (\d+)/\1)?")
+
+
+def status_counts(statuses: Iterable[str]) -> str:
+    """``"verified"`` for one run, ``"verified 2/3, timeout 1/3"`` for several, in the order of `Status`."""
+    given = list(statuses)
+    if len(given) == 1:
+        return given[0]
+    return ", ".join(f"{status} {given.count(status)}/{len(given)}" for status in Status if status in given)
+
+
+def numbers(frame: pd.DataFrame, column: str) -> pd.Series[float]:
+    """A column as floats; SQL's null is missing. (A column of nulls alone comes out of SQLite without a type.)"""
+    import pandas as pd
+
+    return pd.to_numeric(frame[column]).astype("float64")
+
+
+def integers(frame: pd.DataFrame, column: str) -> pd.Series[int]:
+    """A column as whole numbers that may be missing."""
+    return numbers(frame, column).astype("Int64")
+
+
+def titled(table: pd.DataFrame) -> pd.DataFrame:
+    """A table by group with its groups as columns, named as in all tables."""
+    return table.reset_index().rename(columns={"problem_label": "problem", "solver_label": "solver"})

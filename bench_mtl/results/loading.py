@@ -1,0 +1,128 @@
+"""What a report is made from, read once from a store."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.engine.environment import machines
+from bench_mtl.results import Store
+from bench_mtl.results.frames import integers, kinds, numbers
+from bench_mtl.results.view import View
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bench_mtl.results import Pattern
+
+#: Characters of a label of a problem or solver that a report shows.
+LONGEST_LABEL = 300
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a store holds of the runs that are reported."""
+
+    name: str
+    """Of the suite."""
+    description: str
+    text: str
+    """The suite file, verbatim."""
+    targets: tuple[float, ...]
+    """Relative gaps, loose to tight."""
+    environments: tuple[dict[str, Any], ...]
+    """That the runs were made in."""
+    machines: tuple[dict[str, Any], ...]
+    """Distinct ones of them, by what their times depend on."""
+    missing: int
+    """How many cases the suite lists that have no row yet."""
+    view: View
+    runs: pd.DataFrame
+    """With the columns `machine`, the name of each run's (empty where there is one alone), and `kind`, of its solver."""
+    samples: pd.DataFrame
+    measures: pd.DataFrame
+    """What the problems measure of the samples' own points, all finite: run_id, number, name, value."""
+    patterns: tuple[Pattern, ...] = ()
+    """Of the solutions, as far as runs have them."""
+
+
+def read_results(folder: Path, view: View | None = None) -> Results:
+    """The results in `folder`, or what `view` says of them.
+
+    Where they come from several machines, the labels of the problems tell them apart: what is grouped by label, times above all, is
+    then of one machine.
+
+    Raises
+    ------
+    InputError : there is no results file, or it is damaged, of another schema version, or holds no finished run, or none that is asked for.
+    """
+    view = View() if view is None else view
+    with Store.open(folder) as store, store.snapshot():
+        meta, environments = store.meta(), store.environments()
+        runs, samples, measures, patterns = store.runs(), store.samples(), store.measures(), store.patterns()
+    if runs.empty:
+        raise InputError(f"{folder} has no finished run: nothing to report yet")
+    missing = max(0, int(meta.get("cases", 0)) - len(runs))
+    runs = runs.assign(seed=integers(runs, "seed"), iterations=integers(runs, "iterations"))
+    for column in ("problem", "problem_label", "solver", "solver_label"):
+        runs[column] = _shortened(runs[column])
+    runs["kind"] = runs["solver"].map(kinds(runs, samples))  # of all runs, for some may show it that are not selected
+    runs = view.selected(runs)
+    if view.select:
+        environments = [environment for environment in environments if environment["id"] in set(runs["environment_id"])]
+        samples = samples[samples["run_id"].isin(runs["id"])].reset_index(drop=True)
+        measures = measures[measures["run_id"].isin(runs["id"])]
+        chosen = set(runs["id"])
+        patterns = tuple(pattern for pattern in patterns if pattern.run_id in chosen)
+    found, places = machines(environments)
+    if len(found) > 1:
+        names = {environment["id"]: machine_name(place) for environment, place in zip(environments, places, strict=True)}
+        runs["machine"] = runs["environment_id"].map(names)
+        runs["problem_label"] = runs["problem_label"] + " [" + runs["machine"] + "]"
+    else:
+        runs["machine"] = ""
+    # A resumed run stores some rows late; a problem's rows belong together all the same.
+    order = {label: place for place, label in enumerate(runs["problem_label"].unique())}
+    runs = runs.sort_values("problem_label", key=lambda labels: labels.map(order), kind="stable", ignore_index=True)
+    # Files that others wrote may hold infinite numbers, which prove nothing, and gaps that rounding has left a hair below zero.
+    samples = _finite_rows(samples, ["seconds", "passes", "primal", "dual", "relative_gap", "infeasibility"])
+    runs = runs.replace([math.inf, -math.inf], math.nan)
+    measures = _finite_rows(measures, ["value"])
+    for frame in (runs, samples):
+        frame["relative_gap"] = numbers(frame, "relative_gap").clip(lower=0.0)
+    return Results(
+        name=meta["suite_name"],
+        description=meta["description"],
+        text=meta["suite_text"],
+        targets=tuple(sorted(set(view.targets or json.loads(meta["targets"])), reverse=True)),
+        environments=tuple(environments),
+        machines=tuple(found),
+        missing=missing,
+        view=view,
+        runs=runs,
+        samples=samples,
+        measures=measures,
+        patterns=patterns,
+    )
+
+
+def _shortened(labels: pd.Series[str]) -> pd.Series[str]:
+    """Return the labels with those of more than `LONGEST_LABEL` characters cut and numbered, so that different ones stay different."""
+    long = [label for label in labels.unique() if len(label) > LONGEST_LABEL]
+    names = {label: f"{label[:LONGEST_LABEL]}... ({place})" for place, label in enumerate(long, start=1)}
+    return labels.map(lambda label: names.get(label, label)) if names else labels
+
+
+def _finite_rows(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Return the rows of `frame` whose numbers in `columns` are all finite."""
+    finite = (frame[columns].abs() < math.inf).all(axis=1)
+    return frame if finite.all() else frame[finite].reset_index(drop=True)
+
+
+def machine_name(place: int) -> str:
+    """What a report calls the machine at this place of `Results.machines`."""
+    return f"machine {place + 1}"

@@ -1,0 +1,100 @@
+"""Outcomes of runs as rows of a results file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from bench_mtl.core.types import Certificate, Record, Sample
+    from bench_mtl.engine.suite import Case
+    from bench_mtl.model.patterns import PackedPattern
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A record with what is known of its problem, its solver and where it was made."""
+
+    record: Record
+    dimensions: Mapping[str, int]
+    notes: tuple[str, ...]
+    solver_version: str
+    baseline: Certificate | None = None
+    """What is proven of the zero point: the bounds of a run that ended without any of its own."""
+    wall_seconds: float | None = None
+    """Of the whole run, once its problem stood and all was compiled."""
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """Of the process that made it, as `describe_environment` gives it."""
+    patterns: tuple[PackedPattern, ...] = ()
+    """Of the solution, which itself is not kept."""
+    found: Mapping[str, Any] = field(default_factory=dict)
+    """What a job that is no case of a suite has found."""
+
+
+def run_row(case: Case, outcome: Outcome, environment_id: int) -> dict[str, Any]:
+    """The row of table `run`, by column."""
+    record, best = outcome.record, outcome.record.best or outcome.baseline
+    last = record.samples[-1] if record.samples else None
+    row = {
+        "case_key": case.key,
+        "environment_id": environment_id,
+        "problem": case.instance.problem,
+        "problem_label": case.instance.label,
+        "instance_key": case.instance.key,
+        "data": json.dumps(case.instance.data),
+        "data_fingerprint": case.instance.fingerprint,
+        "parameters": json.dumps(case.instance.parameters),
+        "seed": case.instance.seed,
+        "dimensions": json.dumps({name: int(size) for name, size in outcome.dimensions.items()}),
+        "notes": json.dumps(outcome.notes),
+        "solver": case.solver,
+        "solver_label": case.solver_label,
+        "options": json.dumps(case.options),
+        "solver_version": outcome.solver_version,
+        "repetition": case.repetition,
+        "threads": case.threads,
+        "target": case.target,
+        "limit_seconds": case.limits.seconds,
+        "limits": json.dumps(asdict(case.limits)),
+        "status": str(record.status),
+        "reason": record.reason,
+        "primal": best and best.primal,
+        "dual": best and best.dual,
+        "relative_gap": best and best.relative_gap,
+        "infeasibility": record.best and record.best.infeasibility,
+        "iterations": last and int(last.step),
+        "passes": last and last.work,
+        **{f"{name}_seconds": seconds for name, seconds in asdict(record.times).items()},
+        "wall_seconds": outcome.wall_seconds,
+        "peak_memory_mib": record.peak_memory_mib,
+        "info": json.dumps(dict(record.info), default=str),
+    }
+    return {name: storable(value) for name, value in row.items()}
+
+
+def sample_rows(samples: tuple[Sample, ...]) -> Iterator[tuple[Any, ...]]:
+    """The rows of table `sample`, without the run's id."""
+    for number, sample in enumerate(samples):
+        point = sample.certificate
+        yield (
+            number, float(sample.seconds), int(sample.step), float(sample.work), float(point.primal), float(point.dual),
+            float(point.relative_gap), float(point.infeasibility), None if sample.asked is None else float(sample.asked),
+        )  # fmt: skip
+
+
+def measure_rows(samples: tuple[Sample, ...]) -> Iterator[tuple[Any, ...]]:
+    """The rows of table `measure`, without the run's id."""
+    return ((number, name, float(value)) for number, sample in enumerate(samples) for name, value in sample.measures)
+
+
+def pattern_rows(patterns: tuple[PackedPattern, ...]) -> Iterator[tuple[Any, ...]]:
+    """The rows of table `pattern`, without the run's id."""
+    return ((each.part, each.rows, each.columns, each.nonzeros, each.rank, each.bits) for each in patterns)
+
+
+def storable(value: Any) -> Any:
+    """`value` as SQLite takes it: a message may hold bytes that were no text, which Python keeps as lone surrogates."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
