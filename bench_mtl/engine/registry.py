@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import hashlib
 import importlib.util
 import inspect
 import sys
@@ -113,23 +111,6 @@ def make_problem(cls: type[Problem], data: Any, parameters: Mapping[str, Any]) -
     if missing:
         raise InputError(f"problem '{cls.name}' needs parameter {', '.join(missing)}")
     return cls.from_data(data, **parameters)
-
-
-@functools.cache
-def source_digest(cls: type) -> str:
-    """A short hash of the file that defines `cls`, so that results of another version of it are told apart; empty where none does.
-
-    Where a solver or a problem has a package of its own, as `bench_mtl.solvers.pdhg`, it is the hash of all files of that.
-    """
-    try:
-        name = inspect.getsourcefile(cls)
-        if name is None:
-            return ""
-        has_package = cls.__module__.count(".") > 1
-        files = sorted(Path(name).parent.glob("*.py")) if has_package else [Path(name)]
-        return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
-    except (TypeError, OSError):  # defined in a session, or in compiled code
-        return ""
 
 
 def load_registry(plugins: Path | None = None) -> Registry:

@@ -15,7 +15,8 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits
 from bench_mtl.data.catalogue import load, takes_seed
 from bench_mtl.data.fingerprint import fingerprint
-from bench_mtl.engine.registry import Registry, make_problem, solver_names, source_digest
+from bench_mtl.engine.registry import Registry, make_problem, solver_names
+from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.model.protocols import Problem
 
 

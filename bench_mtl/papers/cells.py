@@ -10,7 +10,8 @@ from pathlib import Path
 from bench_mtl.core.errors import unknown
 from bench_mtl.core.types import Limits
 from bench_mtl.data.fingerprint import fingerprint
-from bench_mtl.engine.registry import Registry, source_digest
+from bench_mtl.engine.registry import Registry
+from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import digest
 from bench_mtl.papers.code import made_by
 from bench_mtl.papers.experiment import Experiment, Settings

@@ -15,7 +15,8 @@ from bench_mtl.core.types import Array, Certificate, Iterate, Record, Status, To
 from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.engine.clock import Deadline
 from bench_mtl.engine.driver import describe, run
-from bench_mtl.engine.registry import Registry, source_digest
+from bench_mtl.engine.registry import Registry
+from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import Case, Instance
 from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
 from bench_mtl.model.protocols import Problem
