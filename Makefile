@@ -2,7 +2,7 @@
 # make soak: the long fault tests (minutes).
 # make system: install what a few tests need beyond Python, through apt: Chromium and LaTeX. Without them those tests are skipped.
 # make bench: time the projections and the framework itself, tables into results/bench (minutes; GRID=quick: under one for the projections).
-# make reports: write the published reports in reports/ again, each from its results.sqlite.
+# make reports: write the published reports in reports/ again, each from its results, in all formats; make reports-kept: what the repository keeps.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -11,7 +11,7 @@ GRID ?= full
 # Tests start hundreds of processes, each of which would compile our sources again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test soak lint compiled compiled-auto compiled-rest bench reports setup system clean
+.PHONY: demo test soak lint compiled compiled-auto compiled-rest bench reports reports-kept setup system clean
 
 demo: $(STAMP)
 	rm -rf results/demo
@@ -46,9 +46,15 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks --grid $(GRID) --out results/bench
 	$(BIN)/python -m benchmarks.overhead --out results/bench
 
-reports: $(STAMP)  # exit code 1: there are failed runs among the results, which the report shows
-	for folder in reports/*/; do $(BIN)/bench-mtl report $$folder || test $$? -eq 1 || exit; done
+# What is kept of the published reports: the text and the figures that it shows. Exit code 1: there are failed runs, which the report shows.
+reports-kept: $(STAMP)
+	for folder in reports/*/; do $(BIN)/bench-mtl report $$folder --format md --format svg || test $$? -eq 1 || exit; done
 	$(BIN)/python -m benchmarks.table4 reports/table4 > /dev/null
+
+# And what is not kept: the pages, the tables as files, the other formats of the figures.
+reports: reports-kept
+	for folder in reports/*/; do test -f $$folder/cells.sqlite && rest="csv png" || rest="html csv tex parquet pdf png"; \
+		$(BIN)/bench-mtl report $$folder $$(printf -- ' --format %s' $$rest) || test $$? -eq 1 || exit; done
 
 setup: $(STAMP)
 

@@ -39,7 +39,7 @@ def report(
 ) -> int:
     """Write the report of the results in FOLDER: report.html, report.md, tables/, figures/.
 
-    FOLDER may also hold a paper's experiment (`bench-mtl paper`); its report is written again as a whole, without the options.
+    FOLDER may also hold a paper's experiment (`bench-mtl paper`), whose report has no option but --format (md, csv, svg, png).
 
     The results may be unfinished, or merged from several machines; of each machine's problems the times are kept apart.
 
@@ -54,18 +54,18 @@ def report(
 
     name = experiment_in(folder)
     if name is not None:
-        return _paper_report(folder, name, chose=out is not None or any((formats, targets, baseline, select)))
+        return _paper_report(folder, name, formats, chose=out is not None or any((targets, baseline, select)))
     return written_report(folder, out=out, view=View(targets, baseline, select), formats=formats)
 
 
-def _paper_report(folder: Path, name: str, *, chose: bool) -> int:
+def _paper_report(folder: Path, name: str, formats: tuple[str, ...], *, chose: bool) -> int:
     """Write the report of a paper's experiment again from its rows."""
     from bench_mtl.core.errors import InputError
     from bench_mtl.papers import rewrite_paper_report
 
     if chose:
-        raise InputError(f"{folder} holds the cells of a paper's experiment, '{name}': its report has no options")
-    path, statuses = rewrite_paper_report(folder, name)
+        raise InputError(f"{folder} holds the cells of a paper's experiment, '{name}': its report has no option but --format")
+    path, statuses = rewrite_paper_report(folder, name, formats)
     say(f"report: {path}")
     return exit_code_of(statuses)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.checks import one_of
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Status
 from bench_mtl.papers.cells import Cell
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 #: How a cell may have ended that has an outcome.
 _WITH_OUTCOME = (Status.VERIFIED, Status.INACCURATE)
 
-_FIGURE_FORMATS = ("svg", "png")
+#: The formats that such a report can have: of the text, of tables, of figures.
+FORMATS = ("md", "csv", "svg", "png")
 
 #: In cells.csv; a file of rows that people open in a spreadsheet.
 _LONGEST_LIST = 50
@@ -41,49 +43,68 @@ by the rule in the last column; "cannot be known" where the number, the data or 
 decide; "not run" where this scale or this version leaves it out."""
 
 
-def write_paper_report(store: CellStore, experiment: Experiment, scale: str, cells: Sequence[Cell]) -> Path:
-    """Write report.md, comparison.csv, cells.csv, tables/ and figures/ beside the rows; returns the path of report.md.
+def write_paper_report(
+    store: CellStore, experiment: Experiment, scale: str, cells: Sequence[Cell], formats: Collection[str] = FORMATS
+) -> Path:
+    """Write report.md, comparison.csv, cells.csv, tables/ and figures/ beside the rows, as far as they are of these formats.
+
+    Return the path of report.md.
 
     Raises
     ------
     InputError : the files cannot be written, or the rows cannot be read.
     """
-    return _written(store, experiment, scale, len(cells), store.rows(cells))
+    return _written(store, experiment, scale, len(cells), store.rows(cells), formats)
 
 
-def rewrite_paper_report(folder: Path, name: str) -> tuple[Path, list[Status]]:
+def rewrite_paper_report(folder: Path, name: str, formats: Collection[str] = ()) -> tuple[Path, list[Status]]:
     """Write the report of the experiment `name` again from the rows in `folder`, whatever version of the code made them.
 
-    The scale is the full one where there is a cell that the small one has not. Returns the path of report.md and how the cells ended.
+    The scale is the full one where there is a cell that the small one has not. Return the path of report.md and how the cells ended.
+
+    Parameters
+    ----------
+    formats : of `FORMATS`; none stands for all
 
     Raises
     ------
-    InputError : as `write_paper_report` does, and where the folder cannot be used.
+    InputError : as `write_paper_report` does, and where a format is not known or the folder cannot be used.
     """
     chosen = experiment_of(name)
-    with CellStore.create(folder, name) as store:
+    wanted = [one_of("--format of a paper's report", form, FORMATS) for form in formats] or FORMATS
+    with CellStore.open(folder, name) as store:
         rows = {scale: store.rows_of(chosen.scale(scale).grid) for scale in ("small", "full")}
         scale = "full" if len(rows["full"]) > len(rows["small"]) else "small"
-        path = _written(store, chosen, scale, len(chosen.scale(scale).grid), rows[scale], _ANY_CODE)
+        path = _written(store, chosen, scale, len(chosen.scale(scale).grid), rows[scale], wanted, _ANY_CODE)
     return path, [Status(row["status"]) for row in rows[scale]]
 
 
-def _written(store: CellStore, experiment: Experiment, scale: str, cells: int, rows: Sequence[dict[str, Any]], note: str = "") -> Path:
+def _written(
+    store: CellStore,
+    experiment: Experiment,
+    scale: str,
+    cells: int,
+    rows: Sequence[dict[str, Any]],
+    formats: Collection[str],
+    note: str = "",
+) -> Path:
     import pandas as pd
 
     ended = [row for row in rows if row["status"] in _WITH_OUTCOME]
     findings = experiment.read(pd.DataFrame([{key: row[key] for key in row if key != "environment_id"} for row in ended]))
-    files = {
-        "comparison.csv": to_csv(comparison_frame(findings.comparisons)),
-        "cells.csv": to_csv(pd.DataFrame([{key: _flat(value) for key, value in row.items()} for row in rows])),
-        "report.md": _markdown(store, experiment, scale, cells, rows, findings, note).encode(),
-    }
+    files = {}
+    if "csv" in formats:
+        files["comparison.csv"] = to_csv(comparison_frame(findings.comparisons))
+        files["cells.csv"] = to_csv(pd.DataFrame([{key: _flat(value) for key, value in row.items()} for row in rows]))
+    if "md" in formats:
+        files["report.md"] = _markdown(store, experiment, scale, cells, rows, findings, formats, note).encode()
+    pictures = [form for form in ("svg", "png") if form in formats]
     for section in findings.sections:
-        if section.table is not None:
+        if section.table is not None and "csv" in formats:
             files[f"tables/{section.name}.csv"] = to_csv(section.table)
-        if section.draw is not None:
-            made = style.files(section.draw(), _FIGURE_FORMATS)
-            files |= {f"figures/{section.name}.{form}": made[form] for form in _FIGURE_FORMATS}
+        if section.draw is not None and pictures:
+            made = style.files(section.draw(), pictures)
+            files |= {f"figures/{section.name}.{form}": made[form] for form in pictures}
     folder = store.path.parent
     try:
         replace_files(folder, files)
@@ -112,8 +133,9 @@ def readings(comparisons: Sequence[Comparison]) -> str:
 
 
 def _markdown(
-    store: CellStore, experiment: Experiment, scale: str, cells: int, rows: Sequence[dict[str, Any]], findings: Findings, note: str
-) -> str:
+    store: CellStore, experiment: Experiment, scale: str, cells: int, rows: Sequence[dict[str, Any]], findings: Findings,
+    formats: Collection[str], note: str,
+) -> str:  # fmt: skip
     missing = cells - len(rows)
     seconds = sum(float(str(row["seconds"])) for row in rows)
     environments = store.environments({int(str(row["environment_id"])) for row in rows})
@@ -127,7 +149,7 @@ def _markdown(
         "## Published beside ours",
         f"**{readings(findings.comparisons)}.** {_READING}",
         _comparisons(findings.comparisons),
-        *(part for section in findings.sections for part in _section(section)),
+        *(part for section in findings.sections for part in _section(section, formats)),
         "## Cells without an outcome",
         _failures(rows),
         *(["## Environment", text.environment(environments)] if environments else []),
@@ -145,10 +167,11 @@ def _comparisons(comparisons: Sequence[Comparison]) -> str:
     return to_markdown(pd.DataFrame(rows, columns=["What", "Published", "Ours", "Difference", "Reading", "Why"], dtype="str"))
 
 
-def _section(section: Section) -> list[str]:
-    picture = [f"![{escaped(section.title)}](figures/{section.name}.svg)"] if section.draw is not None else []
+def _section(section: Section, formats: Collection[str]) -> list[str]:
+    form = next((form for form in ("svg", "png") if form in formats), "")
+    picture = [f"![{escaped(section.title)}](figures/{section.name}.{form})"] if section.draw is not None and form else []
     table = [to_markdown(section.shown)] if section.shown is not None else []
-    files = [f"[All digits](tables/{section.name}.csv)"] if section.table is not None else []
+    files = [f"[All digits](tables/{section.name}.csv)"] if section.table is not None and "csv" in formats else []
     return [f"## {escaped(section.title)}", section.text, *picture, *table, *files]
 
 

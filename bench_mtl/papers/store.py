@@ -21,6 +21,7 @@ from bench_mtl.results import Outcome
 from bench_mtl.results.files import (
     FolderLock,
     close_written,
+    connect_to_read,
     connect_to_write,
     decoding,
     made_folder,
@@ -61,7 +62,7 @@ _SCHEMA = (
 class CellStore:
     """An open file of cells. Use as a context manager. Every method raises InputError where the file cannot be used."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, lock: FolderLock) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: FolderLock | None = None) -> None:
         self.path = path
         """Of the file."""
         self._connection = connection
@@ -101,6 +102,26 @@ class CellStore:
                 raise
         return store
 
+    @classmethod
+    def open(cls, folder: Path, experiment: str) -> Self:
+        """Open the store of an experiment in `folder` to read it, which changes no byte of it.
+
+        Raises
+        ------
+        InputError : there is none, or it holds another experiment's cells, a damaged file or one of another schema.
+        """
+        path = folder / FILE_NAME
+        if not exists("folder", path):
+            raise InputError(f"{folder} holds no {FILE_NAME}")
+        with naming(path):
+            store = cls(path, connect_to_read(path))
+        try:
+            store._check(experiment)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
     def _check(self, experiment: str) -> None:
         require_intact(self.path, self._connection)
         meta = dict(self._all("SELECT key, value FROM meta"))
@@ -111,6 +132,9 @@ class CellStore:
             raise InputError(f"{self.path.parent} already holds the cells of '{meta.get('experiment')}': choose another folder with --out")
 
     def close(self) -> None:
+        if self._lock is None:
+            self._connection.close()
+            return
         try:
             with naming(self.path):
                 close_written(self._connection)

@@ -60,11 +60,11 @@ def report_files(results: Results, tables: Mapping[str, pd.DataFrame], formats: 
 
     Parameters
     ----------
-    formats : of `bench_mtl.report.formats.ALL`. A figure comes with its data, a table in CSV with the runs and samples behind it.
+    formats : of `bench_mtl.report.formats.ALL`. With CSV come the data of the figures, the runs and the samples.
     """
     drawn, undrawn = drawings(results, tables) if {*forms.FIGURES, *forms.TEXTS} & set(formats) else ([], [])
-    pictures = [form for form in forms.FIGURES if form in formats]
-    with printing(drawn if pictures or "md" in formats else [], pictures) as figures:
+    pictures = [form for form in (*forms.FIGURES, "csv") if form in formats]
+    with printing(drawn if pictures else [], pictures) as figures:
         files = _texts_and_tables(results, tables, drawn, undrawn, formats)
         return files | figures()
 

@@ -140,9 +140,10 @@ def _shown(drawing: Drawing, formats: Collection[str]) -> list[str]:
     """A figure with its caption and the files it is in."""
     path = f"figures/{drawing.stem}"
     written = [form for form in FORMATS if form in formats]
-    links = ", ".join([*(f"[{form.upper()}]({path}.{form})" for form in written), f"[data]({path}.csv)"])
+    links = [f"[{form.upper()}]({path}.{form})" for form in written] + ([f"[data]({path}.csv)"] if "csv" in formats else [])
     pictures = [f"![{escaped(drawing.title)}]({path}.{form})" for form in written if form != "pdf"]
-    return [*pictures[:1], f"*{escaped(drawing.caption)}* ({links})"]
+    others = f" ({', '.join(links)})" if len(links) > 1 else ""
+    return [*pictures[:1], f"*{escaped(drawing.caption)}*{others}"]
 
 
 def _table(table: pd.DataFrame, *drop: str) -> str:

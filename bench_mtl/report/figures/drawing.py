@@ -49,19 +49,22 @@ class Undrawn:
     """That there is none, and why."""
 
 
-def files(drawing: Drawing, formats: Collection[str] = FORMATS) -> dict[str, bytes]:
-    """The figure in each of `formats`, and its data, by path inside the report: the same bytes for the same data.
+def files(drawing: Drawing, formats: Collection[str] = (*FORMATS, "csv")) -> dict[str, bytes]:
+    """Return the figure in each of `formats`, and its data where "csv" is one, by path inside the report.
+
+    The same data give the same bytes.
 
     Raises
     ------
     ValueError : a format is not one of `FORMATS`.
     """
-    unknown = sorted(set(formats) - set(FORMATS))
+    unknown = sorted(set(formats) - {*FORMATS, "csv"})
     if unknown:
         raise ValueError(f"formats: {', '.join(unknown)} cannot be written, only {', '.join(FORMATS)}")
     wanted = [form for form in FORMATS if form in formats]
     made = style.files(drawing.draw(), wanted) if wanted else {}
-    return {f"figures/{drawing.stem}.{form}": made[form] for form in wanted} | {f"figures/{drawing.stem}.csv": to_csv(drawing.data)}
+    data = {f"figures/{drawing.stem}.csv": to_csv(drawing.data)} if "csv" in formats else {}
+    return {f"figures/{drawing.stem}.{form}": made[form] for form in wanted} | data
 
 
 def distinct_stem(text: str, taken: Collection[str]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 DPI = 144
+
+#: Where coordinates stand in an SVG file, but not scales, whose third decimal counts.
+_COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"|translate\([^)]*\)')
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 # Okabe and Ito's colours for all kinds of colour vision, without their yellow (too pale for a line), and two of Paul Tol's.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255", "#999933")
@@ -162,8 +167,29 @@ def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
             # Few colours on white are as small at the least effort.
             quick: dict[str, Any] = {"pil_kwargs": {"compress_level": 3}} if form == "png" else {}
             figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=DPI, **quick)
-            made[form] = sink.getvalue()
+            made[form] = compact_svg(sink.getvalue().decode()).encode() if form == "svg" else sink.getvalue()
     return made
+
+
+def compact_svg(drawing: str) -> str:
+    """Return an SVG drawing with numbers of two decimals and without needless spaces: a fifth smaller, and no pixel moves that is seen."""
+    rounded = _COORDINATES.sub(lambda place: _LONG_NUMBER.sub(_two_decimals, place[0]), drawing)
+    compact = re.sub(r' d="([^"]*)"', lambda path: f' d="{_compact_path(path[1])}"', rounded)
+    return re.sub(r"\n\s+", "\n", compact)
+
+
+def _compact_path(commands: str) -> str:
+    """Return the commands of a path without spaces around their letters; a letter that repeats may be left out, but for M."""
+    parts, last = [], ""
+    for letter, numbers in re.findall(r"([MLCQz])([^MLCQz]*)", commands):
+        parts.append((" " if letter == last and letter in "LCQ" else letter) + " ".join(numbers.split()))
+        last = letter
+    return "".join(parts)
+
+
+def _two_decimals(number: re.Match[str]) -> str:
+    short = f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+    return "0" if short == "-0" else short
 
 
 def logarithmic(

@@ -184,7 +184,7 @@ def test_a_report_written_again(
     assert after == before
     code, said = written("--format", "md")
     assert code == 2
-    assert "holds the cells of a paper's experiment, 'toy': its report has no options" in said
+    assert "holds the cells of a paper's experiment, 'toy': its report has no option but --format" in said
     with sqlite3.connect(folder / "cells.sqlite") as connection:
         connection.execute("DELETE FROM meta WHERE key = 'experiment'")
     assert "does not say of which experiment it has cells" in written()[1]

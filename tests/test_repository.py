@@ -1,0 +1,32 @@
+"""The repository stays light: of a published report it keeps the results, the text and the figures that the text shows."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+MOST_BYTES = 45_000_000
+MOST_FILES = 900
+
+
+def kept(folder: str) -> list[Path]:
+    """Return the files below a folder that git tracks."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    names = subprocess.run(["git", "ls-files", "-z", folder], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [path for name in names.split("\0") if name and (path := ROOT / name).exists()]
+
+
+def test_reports_are_light() -> None:
+    files = kept("reports")
+    assert len(files) < MOST_FILES
+    assert sum(file.stat().st_size for file in files) < MOST_BYTES
+    assert {file.suffix for file in files} == {".md", ".sqlite", ".svg"}
+
+
+def test_nothing_else_is_large() -> None:
+    assert [file for file in kept(".") if file.suffix != ".sqlite" and file.stat().st_size > 1_000_000] == []
