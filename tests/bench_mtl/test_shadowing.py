@@ -1,0 +1,89 @@
+"""Folders and packages of users that are named `problems` or `solvers` get in nobody's way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TRAP = "raise RuntimeError('the package of a user was imported')\n"
+
+SUITE = """
+name = "tiny"
+targets = [1e-3]
+[[problems]]
+name = "sparse_low_rank"
+data = { name = "synthetic_sparse_low_rank", features = 5, tasks = 3, examples = 8, rank = 1, zero_features = 0, zero_tasks = 0 }
+parameters = { gamma = 0.1, tau = 1.0 }
+[[solvers]]
+name = "block_coordinate"
+"""
+
+FIT = """
+import numpy as np
+from bench_mtl.estimators import L1InfClassifier
+X = np.random.default_rng(0).standard_normal((20, 3))
+Y = (X[:, :2] > 0).astype(int)
+print(L1InfClassifier(radius=1.0).fit(X, Y).score(X, Y))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with packages of both names, of which one falls over when it is imported."""
+    for name in ("problems", "solvers"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(TRAP)
+    (tmp_path / "tiny.toml").write_text(SUITE)
+    return tmp_path
+
+
+def python(folder: Path, *arguments: str) -> str:
+    """Run Python in a folder, which it then looks for modules in before anywhere else, and return what it printed."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_command_and_its_workers_run_beside_packages_of_the_same_names(folder: Path) -> None:
+    python(folder, "-m", "bench_mtl", "run", "tiny.toml", "--out", "out")
+    assert "verified" in (folder / "out" / "report.md").read_text()
+
+
+def test_estimators_fit_beside_packages_of_the_same_names(folder: Path) -> None:
+    assert float(python(folder, "-c", FIT)) > 0.5
+
+
+@pytest.mark.slow
+def test_type_checkers_find_problems_and_solvers(folder: Path) -> None:
+    (folder / "own.py").write_text(
+        "from bench_mtl.solvers.pdhg import PDHG\nfrom bench_mtl.problems.portfolio import Portfolio\nPDHG(sliders=2)\n"
+    )
+    environment = {**os.environ, "MYPYPATH": str(ROOT)}
+    command = [sys.executable, "-m", "mypy", "--follow-imports", "silent", "--no-incremental", "own.py"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert 'Unexpected keyword argument "sliders" for "PDHG"' in done.stdout, done.stdout + done.stderr
+    assert "Found 1 error" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_wheel_has_problems_and_solvers_inside_the_package_alone(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)]
+    subprocess.run(command, check=True, timeout=600)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    for folder in ("problems", "solvers"):
+        files = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py")}
+        assert {f"bench_mtl/{file}" for file in files} <= set(names)
+    assert not [name for name in names if name.startswith(("problems/", "solvers/", "tests/"))]
+    assert "bench_mtl/engine/suites/quick.toml" in names
+    assert "bench_mtl/papers/published/chen2012_table2.csv" in names
