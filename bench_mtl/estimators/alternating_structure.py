@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget
-from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
-from bench_mtl.estimators.linear_fits import FittedTasks
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks
 from bench_mtl.estimators.row_space import RowSpace
 from bench_mtl.estimators.structure_fits import fit_shared_structure
 
 
+@dataclass(eq=False, repr=False)
 class _ASO(LinearTasks):
-    """What regressor and classifier have in common."""
+    """The parameters and the fit of regressor and classifier."""
 
-    loss: str = "squared"
-    penalty: float
-    n_components: int
-    tol: float
-    max_iter: int
-    max_seconds: float | None
+    penalty: float = 0.1
+    n_components: int = 5
+    _: KW_ONLY
+    tol: float = 1e-5
+    max_iter: int = 10_000
+    max_seconds: float | None = None
 
-    def _fitted(self, data: TaskData) -> FittedTasks:
+    loss = "squared"  # no parameter unless a subclass makes it one
+
+    def _fit_data(self, data: TaskData) -> FittedTasks:
         space = RowSpace.of(data, squares=self.loss == "squared")
         found = fit_shared_structure(
             data if space is None else space.data,
@@ -92,28 +95,10 @@ class ASORegressor(_ASO, LinearTaskRegressor):
     ((3, 3), (1, 3))
     """
 
-    reduction: str = "mean"
-
-    def __init__(
-        self,
-        penalty: float = 0.1,
-        n_components: int = 5,
-        *,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        tol: float = 1e-5,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.n_components = n_components
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    reduction = "mean"
 
 
+@dataclass(eq=False, repr=False)
 class ASOClassifier(_ASO, LinearTaskClassifier):
     """`ASORegressor` for classes, with a choice of losses of the labels -1 and +1.
 
@@ -136,23 +121,5 @@ class ASOClassifier(_ASO, LinearTaskClassifier):
     (3, 4)
     """
 
-    def __init__(
-        self,
-        penalty: float = 0.1,
-        n_components: int = 5,
-        *,
-        loss: str = "squared",
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        tol: float = 1e-5,
-        max_iter: int = 10_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.n_components = n_components
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    _: KW_ONLY
+    loss: str = "squared"

@@ -27,7 +27,7 @@ class Round(NamedTuple):
     dual_bound: float
     """Over all learners, as far as the oracle is exact."""
     violation: float
-    """The largest that the oracle found, over nu."""
+    """The largest that the oracle found, over the penalty."""
 
 
 @dataclass(frozen=True)
@@ -65,35 +65,35 @@ class GroupBoostingModel:
     norm: str
     loss: Any
 
-    def problem(self, H: Array, nu: float | str, others: Callable[[Array], float] | None = None) -> Problem:
+    def problem(self, H: Array, penalty: float | str, others: Callable[[Array], float] | None = None) -> Problem:
         """Over the learners with these outputs, n x J. None at all are one that is always 0 and so never used."""
         columns = H if H.shape[1] else np.zeros((len(H), 1))
-        parameters: Mapping[str, Any] = {"nu": nu, "norm": self.norm, "loss": self.loss, "others": others}
+        parameters: Mapping[str, Any] = {"nu": penalty, "norm": self.norm, "loss": self.loss, "others": others}
         return installed().problem("group_boosting").from_data(TaskData.shared(columns, self.labels), **parameters)
 
     def without_learners(self) -> Problem:
         """Over none."""
         return self.problem(np.empty((len(self.labels), 0)), 0.0)
 
-    def nu(self, H: Array, nu: float | str, others: Callable[[Array], float] | None = None) -> float:
-        """`nu` as a number."""
-        return float(self.problem(H, nu, others).nu)  # type: ignore[attr-defined]
+    def penalty(self, H: Array, penalty: float | str, others: Callable[[Array], float] | None = None) -> float:
+        """`penalty` as a number."""
+        return float(self.problem(H, penalty, others).nu)  # type: ignore[attr-defined]
 
 
 def over_dictionary(
-    model: GroupBoostingModel, learners: WeakLearners, H: Array, nu: float, solver: Solver, tol: float, budget: Budget
+    model: GroupBoostingModel, learners: WeakLearners, H: Array, penalty: float, solver: Solver, tol: float, budget: Budget
 ) -> Boosted:
     """The fit over given learners with outputs H, in descending order of the norm of their weights."""
-    solution = solve(model.problem(H, nu), solver, tol, budget)
+    solution = solve(model.problem(H, penalty), solver, tol, budget)
     found = Boosted(learners, solution.point, H, solution.certificate, solution.is_met, solution.message)
     return found.taken(np.argsort(-np.linalg.norm(solution.point, axis=1), kind="stable"))
 
 
-def without_traces(model: GroupBoostingModel, nu: float, found: Boosted, tol: float) -> Boosted:
+def without_traces(model: GroupBoostingModel, penalty: float, found: Boosted, tol: float) -> Boosted:
     """The fit without learners of no weight, and without the negligible weights that solvers leave in place of zeros if that is as good."""
     weights = found.weights
     rounded = np.where(weights > NEGLIGIBLE_ENTRY * weights.max(initial=0.0), weights, 0.0)
-    objective = model.problem(found.outputs, nu).objective(rounded) if rounded.size else found.certificate.primal
+    objective = model.problem(found.outputs, penalty).objective(rounded) if rounded.size else found.certificate.primal
     certificate = found.certificate._replace(primal=objective)
     if certificate.relative_gap <= max(tol, found.certificate.relative_gap):
         found = replace(found, weights=rounded, certificate=certificate)

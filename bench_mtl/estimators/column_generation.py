@@ -35,7 +35,7 @@ class ColumnGeneration:
     ----------
     X : the examples
     oracle : of the candidates, on X
-    nu : as a number
+    penalty : the weight of the norms, as a number
     per_round : learners to add in a round, at most
     most : learners in all, at most
 
@@ -44,8 +44,10 @@ class ColumnGeneration:
     Paisitkriangkrai, Shen, van den Hengel, "Sharing features in multi-class boosting via group sparsity", CVPR 2012, MultiBoost-group.
     """
 
-    def __init__(self, model: GroupBoostingModel, X: Any, oracle: Oracle, nu: float, solver: Solver, *, per_round: int, most: int) -> None:
-        self._model, self._X, self._oracle, self._nu, self._solver = model, X, oracle, nu, solver
+    def __init__(
+        self, model: GroupBoostingModel, X: Any, oracle: Oracle, penalty: float, solver: Solver, *, per_round: int, most: int
+    ) -> None:
+        self._model, self._X, self._oracle, self._penalty, self._solver = model, X, oracle, penalty, solver
         self._per_round, self._most = per_round, most
         self._columns = _Columns(len(model.labels))
         self._learners: WeakLearners | None = None
@@ -53,7 +55,7 @@ class ColumnGeneration:
 
     def run(self, tol: float, budget: Budget) -> Boosted:
         """Until the gap over all learners is at most `tol`, or the budget is spent."""
-        problem = self._model.problem(self._columns.outputs, self._nu)
+        problem = self._model.problem(self._columns.outputs, self._penalty)
         zero = problem.start_point()
         present = Solution(zero, None, problem.certify(Iterate(zero)), False, "")
         best_bound, aim, tightenings = -np.inf, _LOOSEST, 0
@@ -83,7 +85,7 @@ class ColumnGeneration:
                 aim = max(tightest, min(_LOOSEST, _SHARE * overall.relative_gap))
             else:
                 aim = 0.1 * min(aim, overall.relative_gap)
-            problem = self._model.problem(self._columns.outputs, self._nu)
+            problem = self._model.problem(self._columns.outputs, self._penalty)
             padded = np.zeros(problem.point_shape)
             padded[: self._size - added] = present.point[: self._size - added]
             present = solve(problem, self._solver, aim, budget, Iterate(padded, present.dual))
@@ -102,9 +104,9 @@ class ColumnGeneration:
         bound = form.bound(dual, question)
         # The bound asks about a multiple of the dual point.
         multiple = _size_of(form.fit.residuals(form.fit.admissible(dual))) / question.size
-        worth = question.violations * multiple > self._nu
+        worth = question.violations * multiple > self._penalty
         largest = float(question.violations.max(initial=0.0)) * multiple
-        return _Answer(bound, question.learners.take(worth), largest / self._nu if self._nu else np.inf)
+        return _Answer(bound, question.learners.take(worth), largest / self._penalty if self._penalty else np.inf)
 
     def _add(self, found: WeakLearners) -> int:
         """Add those whose outputs are new, as far as there is room; returns how many."""
@@ -127,9 +129,9 @@ class _Answer(NamedTuple):
 
     bound: float
     learners: WeakLearners
-    """Those above nu."""
+    """Those whose violation is above the penalty."""
     violation: float
-    """The largest, over nu."""
+    """The largest, over the penalty."""
 
 
 class _Question:

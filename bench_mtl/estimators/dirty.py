@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
-from bench_mtl.estimators.linear_fits import FittedTasks, Preferred, solved
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor
+from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
 _PREFERRED: Preferred = (("accelerated_gradient", {"restart": "gradient"}),)
 
 
-class _Dirty(LinearTasks):
-    """What regressor and classifier have in common."""
+@dataclass(eq=False, repr=False)
+class _Dirty(SolvedTasks):
+    """The parameters and the fit of regressor and classifier."""
 
-    loss: str = "squared"
+    shared_penalty: float | str = "0.1 max"
+    own_penalty: float | str = "0.1 max"
+    _: KW_ONLY
+    reduction: str = "mean"
 
-    def __init__(
-        self,
-        lambda_b: float | str = "0.1 max",
-        lambda_s: float | str = "0.1 max",
-        *,
-        reduction: str = "mean",
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.lambda_b = lambda_b
-        self.lambda_s = lambda_s
-        self.reduction = reduction
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    loss = "squared"  # no parameter unless a subclass makes it one
 
-    def _fitted(self, data: TaskData) -> FittedTasks:
-        parameters = {"lambda_b": self.lambda_b, "lambda_s": self.lambda_s, "loss": self.loss, "reduction": self.reduction}
-        return solved(self, "dirty_model", data, parameters, _PREFERRED, ("shared_coef_", "own_coef_"))
+    def _fit_data(self, data: TaskData) -> FittedTasks:
+        parameters = {"lambda_b": self.shared_penalty, "lambda_s": self.own_penalty, "loss": self.loss, "reduction": self.reduction}
+        return self._solve("dirty_model", data, parameters, _PREFERRED, ("shared_coef_", "own_coef_"))
 
 
 class DirtyRegressor(_Dirty, LinearTaskRegressor):
@@ -51,24 +32,23 @@ class DirtyRegressor(_Dirty, LinearTaskRegressor):
 
     The coefficients B + S (features x tasks) minimise, up to a proven gap,
 
-        sum_k s_k sum_i loss(x_ki.(b_k + s_k), y_ki) + lambda_b sum_j max_k |B_jk| + lambda_s sum_jk |S_jk|
-
-        loss(t, y) = 1/2 (y - t)^2
+        sum_k c_k sum_i 1/2 (y_ki - x_ki.(b_k + s_k))^2 + shared_penalty sum_j max_k |B_jk| + own_penalty sum_jk |S_jk|
 
     The problem is `dirty_model`.
 
     Parameters
     ----------
-    lambda_b : float or str
-        Weight of the rows of B; above 0, or a share of the smallest with which B and S can be 0: "0.1 max". Larger: fewer rows.
-    lambda_s : float or str
-        Weight of the entries of S, likewise. S is 0 if lambda_b <= lambda_s, and B if lambda_b >= m lambda_s for m tasks.
+    shared_penalty : float or str
+        Weight of the rows of B, the paper's lambda_b: above 0, or a share of the smallest with which B and S can be 0:
+        "0.1 max". Larger: fewer rows.
+    own_penalty : float or str
+        Weight of the entries of S, the paper's lambda_s, likewise. S is 0 if shared_penalty <= own_penalty, and B is 0 if shared_penalty
+        is at least the number of tasks times own_penalty.
     reduction : {"mean", "sum"}
-        Over the examples of a task, s_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its
-        weight).
+        Over the examples of a task, c_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `accelerated_gradient`.
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is `accelerated_gradient`.
 
     Attributes
     ----------
@@ -81,65 +61,17 @@ class DirtyRegressor(_Dirty, LinearTaskRegressor):
     """
 
 
+@dataclass(eq=False, repr=False)
 class DirtyClassifier(_Dirty, LinearTaskClassifier):
-    """Classification for many tasks with coefficients that are a matrix of few rows, which tasks share, plus a sparse one.
+    """`DirtyRegressor` for classes, with a choice of losses of the labels y = -1 and +1.
 
-    The coefficients B + S (features x tasks) minimise, up to a proven gap,
-
-        sum_k s_k sum_i loss(x_ki.(b_k + s_k), y_ki) + lambda_b sum_j max_k |B_jk| + lambda_s sum_jk |S_jk|
-
-        squared    loss(t, y) = 1/2 (y - t)^2
-        logistic   loss(t, y) = log(1 + exp(-y t))
-
-    with labels y -1 and +1.
-    The problem is `dirty_model`.
+    Parameters, attributes and references are those of `DirtyRegressor`, and
 
     Parameters
     ----------
-    lambda_b : float or str
-        Weight of the rows of B; above 0, or a share of the smallest with which B and S can be 0: "0.1 max". Larger: fewer rows.
-    lambda_s : float or str
-        Weight of the entries of S, likewise. S is 0 if lambda_b <= lambda_s, and B if lambda_b >= m lambda_s for m tasks.
     loss : {"squared", "logistic"}
-    reduction : {"mean", "sum"}
-        Over the examples of a task, s_k = 1/n_k or 1.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `accelerated_gradient`.
-
-    Attributes
-    ----------
-    shared_coef_, own_coef_ : ndarrays of the shape of `coef_`
-        B and S; `coef_` is their sum.
-
-    References
-    ----------
-    Jalali, Ravikumar, Sanghavi, Ruan, "A dirty model for multi-task learning", NIPS 2010.
+        With t = x.(b + s) 1/2 (y - t)^2, or log(1 + exp(-y t)).
     """
 
-    def __init__(
-        self,
-        lambda_b: float | str = "0.1 max",
-        lambda_s: float | str = "0.1 max",
-        *,
-        loss: str = "squared",
-        reduction: str = "mean",
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.lambda_b = lambda_b
-        self.lambda_s = lambda_s
-        self.loss = loss
-        self.reduction = reduction
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    _: KW_ONLY
+    loss: str = "squared"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -40,12 +41,13 @@ _PREFERRED: tuple[tuple[str, dict[str, Any]], ...] = (
 _FEW_SCORES = 1000
 
 
+@dataclass(eq=False, repr=False)
 class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Multiclass boosting over weak learners h_j(x) = -1 or +1 that the classes share.
 
     The weights W (learners x classes) of the scores sum_j h_j(x) W_jr minimise, up to a proven gap,
 
-        f(H W) + nu sum_j ||W_j||   subject to  W >= 0,        H_ij = h_j(x_i)
+        f(H W) + penalty sum_j ||W_j||   subject to  W >= 0,        H_ij = h_j(x_i)
 
     with a loss f of the margins between the score of an example's class and those of the others. The norm of a row W_j makes whole rows
     zero ("l12", "l1inf"): a learner is used by several classes or by none. "l1" has no such effect. A fit is totally corrective: the
@@ -56,8 +58,9 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
 
     Parameters
     ----------
-    nu : float or str, default "0.05 max"
-        Weight of the penalty, or a share of the smallest for which all weights are zero (over the candidates). Smaller: more learners.
+    penalty : float or str, default "0.05 max"
+        Weight of the norms, the paper's nu, or a share of the smallest for which all weights are zero (over the candidates).
+        Smaller: more learners.
         With 0 a gap can be proven only where the learners separate the classes.
     norm : {"l12", "l1inf", "l1"}
     loss : {"logistic", "squared_hinge", "exponential", "hinge"} or `bench_mtl.model.margins.MarginLoss`
@@ -97,7 +100,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         weights.
     coef_ : ndarray, learners x classes
         Their weights, at least 0, and no row without one above 0.
-    nu_ : float
+    penalty_ : float
         The penalty's weight as a number.
     objective_ : float
         At `coef_`.
@@ -135,38 +138,21 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
     (True, 'all stumps')
     """
 
-    def __init__(
-        self,
-        nu: float | str = "0.05 max",
-        *,
-        norm: str = "l12",
-        loss: str | MarginLoss = "logistic",
-        weak_learner: str = "stump",
-        candidates: str | WeakLearners = "all",
-        n_learners: int = 1000,
-        learners_per_round: int = 20,
-        max_depth: int = 2,
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 20_000,
-        max_seconds: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.nu = nu
-        self.norm = norm
-        self.loss = loss
-        self.weak_learner = weak_learner
-        self.candidates = candidates
-        self.n_learners = n_learners
-        self.learners_per_round = learners_per_round
-        self.max_depth = max_depth
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.random_state = random_state
+    penalty: float | str = "0.05 max"
+    _: KW_ONLY
+    norm: str = "l12"
+    loss: str | MarginLoss = "logistic"
+    weak_learner: str = "stump"
+    candidates: str | WeakLearners = "all"
+    n_learners: int = 1000
+    learners_per_round: int = 20
+    max_depth: int = 2
+    solver: str | None = None
+    solver_options: dict[str, Any] | None = None
+    tol: float = 1e-3
+    max_iter: int = 20_000
+    max_seconds: float | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> GroupSparseBoostingClassifier:
         """Find the weak learners and their weights.
@@ -195,7 +181,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
             found = self._found_by_oracle(model, X, solver, budget, seed)
         else:
             found = self._found_in(self._dictionary(X, numbers, seed), model, X, solver, budget)
-        self._keep(without_traces(model, self.nu_, found, self.tol))
+        self._keep(without_traces(model, self.penalty_, found, self.tol))
         self.n_iter_ = budget.steps
         if not self.converged_:
             warn_unproven(self.gap_, self.tol, self.message_)
@@ -227,17 +213,17 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
 
     def _found_in(self, learners: WeakLearners, model: GroupBoostingModel, X: Any, solver: Solver, budget: Budget) -> Boosted:
         H = learners.outputs(X)
-        self.nu_ = model.nu(H, self.nu)
+        self.penalty_ = model.penalty(H, self.penalty)
         self.gap_covers_ = "learners given" if learners is self.candidates else "learners drawn"
-        return over_dictionary(model, learners, H, self.nu_, solver, self.tol, budget)
+        return over_dictionary(model, learners, H, self.penalty_, solver, self.tol, budget)
 
     def _found_by_oracle(self, model: GroupBoostingModel, X: Any, solver: Solver, budget: Budget, seed: int) -> Boosted:
         stumps = self.weak_learner == "stump"
         spread = X.shape[1] >= self.learners_per_round  # few features have more than one good threshold
         oracle: Oracle = StumpOracle(X, one_per_feature=spread) if stumps else TreeOracle(X, self.max_depth, seed)
-        self.nu_ = model.nu(np.empty((X.shape[0], 0)), self.nu, lambda R: oracle.highest(R, self.norm))
+        self.penalty_ = model.penalty(np.empty((X.shape[0], 0)), self.penalty, lambda R: oracle.highest(R, self.norm))
         self.gap_covers_ = "all stumps" if stumps else "trees found"
-        generation = ColumnGeneration(model, X, oracle, self.nu_, solver, per_round=self.learners_per_round, most=self.n_learners)
+        generation = ColumnGeneration(model, X, oracle, self.penalty_, solver, per_round=self.learners_per_round, most=self.n_learners)
         return generation.run(self.tol, budget)
 
     def _keep(self, found: Boosted) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
-from bench_mtl.estimators.linear_fits import FittedTasks, Preferred, solved
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor
+from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
 _PREFERRED_SMOOTH: Preferred = (("face_newton", {}), ("accelerated_gradient", {"restart": "gradient"}))
 #: Of the lasso: two to eight times the speed of the others to a gap of 1e-3, most where the penalty is small.
@@ -15,7 +15,8 @@ _PREFERRED_LASSO: Preferred = (("coordinate_descent", {}), *_PREFERRED_SMOOTH)
 _PREFERRED_HINGE: Preferred = (("pdhg", {}), ("smoothed_gradient", {}))
 
 
-class L1BallRegressor(LinearTaskRegressor):
+@dataclass(eq=False, repr=False)
+class L1BallRegressor(SolvedTasks, LinearTaskRegressor):
     """Least squares, every task in an l1 ball of its own.
 
     The coefficients W (features x tasks) minimise, up to a proven gap,
@@ -29,40 +30,22 @@ class L1BallRegressor(LinearTaskRegressor):
     radius : float
         At least 0. Larger: more non-zeros.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `face_newton`.
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is `face_newton`.
 
     References
     ----------
     Tibshirani, "Regression shrinkage and selection via the lasso", Journal of the Royal Statistical Society B 58(1), 1996.
     """
 
-    def __init__(
-        self,
-        radius: float = 1.0,
-        *,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    radius: float = 1.0
 
-    def _fitted(self, data: TaskData) -> FittedTasks:
-        return solved(self, "l1_ball_glm", data, {"loss": "squared", "radius": self.radius}, _PREFERRED_SMOOTH)
+    def _fit_data(self, data: TaskData) -> FittedTasks:
+        return self._solve("l1_ball_glm", data, {"loss": "squared", "radius": self.radius}, _PREFERRED_SMOOTH)
 
 
-class L1BallClassifier(LinearTaskClassifier):
+@dataclass(eq=False, repr=False)
+class L1BallClassifier(SolvedTasks, LinearTaskClassifier):
     """Classification, every task in an l1 ball of its own.
 
     The coefficients W (features x tasks) minimise, up to a proven gap,
@@ -81,44 +64,26 @@ class L1BallClassifier(LinearTaskClassifier):
         At least 0. Larger: more non-zeros. With the hinge it may be a list with one for each task.
     loss : {"hinge", "logistic", "squared"}
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `pdhg` for the hinge, else `face_newton`.
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is `pdhg` for the hinge, else `face_newton`.
 
     References
     ----------
     Quattoni, Carreras, Collins, Darrell, "An efficient projection for l1,infinity regularization", ICML 2009, section 5.
     """
 
-    def __init__(
-        self,
-        radius: float | list[float] = 1.0,
-        *,
-        loss: str = "hinge",
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.radius = radius
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    radius: float | list[float] = 1.0
+    _: KW_ONLY
+    loss: str = "hinge"
 
-    def _fitted(self, data: TaskData) -> FittedTasks:
+    def _fit_data(self, data: TaskData) -> FittedTasks:
         if one_of("loss", self.loss, ("hinge", "logistic", "squared")) == "hinge":
-            return solved(self, "ball_hinge", data, {"radius": self.radius, "norm": "l1"}, _PREFERRED_HINGE)
-        return solved(self, "l1_ball_glm", data, {"radius": self.radius, "loss": self.loss}, _PREFERRED_SMOOTH)
+            return self._solve("ball_hinge", data, {"radius": self.radius, "norm": "l1"}, _PREFERRED_HINGE)
+        return self._solve("l1_ball_glm", data, {"radius": self.radius, "loss": self.loss}, _PREFERRED_SMOOTH)
 
 
-class L2BallClassifier(LinearTaskClassifier):
+@dataclass(eq=False, repr=False)
+class L2BallClassifier(SolvedTasks, LinearTaskClassifier):
     """Classification by hinges, every task in an l2 ball of its own: a support vector machine a task.
 
     The coefficients W (features x tasks) minimise, up to a proven gap,
@@ -132,69 +97,32 @@ class L2BallClassifier(LinearTaskClassifier):
     radius : float or list
         At least 0, or a list with one for each task.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `pdhg`.
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is `pdhg`.
 
     References
     ----------
     Quattoni, Carreras, Collins, Darrell, "An efficient projection for l1,infinity regularization", ICML 2009, section 5.
     """
 
-    def __init__(
-        self,
-        radius: float | list[float] = 1.0,
-        *,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    radius: float | list[float] = 1.0
 
-    def _fitted(self, data: TaskData) -> FittedTasks:
-        return solved(self, "ball_hinge", data, {"radius": self.radius, "norm": "l2"}, _PREFERRED_HINGE)
+    def _fit_data(self, data: TaskData) -> FittedTasks:
+        return self._solve("ball_hinge", data, {"radius": self.radius, "norm": "l2"}, _PREFERRED_HINGE)
 
 
-class _OneNorm(LinearTasks):
-    """What regressor and classifier have in common."""
+@dataclass(eq=False, repr=False)
+class _OneNorm(SolvedTasks):
+    """The parameters and the fit of regressor and classifier."""
 
-    loss: str = "squared"
+    penalty: float = 1.0
 
-    def __init__(
-        self,
-        penalty: float = 1.0,
-        *,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    loss = "squared"  # no parameter unless a subclass makes it one
 
-    def _fitted(self, data: TaskData) -> FittedTasks:
+    def _fit_data(self, data: TaskData) -> FittedTasks:
         one_of("loss", self.loss, ("squared", "logistic"))
         preferred = _PREFERRED_LASSO if self.loss == "squared" else _PREFERRED_SMOOTH
-        return solved(self, "l1_ball_glm", data, {"penalty": self.penalty, "loss": self.loss}, preferred)
+        return self._solve("l1_ball_glm", data, {"penalty": self.penalty, "loss": self.loss}, preferred)
 
 
 class OneNormRegressor(_OneNorm, LinearTaskRegressor):
@@ -211,8 +139,8 @@ class OneNormRegressor(_OneNorm, LinearTaskRegressor):
     penalty : float
         At least 0 (the gap needs it above 0). Larger: fewer non-zeros.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `coordinate_descent`.
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is `coordinate_descent`.
 
     References
     ----------
@@ -220,6 +148,7 @@ class OneNormRegressor(_OneNorm, LinearTaskRegressor):
     """
 
 
+@dataclass(eq=False, repr=False)
 class OneNormClassifier(_OneNorm, LinearTaskClassifier):
     """The lasso of every task on labels -1 and +1, or logistic regression with an l1 penalty.
 
@@ -236,33 +165,13 @@ class OneNormClassifier(_OneNorm, LinearTaskClassifier):
         At least 0 (the gap needs it above 0). Larger: fewer non-zeros. Mind the 1/n_k of the logistic loss.
     loss : {"squared", "logistic"}
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `coordinate_descent`, of the logistic loss `face_newton`.
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is `coordinate_descent`, of the logistic loss `face_newton`.
 
     References
     ----------
     Chen, Liu, Ye, "Learning incoherent sparse and low-rank patterns from multiple tasks", ACM TKDD 5(4), 2012: "OneNorm".
     """
 
-    def __init__(
-        self,
-        penalty: float = 1.0,
-        *,
-        loss: str = "squared",
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    _: KW_ONLY
+    loss: str = "squared"

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor
-from bench_mtl.estimators.linear_fits import FittedTasks, Preferred, solved
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor
+from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
 _PREFERRED_HINGE: Preferred = (("auto", {}), ("pdhg", {}))
 _PREFERRED_SMOOTH: Preferred = (("accelerated_gradient", {"restart": "gradient"}),)
 
 
-class L1InfClassifier(LinearTaskClassifier):
+@dataclass(eq=False, repr=False)
+class _L1Inf(SolvedTasks):
+    """The parameters of regressor and classifier."""
+
+    radius: float | None = None
+    _: KW_ONLY
+    penalty: float | str | None = None
+    reduction: str = "mean"
+
+    def _checked_parameters(self) -> dict[str, Any]:
+        """The parameters as those of the problem `l1inf_glm`; the radius is 1 where there is neither radius nor penalty."""
+        radius = 1.0 if self.radius is None and self.penalty is None else self.radius
+        return {"radius": radius, "penalty": self.penalty, "reduction": one_of("reduction", self.reduction, ("mean", "sum"))}
+
+
+@dataclass(eq=False, repr=False)
+class L1InfClassifier(_L1Inf, LinearTaskClassifier):
     """Classification for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
 
     The coefficients W (features x tasks) minimise, up to a proven gap,
@@ -37,8 +53,8 @@ class L1InfClassifier(LinearTaskClassifier):
     reduction : {"mean", "sum"}
         Over the examples of a task, s_k = 1/n_k or 1: whether tasks of many examples count as those of few.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `auto` for the hinge, else `accelerated_gradient`.
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is `auto` for the hinge, else `accelerated_gradient`.
 
     References
     ----------
@@ -54,43 +70,18 @@ class L1InfClassifier(LinearTaskClassifier):
     ((3, 4), True)
     """
 
-    def __init__(
-        self,
-        radius: float | None = None,
-        *,
-        penalty: float | str | None = None,
-        loss: str = "hinge",
-        reduction: str = "mean",
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.radius = radius
-        self.penalty = penalty
-        self.loss = loss
-        self.reduction = reduction
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    _: KW_ONLY
+    loss: str = "hinge"
 
-    def _fitted(self, data: TaskData) -> FittedTasks:
-        one_of("loss", self.loss, ("hinge", "logistic", "squared"))
-        one_of("reduction", self.reduction, ("mean", "sum"))
-        size = radius_or_penalty(self.radius, self.penalty)
-        if self.loss == "hinge":
-            return solved(self, "l1inf_hinge", data, {**size, "loss": self.reduction}, _PREFERRED_HINGE)
-        return solved(self, "l1inf_glm", data, {**size, "loss": self.loss, "reduction": self.reduction}, _PREFERRED_SMOOTH)
+    def _fit_data(self, data: TaskData) -> FittedTasks:
+        loss, parameters = one_of("loss", self.loss, ("hinge", "logistic", "squared")), self._checked_parameters()
+        if loss == "hinge":
+            parameters["loss"] = parameters.pop("reduction")
+            return self._solve("l1inf_hinge", data, parameters, _PREFERRED_HINGE)
+        return self._solve("l1inf_glm", data, {**parameters, "loss": loss}, _PREFERRED_SMOOTH)
 
 
-class L1InfRegressor(LinearTaskRegressor):
+class L1InfRegressor(_L1Inf, LinearTaskRegressor):
     """Least squares for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
 
     The coefficients W (features x tasks) minimise, up to a proven gap,
@@ -108,8 +99,8 @@ class L1InfRegressor(LinearTaskRegressor):
     reduction : {"mean", "sum"}
         Over the examples of a task, s_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `accelerated_gradient`.
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is `accelerated_gradient`.
 
     References
     ----------
@@ -117,37 +108,5 @@ class L1InfRegressor(LinearTaskRegressor):
     support recovery in high dimensions", IEEE Transactions on Information Theory 57(6), 2011 (penalty).
     """
 
-    def __init__(
-        self,
-        radius: float | None = None,
-        *,
-        penalty: float | str | None = None,
-        reduction: str = "mean",
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.radius = radius
-        self.penalty = penalty
-        self.reduction = reduction
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-
-    def _fitted(self, data: TaskData) -> FittedTasks:
-        one_of("reduction", self.reduction, ("mean", "sum"))
-        parameters = {**radius_or_penalty(self.radius, self.penalty), "loss": "squared", "reduction": self.reduction}
-        return solved(self, "l1inf_glm", data, parameters, _PREFERRED_SMOOTH)
-
-
-def radius_or_penalty(radius: float | None, penalty: float | str | None) -> Mapping[str, Any]:
-    """Both as they are, or a radius of 1 where there is neither."""
-    return {"radius": 1.0 if radius is None and penalty is None else radius, "penalty": penalty}
+    def _fit_data(self, data: TaskData) -> FittedTasks:
+        return self._solve("l1inf_glm", data, {**self._checked_parameters(), "loss": "squared"}, _PREFERRED_SMOOTH)

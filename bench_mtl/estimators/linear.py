@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -18,16 +19,35 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from bench_mtl.core.checks import is_sparse, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.threads import fitting_blas_threads
-from bench_mtl.core.types import Array, Matrix
+from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import warn_unproven
-from bench_mtl.estimators.linear_fits import FittedTasks
 
 
+@dataclass(frozen=True)
+class FittedTasks:
+    """Coefficients of every task, and how they were found."""
+
+    coefficients: Array
+    """d x m."""
+    n_iter: int
+    is_met: bool
+    """Whether the fit ended as it should."""
+    message: str
+    certificate: Certificate | None = None
+    """None where the model is not convex."""
+    parts: Mapping[str, Array] = field(default_factory=dict)
+    """Matrices whose sum the coefficients are, d x m, by the name of their attribute."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    """Further attributes of the estimator, by name."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     """Scores x.w_k of m tasks over the same d features.
 
-    A concrete one has a constructor, which stores `fit_intercept` and `intercept_scaling` among its parameters, and `_fitted`.
+    A concrete model implements `_fit_data`. Models are dataclasses: a field with an annotation is a parameter, as scikit-learn
+    understands it.
 
     Parameters
     ----------
@@ -47,6 +67,9 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     max_seconds : float, optional
         Seconds of the solver, at most (roughly: a step is not broken off), beginning once its code is compiled. What proves the gap is
         not counted. Where a model is not convex they are all seconds of the fit from its data on.
+
+    (Models that a registered solver fits have the parameters `solver` and `solver_options`; `max_seconds` have these and the models that
+    are not convex.)
 
     Attributes
     ----------
@@ -73,17 +96,19 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         How the fit ended.
     """
 
-    fit_intercept: bool
-    intercept_scaling: float
+    fit_intercept: bool = False
+    intercept_scaling: float = 1.0
+    tol: float = 1e-3
+    max_iter: int = 100_000
 
     @abstractmethod
-    def _fitted(self, data: TaskData) -> FittedTasks:
+    def _fit_data(self, data: TaskData) -> FittedTasks:
         """The coefficients for these data: real targets, or labels -1 and +1. A constant feature is among the features already."""
 
     def _learn(self, data: TaskData, *, as_vector: bool = False) -> FittedTasks:
         """Fit to the data and keep what was found; `as_vector` where there is one task and its coefficients are to be a vector."""
         with fitting_blas_threads(_dense_numbers(data)):
-            fitted = self._fitted(data)
+            fitted = self._fit_data(data)
         self.n_tasks_ = data.n_tasks
         self.coef_, self.intercept_ = self._split(fitted.coefficients, as_vector)
         for name, part in fitted.parts.items():
@@ -164,8 +189,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
     """Linear regression for one target or many."""
 
-    reduction: str = "sum"
-    """Of the squares of a task: whether the model has their "sum" or their "mean"."""
+    reduction = "sum"
+    """Whether the objective has the "sum" or the "mean" of a task's squared errors. No parameter unless a subclass makes it one."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the coefficients for targets of the same examples.

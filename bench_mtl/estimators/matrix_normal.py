@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget
-from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
-from bench_mtl.estimators.linear_fits import FittedTasks
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks
 from bench_mtl.estimators.matrix_normal_fits import fit_matrix_normal
 
 
+@dataclass(eq=False, repr=False)
 class _MatrixNormal(LinearTasks):
-    """What regressor and classifier have in common."""
+    """The parameters and the fit of regressor and classifier."""
 
-    def __init__(
-        self,
-        penalty: float = 0.1,
-        alpha_features: float = 1.0,
-        alpha_tasks: float = 0.01,
-        *,
-        covariance_ridge: float = 0.3,
-        max_features: int = 300,
-        graphical_lasso: str = "admm",
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.alpha_features = alpha_features
-        self.alpha_tasks = alpha_tasks
-        self.covariance_ridge = covariance_ridge
-        self.max_features = max_features
-        self.graphical_lasso = graphical_lasso
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    penalty: float = 0.1
+    alpha_features: float = 1.0
+    alpha_tasks: float = 0.01
+    _: KW_ONLY
+    covariance_ridge: float = 0.3
+    max_features: int = 300
+    graphical_lasso: str = "admm"
+    max_iter: int = 100
+    max_seconds: float | None = None
 
-    def _fitted(self, data: TaskData) -> FittedTasks:
+    def _fit_data(self, data: TaskData) -> FittedTasks:
         found = fit_matrix_normal(
             data,
             penalty=self.penalty,
@@ -121,7 +105,7 @@ class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
     ((3, 3), (3, 3))
     """
 
-    reduction: str = "mean"
+    reduction = "mean"
 
 
 class MatrixNormalClassifier(_MatrixNormal, LinearTaskClassifier):

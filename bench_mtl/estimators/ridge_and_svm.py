@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from sklearn.base import clone
@@ -13,32 +14,19 @@ from sklearn.svm import LinearSVC
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
-from bench_mtl.estimators.linear_fits import FittedTasks
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks
 
 #: scikit-learn's own tolerance is this share of the gap to prove.
 _TIGHTER = 1e-2
 
 
+@dataclass(eq=False, repr=False)
 class _Ridge(LinearTasks):
-    """What regressor and classifier have in common."""
+    """The parameters and the fit of regressor and classifier."""
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
+    alpha: float = 1.0
 
-    def _fitted(self, data: TaskData) -> FittedTasks:
+    def _fit_data(self, data: TaskData) -> FittedTasks:
         alpha, tol = real_number("alpha", self.alpha, strict=True), real_number("tol", self.tol, strict=True)
         most = whole_number("max_iter", self.max_iter, minimum=1)
         model = Ridge(alpha, fit_intercept=False, tol=_TIGHTER * tol, max_iter=most)
@@ -72,13 +60,11 @@ class RidgeMultiTaskRegressor(_Ridge, LinearTaskRegressor):
 class RidgeMultiTaskClassifier(_Ridge, LinearTaskClassifier):
     """`RidgeMultiTaskRegressor` on labels -1 and +1.
 
-    Parameters
-    ----------
-    alpha, fit_intercept, intercept_scaling, tol, max_iter
-        As there.
+    The parameters are those of `RidgeMultiTaskRegressor`.
     """
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
     """scikit-learn's `LinearSVC` of every task, with the companion for tasks that have rows of their own, and where it can be with its gap.
 
@@ -99,29 +85,16 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
     max_iter : int
         Passes over the examples of a task, at most.
     random_state : int, RandomState or None
-        Of the order of the examples.
+        Seed of the order of the examples.
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str = "squared_hinge",
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        tol: float = 1e-3,
-        max_iter: int = 10_000,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    C: float = 1.0
+    _: KW_ONLY
+    loss: str = "squared_hinge"
+    max_iter: int = 10_000
+    random_state: int | np.random.RandomState | None = None
 
-    def _fitted(self, data: TaskData) -> FittedTasks:
+    def _fit_data(self, data: TaskData) -> FittedTasks:
         C, tol = real_number("C", self.C, strict=True), real_number("tol", self.tol, strict=True)
         loss, most = one_of("loss", self.loss, ("squared_hinge", "hinge")), whole_number("max_iter", self.max_iter, minimum=1)
         columns, steps = [], 0

@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, LinearTasks
-from bench_mtl.estimators.linear_fits import FittedTasks, Preferred, solved
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor
+from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
 _PREFERRED: Preferred = (("spectral_gradient", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
 
-class _MTRL(LinearTasks):
-    """What regressor and classifier have in common."""
+@dataclass(eq=False, repr=False)
+class _MTRL(SolvedTasks):
+    """The parameters and the fit of regressor and classifier."""
 
-    def __init__(
-        self,
-        ridge: float = 0.01,
-        coupling: float = 0.01,
-        *,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100_000,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.ridge = ridge
-        self.coupling = coupling
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
+    ridge: float = 0.01
+    coupling: float = 0.01
 
-    def _fitted(self, data: TaskData) -> FittedTasks:
+    def _fit_data(self, data: TaskData) -> FittedTasks:
         parameters = {"ridge": self.ridge, "coupling": self.coupling}
-        fitted = solved(self, "task_relationships", data, parameters, _PREFERRED, rotated="squared")
+        fitted = self._solve("task_relationships", data, parameters, _PREFERRED, rotated="squared")
         return replace(fitted, attributes={"task_covariance_": task_covariance(fitted.coefficients)})
 
 
@@ -71,9 +51,9 @@ class MTRLRegressor(_MTRL, LinearTaskRegressor):
     coupling : float
         lambda_2, at least 0. Larger: more closely related tasks. One of the two is above 0.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`. The solver by
-        default is `spectral_gradient`, for tasks with rows of their own `accelerated_gradient`. `alternating_relationships` is the
-        paper's method.
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is `spectral_gradient`, for tasks with rows of their own `accelerated_gradient`.
+        `alternating_relationships` is the paper's method.
 
     Attributes
     ----------
@@ -95,7 +75,7 @@ class MTRLRegressor(_MTRL, LinearTaskRegressor):
     ((3, 3), True)
     """
 
-    reduction: str = "mean"
+    reduction = "mean"
 
 
 class MTRLClassifier(_MTRL, LinearTaskClassifier):

@@ -13,9 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bench_mtl.core.checks import whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.readers.common import naming, parsing, readable_file
+from bench_mtl.data.selection import Selection, Table
 from bench_mtl.model.task_data import TaskData
 
 _KIND = "an ARFF file"
@@ -43,7 +45,16 @@ class _Attribute(NamedTuple):
         return numbers if set(numbers) in _BINARY else None
 
 
-def read_arff(path: str | Path, *, labels: int | str | Path | Sequence[str] | None = None) -> TaskData:
+def read_arff(
+    path: str | Path,
+    *,
+    labels: int | str | Path | Sequence[str] | None = None,
+    most_frequent: int | None = None,
+    classes: str | None = None,
+    examples: int | None = None,
+    held_out: int = 0,
+    seed: int = 0,
+) -> TaskData:
     """Tasks from an ARFF file: some attributes are the labels or targets, the others are the features.
 
     Nominal labels with the values 0/1 or -1/+1 become -1/+1; numeric ones stay real targets. Nominal features with the
@@ -58,6 +69,8 @@ def read_arff(path: str | Path, *, labels: int | str | Path | Sequence[str] | No
         Mulan XML file (as given, or beside the ARFF file), or a list of names. None finds the Mulan XML file of the same
         name beside the ARFF file (also without its ``-train`` or ``-test``), else reads ``-C n`` in MEKA's relation
         name, where n > 0 means the first n and n < 0 the last \\|n\\|.
+    most_frequent : the number of labels to keep, those most frequent in the file; ties go to the earlier one.
+    classes, examples, held_out, seed : as for `read_npz`; `held_out` is a number.
 
     Raises
     ------
@@ -69,6 +82,10 @@ def read_arff(path: str | Path, *, labels: int | str | Path | Sequence[str] | No
     G. Tsoumakas et al., "Mulan: a Java library for multi-label learning", JMLR 12, 2011; J. Read et al., "MEKA: a
     multi-label/multi-target extension to WEKA", JMLR 17, 2016.
     """
+    if most_frequent is not None:
+        whole_number("most_frequent", most_frequent, minimum=1)
+    number = whole_number("held_out", held_out)
+    selection = Selection(labels=most_frequent, classes=classes, examples=examples, held_out=number, seed=seed)
     source = readable_file(path)
     with naming(source):
         relation, attributes, table = _parse(source)
@@ -76,7 +93,8 @@ def read_arff(path: str | Path, *, labels: int | str | Path | Sequence[str] | No
         others = [j for j in range(len(attributes)) if j not in set(chosen)]
         Y, label_notes = _label_matrix(attributes, table, chosen)
         X, feature_notes = _feature_matrix(attributes, table, others)
-        return TaskData.shared(X, Y, name=source.stem, notes=(*feature_notes, *label_notes))
+        are_labels = attributes[chosen[0]].values is not None
+        return selection.of(Table(X, Y, are_labels, notes=(*feature_notes, *label_notes)), source.stem)
 
 
 def _parse(source: Path) -> tuple[str, list[_Attribute], Matrix]:

@@ -61,19 +61,6 @@ def parsing(kind: str) -> Iterator[None]:
         raise InputError(f"not readable as {kind}: {_reason(error)}") from None
 
 
-def keep_most_frequent(Y: Array, count: int) -> Array:
-    """The `count` columns of a -1/+1 label matrix with most +1 entries, in their order; ties go to the earlier column.
-
-    Raises
-    ------
-    InputError : more labels asked for than there are.
-    """
-    if count > Y.shape[1]:
-        raise InputError(f"labels = {count} asks for more than the {Y.shape[1]} label(s) there are")
-    frequency = np.count_nonzero(Y == 1.0, axis=0)
-    return Y[:, np.sort(np.argsort(-frequency, kind="stable")[:count])]
-
-
 def one_against_all(classes: NDArray[Any]) -> Array:
     """A -1/+1 column for each value that occurs in `classes`, in ascending order of the values."""
     return np.where(classes[:, None] == np.unique(classes), 1.0, -1.0)

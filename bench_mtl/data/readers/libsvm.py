@@ -10,11 +10,21 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.data.readers.common import keep_most_frequent, naming, parsing, readable_file
+from bench_mtl.data.readers.common import naming, parsing, readable_file
+from bench_mtl.data.selection import Selection, Table
 from bench_mtl.model.task_data import TaskData
 
 
-def read_libsvm(path: str | Path, *, features: int | None = None, labels: int | None = None) -> TaskData:
+def read_libsvm(
+    path: str | Path,
+    *,
+    features: int | None = None,
+    labels: int | None = None,
+    classes: str | None = None,
+    examples: int | None = None,
+    held_out: int = 0,
+    seed: int = 0,
+) -> TaskData:
     """Tasks from a LIBSVM multi-label file: a sparse shared design, and a task for each label number that occurs.
 
     Feature numbers count from 1, or from 0 where a file uses the number 0. A line may have no label. Tasks are in
@@ -24,7 +34,8 @@ def read_libsvm(path: str | Path, *, features: int | None = None, labels: int | 
     ----------
     path : the file.
     features : d, where the file leaves out the last ones; None takes the largest number that occurs.
-    labels : keep only so many labels, the most frequent; ties go to the lower number.
+    labels : the number of labels to keep, the most frequent; ties go to the lower number.
+    classes, examples, held_out, seed : as for `read_npz`; `held_out` is a number.
 
     Raises
     ------
@@ -34,7 +45,7 @@ def read_libsvm(path: str | Path, *, features: int | None = None, labels: int | 
 
     source = readable_file(path)
     n_features = None if features is None else whole_number("features", features, minimum=1)
-    wanted = None if labels is None else whole_number("labels", labels, minimum=1)
+    selection = Selection(labels=labels, classes=classes, examples=examples, held_out=whole_number("held_out", held_out), seed=seed)
     with naming(source):
         with parsing("a LIBSVM file"):
             X, label_sets = load_svmlight_file(str(source), n_features=n_features, multilabel=True)
@@ -43,10 +54,7 @@ def read_libsvm(path: str | Path, *, features: int | None = None, labels: int | 
         if n_features is None and X.nnz == 0:
             raise InputError("has no feature on any line")
         Y, notes = _label_matrix(label_sets)
-        if wanted is not None:
-            notes = (*notes, f"The {wanted} most frequent of {Y.shape[1]} labels were kept.")
-            Y = keep_most_frequent(Y, wanted)
-        return TaskData.shared(sp.csr_array(X), Y, name=source.stem, notes=notes)
+        return selection.of(Table(sp.csr_array(X), Y, notes=notes), source.stem)
 
 
 def _one_task(numbers: list[float]) -> tuple[str, ...]:

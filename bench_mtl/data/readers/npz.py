@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,12 +13,11 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import one_of, require_finite, whole_number
+from bench_mtl.core.checks import require_finite
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
-from bench_mtl.data.readers.common import keep_most_frequent, naming, one_against_all, parsing, readable_file
-from bench_mtl.data.readers.npz_classes import Classes, classes_of_labels, number_of_sets, without_example
-from bench_mtl.data.readers.npz_rows import Asked, choose_rows, require_range
+from bench_mtl.data.readers.common import naming, one_against_all, parsing, readable_file
+from bench_mtl.data.selection import Selection, Table, require_range
 from bench_mtl.model.task_data import TaskData, signs
 
 _KIND = "an .npz file"
@@ -29,8 +27,6 @@ _GREY_LEVELS = 255.0
 _CONVERTED = "Labels 0/1 were read as -1/+1."
 
 Arrays = Mapping[str, NDArray[Any]]
-Take = Callable[[NDArray[Any], str], TaskData]
-"""Row numbers, and where they come from (for messages), to the tasks over these rows."""
 
 
 class Header(NamedTuple):
@@ -69,14 +65,14 @@ def read_npz(
     ----------
     path : the file.
     split : ``"train"`` and ``"test"`` take the rows `train_idx` and `test_idx`; ``"all"`` takes every row.
-    labels : keep only so many labels, those most frequent in the whole file (so that both splits have the same tasks);
+    labels : the number of labels to keep, those most frequent in the whole file (so that both splits have the same tasks);
         ties go to the earlier column.
     classes : make classes of labels, so that every row has exactly one, and leave out the rows that have none. ``"single"``: the rows
         with exactly one label; labels that no row of the file has alone are dropped. ``"sets:K"``: the K most frequent sets of labels in
         the file are the classes, the most frequent first (ties go to the set of the earlier row; no label at all is a set too). Done before
         anything is drawn. A class without training row is named in the notes.
     target : the column of `Y` to use in a file with `task`.
-    examples : use only so many of the rows, in the proportions of the classes where every row has one; None uses all.
+    examples : the number of rows to use, drawn in the proportions of the classes where every row has one; None uses all.
     held_out : true, with the split ``"train"``, for the rows `test_idx` as `TaskData.held_out`; or a number of other rows, drawn as
         for `examples`, which are then not used for training. Both kinds of drawing are for files without `task`.
     seed : of the drawing; without effect where nothing is drawn.
@@ -87,30 +83,10 @@ def read_npz(
         range), NaN or inf (the first place is named), labels of other values, an absent split, a task without rows, other
         classes than these or none of them, more examples than there are, held-out rows of a split that has none.
     """
+    selection = Selection(split=split, labels=labels, classes=classes, target=target, examples=examples, held_out=held_out, seed=seed)
     source = readable_file(path)
-    asked = Asked(one_of("split", split, ("all", "train", "test")), examples, held_out, seed)
-    n_sets = None if classes is None else number_of_sets(classes)
-    if classes is not None and labels is not None:
-        raise InputError("classes and labels cannot both be given: either of them chooses the tasks")
-    wanted = None if labels is None else whole_number("labels", labels, minimum=1)
-    column = whole_number("target", target)
     with naming(source):
-        arrays = npz_arrays(source, _USED)
-        X, feature_notes = _features(arrays)
-        targets, has_class = _targets(arrays, X.shape[0]), None
-        if classes is not None:
-            found = _classes(arrays, targets, n_sets)
-            targets, has_class = _Targets(found.targets, True, (*targets.notes, *found.notes)), found.has_class
-        chosen = choose_rows(arrays, targets.values, asked, has_class)
-        Y, target_notes = _target_column(targets, wanted, column) if "task" in arrays else _label_columns(targets, wanted, column)
-        take = _task_rows(X, Y, arrays["task"]) if "task" in arrays else _shared_rows(X, Y)
-        data = take(chosen.training, f" in split '{split}'")
-        missing = () if classes is None else without_example(data.targets)
-        notes = (*feature_notes, *targets.notes, *chosen.notes, *target_notes, *missing)
-        data = replace(data, name=source.stem, notes=notes)
-        if chosen.held_out is None:
-            return data
-        return data.with_held_out(replace(take(chosen.held_out, " among the held-out rows"), name=f"{source.stem}, held out"))
+        return selection.of(_table(npz_arrays(source, _USED)), source.stem)
 
 
 def npz_headers(path: Path) -> dict[str, Header]:
@@ -152,6 +128,15 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
         if not dtype.hasobject and member.file_size != stream.tell() + math.prod(shape) * dtype.itemsize:
             raise InputError(f"array {member.filename} is not as long as its header says")
     return Header(shape, dtype)
+
+
+def _table(arrays: Arrays) -> Table:
+    X, feature_notes = _features(arrays)
+    n = X.shape[0]
+    targets = _targets(arrays, n)
+    task = _task_numbers(arrays["task"], n) if "task" in arrays else None
+    splits = {name: arrays[f"{name}_idx"] for name in ("train", "test") if f"{name}_idx" in arrays}
+    return Table(X, targets.values, targets.are_labels, task, splits, (*feature_notes, *targets.notes))
 
 
 def _features(arrays: Arrays) -> tuple[Matrix, tuple[str, ...]]:
@@ -226,55 +211,13 @@ def _is_binary(classes: NDArray[Any]) -> bool:
     return {int(value) for value in np.unique(classes)} in ({0, 1}, {-1, 1})
 
 
-def _classes(arrays: Arrays, targets: _Targets, n_sets: int | None) -> Classes:
-    if "task" in arrays:
-        raise InputError("classes cannot be made in a file with 'task': each of its tasks has one target")
-    if not targets.are_labels:
-        raise InputError("classes cannot be made: the targets are real numbers")
-    return classes_of_labels(targets.values, n_sets)
-
-
-def _label_columns(targets: _Targets, wanted: int | None, column: int) -> tuple[Array, tuple[str, ...]]:
-    """The targets of tasks over shared rows: all columns, or the labels that are wanted."""
-    if column != 0:
-        raise InputError(f"target = {column} is only for files with 'task'; here every column of Y is a task")
-    if wanted is None:
-        return targets.values, ()
-    if not targets.are_labels:
-        raise InputError("labels cannot be chosen: the targets are real numbers")
-    return keep_most_frequent(targets.values, wanted), (f"The {wanted} most frequent of {targets.values.shape[1]} labels were kept.",)
-
-
-def _target_column(targets: _Targets, wanted: int | None, column: int) -> tuple[Array, tuple[str, ...]]:
-    """The targets of tasks that have their own rows."""
-    if wanted is not None:
-        raise InputError("labels cannot be chosen in a file with 'task': each of its tasks has one target")
-    m = targets.values.shape[1]
-    if column >= m:
-        raise InputError(f"target = {column} is out of range: there are {m} target(s), numbered from 0")
-    return targets.values[:, column], (f"Column {column} of {m} in Y is the target.",) if m > 1 else ()
-
-
-def _shared_rows(X: Matrix, Y: Array) -> Take:
-    return lambda rows, _: TaskData.shared(X[rows], Y[rows])
-
-
-def _task_rows(X: Matrix, y: Array, task: NDArray[Any]) -> Take:
-    n = len(y)
+def _task_numbers(task: NDArray[Any], n: int) -> NDArray[Any]:
+    """The task of each of n rows, checked."""
     if task.shape != (n,) or task.dtype.kind not in "iu":
         raise InputError(f"task must be {n} task numbers, one a row, but has shape {task.shape} and type {task.dtype}")
     numbers = np.unique(task)
-    expected = np.arange(len(numbers))
-    if (numbers != expected).any():
-        first = int(np.argmax(numbers != expected))
-        given = int(numbers[first])
+    wrong = np.flatnonzero(numbers != np.arange(len(numbers)))
+    if len(wrong):
+        first, given = int(wrong[0]), int(numbers[wrong[0]])
         raise InputError(f"task has {given}: numbers start at 0" if given < 0 else f"task {first} has no row: numbers must be 0, 1, ...")
-
-    def take(rows: NDArray[Any], where: str) -> TaskData:
-        members = [rows[task[rows] == k] for k in numbers]
-        for k, own in enumerate(members):
-            if len(own) == 0:
-                raise InputError(f"task {k} has no row{where}")
-        return TaskData.per_task([X[own] for own in members], [y[own] for own in members])
-
-    return take
+    return task

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
+from bench_mtl.data.markets import market
 from bench_mtl.data.readers.common import naming, parsing, readable_file
-from bench_mtl.data.relatives import market
 from bench_mtl.model.task_data import TaskData
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})

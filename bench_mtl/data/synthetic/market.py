@@ -9,7 +9,7 @@ import numpy as np
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.data.relatives import market
+from bench_mtl.data.markets import market
 from bench_mtl.data.synthetic.common import share_of
 from bench_mtl.model.task_data import TaskData
 

@@ -30,6 +30,8 @@ class Model:
     """Values of the parameters that are tuned."""
     units: Mapping[str, str] = field(default_factory=dict)
     """Of parameters that are multiples of a quantity of the training data: which one, by its name in `UNITS`."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Parameters that the paper calls otherwise than the estimator: its letter to the estimator's name."""
     tied: Mapping[str, str] = field(default_factory=dict)
     """Parameters that have the value of another one."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -58,6 +60,7 @@ MODELS: Mapping[str, Model] = {
         "SparseLowRankClassifier",
         {"tau": (0.0, *_RADII), "gamma": (1.0, *_PENALTIES)},
         {"tau": "labels", "gamma": "correlation"},
+        {"tau": "radius", "gamma": "penalty"},
     ),
     "MTRL": Model("MTRLClassifier", {"ridge": (1e-5, 1e-3, 1e-1), "coupling": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)}),
     "MTL(Omega,Sigma)": Model(
@@ -67,7 +70,7 @@ MODELS: Mapping[str, Model] = {
         is_convex=False,
         most_features=100,
     ),
-    "TraceNorm": Model("TraceNormClassifier", {"tau": _RADII}, {"tau": "labels"}),
+    "TraceNorm": Model("TraceNormClassifier", {"tau": _RADII}, {"tau": "labels"}, {"tau": "radius"}),
     "ASO": Model(
         "ASOClassifier",
         {"penalty": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), "n_components": (0.2, 0.8)},
@@ -111,7 +114,7 @@ def fitted(model: Model, setting: Mapping[str, float], X: Matrix, Y: Mask, *, to
 
     from bench_mtl import estimators
 
-    parameters = {name: _in_units(model.units.get(name), value, X, Y) for name, value in setting.items()}
+    parameters = {model.names.get(name, name): _in_units(model.units.get(name), value, X, Y) for name, value in setting.items()}
     parameters |= {name: parameters[other] for name, other in model.tied.items()}
     rule = {} if tolerance is None or not model.is_convex else {"tol": tolerance}
     estimator = getattr(estimators, model.estimator)(**parameters, **model.fixed, **rule)

@@ -69,9 +69,9 @@ def losses_of(loss: str, scores: np.ndarray, y: np.ndarray) -> float:
     return float(pairs[loss](margins).sum() / (n * K))
 
 
-@pytest.mark.parametrize("nu", ["0.5 max", pytest.param("0.05 max", marks=pytest.mark.slow)])  # fewer learners, and the default
-def test_the_checks_of_scikit_learn_pass(nu: str) -> None:
-    results = check_estimator(GroupSparseBoostingClassifier(nu=nu), on_skip=None)
+@pytest.mark.parametrize("penalty", ["0.5 max", pytest.param("0.05 max", marks=pytest.mark.slow)])  # fewer learners, and the default
+def test_the_checks_of_scikit_learn_pass(penalty: str) -> None:
+    results = check_estimator(GroupSparseBoostingClassifier(penalty=penalty), on_skip=None)
     assert {result["status"] for result in results} <= {"passed", "skipped"}
     assert [result["check_name"] for result in results if result["status"] == "skipped"] in ([], ["check_array_api_input"])
 
@@ -84,14 +84,14 @@ def test_the_checks_of_scikit_learn_pass(nu: str) -> None:
 def test_the_gap_holds_over_every_stump(norm: str, loss: str) -> None:
     model = fitted(norm=norm, loss=loss)
     H = model.learners_.outputs(X)
-    objective = losses_of(loss, H @ model.coef_, Y) + model.nu_ * norm_of(norm, model.coef_).sum()
+    objective = losses_of(loss, H @ model.coef_, Y) + model.penalty_ * norm_of(norm, model.coef_).sum()
     assert model.objective_ == pytest.approx(objective, rel=1e-12)
     assert model.gap_ == pytest.approx((model.objective_ - model.dual_bound_) / model.objective_, abs=1e-12)
     assert 0.0 <= model.gap_ <= 1e-3
     assert model.gap_covers_ == "all stumps"
     assert model.converged_
     everything = GroupSparseBoostingClassifier(
-        model.nu_, norm=norm, loss=loss, candidates=all_stumps(X), tol=1e-5 if loss != "hinge" else 1e-3
+        model.penalty_, norm=norm, loss=loss, candidates=all_stumps(X), tol=1e-5 if loss != "hinge" else 1e-3
     ).fit(X, Y)
     slack = 1e-12
     assert model.dual_bound_ <= everything.objective_ + slack
@@ -112,8 +112,8 @@ def test_the_bound_is_that_of_the_formula_over_every_stump(norm: str) -> None:
     G = np.maximum(all_stumps(X).outputs(X).T @ R, 0.0)
     dual = {"l12": "l12", "l1inf": "l1", "l1": "l1inf"}[norm]
     largest = norm_of(dual, G).max()
-    assert largest == pytest.approx(model.nu_, rel=1e-5)  # none violates
-    u = min(1.0, model.nu_ / largest) * n * K * U
+    assert largest == pytest.approx(model.penalty_, rel=1e-5)  # none violates
+    u = min(1.0, model.penalty_ / largest) * n * K * U
     off = np.arange(K) != Y[:, None]
     entropy = -u[off] * np.log(u[off]) - (1.0 - u[off]) * np.log(1.0 - u[off])
     bound = np.log(2.0) / K + entropy.sum() / (n * K)
@@ -123,7 +123,7 @@ def test_the_bound_is_that_of_the_formula_over_every_stump(norm: str) -> None:
 
 @pytest.mark.parametrize("norm", ["l12", "l1inf"])
 def test_nu_is_a_share_of_the_smallest_that_makes_all_weights_zero(norm: str) -> None:
-    largest = fitted(norm=norm, nu="1 max").nu_
+    largest = fitted(norm=norm, penalty="1 max").penalty_
     at = GroupSparseBoostingClassifier(largest * (1.0 + 1e-9), norm=norm).fit(X, Y)
     assert at.coef_.shape == (0, 3)
     assert len(at.learners_) == 0
@@ -134,7 +134,7 @@ def test_nu_is_a_share_of_the_smallest_that_makes_all_weights_zero(norm: str) ->
     assert not at.feature_importances_.any()
     below = GroupSparseBoostingClassifier(0.9 * largest, norm=norm, tol=1e-6).fit(X, Y)
     assert len(below.learners_) > 0
-    assert fitted(norm=norm).nu_ == pytest.approx(0.05 * largest)
+    assert fitted(norm=norm).penalty_ == pytest.approx(0.05 * largest)
 
 
 def test_trees_are_covered_as_far_as_they_are_found() -> None:
@@ -143,9 +143,9 @@ def test_trees_are_covered_as_far_as_they_are_found() -> None:
     assert isinstance(model.learners_, Trees)
     assert model.converged_
     H = model.learners_.outputs(X)
-    objective = losses_of("logistic", H @ model.coef_, Y) + model.nu_ * norm_of("l12", model.coef_).sum()
+    objective = losses_of("logistic", H @ model.coef_, Y) + model.penalty_ * norm_of("l12", model.coef_).sum()
     assert model.objective_ == pytest.approx(objective, rel=1e-12)
-    again = GroupSparseBoostingClassifier(model.nu_, candidates=model.learners_, tol=1e-6).fit(X, Y)
+    again = GroupSparseBoostingClassifier(model.penalty_, candidates=model.learners_, tol=1e-6).fit(X, Y)
     assert model.dual_bound_ <= again.objective_ * (1.0 + 1e-12)
     assert again.gap_covers_ == "learners given"
     oracle = TreeOracle(X, 2)
@@ -225,8 +225,8 @@ def test_ties_of_many_classes_go_to_the_one_that_most_examples_have() -> None:
 
 def test_of_two_classes_the_sign_of_the_decision_says_which() -> None:
     rare_first = np.concatenate([np.arange(10), np.arange(50, 100)])
-    for nu in ("0.2 max", "1.01 max"):
-        model = GroupSparseBoostingClassifier(nu).fit(X[rare_first], NAMES[rare_first])
+    for penalty in ("0.2 max", "1.01 max"):
+        model = GroupSparseBoostingClassifier(penalty).fit(X[rare_first], NAMES[rare_first])
         assert model.class_count_.tolist() == [10, 50]
         assert model.predict(X).tolist() == model.classes_[(model.decision_function(X) > 0.0).astype(int)].tolist()
     assert set(model.predict(X)) == {"setosa"}
@@ -338,7 +338,7 @@ def test_copies_are_the_same() -> None:
 
 def test_pipelines_and_searches() -> None:
     pipeline = make_pipeline(StandardScaler(), GroupSparseBoostingClassifier())
-    search = GridSearchCV(pipeline, {"groupsparseboostingclassifier__nu": ["0.3 max", "0.1 max", 0.02]}, cv=3, n_jobs=2)
+    search = GridSearchCV(pipeline, {"groupsparseboostingclassifier__penalty": ["0.3 max", "0.1 max", 0.02]}, cv=3, n_jobs=2)
     with joblib.parallel_config("threading"):
         search.fit(X, NAMES)
     assert search.best_score_ > 0.9
@@ -366,8 +366,8 @@ def test_constant_and_repeated_features_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"nu": -1.0}, "nu must be finite and at least 0, not -1"),
-        ({"nu": "much"}, "nu must be a number of at least 0, or a share"),
+        ({"penalty": -1.0}, "(nu|penalty) must be finite and at least 0, not -1"),
+        ({"penalty": "much"}, "(nu|penalty) must be a number of at least 0, or a share"),
         ({"norm": "l2"}, "norm must be one of l12, l1inf, l1, not 'l2'"),
         ({"loss": "logit"}, "unknown loss 'logit'"),
         ({"loss": 3}, "loss must be one of .* or a MarginLoss, not 3"),
@@ -415,7 +415,7 @@ def test_bad_data_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"max_iter": 2}, {"max_seconds": 1e-4}, {"candidates": "drawn", "max_iter": 1}, {"nu": 0.0, "max_iter": 30}],
+    [{"max_iter": 2}, {"max_seconds": 1e-4}, {"candidates": "drawn", "max_iter": 1}, {"penalty": 0.0, "max_iter": 30}],
 )
 def test_limits_end_a_fit_with_a_warning_and_a_true_gap(parameters: dict[str, Any]) -> None:
     model = GroupSparseBoostingClassifier(tol=1e-9, solver="accelerated_gradient", random_state=0, **parameters)
@@ -424,7 +424,7 @@ def test_limits_end_a_fit_with_a_warning_and_a_true_gap(parameters: dict[str, An
     assert not model.converged_
     assert model.gap_ > 1e-9
     assert model.gap_ == pytest.approx((model.objective_ - model.dual_bound_) / model.objective_, rel=1e-9)
-    if "nu" not in parameters:
+    if "penalty" not in parameters:
         best = GroupSparseBoostingClassifier(tol=1e-6, candidates=parameters.get("candidates", "all"), random_state=0).fit(X, Y)
         assert model.dual_bound_ <= best.objective_ <= model.objective_ * (1.0 + 1e-6)
 
@@ -446,7 +446,7 @@ def test_rounds_say_how_the_search_went() -> None:
     assert len(rounds) == fitted().n_rounds_
     assert [r.learners for r in rounds] == sorted({r.learners for r in rounds}) or len(rounds) > 1
     assert rounds[0].learners == 0
-    assert rounds[0].violation == pytest.approx(20.0)  # nu is a twentieth of the largest
+    assert rounds[0].violation == pytest.approx(20.0)  # the penalty is a twentieth of the largest
     assert rounds[-1].violation <= 1.01
     bounds = [r.dual_bound for r in rounds]
     assert bounds == sorted(bounds)

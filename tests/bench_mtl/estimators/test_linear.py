@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -39,9 +40,9 @@ from bench_mtl.estimators.linear import LinearTasks
 
 #: Fits of every kind, and a parameter that a grid search may vary.
 FITS: tuple[tuple[LinearTasks, str, list[Any]], ...] = (
-    (DirtyClassifier(), "lambda_b", ["0.5 max", "0.1 max"]),
-    (DirtyClassifier(0.05, 0.05, loss="logistic"), "lambda_s", ["0.5 max", "0.1 max"]),
-    (DirtyRegressor(), "lambda_s", ["0.5 max", "0.1 max"]),
+    (DirtyClassifier(), "shared_penalty", ["0.5 max", "0.1 max"]),
+    (DirtyClassifier(0.05, 0.05, loss="logistic"), "own_penalty", ["0.5 max", "0.1 max"]),
+    (DirtyRegressor(), "own_penalty", ["0.5 max", "0.1 max"]),
     (L1BallClassifier(2.0), "radius", [0.5, 2.0]),
     (L1BallClassifier(2.0, loss="logistic"), "radius", [0.5, 2.0]),
     (L1BallClassifier(1.0, loss="squared"), "radius", [0.5, 2.0]),
@@ -58,12 +59,12 @@ FITS: tuple[tuple[LinearTasks, str, list[Any]], ...] = (
     (OneNormRegressor(), "penalty", [0.5, 2.0]),
     (RidgeMultiTaskClassifier(), "alpha", [0.5, 2.0]),
     (RidgeMultiTaskRegressor(), "alpha", [0.5, 2.0]),
-    (SparseLowRankClassifier(), "tau", [0.5, 2.0]),
-    (SparseLowRankClassifier(0.5, loss="logistic"), "tau", [0.5, 2.0]),
-    (SparseLowRankRegressor(0.5, 3.0), "gamma", [0.5, 2.0]),
-    (TraceNormClassifier(), "tau", [0.5, 2.0]),
-    (TraceNormClassifier(2.0, loss="logistic"), "tau", [0.5, 2.0]),
-    (TraceNormRegressor(4.0), "tau", [2.0, 4.0]),
+    (SparseLowRankClassifier(), "radius", [0.5, 2.0]),
+    (SparseLowRankClassifier(0.5, loss="logistic"), "radius", [0.5, 2.0]),
+    (SparseLowRankRegressor(0.5, 3.0), "penalty", [0.5, 2.0]),
+    (TraceNormClassifier(), "radius", [0.5, 2.0]),
+    (TraceNormClassifier(2.0, loss="logistic"), "radius", [0.5, 2.0]),
+    (TraceNormRegressor(4.0), "radius", [2.0, 4.0]),
     (TraceNormRegressor(penalty=1.0), "penalty", [1.0, 3.0]),
 )
 
@@ -75,9 +76,6 @@ MODELS = {
 GRIDS = {name: {key: values} for name, (_, key, values) in zip(MODELS, FITS, strict=True)}
 assert len(MODELS) == len(FITS)
 
-#: Those that scikit-learn fits.
-BORROWED = {name for name in MODELS if "MultiTask" in name}
-
 RNG = np.random.default_rng(0)
 TRUE = RNG.standard_normal((6, 3)) * (np.arange(6) < 4)[:, None]
 X = RNG.standard_normal((60, 6)) * (RNG.random((60, 6)) < 0.7)
@@ -87,6 +85,25 @@ SPANS = (slice(0, 10), slice(10, 50), slice(30, 60))
 
 #: Those whose checks by scikit-learn are fast: a regressor and a classifier. The others' are in the soak.
 CHECKED = ("OneNormRegressor penalty=1.0", "LinearSVMMultiTaskClassifier loss=squared_hinge")
+
+#: Those for which what all inherit is tested: of either base class fits by a solver, with parts and without, and one by scikit-learn. The
+#: others' tests of it are in the soak.
+REPRESENTATIVES = (
+    "DirtyClassifier loss=squared",
+    "L1BallClassifier loss=hinge",
+    "L1InfRegressor penalty=None",
+    "L1InfRegressor penalty=0.05 max",
+    "RidgeMultiTaskRegressor",
+)
+
+
+def representatives(of: Callable[[LinearTasks], bool] = lambda model: True) -> Any:
+    """Parametrise by the names of models; all but the representatives are slow."""
+    names = [name for name in sorted(MODELS) if of(MODELS[name])]
+    return pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=[] if name in REPRESENTATIVES else pytest.mark.slow) for name in names]
+    )
+
 
 every_model = pytest.mark.parametrize("name", sorted(MODELS))
 
@@ -146,7 +163,7 @@ def test_tasks_with_rows_of_their_own(name: str) -> None:
     assert sparse.objective_ == pytest.approx(model.objective_, rel=2e-3)
 
 
-@every_model
+@representatives()
 def test_rows_that_tasks_share_are_rows_of_their_own_that_are_equal(name: str) -> None:
     targets = targets_of(name)
     shared = model_of(name, fit_intercept=True).fit(X, targets)
@@ -155,7 +172,7 @@ def test_rows_that_tasks_share_are_rows_of_their_own_that_are_equal(name: str) -
     assert apart.score_tasks([X] * 3, list(targets.T)) > 0.8
 
 
-@every_model
+@representatives()
 def test_an_intercept_is_the_coefficient_of_a_constant_feature(name: str) -> None:
     model = model_of(name, fit_intercept=True, intercept_scaling=2.0).fit(X, targets_of(name))
     by_hand = model_of(name).fit(np.hstack([X, np.full((60, 1), 2.0)]), targets_of(name))
@@ -164,7 +181,7 @@ def test_an_intercept_is_the_coefficient_of_a_constant_feature(name: str) -> Non
     np.testing.assert_array_equal(model.intercept_, 2.0 * by_hand.coef_[:, 6])
 
 
-@every_model
+@representatives()
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix])
 def test_sparse_examples_are_dense_examples(name: str, kind: Any) -> None:
     dense = model_of(name, fit_intercept=True).fit(X, targets_of(name))
@@ -173,7 +190,7 @@ def test_sparse_examples_are_dense_examples(name: str, kind: Any) -> None:
     np.testing.assert_allclose(dense.predict(kind(X)), dense.predict(X), atol=1e-12)
 
 
-@every_model
+@representatives()
 def test_copies_searches_and_pipelines(name: str) -> None:
     targets, grid = targets_of(name), GRIDS[name]
     model = model_of(name).fit(X, targets)
@@ -185,7 +202,7 @@ def test_copies_searches_and_pipelines(name: str) -> None:
     assert search.fit(X, targets).best_score_ > 0.3
 
 
-@every_model
+@representatives()
 def test_one_task_and_constant_features(name: str) -> None:
     y = targets_of(name)[:, 0]
     model = model_of(name).fit(X, y)
@@ -200,7 +217,7 @@ def test_one_task_and_constant_features(name: str) -> None:
     assert lonely.predict(X).shape == (60, 1)
 
 
-@every_model
+@representatives()
 def test_bad_input_is_refused_by_name(name: str) -> None:
     targets = targets_of(name)
     (Xs, ys), model = own_rows(name), model_of(name)
@@ -251,26 +268,28 @@ BAD_PARAMETERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"solver_options": {"restart": "none"}}, "solver_options are those of a solver, but solver is None"),
     ({"loss": "squint"}, "loss must be one of .*, not 'squint'"),
     ({"reduction": "median"}, "reduction must be one of .*, not 'median'"),
-    ({"radius": -1.0, "penalty": None}, "radius must be finite and at least 0"),
-    ({"radius": 1.0, "penalty": 1.0}, "give exactly one of radius"),
-    ({"tau": 1.0, "penalty": 1.0}, "give exactly one of tau"),
-    ({"gamma": 0.0}, "gamma must be finite and above 0"),
+    ({"own_penalty": -1.0}, "(own_penalty|lambda_s) must be finite and at least 0"),
     ({"alpha": 0.0}, "alpha must be finite and above 0"),
     ({"C": 0.0}, "C must be finite and above 0"),
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "message"),
-    [(name, bad, message) for name in MODELS for bad, message in BAD_PARAMETERS if set(bad) <= set(MODELS[name].get_params())],
-    ids=lambda value: value if isinstance(value, str) else "-".join(value),
-)
-def test_bad_parameters_are_refused_by_name(name: str, parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        model_of(name, **parameters).fit(X, targets_of(name))
+@every_model
+def test_bad_parameters_are_refused_by_name(name: str) -> None:
+    known = MODELS[name].get_params()
+    bad = [(parameters, message) for parameters, message in BAD_PARAMETERS if set(parameters) <= set(known)]
+    if "radius" in known:
+        is_alternative = "penalty" in known and None in (known["radius"], known["penalty"])
+        bad.append(({"radius": -1.0, **({"penalty": None} if is_alternative else {})}, r"(radius|tau)\b.* must be finite and at least 0"))
+        bad += [({"radius": 1.0, "penalty": 1.0}, "give exactly one of (radius|tau)")] * is_alternative
+    elif "penalty" in known:
+        bad.append(({"penalty": -1.0}, "penalty must be finite and at least 0"))
+    for parameters, message in bad:
+        with pytest.raises(InputError, match=message):
+            model_of(name, **parameters).fit(X, targets_of(name))
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if is_classifier(MODELS[name])])
+@representatives(is_classifier)
 def test_labels(name: str) -> None:
     Xs, _ = own_rows(name)
     names = [np.where(LABELS[span, k] == 1, "yes", "no") for k, span in enumerate(SPANS)]
@@ -301,7 +320,7 @@ def test_labels(name: str) -> None:
         model_of(name).fit(X, LABELS + LABELS[:, [1, 2, 0]])
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if not is_classifier(MODELS[name])])
+@representatives(is_regressor)
 def test_weights_are_numbers_of_copies(name: str) -> None:
     weights = np.arange(60) % 3
     weighted = model_of(name, fit_intercept=True, tol=1e-6).fit(X, Y, weights)
@@ -324,7 +343,7 @@ def test_weights_are_numbers_of_copies(name: str) -> None:
         model_of(name).fit_tasks(Xs, ys, [None])
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if name not in BORROWED])
+@representatives(lambda model: hasattr(model, "solver"))
 def test_limits_end_a_fit_with_a_warning_that_points_to_the_caller(name: str) -> None:
     for fit in (lambda m: m.fit(X, targets_of(name)), lambda m: m.fit_tasks(*own_rows(name))):
         model = model_of(name, tol=1e-12, max_iter=1)
@@ -377,8 +396,8 @@ def test_seconds_begin_once_code_is_compiled(monkeypatch: pytest.MonkeyPatch, ma
         events.append("clock")
         return Budget(*arguments)
 
-    monkeypatch.setattr("bench_mtl.estimators.linear_fits.Budget", budget)
-    monkeypatch.setattr("bench_mtl.estimators.linear_fits.warm_up", lambda *parts: events.extend(type(part).__name__ for part in parts))
+    monkeypatch.setattr("bench_mtl.estimators.solved.Budget", budget)
+    monkeypatch.setattr("bench_mtl.estimators.solved.warm_up", lambda *parts: events.extend(type(part).__name__ for part in parts))
     L1BallClassifier(loss="hinge", max_seconds=max_seconds).fit(X, LABELS)
     assert events[1:] == (["clock"] if max_seconds is None else ["PDHG", "BallHinge", "clock"])  # at first the parameters are checked
 

@@ -1,4 +1,4 @@
-"""Classes of the labels of an .npz file."""
+"""Classes made of the labels of a file, and the choice of rows and labels in every format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.data import TaskData, load, read_npz
+from bench_mtl.data import TaskData, load, read_arff, read_libsvm, read_npz
 
 X = np.arange(20, dtype=np.float64).reshape(10, 2)
 #: Label 1 never occurs alone; {0} 3 times, {2} twice, {0, 2} 3 times, none once, {1, 2} once.
@@ -117,3 +117,51 @@ def test_real_data(data_dir: Path, name: str, asked: str, sizes: tuple[int, int,
     for some in (data, data.held_out):
         classes(some)
         assert (some.targets == 1.0).any(axis=0).all()
+
+
+def written(folder: Path, form: str) -> Path:
+    """The data above as a LIBSVM or ARFF file."""
+    path = folder / f"set.{form}"
+    if form == "svm":
+        lines = [f"{','.join(map(str, np.flatnonzero(y)))} 1:{x[0]:g} 2:{x[1]:g}" for x, y in zip(X, Y, strict=True)]
+    else:
+        attributes = ["a numeric", "b numeric", *(f"label{k} {{0,1}}" for k in range(3))]
+        lines = ["@relation set", *(f"@attribute {each}" for each in attributes), "@data"]
+        lines += [",".join(f"{value:g}" for value in (*x, *y)) for x, y in zip(X, Y, strict=True)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("form", ["svm", "arff"])
+@pytest.mark.parametrize(
+    "options",
+    [{"classes": "single"}, {"classes": "sets:3", "examples": 4, "held_out": 3, "seed": 1}, {"labels": 2, "held_out": 4}, {"examples": 7}],
+    ids=lambda options: ",".join(options),
+)
+def test_every_format_has_the_same_options(tmp_path: Path, form: str, options: dict[str, Any]) -> None:
+    expected = read_npz(save(tmp_path), **options)
+    if form == "svm":
+        data = read_libsvm(written(tmp_path, form), **options)
+    else:
+        data = read_arff(
+            written(tmp_path, form), labels=3, **{{"labels": "most_frequent"}.get(name, name): options[name] for name in options}
+        )
+    for ours, theirs in ((data, expected), (data.held_out, expected.held_out)):
+        assert (ours is None) is (theirs is None)
+        if ours is not None and theirs is not None:
+            np.testing.assert_array_equal(np.asarray(ours.design.block(0) @ np.eye(2)), theirs.design.block(0))
+            np.testing.assert_array_equal(ours.targets, theirs.targets)
+    assert data.notes[1:] == expected.notes[1:]  # the first one says what the labels of the file were
+
+
+@pytest.mark.parametrize(("form", "read"), [("svm", read_libsvm), ("arff", read_arff)])
+def test_choices_that_a_file_does_not_have(tmp_path: Path, form: str, read: Any) -> None:
+    path, which = written(tmp_path, form), {"labels": 3} if form == "arff" else {}
+    with pytest.raises(InputError, match="classes must be single or sets:K"):
+        read(path, classes="sets", **which)
+    with pytest.raises(InputError, match="examples must be at most 10"):
+        read(path, examples=11, **which)
+    with pytest.raises(InputError, match="held_out must be a whole number"):
+        read(path, held_out=True, **which)
+    with pytest.raises(InputError, match=r"(labels|most_frequent) must be a whole number of at least 1"):
+        read(path, **{**which, "most_frequent" if form == "arff" else "labels": 0})

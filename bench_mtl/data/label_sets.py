@@ -1,4 +1,4 @@
-"""Classes made of the labels of an .npz data set, and the rows that have one."""
+"""Classes made of sets of labels, and the rows that have one."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class Classes(NamedTuple):
     notes: tuple[str, ...]
 
 
-def number_of_sets(asked: Any) -> int | None:
-    """K of ``"sets:K"``, None for ``"single"``.
+def number_of_sets(classes: Any) -> int | None:
+    """Return K for ``"sets:K"``, None for ``"single"``.
 
     Raises
     ------
     InputError : anything else.
     """
-    if asked == "single":
+    if classes == "single":
         return None
-    if isinstance(asked, str):
-        family, _, digits = asked.partition(":")
+    if isinstance(classes, str):
+        family, _, digits = classes.partition(":")
         if family == "sets" and digits.isascii() and digits.isdigit() and int(digits) >= 2:
             return int(digits)
-    raise InputError(f"classes must be {FORM}, not {asked!r}")
+    raise InputError(f"classes must be {FORM}, not {classes!r}")
 
 
 def classes_of_labels(labels: Array, n_sets: int | None) -> Classes:
-    """The labels as classes of the rows with exactly one of them, or the `n_sets` most frequent sets of labels as classes.
+    """Make the labels classes of the rows with exactly one of them, or make the `n_sets` most frequent sets of labels classes.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def _sets(labels: Array, wanted: int) -> Classes:
     return Classes(targets, kept, (note,))
 
 
-def without_example(targets: Array) -> tuple[str, ...]:
-    """A note where a class has no row."""
+def missing_classes(targets: Array) -> tuple[str, ...]:
+    """Return a note that names the classes without a row, or nothing."""
     missing = np.flatnonzero(~(targets == 1.0).any(axis=0))
     if not len(missing):
         return ()
