@@ -21,6 +21,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.data.readers.npz import read_npz
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Logistic
 from bench_mtl.projections import METHODS, STORAGES, SparseBall
 from bench_mtl.solvers.sparse_online import SparseOnline, SparseRun
 from bench_mtl.solvers.stochastic_gradient import DenseRun, StochasticGradient
@@ -89,7 +90,7 @@ def documents() -> tuple[str, L1Form]:
         rng = np.random.default_rng(0)
         X = random_array((3000, 47236), density=0.0016, rng=rng, format="csr")
         name, design, labels = "random documents", SharedDesign(X, 1), rng.choice([-1.0, 1.0], size=(3000, 1))
-    fit = LinearFit(design, labels, "logistic", np.full(labels.shape, 1.0 / len(labels)))
+    fit = LinearFit(design, labels, Logistic(), np.full(labels.shape, 1.0 / len(labels)))
     return f"{name}, {len(labels)} x {design.n_features}", L1Form(fit, 1.0, None)
 
 

@@ -12,10 +12,11 @@ from bench_mtl.core.checks import number_or_share, one_of
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import StackedFitProblem
-from bench_mtl.model.linear_loss import REDUCTIONS, LinearFit, example_weights, prediction_error
+from bench_mtl.model.linear_loss import REDUCTIONS, LinearFit, example_weights
+from bench_mtl.model.losses import loss_named
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.protocols import Capability, ConicModel
-from bench_mtl.model.task_data import TaskData, loss_targets
+from bench_mtl.model.task_data import TaskData
 from bench_mtl.projections import norm_l1inf, norm_linf1, prox_l1inf, soft_threshold
 
 LOSSES = ("squared", "logistic")
@@ -69,15 +70,15 @@ class DirtyModel(StackedFitProblem):
     def __init__(
         self, data: TaskData, *, lambda_b: float | str, lambda_s: float | str, loss: str = "squared", reduction: str = "mean"
     ) -> None:
-        self.loss = one_of("loss", loss, LOSSES)
+        self.loss = loss_named(loss, LOSSES)
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        self.conic_forms = {"epigraph": _CONES[self.loss]}  # type: ignore[misc] # those of the class are of the squared loss
+        self.conic_forms = {"epigraph": _CONES[self.loss.name]}  # type: ignore[misc] # those of the class are of the squared loss
         self.design: Design = data.design
-        targets, self.notes = loss_targets(data, self.loss)
+        targets, self.notes = self.loss.targets(data)
         self.fit = LinearFit(self.design, targets, self.loss, example_weights(self.design, self.reduction))
         self.lambda_b = number_or_share("lambda_b", lambda_b, lambda: norm_linf1(self._first_gradient()))
         self.lambda_s = number_or_share("lambda_s", lambda_s, lambda: float(np.abs(self._first_gradient()).max()))
-        self._held_out = None if data.held_out is None else (data.held_out.design, loss_targets(data.held_out, self.loss)[0])
+        self._held_out = None if data.held_out is None else (data.held_out.design, self.loss.targets(data.held_out)[0])
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -125,7 +126,7 @@ class DirtyModel(StackedFitProblem):
         }
         if self._held_out is not None:
             design, targets = self._held_out
-            found["held-out error"] = prediction_error(self.loss, design.forward(point[0] + point[1]), targets)
+            found["held-out error"] = self.loss.error(design.forward(point[0] + point[1]), targets)
         return found
 
     def prox(self, point: Array, step_size: float) -> Array:
@@ -153,7 +154,7 @@ class DirtyModel(StackedFitProblem):
 
     def _first_gradient(self) -> Array:
         """Of the loss at B = S = 0."""
-        return self.design.adjoint(self.fit.slopes(np.zeros(self.dual_shape)))
+        return self.design.adjoint(self.fit.derivatives(np.zeros(self.dual_shape)))
 
     def _dual_norm(self, G: Array) -> float:
         """max <G, B + S> over lambda_b ||B||_{1,inf} + lambda_s ||S||_1 <= 1."""

@@ -14,7 +14,8 @@ from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import ROW_NORMS, GroupForm
-from bench_mtl.model.margins import HingeFit, MarginLoss, PairwiseFit, multiclass_fit
+from bench_mtl.model.losses import MarginLoss
+from bench_mtl.model.margins import HingeFit, PairwiseFit, multiclass_fit
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError, Problem
 from bench_mtl.model.task_data import TaskData, class_indicators
@@ -56,7 +57,7 @@ class GroupBoosting(Problem):
         entry of G may be above 0, which rounding leaves to nearly no U but c = 0: then the bound is l(0) / K (of the hinge 0), the least
         that the loss can be, and a gap is proven only where that is approached: where some W >= 0 separates the examples
     norm : "l12", "l1inf" or "l1"
-    loss : "logistic", "squared_hinge", "exponential" or "hinge"; from Python also a `bench_mtl.model.margins.MarginLoss`
+    loss : "logistic", "squared_hinge", "exponential" or "hinge"; from Python also a `bench_mtl.model.losses.MarginLoss`
     others : from Python, what weak learners outside H ask for: a function of R (n x K) that gives their largest ||max(h^T R, 0)||_*. Bounds
         then hold for the problem over all of them. (`nu` as a share takes them into account.)
 
@@ -179,7 +180,7 @@ class GroupBoosting(Problem):
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         scores = self.design.forward(point)
-        return self._form.fit.value(scores), self.design.adjoint(self._form.fit.slopes(scores))
+        return self._form.fit.value(scores), self.design.adjoint(self._form.fit.derivatives(scores))
 
     def smooth_value(self, point: Array) -> float:
         return self._form.fit.value(self.design.forward(point))
@@ -234,7 +235,7 @@ class GroupBoosting(Problem):
         margins = _margin_map(fit.classes, K) @ cp.vec(S, order="C")
         if isinstance(fit, PairwiseFit):
             constant = n * float(fit.loss.value(np.zeros(1))[0])
-            loss, constraints = (fit.loss.model(margins) + constant) / (n * K), [scores]
+            loss, constraints = (fit.loss.margin_model(margins) + constant) / (n * K), [scores]
         else:
             xi = cp.Variable(n, nonneg=True)
             loss, constraints = cp.sum(xi) / n, [scores, sp.kron(sp.eye_array(n), np.ones((K - 1, 1))) @ xi >= 1.0 - margins]

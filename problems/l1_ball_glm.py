@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,10 +14,11 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import L1Form, SimplexForm
-from bench_mtl.model.linear_loss import LinearFit, example_weights, prediction_error
+from bench_mtl.model.linear_loss import LinearFit, example_weights
+from bench_mtl.model.losses import Loss, Squared, loss_named
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
-from bench_mtl.model.task_data import TaskData, loss_targets, number_or_truth
+from bench_mtl.model.task_data import TaskData, number_or_truth
 
 LOSSES = ("squared", "logistic", "multiclass")
 
@@ -95,17 +96,17 @@ class L1BallGLM(FitProblem):
             raise InputError("give exactly one of radius (constrained) and penalty (penalised)")
         if not isinstance(nonneg, bool):
             raise InputError(f"nonneg must be true or false, not {nonneg!r}")
-        self.loss = one_of("loss", loss, LOSSES)
+        self.loss = loss_named(loss, LOSSES)
         self.balls = one_of("balls", balls, BALLS)
         self.radius = None if radius is None else number_or_truth("radius", radius, data, "W", self._largest_norm)
         self.penalty = None if penalty is None else real_number("penalty", penalty)
         self.design: Design = data.design
-        self.conic_forms = {"epigraph": _CONES[self.loss]}  # type: ignore[misc] # those of the class are of the squared loss
-        targets, self.notes = loss_targets(data, self.loss)
+        self.conic_forms = {"epigraph": _CONES[self.loss.name]}  # type: ignore[misc] # those of the class are of the squared loss
+        targets, self.notes = self.loss.targets(data)
         orientation = data.orientation if nonneg else None
         self.fit = LinearFit(data.design, frozen(targets), self.loss, _weights(data.design, self.loss))
         self._form = L1Form(self.fit, self.radius, self.penalty, balls, nonneg, orientation)
-        self._held_out = None if data.held_out is None else (data.held_out.design, frozen(loss_targets(data.held_out, self.loss)[0]))
+        self._held_out = None if data.held_out is None else (data.held_out.design, frozen(self.loss.targets(data.held_out)[0]))
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -136,7 +137,7 @@ class L1BallGLM(FitProblem):
 
     @property
     def dimensions(self) -> Mapping[str, int]:
-        n = self.design.sizes[0] if self.loss == "multiclass" else self.design.n_examples  # an example has a prediction for every class
+        n = self.design.sizes[0] if self.loss.couples_tasks else self.design.n_examples  # an example has a prediction for every class
         return {"n": n, "d": self.design.n_features, "m": self.design.n_tasks}
 
     def repair(self, point: Array) -> Array:
@@ -157,7 +158,7 @@ class L1BallGLM(FitProblem):
         found = {"non-zeros": float(np.count_nonzero(size > NEGLIGIBLE_ENTRY * size.max()))}
         if self._held_out is not None:
             design, targets = self._held_out
-            found["held-out error"] = prediction_error(self.loss, design.forward(point), targets)
+            found["held-out error"] = self.loss.error(design.forward(point), targets)
         return found
 
     def prox(self, point: Array, step_size: float) -> Array:
@@ -182,12 +183,12 @@ class L1BallGLM(FitProblem):
         return SimplexForm(self.radius, not self._form.nonneg, True, self.balls, self._form.orientation)
 
     def to_cvxpy(self, form: str = "epigraph") -> ConicModel:
-        """The problem with predictions t = X w and bounds mu >= |W| as variables, so that the multiplier of the former is a dual point."""
+        """The problem with residuals, margins or predictions, and bounds mu >= |W|, as variables."""
         import cvxpy as cp
 
         one_of("form", form, tuple(self.conic_forms))
         W = cp.Variable(self.point_shape)
-        loss, fit, as_dual = self._loss_model(cp.vec(W, order="F"))
+        loss, fit, as_dual = self.fit.model(cp.vec(W, order="F"))
         constraints = [fit]
         if self._form.nonneg:
             mu = W if self._form.orientation is None else cp.multiply(self._form.orientation, W)
@@ -208,24 +209,9 @@ class L1BallGLM(FitProblem):
     def _largest_norm(self, W: Array) -> float:
         return float(np.abs(W).sum(axis=0 if self.balls == "task" else None).max())
 
-    def _loss_model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
-        """The loss of predictions that are variables, the constraint that makes them predictions, and its multiplier as a dual point."""
-        import cvxpy as cp
 
-        design, fit = self.design, self.fit
-        X, y = design.stacked(), design.stack(fit.targets)
-        t = cp.Variable(len(y))
-        constraint = t == X @ coefficients
-        if self.loss == "squared":
-            return 0.5 * cp.sum_squares(y - t), constraint, design.unstack
-        if self.loss == "logistic":
-            return design.stack(fit.weights) @ cp.logistic(-cp.multiply(y, t)), constraint, design.unstack
-        table = cp.reshape(t, fit.targets.shape, order="F")
-        return fit.weights[0, 0] * (cp.sum(cp.log_sum_exp(table, axis=1)) - y @ t), constraint, design.unstack
-
-
-def _weights(design: Design, loss: str) -> Array:
+def _weights(design: Design, loss: Loss) -> Array:
     shape = design.output_shape
-    if loss == "multiclass":
+    if loss.couples_tasks:
         return frozen(np.full((shape[0], 1), 1.0 / shape[0]))
-    return example_weights(design, "sum" if loss == "squared" else "mean")
+    return example_weights(design, "sum" if isinstance(loss, Squared) else "mean")

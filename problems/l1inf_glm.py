@@ -13,11 +13,12 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.linear_loss import REDUCTIONS, LinearFit, example_weights, prediction_error
+from bench_mtl.model.linear_loss import REDUCTIONS, LinearFit, example_weights
+from bench_mtl.model.losses import loss_named
 from bench_mtl.model.norms import l1inf_vertex
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
-from bench_mtl.model.task_data import TaskData, loss_targets, number_or_truth
+from bench_mtl.model.task_data import TaskData, number_or_truth
 from bench_mtl.projections import norm_l1inf, norm_linf1, project_l1inf_ball, prox_l1inf
 
 LOSSES = ("squared", "logistic")
@@ -84,15 +85,15 @@ class L1InfGLM(FitProblem):
     ) -> None:
         if (radius is None) == (penalty is None):
             raise InputError("give exactly one of radius (constrained) and penalty (penalised)")
-        self.loss = one_of("loss", loss, LOSSES)
+        self.loss = loss_named(loss, LOSSES)
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        self.conic_forms = {"epigraph": _CONES[self.loss]}  # type: ignore[misc] # those of the class are of the squared loss
+        self.conic_forms = {"epigraph": _CONES[self.loss.name]}  # type: ignore[misc] # those of the class are of the squared loss
         self.design: Design = data.design
-        targets, self.notes = loss_targets(data, self.loss)
+        targets, self.notes = self.loss.targets(data)
         self.fit = LinearFit(self.design, targets, self.loss, example_weights(self.design, self.reduction))
         self.radius = None if radius is None else number_or_truth("radius", radius, data, "W", norm_l1inf)
         self.penalty = None if penalty is None else number_or_share("penalty", penalty, self._largest_penalty)
-        self._held_out = None if data.held_out is None else (data.held_out.design, loss_targets(data.held_out, self.loss)[0])
+        self._held_out = None if data.held_out is None else (data.held_out.design, self.loss.targets(data.held_out)[0])
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -135,7 +136,7 @@ class L1InfGLM(FitProblem):
         found = {"non-zeros": float(np.count_nonzero(used)), "features used": float(np.count_nonzero(used.any(axis=1)))}
         if self._held_out is not None:
             design, targets = self._held_out
-            found["held-out error"] = prediction_error(self.loss, design.forward(point), targets)
+            found["held-out error"] = self.loss.error(design.forward(point), targets)
         return found
 
     def prox(self, point: Array, step_size: float) -> Array:
@@ -179,4 +180,4 @@ class L1InfGLM(FitProblem):
 
     def _largest_penalty(self) -> float:
         """The smallest penalty that gives W = 0."""
-        return norm_linf1(self.design.adjoint(self.fit.slopes(np.zeros(self.dual_shape))))
+        return norm_linf1(self.design.adjoint(self.fit.derivatives(np.zeros(self.dual_shape))))

@@ -12,7 +12,8 @@ from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import RidgeForm
-from bench_mtl.model.linear_loss import LinearFit, example_weights, prediction_error
+from bench_mtl.model.linear_loss import LinearFit, example_weights
+from bench_mtl.model.losses import Hinge
 from bench_mtl.model.protocols import Capability, ConicModel, Problem
 from bench_mtl.model.task_data import TaskData, binary_labels
 
@@ -50,7 +51,7 @@ class RidgeHinge(Problem):
         self.ridge = real_number("ridge", ridge, strict=True)
         labels, self.notes = binary_labels(data)
         self.design: Design = data.design
-        self._fit = LinearFit(data.design, frozen(labels), "hinge", example_weights(data.design, "mean"))
+        self._fit = LinearFit(data.design, frozen(labels), Hinge(), example_weights(data.design, "mean"))
         self._held_out = None if data.held_out is None else (data.held_out.design, frozen(binary_labels(data.held_out)[0]))
 
     @classmethod
@@ -90,7 +91,7 @@ class RidgeHinge(Problem):
         return 0.0
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        r = -self._fit.slopes(self.design.forward(point)) if dual is None else self._fit.admissible(dual)
+        r = -self._fit.derivatives(self.design.forward(point)) if dual is None else self._fit.admissible(dual)
         a, design = r * self._fit.targets, self.design
         largest = np.array([design.task_outputs(a, k).max() for k in range(design.n_tasks)]) * np.asarray(design.sizes)
         with np.errstate(over="ignore"):
@@ -108,11 +109,11 @@ class RidgeHinge(Problem):
         if self._held_out is None:
             return {}
         design, labels = self._held_out
-        return {"held-out error": prediction_error("hinge", design.forward(point), labels)}
+        return {"held-out error": self._fit.loss.error(design.forward(point), labels)}
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
         predictions = self.design.forward(point)
-        slopes = self._fit.slopes(predictions)
+        slopes = self._fit.derivatives(predictions)
         return self._fit.value(predictions), self.design.adjoint(slopes), -slopes
 
     def prox(self, point: Array, step_size: float) -> Array:

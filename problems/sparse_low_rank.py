@@ -14,8 +14,9 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import StackedFitProblem
 from bench_mtl.model.forms import SplitForm
 from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import loss_named
 from bench_mtl.model.protocols import Capability, ConicModel
-from bench_mtl.model.task_data import TaskData, loss_targets, number_or_truth
+from bench_mtl.model.task_data import TaskData, number_or_truth
 from bench_mtl.model.trace_norm_models import conic_forms, trace_norm_model
 from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
 
@@ -62,10 +63,10 @@ class SparseLowRank(StackedFitProblem):
         self.gamma = real_number("gamma", gamma, strict=True)
         self.tau = number_or_truth("tau", tau, data, "Q", norm_trace)
         self.design: Design = data.design
-        self.loss = one_of("loss", loss, LOSSES)
-        self.targets, self.notes = loss_targets(data, self.loss)
-        if self.loss == "logistic":
-            self.conic_forms = conic_forms(self.loss)  # type: ignore[misc] # those of the class are of the squared loss
+        self.loss = loss_named(loss, LOSSES)
+        self.targets, self.notes = self.loss.targets(data)
+        if self.loss.name == "logistic":
+            self.conic_forms = conic_forms(self.loss.name)  # type: ignore[misc] # those of the class are of the squared loss
         self.fit = LinearFit(self.design, self.targets, self.loss, np.broadcast_to(1.0, self.targets.shape))
 
     @classmethod

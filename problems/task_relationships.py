@@ -15,6 +15,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import RelationshipForm
 from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import Capability, ConicModel
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.projections import norm_trace, prox_squared_trace
@@ -64,7 +65,7 @@ class TaskRelationships(FitProblem):
         self.notes = data.notes
         shares = data.design.per_example(2.0 / np.asarray(data.design.sizes))
         weights = frozen(np.ascontiguousarray(np.broadcast_to(shares, data.targets.shape)))
-        self.fit = LinearFit(data.design, data.targets, "squared", weights)
+        self.fit = LinearFit(data.design, data.targets, Squared(), weights)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

@@ -15,8 +15,9 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import loss_named
 from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
-from bench_mtl.model.task_data import TaskData, loss_targets, number_or_truth
+from bench_mtl.model.task_data import TaskData, number_or_truth
 from bench_mtl.model.trace_norm_models import conic_forms, trace_norm_model
 from bench_mtl.projections import norm_trace, project_trace_ball, prox_trace
 
@@ -67,12 +68,12 @@ class TraceNormGLM(FitProblem):
     def __init__(self, data: TaskData, *, tau: float | str | None = None, penalty: float | None = None, loss: str = "squared") -> None:
         if (tau is None) == (penalty is None):
             raise InputError("give exactly one of tau (constrained) and penalty (penalised)")
-        self.loss = one_of("loss", loss, LOSSES)
+        self.loss = loss_named(loss, LOSSES)
         self.tau = None if tau is None else _tau(tau, data)
         self.penalty = None if penalty is None else real_number("penalty", penalty)
         self.design: Design = data.design
-        targets, self.notes = loss_targets(data, self.loss)
-        self.conic_forms = conic_forms(self.loss)  # type: ignore[misc] # those of the class are of the squared loss
+        targets, self.notes = self.loss.targets(data)
+        self.conic_forms = conic_forms(self.loss.name)  # type: ignore[misc] # those of the class are of the squared loss
         self.fit = LinearFit(self.design, frozen(targets), self.loss, np.broadcast_to(1.0, targets.shape))
 
     @classmethod

@@ -11,6 +11,7 @@ import numpy as np
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SplitForm
+from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import TaskBlocks, factorisable, normal_blocks
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 
@@ -75,8 +76,8 @@ class BlockCoordinate(IterativeSolver):
 def gram_incompatibility(solver: Solver, problem: Problem) -> str | None:
     """Why a solver by X_k^T X_k cannot take a problem with a split form, as a sentence."""
     form = problem.split_form()
-    if form.loss != "squared":
-        return f"{solver.label} minimises a quadratic in each entry, which the {form.loss} loss of {problem.name} is not"
+    if not isinstance(form.loss, Squared):
+        return f"{solver.label} minimises a quadratic in each entry, which the {form.loss.name} loss of {problem.name} is not"
     if not factorisable(form.design, square=True):
         return f"{solver.label} works on dense products X^T X, which are too large for this design"
     return None

@@ -15,6 +15,7 @@ from bench_mtl.core.checks import is_sparse, one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form
+from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 
 GRAM_RULES = ("auto", "always", "never")
@@ -92,8 +93,8 @@ class CoordinateDescent(IterativeSolver):
         if reason is not None:
             return reason
         fit = problem.l1_form().fit
-        if fit.loss != "squared":
-            return f"{self.label} is for the squared loss, and the loss of this {problem.name} is {fit.loss}"
+        if not isinstance(fit.loss, Squared):
+            return f"{self.label} is for the squared loss, and the loss of this {problem.name} is {fit.loss.name}"
         if self.gram == "always" and fit.design.is_sparse:
             return f"{self.label} with gram 'always' needs dense designs: scikit-learn takes no X^T X of sparse ones"
         return None

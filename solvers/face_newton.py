@@ -14,6 +14,7 @@ from bench_mtl.core.checks import is_sparse, whole_number
 from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form
+from bench_mtl.model.losses import Multiclass, Squared
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.solvers.projected_gradient import prox_step
 
@@ -157,7 +158,7 @@ class _Run:
         form, W = self._form, self.point
         predictions = form.fit.design.forward(W)
         objective = self._objective(W, predictions)
-        gradient = form.fit.design.adjoint(form.fit.slopes(predictions))
+        gradient = form.fit.design.adjoint(form.fit.derivatives(predictions))
         self.work += 1.0
         rows, columns = np.nonzero(W)
         signs = np.sign(W[rows, columns])
@@ -176,7 +177,7 @@ class _Run:
             moved = self._problem.repair(moved)
             self.work += 0.5
             if self._objective(moved, form.fit.design.forward(moved)) <= objective + _ARMIJO * t * slope + 0.1 * rounding:
-                return moved, slope, form.fit.loss == "squared" and t == 1.0 and bool(np.all(values * signs > 0.0))
+                return moved, slope, isinstance(form.fit.loss, Squared) and t == 1.0 and bool(np.all(values * signs > 0.0))
             t *= 0.5
         return None, slope, True
 
@@ -200,9 +201,9 @@ def face_hessian(form: L1Form, predictions: Array, rows: NDArray[np.intp], colum
     fit = form.fit
     grams = _Grams(form) if grams is None else grams
     H = np.zeros((len(rows), len(rows)))
-    if fit.loss == "multiclass":
+    if isinstance(fit.loss, Multiclass):
         Z = dense(fit.design.block(0)[:, rows])
-        shares = fit.shares(predictions)[:, columns]
+        shares = fit.loss.probabilities(predictions)[:, columns]
         mixed = Z * shares * fit.weights**0.5
         H -= mixed.T @ mixed
         grams.products += mixed.size * len(rows)
@@ -275,7 +276,7 @@ class _Grams:
         """None for as long as parts of it, of which one of `size` non-zeros is needed now, have cost less than the whole."""
         design, key = self._fit.design, 0 if self._common else k
         d = design.n_features
-        if self._fit.loss != "squared" or d > _LARGEST_GRAM:
+        if not isinstance(self._fit.loss, Squared) or d > _LARGEST_GRAM:
             return None
         self._spent[key] = self._spent.get(key, 0) + size * size
         if key not in self._made and self._spent[key] > d * d:

@@ -12,6 +12,7 @@ import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 from bench_mtl.projections import METHODS
@@ -185,7 +186,7 @@ def uses_gram(gram: str, problem: Problem) -> bool:
 
 
 def _is_least_squares(problem: Problem) -> bool:
-    return Capability.SPLIT in problem.offers and problem.split_form().loss == "squared"
+    return Capability.SPLIT in problem.offers and isinstance(problem.split_form().loss, Squared)
 
 
 def gram_steps(problem: Problem, start: Array | None, rule: GramRule) -> Iterator[Iterate]:

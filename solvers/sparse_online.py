@@ -16,6 +16,7 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.examples import ORDERS, Examples, Order, Visits
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 from bench_mtl.model.regret import OnlineRun
 from bench_mtl.projections import STORAGES, SparseParts
@@ -78,7 +79,7 @@ class SparseOnline(IterativeSolver):
         return [cls(), cls(storage="tree")]
 
     def warm_up(self) -> None:
-        fit = LinearFit(SharedDesign(sp.csr_array(np.ones((1, 1))), 1), np.ones((1, 1)), "squared", np.ones((1, 1)))
+        fit = LinearFit(SharedDesign(sp.csr_array(np.ones((1, 1))), 1), np.ones((1, 1)), Squared(), np.ones((1, 1)))
         run = SparseRun(L1Form(fit, 0.5, None), self, np.ones((1, 1)))
         run.advance(1)
         assert run.iterate.primal.size == 1

@@ -15,6 +15,7 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.examples import ORDERS, Examples, Order, Visits
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
 from bench_mtl.model.regret import OnlineRun
 from bench_mtl.projections import METHODS, project_l1_ball
@@ -70,7 +71,7 @@ class StochasticGradient(IterativeSolver):
         return self.name if self.projection == "newton" else f"{self.name}_{self.projection}"
 
     def warm_up(self) -> None:
-        fit = LinearFit(SharedDesign(sp.csr_array(np.ones((1, 2))), 1), np.ones((1, 1)), "squared", np.ones((1, 1)))
+        fit = LinearFit(SharedDesign(sp.csr_array(np.ones((1, 2))), 1), np.ones((1, 1)), Squared(), np.ones((1, 1)))
         run = DenseRun(L1Form(fit, 0.5, None), self, np.ones((2, 1)))
         run.advance()
         assert run.iterate.primal.size == 2

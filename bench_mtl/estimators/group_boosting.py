@@ -21,7 +21,7 @@ from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, over
 from bench_mtl.estimators.column_generation import ColumnGeneration
 from bench_mtl.estimators.fitting import Budget, solver_for, warm_up, warn_unproven
 from bench_mtl.model.forms import ROW_NORMS
-from bench_mtl.model.margins import MarginLoss
+from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.protocols import Solver
 from bench_mtl.weak_learners import Oracle, StumpOracle, TreeOracle, WeakLearners, draw_stumps, grow_trees
 
@@ -63,7 +63,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         Smaller: more learners.
         With 0 a gap can be proven only where the learners separate the classes.
     norm : {"l12", "l1inf", "l1"}
-    loss : {"logistic", "squared_hinge", "exponential", "hinge"} or `bench_mtl.model.margins.MarginLoss`
+    loss : {"logistic", "squared_hinge", "exponential", "hinge"} or `bench_mtl.model.losses.MarginLoss`
     weak_learner : {"stump", "tree"}
         One feature against a threshold, or a decision tree of depth `max_depth`.
     candidates : {"all", "drawn"} or `bench_mtl.weak_learners.WeakLearners`

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from bench_mtl.core.designs import frozen, stacked_rows
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import L1Form
-from bench_mtl.model.linear_loss import LOSSES, LinearFit
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Loss
 
 ORDERS = ("random", "shuffled", "given")
-
-#: Bounds on the derivative of a loss in its predictions, in the Euclidean norm.
-_STEEPEST = {"logistic": 1.0, "hinge": 1.0, "multiclass": 2.0**0.5}
 
 
 @dataclass(frozen=True)
@@ -34,14 +32,14 @@ class Examples:
     targets: Array
     """N x 1, or N x tasks."""
     scales: Array
-    loss: int
+    loss: Loss
     n_tasks: int
 
     @classmethod
     def of(cls, fit: LinearFit) -> Examples:
         design, m = fit.design, fit.design.n_tasks
         X = sp.csr_array(stacked_rows(design))
-        if fit.loss == "multiclass":
+        if fit.loss.couples_tasks:
             rows = np.arange(X.shape[0])
             tasks, targets = np.zeros(len(rows), dtype=np.int64), fit.targets
         elif design.is_shared:
@@ -51,7 +49,7 @@ class Examples:
             rows, tasks = np.arange(fit.targets.size), np.repeat(np.arange(m), design.sizes)
             targets = fit.targets.reshape(-1, 1)
         weights = np.ascontiguousarray(fit.weights).reshape(-1)
-        return cls(X, frozen(rows), frozen(tasks), frozen(np.ascontiguousarray(targets)), len(rows) * weights, LOSSES.index(fit.loss), m)
+        return cls(X, frozen(rows), frozen(tasks), frozen(np.ascontiguousarray(targets)), len(rows) * weights, fit.loss, m)
 
     @property
     def count(self) -> int:
@@ -69,7 +67,7 @@ class Examples:
         Kept: where SciPy has chosen 64 bits for the indices they are copied.
         """
         matrix = (self.X.data, self.X.indices.astype(np.int32, copy=False), self.X.indptr.astype(np.int64, copy=False))
-        return (*(frozen(part) for part in matrix), self.rows, self.tasks, self.targets, frozen(self.scales), self.loss)
+        return (*(frozen(part) for part in matrix), self.rows, self.tasks, self.targets, frozen(self.scales), self.loss.code)
 
     def default_step_size(self, form: L1Form, batch: int = 1) -> float:
         """eta0 of eta_t = eta0 / sqrt(t): R / G, which is the best of Zinkevich's bound up to its constant; 2 / L for the squared loss.
@@ -81,9 +79,9 @@ class Examples:
         lengths = np.sqrt(np.asarray(self.X.multiply(self.X).sum(axis=1))).ravel()[self.rows]
         if not lengths.any():
             return 1.0
-        if LOSSES[self.loss] == "squared":
+        if self.loss.largest_derivative is None:
             return 2.0 / float((self.scales * lengths**2).max())
-        G = _STEEPEST[LOSSES[self.loss]] * float((self.scales * lengths).max()) / batch**0.5
+        G = self.loss.largest_derivative * float((self.scales * lengths).max()) / batch**0.5
         if form.radius is not None:
             R = form.radius * (self.n_tasks**0.5 if form.balls == "task" else 1.0)
         else:
@@ -121,8 +119,8 @@ class Visits:
     """
 
     def __init__(self, fit: LinearFit) -> None:
-        nothing = fit.slopes(np.zeros(fit.targets.shape)) / fit.weights
-        self.latest = np.array(nothing if fit.loss == "multiclass" else nothing.reshape(-1, 1), order="C")
+        nothing = fit.derivatives(np.zeros(fit.targets.shape)) / fit.weights
+        self.latest = np.array(nothing if fit.loss.couples_tasks else nothing.reshape(-1, 1), order="C")
         self._shape = self.latest.shape
         self._now = self._none()
         self._before = self._none()

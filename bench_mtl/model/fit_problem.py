@@ -37,11 +37,11 @@ class FitProblem(Problem):
 
     def dual_at(self, point: Array, dual: Array | None) -> Array:
         """The dual point, or where there is none minus the slopes of the loss at `point`."""
-        return -self.fit.slopes(self.predictions(point)) if dual is None else dual
+        return -self.fit.derivatives(self.predictions(point)) if dual is None else dual
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         predictions = self.predictions(point)
-        return self.fit.value(predictions), self.fit.design.adjoint(self.fit.slopes(predictions))
+        return self.fit.value(predictions), self.fit.design.adjoint(self.fit.derivatives(predictions))
 
     def smooth_value(self, point: Array) -> float:
         return self.fit.value(self.predictions(point))

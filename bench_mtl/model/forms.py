@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.designs import Design, SharedDesign
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import hinge, hinge_dual
+from bench_mtl.model.losses import Loss, hinge, hinge_dual
 from bench_mtl.model.margins import MulticlassFit
 from bench_mtl.model.task_balls import TaskBalls
 from bench_mtl.projections import norm_l1inf, norm_l12, norm_linf1, project_l1_ball, prox_l1inf, prox_l12, soft_threshold
@@ -43,7 +43,7 @@ class Hinges:
         """f at these margins."""
         return float(np.vdot(self.weights, hinge(margins)))
 
-    def slopes(self, margins: Array) -> Array:
+    def duals(self, margins: Array) -> Array:
         """A dual point a with f = sum a (1 - margin); minus `adjoint` of it is a subgradient of f."""
         return np.asarray(self.weights * hinge_dual(margins))
 
@@ -133,8 +133,8 @@ class SplitForm:
     design: Design
     targets: Array
     """In the output shape of the design: real for the squared loss, -1 or +1 for the logistic one."""
-    loss: str
-    """"squared" (half the square of the residual) or "logistic"."""
+    loss: Loss
+    """`Squared` or `Logistic`."""
     gamma: float
     tau: float
 

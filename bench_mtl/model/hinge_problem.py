@@ -38,11 +38,11 @@ class HingeProblem(Problem):
 
     def box_dual(self, point: Array, dual: Array | None) -> Array:
         """The dual point clipped to its box, or the one that gives the subgradient at `point`."""
-        return self.hinges.slopes(self.hinges.margins(point)) if dual is None else np.clip(dual, 0.0, self.hinges.weights)
+        return self.hinges.duals(self.hinges.margins(point)) if dual is None else np.clip(dual, 0.0, self.hinges.weights)
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
         margins = self.hinges.margins(point)
-        a = self.hinges.slopes(margins)
+        a = self.hinges.duals(margins)
         return self.hinges.loss(margins), -self.hinges.adjoint(a), a
 
     def apply_coupling(self, point: Array) -> Array:

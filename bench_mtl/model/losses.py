@@ -1,21 +1,37 @@
-"""Loss functions of margins or residuals: values, slopes and what their conjugates demand of a dual point."""
+"""Convex losses of linear predictions, a class for each: values, derivatives, and the conjugates that prove lower bounds.
+
+The smooth ones of a margin are also what multiclass losses of pairs of classes are made of, see `bench_mtl.model.margins`.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
+import scipy.sparse as sp
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
+from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
+
+if TYPE_CHECKING:
+    from bench_mtl.model.linear_loss import LinearFit
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+#: Multiples of a dual point that are tried at most, where nothing else limits them: it is normalised to a largest entry of 1.
+_LARGEST_MULTIPLE = 1e6
 
 
 def hinge(margins: Array) -> Array:
-    """max(0, 1 - margin), entry by entry."""
+    """Return max(0, 1 - margin), entry by entry."""
     return np.maximum(0.0, 1.0 - margins)
 
 
 def hinge_dual(margins: Array) -> Array:
-    """The a in [0, 1] with hinge(t) = max_a a (1 - t) attained at t = margin: 1 below margin 1, else 0.
+    """Return the a in [0, 1] with hinge(t) = max_a a (1 - t) attained at t = margin: 1 below margin 1, else 0.
 
     Minus this is a subgradient of the hinge. The conjugate term of the saddle form is sum(a) on the box [0, 1].
     """
@@ -23,49 +39,501 @@ def hinge_dual(margins: Array) -> Array:
 
 
 def half_squared(residuals: Array) -> float:
-    """1/2 sum of squares."""
+    """Return 1/2 the sum of squares."""
     flat = residuals.ravel()
     return 0.5 * float(flat @ flat)
 
 
 def logistic_dual(margins: Array) -> Array:
-    """1 / (1 + exp(margin)): minus the slope of the logistic loss, the a in [0, 1] with log(1 + exp(-t)) = max_a H(a) - a t."""
+    """Return 1 / (1 + exp(margin)), minus the derivative of the logistic loss: the a in [0, 1] with log(1 + exp(-t)) = max_a H(a) - a t."""
     return np.exp(-np.logaddexp(0.0, margins))
 
 
 def entropy(p: Array) -> Array:
-    """-p log p, entry by entry, for p >= 0."""
+    """Return -p log p, entry by entry, for p >= 0."""
     from scipy.special import entr
 
     return np.asarray(entr(p))
 
 
 def binary_entropies(p: Array) -> Array:
-    """-p log p - (1 - p) log(1 - p), entry by entry, for p in [0, 1]."""
+    """Return -p log p - (1 - p) log(1 - p), entry by entry, for p in [0, 1]."""
     return entropy(p) + entropy(1.0 - p)
 
 
 def soft_max(scores: Array) -> Array:
-    """exp(scores) over its sum, row by row."""
+    """Return exp(scores) over its sum, row by row."""
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def log_sum_exp(scores: Array) -> Array:
-    """log sum exp of every row."""
+    """Return log sum exp of every row."""
     highest = scores.max(axis=1, keepdims=True)
     return np.asarray(np.log(np.exp(scores - highest).sum(axis=1)) + highest[:, 0])
 
 
-def highest_on_segment(value: Callable[[float], float], slope: Callable[[float], float], limit: float) -> float:
-    """max value(c) over c in [0, limit], for a concave function with this slope and with value(0) = 0.
+def highest_on_segment(value: Callable[[float], float], derivative: Callable[[float], float], limit: float) -> float:
+    """Return max value(c) over c in [0, limit], for a concave function with this derivative and with value(0) = 0.
 
-    Where the value is a lower bound for every c, any c gives one; the root of the slope is only the best.
+    Where the value is a lower bound for every c, any c gives one; the root of the derivative is only the best.
     """
     from scipy.optimize import brentq
 
     low = limit * 1e-12
-    if limit <= 0.0 or slope(low) <= 0.0:
+    if limit <= 0.0 or derivative(low) <= 0.0:
         return 0.0
-    c = limit if slope(limit) >= 0.0 else float(brentq(slope, low, limit, xtol=1e-14 * limit, rtol=1e-13))
+    c = limit if derivative(limit) >= 0.0 else float(brentq(derivative, low, limit, xtol=1e-14 * limit, rtol=1e-13))
     return max(0.0, value(c))
+
+
+class Loss(ABC):
+    """A convex loss of a prediction t and its target y, entry by entry: what a `LinearFit` adds up with weights.
+
+    Methods take predictions t, targets y and weights w in the output shape of a design. A dual point r of the weighted loss f is in the
+    same shape: at the optimum minus the derivative of f in the predictions.
+    """
+
+    name: ClassVar[str]
+    code: ClassVar[int | None] = None
+    """The number by which compiled loops know it; None where they do not."""
+    curvature: ClassVar[float | None]
+    """The largest second derivative; None where there is none."""
+    largest_derivative: ClassVar[float | None] = None
+    """A bound on the Euclidean norm of the derivative in the predictions of an example; None where there is none."""
+    cones: ClassVar[frozenset[str]] = frozenset()
+    """What `model` needs besides "linear", as in `Problem.conic_forms`."""
+    is_smooth: ClassVar[bool] = True
+    couples_tasks: ClassVar[bool] = False
+    """Whether the predictions of all tasks for an example have one loss together."""
+
+    def targets(self, data: TaskData) -> tuple[Array, tuple[str, ...]]:
+        """Return the targets of the data as this loss wants them, and the notes of the data: labels -1/+1, read-only.
+
+        Raises
+        ------
+        InputError : targets that are not of this kind.
+        """
+        return binary_labels(data)
+
+    def total(self, t: Array, y: Array, w: Array) -> float:
+        """Return f, the sum of the weighted values."""
+        return float((w * self.values(t, y)).sum())
+
+    @abstractmethod
+    def values(self, t: Array, y: Array) -> Array:
+        """Return the loss of every prediction; of every row, as a column, where it couples tasks."""
+
+    @abstractmethod
+    def derivatives(self, t: Array, y: Array) -> Array:
+        """Return the derivative in every prediction (a subgradient where there is none)."""
+
+    def curvatures(self, t: Array, y: Array) -> Array:
+        """Return the second derivative in every prediction.
+
+        Raises
+        ------
+        InputError : there is none, or it couples predictions.
+        """
+        raise InputError(f"loss '{self.name}' has no second derivatives of single predictions")
+
+    @abstractmethod
+    def admissible(self, dual: Array, y: Array, w: Array) -> Array:
+        """Return the nearest dual point (or one near it) at which the conjugate of f is finite; unchanged where it is already."""
+
+    def normalised(self, dual: Array, y: Array, w: Array) -> Array:
+        """Return the largest admissible multiple of an admissible dual point; where all are, the one with a largest entry of 1.
+
+        So the best multiple of it is found among the smaller ones, and products with it are not lost among the smallest doubles, where
+        they would prove more than is true, nor beyond the largest.
+        """
+        top = self._extent(dual, y, w)
+        return dual / top if top > 0.0 else dual
+
+    @abstractmethod
+    def _extent(self, dual: Array, y: Array, w: Array) -> float:
+        """Return what `normalised` divides by."""
+
+    @abstractmethod
+    def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
+        """Return max over 0 <= c <= limit of -f*(-c dual) - c support, of an admissible and normalised `dual` other than 0."""
+
+    def error(self, t: Array, y: Array) -> float:
+        """Return the share of examples that are predicted wrongly (a prediction of 0 is)."""
+        return float(np.mean(t * y <= 0.0))
+
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+        """Return f in CVXPY, see `LinearFit.model`.
+
+        Raises
+        ------
+        InputError : there is no model of this loss.
+        """
+        raise InputError(f"loss '{self.name}' has no model here")
+
+
+@final
+class Squared(Loss):
+    """loss(t, y) = 1/2 (y - t)^2, of real targets."""
+
+    name: ClassVar[str] = "squared"
+    code: ClassVar[int | None] = 0
+    curvature: ClassVar[float | None] = 1.0
+    cones: ClassVar[frozenset[str]] = frozenset({"quadratic"})
+
+    def targets(self, data: TaskData) -> tuple[Array, tuple[str, ...]]:
+        return data.targets, data.notes
+
+    def total(self, t: Array, y: Array, w: Array) -> float:
+        return 0.5 * float((w * (y - t) ** 2).sum())
+
+    def values(self, t: Array, y: Array) -> Array:
+        return 0.5 * (y - t) ** 2
+
+    def derivatives(self, t: Array, y: Array) -> Array:
+        return t - y
+
+    def curvatures(self, t: Array, y: Array) -> Array:
+        return np.broadcast_to(1.0, t.shape)
+
+    def admissible(self, dual: Array, y: Array, w: Array) -> Array:
+        return dual
+
+    def _extent(self, dual: Array, y: Array, w: Array) -> float:
+        return float(np.abs(dual).max(initial=0.0))
+
+    def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
+        size = self._extent(dual, y, w)
+        r, limit = dual / size, limit * size  # only its direction matters, and squares of tiny or huge entries would not
+        rise, squares = float(np.vdot(r, y)) - support / size, float((r * r / w).sum())
+        c = min(max(rise / squares, 0.0), limit)
+        return max(0.0, c * rise - 0.5 * c * c * squares)
+
+    def error(self, t: Array, y: Array) -> float:
+        """Return the share of the squares of the targets that is not explained."""
+        total = float((y**2).sum())
+        return float(((y - t) ** 2).sum()) / total if total > 0.0 else 0.0
+
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+        """The residuals are variables.
+
+        A tall dense X of all tasks enters through its QR factors, ||Y - X W||^2 = ||Q^T Y - R W||^2 + const, where the weights of a task
+        are all the same: that makes the model smaller and changes nothing else.
+        """
+        import cvxpy as cp
+
+        X, y, outside, as_dual = _least_squares(fit)
+        r = cp.Variable(len(y))
+        return half_squared(outside) + 0.5 * cp.sum_squares(r), r == y - X @ coefficients, as_dual
+
+
+class MarginLoss(Loss):
+    """A convex loss l of a margin rho = y t, of labels -1/+1, with its conjugate::
+
+        l(rho) = max_u  gain(u) - u rho,      gain(u) = -l*(-u),      attained at  u = -l'(rho)
+
+    A smooth loss of one's own is a class below this one; `group_boosting` takes it in place of a name.
+    """
+
+    lower: ClassVar[float] = 0.0
+    """The smallest u with a finite gain: 0 for a loss that never rises. At most 0."""
+    upper: ClassVar[float] = np.inf
+    """The largest u with a finite gain."""
+
+    @abstractmethod
+    def value(self, margins: Array) -> Array:
+        """Return l, entry by entry."""
+
+    @abstractmethod
+    def dual(self, margins: Array) -> Array:
+        """Return -l', entry by entry."""
+
+    def second(self, margins: Array) -> Array:
+        """Return l'', entry by entry, for methods of second order; one of its values where it jumps. Here by differences of `dual`."""
+        step = 1e-5 * (1.0 + np.abs(margins))
+        return np.maximum((self.dual(margins - step) - self.dual(margins + step)) / (2.0 * step), 0.0)
+
+    @abstractmethod
+    def gain(self, u: Array) -> Array:
+        """Return -l*(-u), entry by entry, for u from `lower` to `upper`; finite at 0."""
+
+    @abstractmethod
+    def gain_derivative(self, u: Array) -> Array:
+        """Return the derivative of `gain`: the margin at which u = -l'. At the ends of the interval any finite number of the right sign."""
+
+    def margin_model(self, margins: Any, weights: Any = None) -> Any:
+        """Return the (weighted) sum of l over the entries of a CVXPY vector."""
+        raise NotImplementedError
+
+    def best_gain(self, u: Array, w: Array, support: float, limit: float) -> float:
+        """Return max over 0 <= c <= limit of sum w gain(c u) - c support, of u from `lower` to `upper`."""
+        within = [bound / extreme for bound, extreme in ((self.upper, u.max(initial=0.0)), (self.lower, u.min(initial=0.0))) if extreme]
+        base = float(w.sum()) * float(self.gain(np.zeros(1))[0])
+        rise = highest_on_segment(
+            lambda c: float((w * self.gain(np.clip(c * u, self.lower, self.upper))).sum()) - base - c * support,
+            lambda c: float((w * u * self.gain_derivative(c * u)).sum()) - support,
+            min(limit, _LARGEST_MULTIPLE, *within),
+        )
+        return base + rise
+
+    def values(self, t: Array, y: Array) -> Array:
+        return self.value(y * t)
+
+    def derivatives(self, t: Array, y: Array) -> Array:
+        return np.asarray(-y * self.dual(y * t))
+
+    def curvatures(self, t: Array, y: Array) -> Array:
+        return self.second(y * t) if self.is_smooth else super().curvatures(t, y)
+
+    def admissible(self, dual: Array, y: Array, w: Array) -> Array:
+        return np.asarray(y * np.clip(y * dual, self.lower * w, self.upper * w))
+
+    def _extent(self, dual: Array, y: Array, w: Array) -> float:
+        u = y * dual / w
+        ends = (u.max(initial=0.0) / self.upper, u.min(initial=0.0) / self.lower if self.lower < 0.0 else 0.0)
+        return float(max(ends)) or float(np.abs(u).max(initial=0.0))
+
+    def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
+        return self.best_gain(y * dual / w, w, support, limit)
+
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+        """The margins are variables: stationarity in one of them gives the multiplier weight u."""
+        import cvxpy as cp
+
+        if not self.cones:
+            return super().model(fit, coefficients)
+        design = fit.design
+        y = design.stack(fit.targets)
+        margins = cp.Variable(len(y))
+        constraint = margins == cp.multiply(y, design.stacked() @ coefficients)
+        value = self.margin_model(margins, design.stack(fit.weights))
+        return value, constraint, lambda multiplier: design.unstack(multiplier * y)
+
+
+@final
+class Logistic(MarginLoss):
+    """log(1 + exp(-rho)); gain(u) = -u log u - (1 - u) log(1 - u)."""
+
+    name: ClassVar[str] = "logistic"
+    code: ClassVar[int | None] = 1
+    curvature: ClassVar[float | None] = 0.25
+    largest_derivative: ClassVar[float | None] = 1.0
+    upper: ClassVar[float] = 1.0
+    cones: ClassVar[frozenset[str]] = frozenset({"exponential"})
+
+    def value(self, margins: Array) -> Array:
+        return np.asarray(np.logaddexp(0.0, -margins))
+
+    def dual(self, margins: Array) -> Array:
+        return logistic_dual(margins)
+
+    def second(self, margins: Array) -> Array:
+        u = logistic_dual(margins)
+        return u * (1.0 - u)
+
+    def gain(self, u: Array) -> Array:
+        return binary_entropies(u)
+
+    def gain_derivative(self, u: Array) -> Array:
+        return np.asarray(np.log(np.maximum(1.0 - u, _TINY)) - np.log(np.maximum(u, _TINY)))
+
+    def margin_model(self, margins: Any, weights: Any = None) -> Any:
+        import cvxpy as cp
+
+        return cp.sum(cp.logistic(-margins)) if weights is None else weights @ cp.logistic(-margins)
+
+
+@final
+class SquaredHinge(MarginLoss):
+    """max(0, 1 - rho)^2; gain(u) = u - u^2 / 4."""
+
+    name: ClassVar[str] = "squared_hinge"
+    curvature: ClassVar[float | None] = 2.0
+    cones: ClassVar[frozenset[str]] = frozenset({"quadratic"})
+
+    def value(self, margins: Array) -> Array:
+        return hinge(margins) ** 2
+
+    def dual(self, margins: Array) -> Array:
+        return 2.0 * hinge(margins)
+
+    def second(self, margins: Array) -> Array:
+        return np.asarray(2.0 * (margins < 1.0))
+
+    def gain(self, u: Array) -> Array:
+        return u - 0.25 * u * u
+
+    def gain_derivative(self, u: Array) -> Array:
+        return 1.0 - 0.5 * u
+
+    def margin_model(self, margins: Any, weights: Any = None) -> Any:
+        import cvxpy as cp
+
+        below = cp.pos(1.0 - margins)
+        return cp.sum_squares(below if weights is None else cp.multiply(np.sqrt(weights), below))
+
+
+@final
+class Exponential(MarginLoss):
+    """exp(-rho), without a bound on its curvature; gain(u) = u - u log u."""
+
+    name: ClassVar[str] = "exponential"
+    curvature: ClassVar[float | None] = None
+    cones: ClassVar[frozenset[str]] = frozenset({"exponential"})
+
+    def value(self, margins: Array) -> Array:
+        return self.dual(margins)
+
+    def dual(self, margins: Array) -> Array:
+        with np.errstate(over="ignore"):  # infinite where it overflows: a step that goes there is refused by who took it
+            return np.exp(-margins)
+
+    def second(self, margins: Array) -> Array:
+        return self.dual(margins)
+
+    def gain(self, u: Array) -> Array:
+        return u + entropy(u)
+
+    def gain_derivative(self, u: Array) -> Array:
+        return np.asarray(-np.log(np.maximum(u, _TINY)))
+
+    def margin_model(self, margins: Any, weights: Any = None) -> Any:
+        import cvxpy as cp
+
+        return cp.sum(cp.exp(-margins)) if weights is None else weights @ cp.exp(-margins)
+
+
+@final
+class Hinge(MarginLoss):
+    """max(0, 1 - rho), which is not smooth; gain(u) = u on [0, 1]."""
+
+    name: ClassVar[str] = "hinge"
+    code: ClassVar[int | None] = 2
+    curvature: ClassVar[float | None] = None
+    largest_derivative: ClassVar[float | None] = 1.0
+    is_smooth: ClassVar[bool] = False
+    upper: ClassVar[float] = 1.0
+
+    def value(self, margins: Array) -> Array:
+        return hinge(margins)
+
+    def dual(self, margins: Array) -> Array:
+        return hinge_dual(margins)
+
+    def gain(self, u: Array) -> Array:
+        return u
+
+    def gain_derivative(self, u: Array) -> Array:
+        return np.ones_like(u)
+
+    def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
+        return max(0.0, min(limit, 1.0) * (float(np.vdot(y, dual)) - support))
+
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+        """The slacks xi are variables: w.xi subject to xi >= 1 - y x.w, xi >= 0.
+
+        They are, because CVXPY 1.9 can take ``pos(1 - multiply(y, X @ w))`` to a wrong answer.
+        """
+        import cvxpy as cp
+
+        design = fit.design
+        y = design.stack(fit.targets)
+        slack = cp.Variable(len(y), nonneg=True)
+        constraint = slack >= 1.0 - sp.csr_array(design.stacked() * y[:, None]) @ coefficients
+        return design.stack(fit.weights) @ slack, constraint, lambda multiplier: design.unstack(multiplier * y)
+
+
+@final
+class Multiclass(Loss):
+    """loss(t, y) = log sum_r exp(t_r) - y.t, of a row of predictions of a shared design; y is the indicator of a class, w a column."""
+
+    name: ClassVar[str] = "multiclass"
+    code: ClassVar[int | None] = 3
+    curvature: ClassVar[float | None] = 0.5
+    largest_derivative: ClassVar[float | None] = 2.0**0.5
+    cones: ClassVar[frozenset[str]] = frozenset({"exponential"})
+    couples_tasks: ClassVar[bool] = True
+
+    def targets(self, data: TaskData) -> tuple[Array, tuple[str, ...]]:
+        return class_indicators(data)
+
+    def values(self, t: Array, y: Array) -> Array:
+        return np.asarray((log_sum_exp(t) - (y * t).sum(axis=1))[:, None])
+
+    def derivatives(self, t: Array, y: Array) -> Array:
+        return soft_max(t) - y
+
+    def probabilities(self, t: Array) -> Array:
+        """Return the probabilities of the classes, n x m."""
+        return soft_max(t)
+
+    def admissible(self, dual: Array, y: Array, w: Array) -> Array:
+        p = np.clip(y - np.clip(dual, -w, w) / w, 0.0, 1.0)
+        sums = p.sum(axis=1, keepdims=True)
+        return np.asarray(w * (y - np.where(sums > 0.0, p / np.where(sums > 0.0, sums, 1.0), y)))
+
+    def _extent(self, dual: Array, y: Array, w: Array) -> float:
+        return float((y * dual / w).max(initial=0.0))
+
+    def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
+        """-f*(-c dual) is the sum of weighted entropies of probabilities y - c dual / w."""
+        step = -dual / w
+
+        def value(c: float) -> float:
+            return float((w * entropy(np.clip(y + c * step, 0.0, 1.0))).sum()) - c * support
+
+        def derivative(c: float) -> float:
+            return float((w * step * -np.log(np.maximum(y + c * step, _TINY))).sum()) - support
+
+        return highest_on_segment(value, derivative, min(limit, 1.0))
+
+    def error(self, t: Array, y: Array) -> float:
+        """Return the share of rows whose largest prediction is of another class."""
+        return float(np.mean(t.argmax(axis=1) != y.argmax(axis=1)))
+
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+        """The predictions are variables."""
+        import cvxpy as cp
+
+        design = fit.design
+        y = design.stack(fit.targets)
+        t = cp.Variable(len(y))
+        table = cp.reshape(t, fit.targets.shape, order="F")
+        value = fit.weights[:, 0] @ cp.log_sum_exp(table, axis=1) - design.stack(fit.weights * fit.targets) @ t
+        return value, t == design.stacked() @ coefficients, design.unstack
+
+
+def _least_squares(fit: LinearFit) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:
+    """Return X, y, outside with f = 1/2 ||r||^2 + 1/2 ||outside||^2, r = y - X vec(W), and what makes a dual point of its multiplier.
+
+    Rows are scaled by the roots of their weights. Stationarity in r gives minus the multiplier.
+    """
+    design, roots = fit.design, np.sqrt(fit.weights)
+    scaled = roots * fit.targets
+    tall = design.is_shared and design.output_shape[0] > design.n_features
+    if not tall or design.is_sparse or np.any(roots != roots[:1]):
+        X = design.stacked()
+        stretched = X if np.all(roots == 1.0) else sp.csr_array(X * design.stack(roots)[:, None])
+        return stretched, design.stack(scaled), np.zeros(0), lambda multiplier: -roots * design.unstack(multiplier)
+    basis, triangle = np.linalg.qr(design.block(0))
+    reduced = basis.T @ scaled
+    outside = scaled - basis @ reduced
+    X = sp.csr_array(sp.kron(sp.diags_array(roots[0]), sp.csr_array(triangle), format="csr"))
+    return X, reduced.T.ravel(), outside, lambda multiplier: roots * (outside - basis @ multiplier.reshape(design.n_tasks, -1).T)
+
+
+#: All losses of linear predictions, by name.
+LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Squared(), Logistic(), Hinge(), Multiclass(), SquaredHinge(), Exponential())}
+
+
+def loss_named(loss: Any, allowed: tuple[str, ...] = tuple(LOSSES)) -> Loss:
+    """Return the loss with this name, or `loss` itself, if it is one of those `allowed`.
+
+    Raises
+    ------
+    InputError : another name, or no name.
+    """
+    name = loss.name if isinstance(loss, Loss) else loss
+    if not isinstance(name, str) or name not in allowed:
+        raise InputError(f"loss must be one of {', '.join(allowed)}, not {name!r}")
+    return LOSSES[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,155 +12,15 @@ from numpy.typing import NDArray
 from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.types import Array
-from bench_mtl.model.losses import binary_entropies, entropy, highest_on_segment, hinge, logistic_dual
+from bench_mtl.model.losses import LOSSES, MarginLoss
 from bench_mtl.projections import project_simplex
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 #: What stands for entries of dual points that overflow.
 _HUGE = 1e300
 
-#: Multiples of a dual point that are tried at most, where nothing else limits them: it is normalised to a largest entry of 1.
-_LARGEST_MULTIPLE = 1e6
-
-
-class MarginLoss(ABC):
-    """A smooth convex loss l of a margin, with its conjugate::
-
-        l(rho) = max_u  gain(u) - u rho,      gain(u) = -l*(-u),      attained at  u = -l'(rho)
-
-    A loss of one's own is a class below this one; `group_boosting` takes it in place of a name.
-    """
-
-    name: ClassVar[str]
-    curvature: ClassVar[float | None]
-    """The largest second derivative; None where there is none."""
-    lower: ClassVar[float] = 0.0
-    """The smallest u with a finite gain: 0 for a loss that never rises. At most 0."""
-    upper: ClassVar[float] = np.inf
-    """The largest u with a finite gain."""
-    cones: ClassVar[frozenset[str]] = frozenset()
-    """What `model` needs, as in `Problem.conic_forms`; empty where there is no model."""
-
-    @abstractmethod
-    def value(self, margins: Array) -> Array:
-        """l, entry by entry."""
-
-    @abstractmethod
-    def dual(self, margins: Array) -> Array:
-        """-l', entry by entry."""
-
-    def second(self, margins: Array) -> Array:
-        """l'', entry by entry, for methods of second order; one of its values where it jumps. Here by differences of `dual`."""
-        step = 1e-5 * (1.0 + np.abs(margins))
-        return np.maximum((self.dual(margins - step) - self.dual(margins + step)) / (2.0 * step), 0.0)
-
-    @abstractmethod
-    def gain(self, u: Array) -> Array:
-        """-l*(-u), entry by entry, for u from `lower` to `upper`; finite at 0."""
-
-    @abstractmethod
-    def gain_slope(self, u: Array) -> Array:
-        """The derivative of `gain`: the margin at which u = -l'. At the ends of the interval any finite number of the right sign."""
-
-    def model(self, margins: Any) -> Any:
-        """The sum of l over the entries of a CVXPY expression."""
-        raise NotImplementedError
-
-
-@final
-class Logistic(MarginLoss):
-    """log(1 + exp(-rho)); gain(u) = -u log u - (1 - u) log(1 - u)."""
-
-    name: ClassVar[str] = "logistic"
-    curvature: ClassVar[float | None] = 0.25
-    upper: ClassVar[float] = 1.0
-    cones: ClassVar[frozenset[str]] = frozenset({"exponential"})
-
-    def value(self, margins: Array) -> Array:
-        return np.asarray(np.logaddexp(0.0, -margins))
-
-    def dual(self, margins: Array) -> Array:
-        return logistic_dual(margins)
-
-    def second(self, margins: Array) -> Array:
-        u = logistic_dual(margins)
-        return u * (1.0 - u)
-
-    def gain(self, u: Array) -> Array:
-        return binary_entropies(u)
-
-    def gain_slope(self, u: Array) -> Array:
-        return np.asarray(np.log(np.maximum(1.0 - u, _TINY)) - np.log(np.maximum(u, _TINY)))
-
-    def model(self, margins: Any) -> Any:
-        import cvxpy as cp
-
-        return cp.sum(cp.logistic(-margins))
-
-
-@final
-class SquaredHinge(MarginLoss):
-    """max(0, 1 - rho)^2; gain(u) = u - u^2 / 4."""
-
-    name: ClassVar[str] = "squared_hinge"
-    curvature: ClassVar[float | None] = 2.0
-    cones: ClassVar[frozenset[str]] = frozenset({"quadratic"})
-
-    def value(self, margins: Array) -> Array:
-        return hinge(margins) ** 2
-
-    def dual(self, margins: Array) -> Array:
-        return 2.0 * hinge(margins)
-
-    def second(self, margins: Array) -> Array:
-        return np.asarray(2.0 * (margins < 1.0))
-
-    def gain(self, u: Array) -> Array:
-        return u - 0.25 * u * u
-
-    def gain_slope(self, u: Array) -> Array:
-        return 1.0 - 0.5 * u
-
-    def model(self, margins: Any) -> Any:
-        import cvxpy as cp
-
-        return cp.sum_squares(cp.pos(1.0 - margins))
-
-
-@final
-class Exponential(MarginLoss):
-    """exp(-rho), without a bound on its curvature; gain(u) = u - u log u."""
-
-    name: ClassVar[str] = "exponential"
-    curvature: ClassVar[float | None] = None
-    cones: ClassVar[frozenset[str]] = frozenset({"exponential"})
-
-    def value(self, margins: Array) -> Array:
-        return self.dual(margins)
-
-    def dual(self, margins: Array) -> Array:
-        with np.errstate(over="ignore"):  # infinite where it overflows: a step that goes there is refused by who took it
-            return np.exp(-margins)
-
-    def second(self, margins: Array) -> Array:
-        return self.dual(margins)
-
-    def gain(self, u: Array) -> Array:
-        return u + entropy(u)
-
-    def gain_slope(self, u: Array) -> Array:
-        return np.asarray(-np.log(np.maximum(u, _TINY)))
-
-    def model(self, margins: Any) -> Any:
-        import cvxpy as cp
-
-        return cp.sum(cp.exp(-margins))
-
-
 #: Losses of pairs by name; the other one, "hinge", is of whole rows.
-PAIRWISE: dict[str, MarginLoss] = {loss.name: loss for loss in (Logistic(), SquaredHinge(), Exponential())}
-LOSSES = (*PAIRWISE, "hinge")
+PAIRWISE: dict[str, MarginLoss] = {name: loss for name, loss in LOSSES.items() if isinstance(loss, MarginLoss) and loss.is_smooth}
+MULTICLASS_LOSSES = (*PAIRWISE, "hinge")
 
 
 def multiclass_residuals(dual: Array, classes: NDArray[np.intp]) -> Array:
@@ -217,8 +77,8 @@ class MulticlassFit(ABC):
         """R(U)."""
         return multiclass_residuals(dual, self.classes)
 
-    def slopes(self, scores: Array) -> Array:
-        """The derivative of f in the scores (of the hinge, one of its subgradients)."""
+    def derivatives(self, scores: Array) -> Array:
+        """Return the derivative of f in the scores (of the hinge, one of its subgradients)."""
         return -self.residuals(self.duals(scores))
 
     def margins(self, scores: Array) -> Array:
@@ -255,16 +115,8 @@ class PairwiseFit(MulticlassFit):
         return dual / largest * self._weight if largest > 0.0 else dual
 
     def best_gain(self, dual: Array, limit: float) -> float:
-        u, loss = dual / self._weight, self.loss
-        within = [bound / extreme for bound, extreme in ((loss.upper, u.max(initial=0.0)), (loss.lower, u.min(initial=0.0))) if extreme]
-        limit = min(limit, _LARGEST_MULTIPLE, *within)
-        base = self._sum(loss.gain(np.zeros_like(u)))
-        rise = highest_on_segment(
-            lambda c: self._sum(loss.gain(np.clip(c * u, loss.lower, loss.upper))) - base,
-            lambda c: float(np.vdot(u, loss.gain_slope(c * u))),
-            limit,
-        )
-        return self._constant + self._weight * (base + rise)
+        counted = self._without_labels(np.ones(dual.shape))  # the margins of labels with themselves are constant
+        return self._constant + self._weight * self.loss.best_gain(dual / self._weight, counted, 0.0, limit)
 
     def _sum(self, gains: Array) -> float:
         """Over the margins that are not constant."""
@@ -347,16 +199,16 @@ def _finite(values: Array) -> Array:
 
 
 def multiclass_fit(design: Design, classes: NDArray[np.intp], loss: str | MarginLoss) -> MulticlassFit:
-    """The loss by its name, one of `LOSSES`, or by its conjugate.
+    """The loss by its name, one of `MULTICLASS_LOSSES`, or by its conjugate.
 
     Raises
     ------
-    InputError : an unknown name, or neither a name nor a `MarginLoss`.
+    InputError : an unknown name, or neither a name nor a smooth `MarginLoss`.
     """
-    if isinstance(loss, MarginLoss):
+    if isinstance(loss, MarginLoss) and loss.is_smooth:
         return PairwiseFit(design, classes, loss)
     if not isinstance(loss, str):
-        raise InputError(f"loss must be one of {', '.join(LOSSES)} or a MarginLoss, not {loss!r}")
-    if loss not in LOSSES:
-        raise unknown("loss", loss, LOSSES)
+        raise InputError(f"loss must be one of {', '.join(MULTICLASS_LOSSES)} or a MarginLoss that is smooth, not {loss!r}")
+    if loss not in MULTICLASS_LOSSES:
+        raise unknown("loss", loss, MULTICLASS_LOSSES)
     return HingeFit(design, classes) if loss == "hinge" else PairwiseFit(design, classes, PAIRWISE[loss])

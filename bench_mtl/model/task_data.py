@@ -132,19 +132,6 @@ def binary_labels(data: TaskData) -> tuple[Array, tuple[str, ...]]:
     return frozen(labels), (*data.notes, note)
 
 
-def loss_targets(data: TaskData, loss: str) -> tuple[Array, tuple[str, ...]]:
-    """Targets as a loss wants them, and the notes of the data: as they are ("squared"), labels -1/+1 ("logistic", "hinge"), or the
-    indicators of one class a row ("multiclass").
-
-    Raises
-    ------
-    InputError : as `binary_labels` and `class_indicators` do.
-    """
-    if loss == "squared":
-        return data.targets, data.notes
-    return class_indicators(data) if loss == "multiclass" else binary_labels(data)
-
-
 def number_or_truth(name: str, value: Any, data: TaskData, part: str, norm: Callable[[Array], float]) -> float:
     """`value` as a finite number of at least 0; "truth" as the norm of this part ("W", "P" or "Q") of what the generator of the data knows.
 

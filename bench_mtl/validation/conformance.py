@@ -175,8 +175,7 @@ def check_split_form(problem: Problem, rng: np.random.Generator) -> None:
     form = problem.split_form()
     point = problem.repair(rng.standard_normal(problem.point_shape))
     prediction = form.design.forward(point[0] + point[1])
-    squared = form.loss == "squared"
-    loss = 0.5 * (prediction - form.targets) ** 2 if squared else np.logaddexp(0.0, -form.targets * prediction)
+    loss = form.loss.values(prediction, form.targets)
     value = float(loss.sum()) + form.gamma * float(np.abs(point[0]).sum())
     assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
 
@@ -225,7 +224,7 @@ def check_group_form(problem: Problem, rng: np.random.Generator) -> None:
         other = form.fit.admissible(duals + 0.1 * duals.max() * rng.standard_normal(duals.shape))
         below = form.fit.gain(other) - float((form.fit.residuals(other) * scores).sum())
         assert below <= value + _ROUNDING * (1 + abs(value)), f"a dual point gives {below:g}, above the loss {value:g}"
-    plane = value + float((form.fit.slopes(scores) * (other_scores := rng.standard_normal(scores.shape))).sum())
+    plane = value + float((form.fit.derivatives(scores) * (other_scores := rng.standard_normal(scores.shape))).sum())
     assert plane <= form.fit.value(scores + other_scores) + _ROUNDING * (1 + abs(plane)), "the slopes give no plane below the loss"
     G = rng.standard_normal(problem.point_shape)
     best = form.prox(1e3 * G, 1e3)
@@ -272,7 +271,7 @@ def check_curved_form(problem: Problem, rng: np.random.Generator) -> None:
 
 def _check_slopes(fit: LinearFit, predictions: Array, rng: np.random.Generator) -> None:
     """Slopes are those of the loss along a line, give a plane below it, and none is changed by `admissible`."""
-    slopes = fit.slopes(predictions)
+    slopes = fit.derivatives(predictions)
     other = predictions + rng.standard_normal(predictions.shape)
     plane = fit.value(predictions) + float((slopes * (other - predictions)).sum())
     assert plane <= fit.value(other) + _ROUNDING * (1 + abs(plane)), "the slopes of the form are none of its loss"

@@ -109,7 +109,7 @@ class _Model:
         self._scores = self._fit.design.forward(W)
         away = W - self._target
         value = self._share * self._fit.value(self._scores) + 0.5 * self._coupling * float(np.vdot(away, away))
-        slopes = np.clip(self._fit.slopes(self._scores), -_LARGEST, _LARGEST)
+        slopes = np.clip(self._fit.derivatives(self._scores), -_LARGEST, _LARGEST)
         gradient = ((self._share * self._fit.design.adjoint(slopes) + self._coupling * away) / self._scale).ravel()
         self._last = np.array(x), gradient
         self._first = self._first or self._last

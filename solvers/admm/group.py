@@ -11,7 +11,8 @@ import numpy as np
 
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
-from bench_mtl.model.margins import HingeFit, MarginLoss, PairwiseFit
+from bench_mtl.model.losses import MarginLoss
+from bench_mtl.model.margins import HingeFit, PairwiseFit
 from bench_mtl.model.normal_equations import factorisable
 from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.solvers.admm.blocks import Block, Setting, State, block_of, mean_square

@@ -9,6 +9,7 @@ from typing import ClassVar
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.solvers.admm.group import Rule, group_incompatibility, group_steps
 from bench_mtl.solvers.admm.split import split_steps
@@ -72,8 +73,8 @@ class ADMM(IterativeSolver):
         if Capability.SPLIT not in problem.offers:
             return f"{self.label} needs split or group; {problem.name} offers {', '.join(sorted(problem.offers))}"
         loss = problem.split_form().loss
-        if loss != "squared":
-            return f"{self.label} solves its smooth step by factorisation, which the {loss} loss of {problem.name} does not allow"
+        if not isinstance(loss, Squared):
+            return f"{self.label} solves its smooth step by factorisation, which the {loss.name} loss of {problem.name} does not allow"
         if self.residual_tolerance is not None:
             return f"{self.label} has no residual_tolerance for {problem.name}, only for losses of scores of classes"
         return None

@@ -51,11 +51,11 @@ class Examples:
         part = replace(self._fit, targets=self._fit.targets[chosen], weights=self._fit.weights[chosen])
         predictions = values @ W
         if self._tasks is None:
-            slopes = part.slopes(predictions)
+            slopes = part.derivatives(predictions)
         else:
             places = np.arange(len(chosen)), self._tasks[chosen]
             slopes = np.zeros(predictions.shape)
-            slopes[places] = part.slopes(predictions[places])
+            slopes[places] = part.derivatives(predictions[places])
         return np.asarray(values.T @ slopes) * (self.count / len(chosen))
 
 

@@ -19,10 +19,10 @@ _FLAT = 1e-9
 
 @dataclass
 class Loss:
-    """f(W) = value(t), t = predict(W), with the gradient adjoint(slopes(t)); of problems without a form the predictions t are W itself."""
+    """f(W) = value(t), t = predict(W), with the gradient adjoint(derivatives(t)); without a form, predictions t are W itself."""
 
     value: Callable[[Array], float]
-    slopes: Callable[[Array], Array]
+    derivatives: Callable[[Array], Array]
     design: Design | None
     coupled: bool
     """Whether predictions of different tasks share a loss."""
@@ -50,7 +50,7 @@ def loss_of(problem: Problem) -> Loss:
     """By the problem's form, if it has one, so that a line search costs no passes over the data."""
     if problem.offers & {Capability.L1, Capability.FIT}:
         fit = problem.l1_form().fit if Capability.L1 in problem.offers else problem.linear_fit()
-        return Loss(fit.value, fit.slopes, fit.design, fit.loss == "multiclass")
+        return Loss(fit.value, fit.derivatives, fit.design, fit.loss.couples_tasks)
     if Capability.CURVED in problem.offers:
         form = problem.curved_form()
         return Loss(lambda t: form.derivatives(t)[0], lambda t: form.derivatives(t)[1], form.design, False)
@@ -88,7 +88,7 @@ def exact_steps(loss: Loss, t: Array, T: Array, longest: Array) -> Array:
     blocks = len(longest)
 
     def slopes(gamma: Array) -> Array:
-        return loss.block_sums(loss.slopes(t + loss.per_block(gamma) * T) * T, blocks)
+        return loss.block_sums(loss.derivatives(t + loss.per_block(gamma) * T) * T, blocks)
 
     low, high = np.zeros(blocks), longest.copy()
     first = at_low = slopes(low)
@@ -125,7 +125,7 @@ class Backtracking:
         gains, trials = np.where(moves, gains, 0.0), 0
         if self._curvature is None:
             small = 1e-3 * min(1.0, float(longest.min()) or 1.0)
-            change = float(np.vdot(loss.slopes(t + small * T) - loss.slopes(t), T))
+            change = float(np.vdot(loss.derivatives(t + small * T) - loss.derivatives(t), T))
             self._curvature, trials = max(0.0, change) / (small * float(squares.sum())) if moves.any() else 1.0, 1
         self._curvature = 0.9 * self._curvature or 1.0
         while np.isfinite(self._curvature):
@@ -139,7 +139,7 @@ class Backtracking:
                 return gamma, trials
             # Near the optimum rounding hides the decrease; the slope at the new point bounds it and is not hidden.
             trials += 1
-            if float(np.vdot(loss.slopes(t + change), change)) <= model - value:
+            if float(np.vdot(loss.derivatives(t + change), change)) <= model - value:
                 return gamma, trials
             self._curvature *= 2.0
         self._curvature = None

@@ -85,7 +85,7 @@ class FrankWolfeSmooth(IterativeSolver):
             if step % _REFRESH == 0:
                 predictions = loss.predict(hull.point)
                 work += 0.5 if formed else 0.0
-            slopes = loss.slopes(predictions)
+            slopes = loss.derivatives(predictions)
             gradient = loss.adjoint(slopes)
             work += 0.5 if formed else 1.0
             yield Iterate(hull.point, -slopes if formed else None, step, work)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 
@@ -67,8 +68,8 @@ class PartialMinimisation(IterativeSolver):
         if own is not None:
             return own
         form = problem.split_form()
-        if form.loss != "squared":
-            return f"{self.label} minimises a quadratic in each entry, which the {form.loss} loss of {problem.name} is not"
+        if not isinstance(form.loss, Squared):
+            return f"{self.label} minimises a quadratic in each entry, which the {form.loss.name} loss of {problem.name} is not"
         if not form.design.is_shared:
             return f"{self.label} needs one design for all tasks"
         if form.design.sizes[0] > LARGEST_FACTOR:

@@ -14,6 +14,7 @@ from bench_mtl.core.designs import stacked_rows
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RidgeForm
+from bench_mtl.model.losses import Hinge
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
 
 AVERAGES = ("suffix", "all", "last")
@@ -72,8 +73,8 @@ class Pegasos(IterativeSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        if reason is None and problem.ridge_form().fit.loss != "hinge":
-            return f"{self.label} is for the hinge loss, and the loss of this {problem.name} is {problem.ridge_form().fit.loss}"
+        if reason is None and not isinstance(problem.ridge_form().fit.loss, Hinge):
+            return f"{self.label} is for the hinge loss, and the loss of this {problem.name} is {problem.ridge_form().fit.loss.name}"
         return reason
 
     def warm_up(self) -> None:

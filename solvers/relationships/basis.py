@@ -10,6 +10,7 @@ import numpy as np
 from bench_mtl.core.designs import dense, diagonal_of
 from bench_mtl.core.types import Array, Iterate, Matrix
 from bench_mtl.model.forms import RelationshipForm
+from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
 from bench_mtl.model.protocols import SHOWN_SHARE, Problem, Solver
 
@@ -81,7 +82,7 @@ def _decomposed(gram: Matrix) -> tuple[Array, Array]:
 def incompatibility(solver: Solver, problem: Problem) -> str | None:
     """Why there is no such basis for the tasks of a problem with a `RelationshipForm`, as a sentence."""
     fit = problem.relationship_form().fit
-    if not fit.design.is_shared or np.ptp(fit.weights) > 0.0 or fit.loss != "squared":
+    if not fit.design.is_shared or np.ptp(fit.weights) > 0.0 or not isinstance(fit.loss, Squared):
         return f"{solver.label} needs one design for all tasks, a squared loss and equal weights"
     n, d = fit.design.sizes[0], fit.design.n_features
     if min(n, d) > LARGEST_FACTOR:

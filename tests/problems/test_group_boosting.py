@@ -13,7 +13,8 @@ from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import ROW_NORMS
-from bench_mtl.model.margins import LOSSES, Logistic
+from bench_mtl.model.losses import Logistic
+from bench_mtl.model.margins import MULTICLASS_LOSSES
 from bench_mtl.problems.group_boosting import GroupBoosting
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.validation.conformance import check_weak_duality
@@ -32,7 +33,7 @@ def data(H: Any = H, classes: np.ndarray = CLASSES, K: int = K) -> TaskData:
     return TaskData.shared(H, labels(classes, K), name="tiny")
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", MULTICLASS_LOSSES)
 @pytest.mark.parametrize("norm", ROW_NORMS)
 @pytest.mark.parametrize("nu", ["0.6 max", "0.1 max"])
 def test_primal_and_dual_meet_at_the_optimum(loss: str, norm: str, nu: str) -> None:
@@ -46,7 +47,7 @@ def test_primal_and_dual_meet_at_the_optimum(loss: str, norm: str, nu: str) -> N
         assert problem.certify(Iterate(model.recover()[0])).dual == pytest.approx(value, abs=1e-4)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", MULTICLASS_LOSSES)
 @pytest.mark.parametrize("norm", ROW_NORMS)
 def test_a_large_nu_has_the_solution_zero_and_it_is_proven(loss: str, norm: str) -> None:
     problem = GroupBoosting(data(), nu="1.0000001 max", norm=norm, loss=loss)
@@ -65,7 +66,7 @@ def test_without_a_penalty_a_separable_problem_is_proven_as_far_as_it_can_be() -
     assert certificate.gap < 1e-12
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", MULTICLASS_LOSSES)
 def test_without_a_penalty_the_bound_is_the_infimum_of_the_loss_unless_no_learner_helps(loss: str) -> None:
     rng = np.random.default_rng(0)
     infimum = 0.0 if loss == "hinge" else GroupBoosting(data(), nu=0.0, loss=loss).objective(np.zeros((J, K))) / K
@@ -104,7 +105,7 @@ def test_others_widen_the_bound_to_weak_learners_outside() -> None:
     assert GroupBoosting(data(H[:, :3]), nu=0.05).dual_bound(np.zeros((3, K)), dual) > half.dual_bound(np.zeros((3, K)), dual)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", MULTICLASS_LOSSES)
 @pytest.mark.parametrize(
     ("H", "classes", "K"),
     [

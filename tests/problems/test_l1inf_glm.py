@@ -62,16 +62,16 @@ def test_tasks_of_different_sizes_are_weighed_by_their_means(loss: str) -> None:
 
 def bound_by_search(problem: L1InfGLM, r: np.ndarray, ends: float) -> float:
     """max_c D(c) over a grid, from the formula of the docstring, with weights and norms spelt out."""
-    data, total = TASKS[problem.loss], -np.inf
+    data, total = TASKS[problem.loss.name], -np.inf
     s = np.concatenate([np.full(size, 1.0 / size if problem.reduction == "mean" else 1.0) for size in SIZES])
     y = data.targets
-    a = r if problem.loss == "squared" else y * np.clip(r * y, 0.0, s)
+    a = r if problem.loss.name == "squared" else y * np.clip(r * y, 0.0, s)
     G = np.stack([Xk.T @ part for Xk, part in zip(XS, np.split(a, np.cumsum(SIZES)[:-1]), strict=True)], axis=1)
     norm = np.abs(G).sum(axis=1).max()
     for c in np.linspace(0.0, ends, 4001):
         if problem.penalty is not None and c * norm > problem.penalty:
             break
-        if problem.loss == "squared":
+        if problem.loss.name == "squared":
             value = c * a @ y - 0.5 * c * c * (a * a / s).sum()
         else:
             p = np.clip(c * a * y / s, 1e-300, 1.0)

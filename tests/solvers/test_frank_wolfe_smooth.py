@@ -98,8 +98,8 @@ def test_the_exact_step_is_the_minimum_on_the_line(name: str) -> None:
         if blocks == 1:
             best = minimize_scalar(lambda g: loss.value(t + g * T), bounds=(0.0, longest), method="bounded", options={"xatol": 1e-10})
             assert found <= best.fun + 1e-9 * (1.0 + abs(best.fun))
-        slopes = loss.block_sums(loss.slopes(t + loss.per_block(gamma) * T) * T, blocks)
-        first = loss.block_sums(loss.slopes(t) * T, blocks)
+        slopes = loss.block_sums(loss.derivatives(t + loss.per_block(gamma) * T) * T, blocks)
+        first = loss.block_sums(loss.derivatives(t) * T, blocks)
         assert np.all((np.abs(slopes) <= 1e-8 * np.abs(first)) | ((gamma == longest) & (slopes < 0.0)))
     assert not exact_steps(loss, t, -T, np.full(blocks, 1e-3)).any()  # uphill
 
@@ -108,8 +108,8 @@ def test_backtracking_keeps_below_its_model_and_forgets() -> None:
     loss = loss_of(PROBLEMS["one ball"])
     t, rule = np.zeros((20, 1)), Backtracking()
     T = loss.predict(RNG.standard_normal((8, 1)))
-    T *= -np.sign(float(np.vdot(loss.slopes(t), T)))
-    gain = np.array([-float(np.vdot(loss.slopes(t), T))])
+    T *= -np.sign(float(np.vdot(loss.derivatives(t), T)))
+    gain = np.array([-float(np.vdot(loss.derivatives(t), T))])
     curvatures = []
     for _ in range(10):
         gamma, _ = rule.steps(loss, t, T, loss.value(t), gain, np.array([np.inf]))
@@ -132,7 +132,7 @@ def test_points_stay_inside_fall_and_agree_with_their_predictions(name: str, var
     for iterate in iterates:
         assert problem.infeasibility(iterate.primal) <= 1e-12
         assert iterate.dual is not None
-        assert np.allclose(-iterate.dual, loss.slopes(loss.predict(iterate.primal)), rtol=1e-9, atol=1e-12)
+        assert np.allclose(-iterate.dual, loss.derivatives(loss.predict(iterate.primal)), rtol=1e-9, atol=1e-12)
     assert all(after <= before + 1e-12 * abs(before) for before, after in pairwise(objectives))
 
 

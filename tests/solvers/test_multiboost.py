@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
-from bench_mtl.model.margins import MarginLoss
+from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.group_boosting import GroupBoosting
@@ -87,7 +87,7 @@ def twin(problem: GroupBoosting, rounds: int) -> list[int]:
             norms = np.sqrt((W**2).sum(axis=1) + 1e-18)[:, None]
             value = form.fit.value(scores) + form.nu * (norms.sum() if problem.norm == "l12" else W.sum())
             slope = W / norms if problem.norm == "l12" else 1.0
-            return value, (H[:, chosen].T @ form.fit.slopes(scores) + form.nu * slope).ravel()
+            return value, (H[:, chosen].T @ form.fit.derivatives(scores) + form.nu * slope).ravel()
 
         best = minimize(
             objective,
@@ -213,7 +213,7 @@ class Smoothed(MarginLoss):
     def gain(self, u: Array) -> Array:
         return u + np.sqrt(np.maximum(u * (1.0 - u), 0.0))
 
-    def gain_slope(self, u: Array) -> Array:
+    def gain_derivative(self, u: Array) -> Array:
         return 1.0 + 0.5 * (1.0 - 2.0 * u) / np.sqrt(np.maximum(u * (1.0 - u), 1e-300))
 
 

@@ -66,12 +66,12 @@ def by_hand(problem: L1BallGLM, order: str, step_size: float, steps: int) -> Any
     form = problem.l1_form()
     fit, W = form.fit, np.zeros(problem.point_shape)
     shared = fit.design.is_shared
-    count = fit.targets.shape[0] if fit.loss == "multiclass" else fit.targets.size
+    count = fit.targets.shape[0] if fit.loss.couples_tasks else fit.targets.size
     for t, i in enumerate(Order(count, order, 0).next(steps), start=1):
         predictions = fit.design.forward(W)
-        slopes = fit.slopes(predictions)
+        slopes = fit.derivatives(predictions)
         only = np.zeros_like(slopes)
-        if fit.loss == "multiclass":
+        if fit.loss.couples_tasks:
             only[i] = slopes[i]
         else:
             place = np.unravel_index(i, slopes.shape) if shared else i
@@ -124,7 +124,7 @@ def test_a_step_takes_a_batch() -> None:
     order, W = Order(fit.targets.size, "shuffled", 0), np.zeros(problem.point_shape)
     for t in (1, 2, 3):
         only = np.zeros_like(fit.targets)
-        slopes = fit.slopes(fit.design.forward(W))
+        slopes = fit.derivatives(fit.design.forward(W))
         for i in order.next(7):
             only[np.unravel_index(i, only.shape)] += slopes[np.unravel_index(i, only.shape)]
         W = form.prox(W - 0.1 / t**0.5 * fit.targets.size / 7 * fit.design.adjoint(only), 0.1 / t**0.5)
@@ -221,6 +221,6 @@ def test_steps_that_overflow_are_refused_and_huge_ones_are_not(problem: L1BallGL
         assert np.isfinite(huge.primal).all()
         assert problem.infeasibility(huge.primal) <= 1e-12
     if problem.radius != 0.0:
-        step_size = 1e308 if problem.loss != "squared" or problem.radius is None else 1e291
+        step_size = 1e308 if problem.loss.name != "squared" or problem.radius is None else 1e291
         with pytest.raises(InputError, match="is too large for this problem: its steps overflow"):
             last(SparseOnline(storage=storage, step_size=step_size), problem)

@@ -23,7 +23,7 @@ from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.estimators import GroupSparseBoostingClassifier
 from bench_mtl.estimators.boosting_fits import GroupBoostingModel
 from bench_mtl.estimators.column_generation import ColumnGeneration
-from bench_mtl.model.margins import Logistic
+from bench_mtl.model.losses import Logistic
 from bench_mtl.solvers.multiboost import MultiboostGroup
 from bench_mtl.weak_learners import StumpOracle, Stumps, TreeOracle, Trees, draw_stumps, grow_trees
 

@@ -13,7 +13,8 @@ from scipy.optimize import minimize_scalar
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.model.margins import LOSSES, PAIRWISE, HingeFit, MarginLoss, MulticlassFit, PairwiseFit, multiclass_fit
+from bench_mtl.model.losses import MarginLoss
+from bench_mtl.model.margins import MULTICLASS_LOSSES, PAIRWISE, HingeFit, MulticlassFit, PairwiseFit, multiclass_fit
 
 N, K = 12, 4
 
@@ -34,7 +35,7 @@ class Squared(MarginLoss):
     def gain(self, u: Array) -> Array:
         return u - 0.25 * u * u
 
-    def gain_slope(self, u: Array) -> Array:
+    def gain_derivative(self, u: Array) -> Array:
         return 1.0 - 0.5 * u
 
 
@@ -57,10 +58,10 @@ def test_the_gain_is_the_conjugate(loss: MarginLoss, rho: float) -> None:
     slope = (loss.value(at + 1e-6)[0] - loss.value(at - 1e-6)[0]) / 2e-6
     assert -u[0] == pytest.approx(slope, rel=1e-5, abs=1e-5)
     if loss.lower < u[0] < loss.upper and u[0] != 0.0:
-        assert loss.gain_slope(u)[0] == pytest.approx(rho, rel=1e-6, abs=1e-6)
+        assert loss.gain_derivative(u)[0] == pytest.approx(rho, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("loss", [*LOSSES, Squared()], ids=lambda loss: getattr(loss, "name", loss))
+@pytest.mark.parametrize("loss", [*MULTICLASS_LOSSES, Squared()], ids=lambda loss: getattr(loss, "name", loss))
 def test_values_are_sums_over_examples_and_classes(loss: str | MarginLoss) -> None:
     fit, S = fit_of(loss)
     total = 0.0
@@ -74,10 +75,10 @@ def test_values_are_sums_over_examples_and_classes(loss: str | MarginLoss) -> No
     assert fit.value(S) == pytest.approx(total)
 
 
-@pytest.mark.parametrize("loss", [*LOSSES, Squared()], ids=lambda loss: getattr(loss, "name", loss))
+@pytest.mark.parametrize("loss", [*MULTICLASS_LOSSES, Squared()], ids=lambda loss: getattr(loss, "name", loss))
 def test_slopes_are_differences_of_the_loss(loss: str | MarginLoss) -> None:
     fit, S = fit_of(loss)
-    slopes = fit.slopes(S)
+    slopes = fit.derivatives(S)
     for i in range(3):
         for r in range(K):
             step = np.zeros_like(S)
@@ -86,7 +87,7 @@ def test_slopes_are_differences_of_the_loss(loss: str | MarginLoss) -> None:
     assert np.allclose(slopes.sum(axis=1), 0.0)
 
 
-@pytest.mark.parametrize("loss", [*LOSSES, Squared()], ids=lambda loss: getattr(loss, "name", loss))
+@pytest.mark.parametrize("loss", [*MULTICLASS_LOSSES, Squared()], ids=lambda loss: getattr(loss, "name", loss))
 @given(seed=st.integers(0, 10**6), scale=st.sampled_from([1e-320, 1e-100, 1e-3, 1.0, 1e3, 1e100]))
 def test_no_dual_point_gains_more_than_the_loss(loss: str | MarginLoss, seed: int, scale: float) -> None:
     fit, S = fit_of(loss, seed)

@@ -1,0 +1,188 @@
+"""Bounds from dual points against a search over a fine grid of scales, models against CVXPY, and constants of weighted losses."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.core.designs import PerTaskDesign, SharedDesign
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.linear_loss import LinearFit, example_weights
+from bench_mtl.model.losses import LOSSES, Logistic, MarginLoss
+from bench_mtl.projections import norm_linf1
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 5))
+SCORES = X @ RNG.standard_normal((5, 3)) + 0.5 * RNG.standard_normal((40, 3))
+TARGETS = {
+    "squared": SCORES,
+    "logistic": np.where(SCORES > 0.0, 1.0, -1.0),
+    "hinge": np.where(SCORES > 0.0, 1.0, -1.0),
+    "multiclass": np.asarray(np.arange(3) == SCORES.argmax(axis=1)[:, None], dtype=np.float64),
+    "squared_hinge": np.where(SCORES > 0.0, 1.0, -1.0),
+    "exponential": np.where(SCORES > 0.0, 1.0, -1.0),
+}
+LOGISTIC = Logistic()
+UNLIMITED = ("squared", "squared_hinge", "exponential")
+
+
+def fit_of(loss: str) -> LinearFit:
+    weights = np.full((40, 1), 0.1) if loss == "multiclass" else np.full((40, 3), 0.1)
+    return LinearFit(SharedDesign(X, 3), TARGETS[loss], LOSSES[loss], weights)
+
+
+def conjugate_value(fit: LinearFit, dual: Array) -> float:
+    """-f*(-dual), from the definition of each loss."""
+    y, w = fit.targets, fit.weights
+    if fit.loss.name == "squared":
+        return float((dual * y - dual**2 / (2.0 * w)).sum())
+    if fit.loss.name == "hinge":
+        return float((dual * y).sum())
+    u = y * dual / w
+    if fit.loss.name == "squared_hinge":
+        return float((w * (u - u**2 / 4.0)).sum())
+    if fit.loss.name == "exponential":
+        u = np.maximum(u, 1e-300)
+        return float((w * (u - u * np.log(u))).sum())
+    p = np.clip(y * dual / w if fit.loss.name == "logistic" else y - dual / w, 1e-300, 1.0)
+    rest = np.clip(1.0 - p, 1e-300, 1.0)
+    return float((w * -(p * np.log(p) + (rest * np.log(rest) if fit.loss.name == "logistic" else 0.0))).sum())
+
+
+@pytest.mark.parametrize("loss", TARGETS)
+@pytest.mark.parametrize("support", [0.0, 0.3, 3.0, 1e5])
+@pytest.mark.parametrize("limit", [np.inf, 0.2])
+@pytest.mark.parametrize("share", [1.0, 0.05])
+def test_the_best_scale_of_a_dual_point_is_found(loss: str, support: float, limit: float, share: float) -> None:
+    fit = fit_of(loss)
+    dual = fit.normalised(share * fit.admissible(-fit.derivatives(0.1 * SCORES)))
+    assert np.allclose(fit.admissible(dual), dual)
+    end = min(limit, 100.0 if loss in UNLIMITED else 1.0)
+    values = [conjugate_value(fit, c * dual) - c * support for c in end * np.linspace(0.0, 1.0, 2001)]
+    bound = fit.bound(dual, support, limit)
+    assert bound >= max(values) - 1e-9
+    assert bound <= max(values) + 1e-3 * (1 + max(values))
+
+
+@pytest.mark.parametrize("loss", TARGETS)
+def test_derivatives_at_the_targets_of_any_scale_are_admissible(loss: str) -> None:
+    fit = fit_of(loss)
+    for scale in (0.0, 1e-8, 1.0, 10.0 if loss == "exponential" else 1e8):
+        derivatives = fit.derivatives(scale * SCORES)
+        assert np.allclose(fit.admissible(-derivatives), -derivatives, rtol=1e-12, atol=1e-15)
+        assert np.isfinite(fit.value(scale * SCORES))
+
+
+SIZES = (9, 4, 6)
+UNEVEN = RNG.uniform(0.5, 2.0, size=(40, 3))
+MODELLED = {
+    "shared, tall, weights of tasks": (SharedDesign(X, 3), np.broadcast_to([0.1, 1.0, 3.0], (40, 3))),
+    "shared, tall, weights of examples": (SharedDesign(X, 3), UNEVEN),
+    "shared, flat": (SharedDesign(X[:4], 3), UNEVEN[:4]),
+    "shared, CSR": (SharedDesign(sp.csr_array(X), 3), np.full((40, 3), 0.5)),
+    "per task": (PerTaskDesign([X[:size] for size in SIZES]), np.repeat([1.0, 0.5, 2.0], SIZES)),
+}
+
+
+@pytest.mark.parametrize(
+    ("loss", "kind"),
+    [
+        *((loss, kind) for loss in ("squared", "logistic") for kind in MODELLED),
+        ("multiclass", "shared, CSR"),
+        ("multiclass", "shared, tall, weights of tasks"),
+        ("squared_hinge", "per task"),
+        ("exponential", "shared, flat"),
+        ("hinge", "per task"),
+        ("hinge", "shared, tall, weights of examples"),
+    ],
+)
+def test_the_model_in_cvxpy_has_the_loss_and_its_derivatives(loss: str, kind: str) -> None:
+    """Of the hinge, which has many at the optimum, the multipliers are one of its derivatives: they attain the conjugate."""
+    design, weights = MODELLED[kind]
+    weights = weights[:, :1] if loss == "multiclass" else weights
+    targets = TARGETS[loss][: design.sizes[0]] if design.is_shared else np.concatenate([TARGETS[loss][:n, k] for k, n in enumerate(SIZES)])
+    fit = LinearFit(design, targets, LOSSES[loss], np.ascontiguousarray(weights))
+    W = cp.Variable((5, 3))
+    value, constraint, as_dual = fit.model(cp.vec(W, order="F"))
+    cp.Problem(cp.Minimize(value + 0.5 * cp.sum_squares(W - 0.3)), [constraint]).solve(solver="CLARABEL")
+    predictions = design.forward(W.value)
+    assert value.value == pytest.approx(fit.value(predictions), rel=1e-6)
+    dual = as_dual(constraint.dual_value)
+    if loss == "hinge":
+        assert np.allclose(fit.admissible(dual), dual, atol=1e-6)
+        assert conjugate_value(fit, dual) - float((dual * predictions).sum()) == pytest.approx(value.value, rel=1e-6)
+    else:
+        assert np.allclose(dual, -fit.derivatives(predictions), atol=1e-4)
+
+
+class Unmodelled(MarginLoss):
+    """A loss of one's own that says nothing of CVXPY: log(1 + exp(-rho)) again."""
+
+    name: ClassVar[str] = "unmodelled"
+    curvature: ClassVar[float | None] = None
+    upper: ClassVar[float] = 1.0
+
+    def value(self, margins: Array) -> Array:
+        return LOGISTIC.value(margins)
+
+    def dual(self, margins: Array) -> Array:
+        return LOGISTIC.dual(margins)
+
+    def gain(self, u: Array) -> Array:
+        return LOGISTIC.gain(u)
+
+    def gain_derivative(self, u: Array) -> Array:
+        return LOGISTIC.gain_derivative(u)
+
+
+def test_a_loss_of_ones_own_has_what_it_does_not_have_to_define() -> None:
+    fit, twin = LinearFit(SharedDesign(X, 3), TARGETS["logistic"], Unmodelled(), fit_of("logistic").weights), fit_of("logistic")
+    assert np.allclose(fit.curvatures(SCORES), twin.curvatures(SCORES), rtol=1e-4, atol=1e-7)
+    dual = -fit.derivatives(0.1 * SCORES)
+    assert fit.norm_bound(dual, norm_linf1, radius=0.5) == twin.norm_bound(dual, norm_linf1, radius=0.5)
+    with pytest.raises(InputError, match="loss 'unmodelled' has no model here"):
+        fit.model(cp.Variable(15))
+    with pytest.raises(InputError, match="loss 'unmodelled' has no Lipschitz constant"):
+        fit.lipschitz()
+
+
+@pytest.mark.parametrize("loss", ["hinge", "multiclass"])
+def test_some_losses_have_no_second_derivatives_of_single_predictions(loss: str) -> None:
+    with pytest.raises(InputError, match=f"loss '{loss}' has no second derivatives"):
+        fit_of(loss).curvatures(SCORES)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "multiclass"])
+def test_the_lipschitz_constant_bounds_the_curvature_and_is_near_it(loss: str) -> None:
+    """Along the direction of largest curvature, at W = 0, where that of the logistic loss is largest; with weights that differ by task."""
+    weights = np.full((40, 1), 0.1) if loss == "multiclass" else np.broadcast_to([0.1, 0.2, 0.05], (40, 3))
+    fit = LinearFit(SharedDesign(X, 3), TARGETS[loss], LOSSES[loss], weights)
+    leading = np.linalg.svd(X)[2][0]
+    steepest = 0.0
+    for direction in (np.outer(leading, [0.0, 1.0, 0.0]), np.outer(leading, [1.0, -1.0, 0.0]) / np.sqrt(2.0)):
+        change = fit.derivatives(X @ (1e-6 * direction)) - fit.derivatives(np.zeros((40, 3)))
+        steepest = max(steepest, float(np.linalg.norm(X.T @ change)) / 1e-6)
+    assert steepest <= fit.lipschitz() * (1.0 + 1e-6)
+    assert steepest >= (0.6 if loss == "multiclass" else 0.999) * fit.lipschitz()
+
+
+@pytest.mark.parametrize("loss", TARGETS)
+def test_errors_of_predictions(loss: str) -> None:
+    assert LOSSES[loss].error(TARGETS[loss], TARGETS[loss]) == 0.0
+    wrong = np.array(TARGETS[loss])
+    wrong[:10] = 0.0 if loss == "squared" else -1.0 * wrong[:10]
+    share = float((TARGETS[loss][:10] ** 2).sum() / (TARGETS[loss] ** 2).sum()) if loss == "squared" else 0.25
+    assert LOSSES[loss].error(wrong, TARGETS[loss]) == pytest.approx(share)
+    assert LOSSES["squared"].error(np.ones(2), np.zeros(2)) == 0.0
+
+
+@pytest.mark.parametrize(("reduction", "expected"), [("mean", [0.5, 0.5, 0.25, 0.25, 0.25, 0.25]), ("sum", np.ones(6))])
+def test_weights_of_examples(reduction: str, expected: Array) -> None:
+    weights = example_weights(PerTaskDesign([X[:2], X[:4]]), reduction)
+    assert np.array_equal(weights, expected)
+    assert not weights.flags.writeable

@@ -1,0 +1,113 @@
+"""Losses of linear predictions one by one: their formulas, derivatives by differences, conjugates, names and numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.losses import LOSSES, Hinge, Logistic, Loss, Multiclass, Squared, loss_named
+from bench_mtl.solvers.kernels import online
+
+N, K = 7, 3
+ALL = pytest.mark.parametrize("loss", LOSSES.values(), ids=lambda loss: loss.name)
+
+
+def formula(loss: Loss, t: Array, y: Array) -> Array:
+    """The values of a loss as textbooks have them, for moderate predictions."""
+    if loss.couples_tasks:
+        return np.log(np.exp(t).sum(axis=1, keepdims=True)) - t[y == 1.0][:, None]
+    margin = y * t
+    return {
+        "squared": 0.5 * (y - t) ** 2,
+        "logistic": np.log1p(np.exp(-margin)),
+        "hinge": np.where(margin < 1.0, 1.0 - margin, 0.0),
+        "squared_hinge": np.where(margin < 1.0, (1.0 - margin) ** 2, 0.0),
+        "exponential": np.exp(-margin),
+    }[loss.name]
+
+
+def drawn(loss: Loss, seed: int = 0) -> tuple[Array, Array, Array, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    t = rng.standard_normal((N, K))
+    scores = rng.standard_normal((N, K))
+    if loss.couples_tasks:
+        y = np.asarray(np.arange(K) == scores.argmax(axis=1)[:, None], dtype=np.float64)
+    else:
+        y = scores if isinstance(loss, Squared) else np.where(scores > 0.0, 1.0, -1.0)
+    return t, y, rng.uniform(0.2, 2.0, size=(N, 1 if loss.couples_tasks else K)), rng
+
+
+@ALL
+def test_values_are_those_of_the_formulas(loss: Loss) -> None:
+    t, y, w, _ = drawn(loss)
+    assert np.allclose(loss.values(t, y), formula(loss, t, y), rtol=1e-13)
+    assert loss.total(t, y, w) == pytest.approx(float((w * formula(loss, t, y)).sum()), rel=1e-13)
+
+
+@ALL
+def test_derivatives_are_differences_of_values(loss: Loss) -> None:
+    t, y, w, _ = drawn(loss)
+    derivatives, step = w * loss.derivatives(t, y), 1e-6
+    second = None if loss.couples_tasks or not loss.is_smooth else loss.curvatures(t, y)
+    for place in np.ndindex(t.shape):
+        change = np.zeros_like(t)
+        change[place] = step
+        difference = (loss.total(t + change, y, w) - loss.total(t - change, y, w)) / (2.0 * step)
+        assert derivatives[place] == pytest.approx(difference, rel=1e-7, abs=1e-8)
+        if second is not None:
+            difference = (loss.derivatives(t + change, y)[place] - loss.derivatives(t - change, y)[place]) / (2.0 * step)
+            assert second[place] == pytest.approx(difference, rel=1e-7, abs=1e-8)
+            assert loss.curvature is None or second[place] <= loss.curvature
+    if loss.largest_derivative is not None:
+        sizes = np.linalg.norm(loss.derivatives(1e3 * t, y), axis=1) if loss.couples_tasks else np.abs(loss.derivatives(1e3 * t, y))
+        assert 0.99 * loss.largest_derivative <= sizes.max() <= loss.largest_derivative * (1 + 1e-15)
+
+
+@ALL
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([1e-3, 1.0, 30.0]))
+def test_the_conjugate_is_attained_by_derivatives_and_exceeded_by_none(loss: Loss, seed: int, scale: float) -> None:
+    """f(t) + f*(-r) >= -<r, t> (Fenchel and Young), with equality at r = -f'(t); -f*(-c r) is what `bound` maximises over c."""
+    t, y, w, rng = drawn(loss, seed)
+
+    def negated_conjugate(r: Array) -> float:
+        """At an admissible r: `bound` at the longest multiple it may take, r itself, which a steep reward makes the best."""
+        normal = loss.normalised(r, y, w)
+        places = np.unravel_index(int(np.abs(normal).argmax()), normal.shape)
+        multiple = float(r[places] / normal[places])
+        return loss.bound(normal, y, w, -1e9, multiple) - 1e9 * multiple
+
+    own = loss.admissible(-w * loss.derivatives(t, y), y, w)
+    attained = negated_conjugate(own) - float((own * t).sum())
+    assert attained == pytest.approx(loss.total(t, y, w), rel=1e-6, abs=1e-5)
+    other = loss.admissible(scale * rng.standard_normal(t.shape), y, w)
+    assert np.allclose(loss.admissible(other, y, w), other, rtol=1e-12, atol=1e-14)
+    if other.any():
+        assert negated_conjugate(other) - float((other * t).sum()) <= loss.total(t, y, w) + 1e-5
+
+
+@ALL
+def test_normalised_dual_points_are_the_largest_that_are_admissible(loss: Loss) -> None:
+    t, y, w, _ = drawn(loss)
+    normal = loss.normalised(0.01 * loss.admissible(-w * loss.derivatives(t, y), y, w), y, w)
+    assert np.allclose(loss.admissible(normal, y, w), normal, rtol=1e-12)
+    if np.isfinite(getattr(loss, "upper", 1.0)) and not isinstance(loss, Squared):
+        assert not np.allclose(loss.admissible(1.01 * normal, y, w), 1.01 * normal, rtol=1e-6)
+    assert not loss.normalised(np.zeros_like(t), y, w).any()
+
+
+def test_compiled_loops_know_losses_by_their_codes() -> None:
+    codes = {Squared: online.SQUARED, Logistic: online.LOGISTIC, Hinge: online.HINGE, Multiclass: online.MULTICLASS}
+    for loss in LOSSES.values():
+        assert loss.code == codes.get(type(loss))
+
+
+def test_losses_are_found_by_name() -> None:
+    assert loss_named("logistic") is LOSSES["logistic"]
+    assert isinstance(loss_named(Squared(), ("squared", "logistic")), Squared)
+    for wrong in ("hinge", Hinge(), 3, None):
+        with pytest.raises(InputError, match="loss must be one of squared, logistic, not "):
+            loss_named(wrong, ("squared", "logistic"))
