@@ -15,7 +15,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.forms import BallForm
 from bench_mtl.model.hinge_problem import HingeProblem, hinge_model, hinges_of
 from bench_mtl.model.linear_loss import REDUCTIONS
-from bench_mtl.model.protocols import Capability, ConicModel
+from bench_mtl.model.protocols import Capability, ConicModel, Form
 from bench_mtl.model.task_balls import NORMS, TaskBalls
 from bench_mtl.model.task_data import TaskData
 
@@ -59,10 +59,10 @@ class BallHinge(HingeProblem):
             Capability.SADDLE,
             Capability.SMOOTHED,
             Capability.LMO,
-            Capability.BALLS,
             Capability.CONIC,
         }
     )
+    forms: ClassVar[tuple[type[Form], ...]] = (BallForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = _FORMS["l1"]
 
     def __init__(self, data: TaskData, *, radius: float | Sequence[float] | str, norm: str = "l1", loss: str = "mean") -> None:
@@ -109,8 +109,8 @@ class BallHinge(HingeProblem):
         """In every column C_k at the largest entry (l1), or along all of it (l2), against `direction`."""
         return self.balls.vertex(direction)
 
-    def ball_form(self) -> BallForm:
-        return self.hinges
+    def make_forms(self) -> tuple[Form, ...]:
+        return (self.hinges,)
 
     def to_cvxpy(self, form: str | None = None) -> ConicModel:
         """The linear programme (l1) or second-order cone programme (l2) with explicit slacks xi.

@@ -17,7 +17,7 @@ from bench_mtl.model.forms import ROW_NORMS, GroupForm
 from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.margins import HingeFit, PairwiseFit, multiclass_fit
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError, Problem
+from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError, Problem
 from bench_mtl.model.task_data import TaskData, class_indicators
 
 _PENALTY_CONES = {"l12": frozenset({"linear", "quadratic"}), "l1inf": frozenset({"linear"}), "l1": frozenset({"linear"})}
@@ -74,8 +74,9 @@ class GroupBoosting(Problem):
 
     name: ClassVar[str] = "group_boosting"
     offers: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.SMOOTH, Capability.SUBGRADIENT, Capability.SMOOTHED, Capability.PROX, Capability.GROUP, Capability.CONIC}
+        {Capability.SMOOTH, Capability.SUBGRADIENT, Capability.SMOOTHED, Capability.PROX, Capability.CONIC}
     )
+    forms: ClassVar[tuple[type[Form], ...]] = (GroupForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "quadratic", "exponential"})}
 
     def __init__(
@@ -114,7 +115,7 @@ class GroupBoosting(Problem):
         cones = fit.loss.cones if isinstance(fit, PairwiseFit) else frozenset({"linear"})
         own = {Capability.SMOOTH} if smooth else {Capability.SUBGRADIENT, Capability.SMOOTHED}
         conic = {Capability.CONIC} if cones else set()
-        self.offers = frozenset({Capability.PROX, Capability.GROUP} | own | conic)  # type: ignore[misc]
+        self.offers = frozenset({Capability.PROX} | own | conic)  # type: ignore[misc]
         self.conic_forms = {"epigraph": cones | _PENALTY_CONES[norm]} if cones else {}  # type: ignore[misc]
 
     @classmethod
@@ -221,8 +222,8 @@ class GroupBoosting(Problem):
     def prox_value(self, point: Array) -> float:
         return self._form.penalty(point)
 
-    def group_form(self) -> GroupForm:
-        return self._form
+    def make_forms(self) -> tuple[Form, ...]:
+        return (self._form,)
 
     def to_cvxpy(self, form: str = "epigraph") -> ConicModel:
         """The problem with scores S = H W as variables, so that the multiplier of that equation has the dual point off the labels."""

@@ -17,7 +17,7 @@ from bench_mtl.model.forms import L1Form, SimplexForm
 from bench_mtl.model.linear_loss import LinearFit, example_weights
 from bench_mtl.model.losses import Loss, Squared, loss_named
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
+from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError
 from bench_mtl.model.task_data import TaskData, number_or_truth
 
 LOSSES = ("squared", "logistic", "multiclass")
@@ -77,9 +77,8 @@ class L1BallGLM(FitProblem):
     """
 
     name: ClassVar[str] = "l1_ball_glm"
-    offers: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.L1, Capability.SIMPLEX, Capability.CONIC}
-    )
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.CONIC})
+    forms: ClassVar[tuple[type[Form], ...]] = (L1Form, SimplexForm)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": _CONES["squared"]}
 
     def __init__(
@@ -174,13 +173,11 @@ class L1BallGLM(FitProblem):
             raise NotOfferedError(self, Capability.LMO)
         return self._form.vertex(direction)
 
-    def l1_form(self) -> L1Form:
-        return self._form
-
-    def simplex_form(self) -> SimplexForm:
+    def make_forms(self) -> tuple[Form, ...]:
+        """With a radius, the feasible set is made of simplices too."""
         if self.radius is None:
-            raise NotOfferedError(self, Capability.SIMPLEX)
-        return SimplexForm(self.radius, not self._form.nonneg, True, self.balls, self._form.orientation)
+            return (self._form,)
+        return (self._form, SimplexForm(self.radius, not self._form.nonneg, True, self.balls, self._form.orientation))
 
     def to_cvxpy(self, form: str = "epigraph") -> ConicModel:
         """The problem with residuals, margins or predictions, and bounds mu >= |W|, as variables."""

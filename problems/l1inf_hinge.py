@@ -15,7 +15,7 @@ from bench_mtl.model.forms import HingeForm
 from bench_mtl.model.hinge_problem import HingeProblem, hinge_model, hinges_of
 from bench_mtl.model.linear_loss import REDUCTIONS
 from bench_mtl.model.norms import l1inf_vertex
-from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
+from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError
 from bench_mtl.model.task_data import TaskData, number_or_truth
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball, prox_l1inf
 
@@ -64,10 +64,10 @@ class L1InfHinge(HingeProblem):
             Capability.SADDLE,
             Capability.SMOOTHED,
             Capability.LMO,
-            Capability.HINGE,
             Capability.CONIC,
         }
     )
+    forms: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"lp": frozenset({"linear"})}
 
     def __init__(self, data: TaskData, *, radius: float | str | None = None, penalty: float | None = None, loss: str = "mean") -> None:
@@ -122,8 +122,8 @@ class L1InfHinge(HingeProblem):
             raise NotOfferedError(self, Capability.LMO)
         return l1inf_vertex(direction, self.radius)
 
-    def hinge_form(self) -> HingeForm:
-        return self.hinges
+    def make_forms(self) -> tuple[Form, ...]:
+        return (self.hinges,)
 
     def to_cvxpy(self, form: str = "lp") -> ConicModel:
         """The linear programme with explicit slacks xi and row bounds mu (Quattoni et al. 2008).

@@ -12,7 +12,7 @@ from bench_mtl.core.designs import Design, frozen, spectral_norm
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import CurvedForm, SimplexForm
-from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError, Problem
+from bench_mtl.model.protocols import Capability, ConicModel, Form, Problem
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.projections import project_box_simplex, project_simplex
 
@@ -71,9 +71,8 @@ class Portfolio(Problem):
     """
 
     name: ClassVar[str] = "portfolio"
-    offers: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.SIMPLEX, Capability.CURVED, Capability.CONIC}
-    )
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.CONIC})
+    forms: ClassVar[tuple[type[Form], ...]] = (CurvedForm, SimplexForm)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"log": frozenset({"linear", "exponential"})}
 
     def __init__(self, data: TaskData, *, lower: Any = None, upper: Any = None) -> None:
@@ -177,13 +176,9 @@ class Portfolio(Problem):
         """All in the asset with the lowest entry; with a box the lowest entries first, each up to its bound."""
         return self._form.vertex(direction[:, 0])[:, None]
 
-    def simplex_form(self) -> SimplexForm:
-        if self._boxed:
-            raise NotOfferedError(self, Capability.SIMPLEX)
-        return SimplexForm(1.0, False, False)
-
-    def curved_form(self) -> CurvedForm:
-        return self._form
+    def make_forms(self) -> tuple[Form, ...]:
+        """Without a box, the feasible set is a simplex."""
+        return (self._form,) if self._boxed else (self._form, SimplexForm(1.0, False, False))
 
     def to_cvxpy(self, form: str = "log") -> ConicModel:
         """The problem with returns u = X w as variables, so that their multiplier is a dual point."""

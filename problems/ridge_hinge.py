@@ -14,7 +14,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.forms import RidgeForm
 from bench_mtl.model.linear_loss import LinearFit, example_weights
 from bench_mtl.model.losses import Hinge
-from bench_mtl.model.protocols import Capability, ConicModel, Problem
+from bench_mtl.model.protocols import Capability, ConicModel, Form, Problem
 from bench_mtl.model.task_data import TaskData, binary_labels
 
 
@@ -44,7 +44,8 @@ class RidgeHinge(Problem):
     """
 
     name: ClassVar[str] = "ridge_hinge"
-    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX, Capability.RIDGE, Capability.CONIC})
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX, Capability.CONIC})
+    forms: ClassVar[tuple[type[Form], ...]] = (RidgeForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"qp": frozenset({"linear", "quadratic"})}
 
     def __init__(self, data: TaskData, *, ridge: float) -> None:
@@ -123,8 +124,8 @@ class RidgeHinge(Problem):
     def prox_value(self, point: Array) -> float:
         return self.ridge * float((point**2).sum())
 
-    def ridge_form(self) -> RidgeForm:
-        return RidgeForm(self._fit, self.ridge)
+    def make_forms(self) -> tuple[Form, ...]:
+        return (RidgeForm(self._fit, self.ridge),)
 
     def to_cvxpy(self, form: str = "qp") -> ConicModel:
         """The quadratic programme with explicit slacks xi: minimise s.xi + sigma ||W||^2 subject to xi >= 1 - y x.w, xi >= 0."""

@@ -15,7 +15,7 @@ from bench_mtl.model.fit_problem import StackedFitProblem
 from bench_mtl.model.forms import SplitForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import loss_named
-from bench_mtl.model.protocols import Capability, ConicModel
+from bench_mtl.model.protocols import Capability, ConicModel, Form
 from bench_mtl.model.task_data import TaskData, number_or_truth
 from bench_mtl.model.trace_norm_models import conic_forms, trace_norm_model
 from bench_mtl.projections import norm_trace, project_trace_ball, soft_threshold
@@ -56,7 +56,8 @@ class SparseLowRank(StackedFitProblem):
     """
 
     name: ClassVar[str] = "sparse_low_rank"
-    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.SPLIT, Capability.CONIC})
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
+    forms: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = conic_forms("squared")
 
     def __init__(self, data: TaskData, *, gamma: float, tau: float | str, loss: str = "squared") -> None:
@@ -109,8 +110,8 @@ class SparseLowRank(StackedFitProblem):
     def prox_value(self, point: Array) -> float:
         return self.gamma * float(np.abs(point[0]).sum())
 
-    def split_form(self) -> SplitForm:
-        return SplitForm(self.design, self.targets, self.loss, self.gamma, self.tau)
+    def make_forms(self) -> tuple[Form, ...]:
+        return (SplitForm(self.design, self.targets, self.loss, self.gamma, self.tau),)
 
     def to_cvxpy(self, form: str = "sdp") -> ConicModel:
         """The problem with the residuals as variables, so that their constraint's multiplier is a dual point.

@@ -16,7 +16,7 @@ from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import RelationshipForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import Capability, ConicModel
+from bench_mtl.model.protocols import Capability, ConicModel, Form
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.projections import norm_trace, prox_squared_trace
 
@@ -54,7 +54,8 @@ class TaskRelationships(FitProblem):
     """
 
     name: ClassVar[str] = "task_relationships"
-    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.RELATIONSHIP, Capability.CONIC})
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
+    forms: ClassVar[tuple[type[Form], ...]] = (RelationshipForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"nuclear_norm": frozenset({"linear", "quadratic", "psd"})}
 
     def __init__(self, data: TaskData, *, ridge: float, coupling: float) -> None:
@@ -111,8 +112,8 @@ class TaskRelationships(FitProblem):
         trace = norm_trace(point) if self.coupling > 0.0 else 0.0
         return 0.5 * self.ridge * float((point**2).sum()) + 0.5 * self.coupling * trace**2
 
-    def relationship_form(self) -> RelationshipForm:
-        return RelationshipForm(self.fit, self.ridge, self.coupling)
+    def make_forms(self) -> tuple[Form, ...]:
+        return (RelationshipForm(self.fit, self.ridge, self.coupling),)
 
     def to_cvxpy(self, form: str = "nuclear_norm") -> ConicModel:
         """The problem with `cvxpy.normNuc`, and the residuals as variables, so that their constraint's multiplier is a dual point."""

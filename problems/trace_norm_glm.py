@@ -16,7 +16,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import loss_named
-from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
+from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError
 from bench_mtl.model.task_data import TaskData, number_or_truth
 from bench_mtl.model.trace_norm_models import conic_forms, trace_norm_model
 from bench_mtl.projections import norm_trace, project_trace_ball, prox_trace
@@ -60,9 +60,8 @@ class TraceNormGLM(FitProblem):
     """
 
     name: ClassVar[str] = "trace_norm_glm"
-    offers: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.FIT, Capability.CONIC}
-    )
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.CONIC})
+    forms: ClassVar[tuple[type[Form], ...]] = (LinearFit,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = conic_forms("squared")
 
     def __init__(self, data: TaskData, *, tau: float | str | None = None, penalty: float | None = None, loss: str = "squared") -> None:
@@ -119,8 +118,8 @@ class TraceNormGLM(FitProblem):
         u, v = leading_pair(direction)
         return np.outer(-self.tau * u, v)
 
-    def linear_fit(self) -> LinearFit:
-        return self.fit
+    def make_forms(self) -> tuple[Form, ...]:
+        return (self.fit,)
 
     def to_cvxpy(self, form: str = "sdp") -> ConicModel:
         """The problem with the residuals or margins as variables, so that their constraint's multiplier is a dual point.

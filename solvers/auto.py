@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.system import factor_passes
 from bench_mtl.solvers.pdhg import PDHG
@@ -62,7 +63,7 @@ class Auto(IterativeSolver):
     memory_gib: float = 4.0
 
     name: ClassVar[str] = "auto"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.HINGE})
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
 
     def __post_init__(self) -> None:
         if self.target is not None:
@@ -85,7 +86,7 @@ class Auto(IterativeSolver):
         refusal = newton.incompatibility(problem)
         price = _price(problem, target) if refusal is None else math.inf
         trial = _Trial(problem, target)
-        dear, late = _PATIENCE_SHARED if problem.hinge_form().design.is_shared else _PATIENCE_OWN
+        dear, late = _PATIENCE_SHARED if problem.form(HingeForm).design.is_shared else _PATIENCE_OWN
         last = start
         note = (
             f"pdhg, for {refusal}"
@@ -146,7 +147,7 @@ class _Trial:
 
     def steps_left(self) -> float:
         """Until the target, if the gap goes on falling as the power of the steps that it has fallen with since half of them."""
-        design = self.problem.hinge_form().design
+        design = self.problem.form(HingeForm).design
         if design.is_shared or self.target >= _POLISHED:
             return self._steps_left(self.target)
         step, gap = self.gaps[-1]
@@ -166,7 +167,7 @@ class _Trial:
 
 def _price(problem: Problem, target: float) -> float:
     """Of the interior-point method to a relative gap, in steps of the first-order one."""
-    design = problem.hinge_form().design
+    design = problem.form(HingeForm).design
     (products, factors), (first, a_digit) = _COST_OWN, _NEWTON_OWN
     if design.is_shared:
         first, a_digit = _NEWTON_SHARED

@@ -13,7 +13,7 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SplitForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import TaskBlocks, factorisable, normal_blocks
-from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
+from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem, Solver
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class BlockCoordinate(IterativeSolver):
     projections: int = 4
 
     name: ClassVar[str] = "block_coordinate"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SPLIT})
+    takes: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
 
     def __post_init__(self) -> None:
         whole_number("sweeps", self.sweeps, minimum=1)
@@ -59,7 +59,7 @@ class BlockCoordinate(IterativeSolver):
 
         first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first, None, 0, 0.0)
-        form = problem.split_form()
+        form = problem.form(SplitForm)
         blocks, target, state = square_state(form, first)
         curvature = form.design.norm() ** 2
         step = 0
@@ -75,7 +75,7 @@ class BlockCoordinate(IterativeSolver):
 
 def gram_incompatibility(solver: Solver, problem: Problem) -> str | None:
     """Why a solver by X_k^T X_k cannot take a problem with a split form, as a sentence."""
-    form = problem.split_form()
+    form = problem.form(SplitForm)
     if not isinstance(form.loss, Squared):
         return f"{solver.label} minimises a quadratic in each entry, which the {form.loss.name} loss of {problem.name} is not"
     if not factorisable(form.design, square=True):

@@ -16,7 +16,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 
 GRAM_RULES = ("auto", "always", "never")
 
@@ -73,7 +73,7 @@ class CoordinateDescent(IterativeSolver):
     gram: str = "auto"
 
     name: ClassVar[str] = "coordinate_descent"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.L1})
+    takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
 
     def __post_init__(self) -> None:
         real_number("tolerance", self.tolerance, strict=True)
@@ -92,7 +92,7 @@ class CoordinateDescent(IterativeSolver):
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        fit = problem.l1_form().fit
+        fit = problem.form(L1Form).fit
         if not isinstance(fit.loss, Squared):
             return f"{self.label} is for the squared loss, and the loss of this {problem.name} is {fit.loss.name}"
         if self.gram == "always" and fit.design.is_sparse:
@@ -105,7 +105,7 @@ class CoordinateDescent(IterativeSolver):
             _Lasso(matrix, y, False).fit(np.zeros(2), 0.1, 1e-3, 10)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        form = problem.l1_form()
+        form = problem.form(L1Form)
         point = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(point)
         lassos, gram_work = _lassos(form, self.gram)

@@ -15,7 +15,7 @@ from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.losses import Multiclass, Squared
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
 from bench_mtl.solvers.projected_gradient import prox_step
 
 #: Share of the mean curvature that is added to a Hessian, so that it can be factorised where columns are dependent.
@@ -74,7 +74,8 @@ class FaceNewton(IterativeSolver):
     most_active: int = 3000
 
     name: ClassVar[str] = "face_newton"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.L1})
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
+    takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
 
     def __post_init__(self) -> None:
         whole_number("patience", self.patience, minimum=1)
@@ -90,7 +91,7 @@ class FaceNewton(IterativeSolver):
 
 class _Run:
     def __init__(self, problem: Problem, options: FaceNewton, start: Array) -> None:
-        self._problem, self._options, self._form = problem, options, problem.l1_form()
+        self._problem, self._options, self._form = problem, options, problem.form(L1Form)
         self.point = start
         self.step = 0
         self.work = 0.0  # without Hessians

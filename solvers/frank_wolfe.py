@@ -11,7 +11,8 @@ import numpy as np
 from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
 from bench_mtl.solvers.atoms import Atoms
 
 VARIANTS = ("pairwise", "away", "plain")
@@ -55,7 +56,8 @@ class FrankWolfe(IterativeSolver):
     fraction: float = 1.0
 
     name: ClassVar[str] = "frank_wolfe"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTHED, Capability.LMO, Capability.HINGE})
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTHED, Capability.LMO})
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
 
     def __post_init__(self) -> None:
         one_of("variant", self.variant, VARIANTS)
@@ -70,7 +72,7 @@ class FrankWolfe(IterativeSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        if reason is None and problem.hinge_form().radius is None:
+        if reason is None and problem.form(HingeForm).radius is None:
             return f"{self.label} needs a bounded set, and a penalty bounds none: give {problem.name} a radius"
         return reason
 
@@ -86,7 +88,7 @@ class _Run:
     """One run: its point as a sum of atoms, its slacks, its smoothing, and the best bounds so far."""
 
     def __init__(self, problem: Problem, options: FrankWolfe, start: Array) -> None:
-        self._problem, self._options, self._form = problem, options, problem.hinge_form()
+        self._problem, self._options, self._form = problem, options, problem.form(HingeForm)
         self.step, self.work = 0, 0.0
         self._smoothing = options.smoothing
         self._atoms = Atoms(start)

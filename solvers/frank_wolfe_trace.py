@@ -10,7 +10,8 @@ import numpy as np
 
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
+from bench_mtl.model.forms import SplitForm
+from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
 from bench_mtl.solvers.block_coordinate import gram_incompatibility, square_state
 
 
@@ -38,7 +39,7 @@ class FrankWolfeTrace(IterativeSolver):
     sweeps: int = 2
 
     name: ClassVar[str] = "frank_wolfe_trace"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SPLIT})
+    takes: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
 
     def __post_init__(self) -> None:
         whole_number("sweeps", self.sweeps, minimum=1)
@@ -56,7 +57,7 @@ class FrankWolfeTrace(IterativeSolver):
 
         first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first, None, 0, 0.0)
-        form = problem.split_form()
+        form = problem.form(SplitForm)
         blocks, target, state = square_state(form, first)
         direction = np.ones(min(target.shape))
         step = 0

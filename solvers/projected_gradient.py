@@ -12,6 +12,7 @@ import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import L1Form, SplitForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
@@ -119,14 +120,14 @@ def prox_of(problem: Problem, projection: str | None) -> Prox:
     """The problem's proximal operator, or its projection onto l1 balls by the method asked for."""
     if projection is None:
         return problem.prox
-    return functools.partial(problem.l1_form().prox, method=projection)
+    return functools.partial(problem.form(L1Form).prox, method=projection)
 
 
 def projection_incompatibility(solver: Solver, projection: str | None, problem: Problem) -> str | None:
     """Why the methods of projection have no place here, as a sentence."""
     if projection is None:
         return None
-    if Capability.L1 not in problem.offers or problem.l1_form().radius is None:
+    if not problem.has_form(L1Form) or problem.form(L1Form).radius is None:
         return f"{solver.label} needs an l1 ball to project onto, which {problem.name} has not in this form"
     return None
 
@@ -173,7 +174,7 @@ def gram_incompatibility(solver: Solver, gram: str, problem: Problem) -> str | N
         return None
     if not _is_least_squares(problem):
         return f"{solver.label} with gram 'always' needs a squared loss of a sparse plus a low-rank matrix, which {problem.name} is not"
-    if not factorisable(problem.split_form().design):
+    if not factorisable(problem.form(SplitForm).design):
         return f"{solver.label} with gram 'always' needs dense products X^T X, which are too large for this design"
     return None
 
@@ -182,11 +183,11 @@ def uses_gram(gram: str, problem: Problem) -> bool:
     """Whether the compiled loop runs."""
     if gram == "never" or not _is_least_squares(problem):
         return False
-    return gram == "always" or cheaper_than_data(problem.split_form().design)
+    return gram == "always" or cheaper_than_data(problem.form(SplitForm).design)
 
 
 def _is_least_squares(problem: Problem) -> bool:
-    return Capability.SPLIT in problem.offers and isinstance(problem.split_form().loss, Squared)
+    return problem.has_form(SplitForm) and isinstance(problem.form(SplitForm).loss, Squared)
 
 
 def gram_steps(problem: Problem, start: Array | None, rule: GramRule) -> Iterator[Iterate]:
@@ -198,7 +199,7 @@ def gram_steps(problem: Problem, start: Array | None, rule: GramRule) -> Iterato
 
     point = problem.repair(problem.start_point() if start is None else start)
     yield Iterate(point, None, 0, 0.0)
-    form = problem.split_form()
+    form = problem.form(SplitForm)
     blocks = normal_blocks(form.design)
     target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
     state, scratch = np.zeros((6, *target.shape)), np.empty((6, *target.shape))

@@ -11,7 +11,7 @@ import numpy as np
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import CurvedForm
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.projections import project_box_simplex
 
 #: Of a diagonal entry, added to it: columns may be equal, or more than rows.
@@ -56,7 +56,7 @@ class SimplexNewton(IterativeSolver):
     largest: int = 500
 
     name: ClassVar[str] = "simplex_newton"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.CURVED})
+    takes: ClassVar[tuple[type[Form], ...]] = (CurvedForm,)
 
     def __post_init__(self) -> None:
         whole_number("largest", self.largest, minimum=2)
@@ -67,7 +67,7 @@ class SimplexNewton(IterativeSolver):
         project_box_simplex(np.array([2.0, -1.0]), 1.0, 0.0 * two, two)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        form = problem.curved_form()
+        form = problem.form(CurvedForm)
         X = form.design.block(0)
         first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first)

@@ -17,7 +17,7 @@ from bench_mtl.model.examples import ORDERS, Examples, Order, Visits
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
+from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem, Solver
 from bench_mtl.model.regret import OnlineRun
 from bench_mtl.projections import STORAGES, SparseParts
 
@@ -61,7 +61,7 @@ class SparseOnline(IterativeSolver):
     step_size: float | None = None
 
     name: ClassVar[str] = "sparse_online"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.L1})
+    takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
 
     def __post_init__(self) -> None:
         one_of("storage", self.storage, STORAGES)
@@ -87,7 +87,7 @@ class SparseOnline(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first)
-        run = SparseRun(problem.l1_form(), self, first)
+        run = SparseRun(problem.form(L1Form), self, first)
         while True:
             run.advance(1 + max(run.t // SHOWN_SHARE, run.rare))
             yield run.iterate
@@ -99,7 +99,7 @@ class SparseOnline(IterativeSolver):
         ------
         InputError : a problem with a penalty, which every round would have to pay.
         """
-        form = problem.l1_form()
+        form = problem.form(L1Form)
         if form.radius is None:
             raise InputError("play is for problems with a radius")
         run = SparseRun(form, self, problem.repair(problem.start_point() if start is None else start))

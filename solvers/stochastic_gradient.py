@@ -16,7 +16,7 @@ from bench_mtl.model.examples import ORDERS, Examples, Order, Visits
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
 from bench_mtl.model.regret import OnlineRun
 from bench_mtl.projections import METHODS, project_l1_ball
 
@@ -55,7 +55,7 @@ class StochasticGradient(IterativeSolver):
     step_size: float | None = None
 
     name: ClassVar[str] = "stochastic_gradient"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.L1})
+    takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
 
     def __post_init__(self) -> None:
         whole_number("batch", self.batch, minimum=1)
@@ -79,7 +79,7 @@ class StochasticGradient(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first)
-        run = DenseRun(problem.l1_form(), self, first)
+        run = DenseRun(problem.form(L1Form), self, first)
         while True:
             for _ in range(1 + run.t // SHOWN_SHARE):
                 run.advance()
@@ -87,7 +87,7 @@ class StochasticGradient(IterativeSolver):
 
     def play(self, problem: Problem, rounds: int, start: Array | None = None) -> OnlineRun:
         """The first `rounds` steps as an online game: which examples came, and what the iterate before the step lost, penalty included."""
-        run = DenseRun(problem.l1_form(), self, problem.repair(problem.start_point() if start is None else start))
+        run = DenseRun(problem.form(L1Form), self, problem.repair(problem.start_point() if start is None else start))
         played = [run.advance() for _ in range(whole_number("rounds", rounds, minimum=1))]
         return OnlineRun(np.stack([chosen for chosen, _ in played]), np.array([loss for _, loss in played]))
 

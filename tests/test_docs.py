@@ -10,7 +10,7 @@ import pytest
 from bench_mtl.cli import cli
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.protocols import IterativeSolver
-from bench_mtl.validation.conformance import PROBLEM_CHECKS, check_deterministic, check_pair
+from bench_mtl.validation.conformance import check_deterministic, check_pair, problem_checks
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "reports").rglob("*.md")])
@@ -31,7 +31,7 @@ def test_the_examples_of_the_guides_are_plugins_that_conform(tmp_path: Path) -> 
     registry = load_registry(tmp_path)
     problem = registry.problem("ridge_ball")
     for tiny in problem.examples(np.random.default_rng(0)):
-        for check in PROBLEM_CHECKS:
+        for check in problem_checks(problem):
             if check.applies_to(tiny):
                 check.check(tiny, np.random.default_rng(1))
         for name in ("heavy_ball", "accelerated_gradient", "projected_gradient"):

@@ -8,7 +8,7 @@ from pathlib import Path
 from bench_mtl.data.catalogue import data_directory, entries
 from bench_mtl.engine.registry import load_registry, problem_parameters, solver_options
 from bench_mtl.engine.suite_file import read_suite, shipped_suites
-from bench_mtl.model.protocols import Capability
+from bench_mtl.model.protocols import Capability, Form
 from bench_mtl.papers import experiment, experiments
 
 
@@ -23,16 +23,26 @@ def render(what: str, *, data_dir: Path | None = None, plugins: Path | None = No
     registry = load_registry(plugins)
     if what == "problems":
         return "\n".join(
-            _entry(name, cls, "offers", cls.offers, "parameters", problem_parameters(cls))
+            _entry(name, cls, {"offers": _listed(cls.offers), "forms": _named(cls.forms, ", ")}, "parameters", problem_parameters(cls))
             for name, cls in sorted(registry.problems.items())
         )
     return "\n".join(
-        _entry(name, cls, "needs", cls.requires, "options", solver_options(cls)) for name, cls in sorted(registry.solvers.items())
+        _entry(name, cls, {"needs": _listed(cls.requires), "takes": _named(cls.takes, " or ")}, "options", solver_options(cls))
+        for name, cls in sorted(registry.solvers.items())
     )
 
 
-def _entry(name: str, cls: type, verb: str, capabilities: frozenset[Capability], noun: str, options: dict[str, object]) -> str:
-    return f"{name}\n  {_first_sentence(cls)}\n  {verb}: {', '.join(sorted(capabilities))}\n  {noun}: {_options(options)}"
+def _entry(name: str, cls: type, interface: dict[str, str], noun: str, options: dict[str, object]) -> str:
+    lines = [f"  {what}: {words}" for what, words in interface.items() if words]
+    return "\n".join([name, f"  {_first_sentence(cls)}", *lines, f"  {noun}: {_options(options)}"])
+
+
+def _listed(capabilities: frozenset[Capability]) -> str:
+    return ", ".join(sorted(capabilities))
+
+
+def _named(kinds: tuple[type[Form], ...], between: str) -> str:
+    return between.join(kind.__name__ for kind in kinds)
 
 
 def _data(data_dir: Path | None) -> str:

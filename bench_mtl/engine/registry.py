@@ -14,7 +14,7 @@ from typing import Any
 
 from bench_mtl.core.errors import BenchError, InputError, unknown
 from bench_mtl.core.files import is_dir, require_readable
-from bench_mtl.model.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
+from bench_mtl.model.protocols import Capability, Form, IterativeSolver, OneShotSolver, Problem, Solver
 
 
 @dataclass(frozen=True)
@@ -146,11 +146,15 @@ def _add(table: dict[str, Any], cls: type, origin: str) -> None:
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not name:
         raise InputError(f"{cls.__name__} of {origin} has no name")
-    attribute = "offers" if issubclass(cls, Problem) else "requires"
-    declared = getattr(cls, attribute, None)
+    capabilities, kinds = ("offers", "forms") if issubclass(cls, Problem) else ("requires", "takes")
+    declared, forms = getattr(cls, capabilities, None), getattr(cls, kinds)
     if not isinstance(declared, (set, frozenset)) or not all(isinstance(item, Capability) for item in declared):
         allowed = ", ".join(f"Capability.{item.name}" for item in Capability)
-        raise InputError(f"'{name}' of {origin}: its {attribute} must be a set of {allowed}, not {declared!r}")
+        raise InputError(f"'{name}' of {origin}: its {capabilities} must be a set of {allowed}, not {declared!r}")
+    if not isinstance(forms, tuple) or not all(inspect.isclass(kind) and issubclass(kind, Form) for kind in forms):
+        raise InputError(f"'{name}' of {origin}: its {kinds} must be a tuple of subclasses of Form, not {forms!r}")
+    if not any(attribute in vars(base) for base in cls.__mro__ if base is not Solver for attribute in (capabilities, kinds)):
+        raise InputError(f"'{name}' of {origin} states neither {capabilities} nor {kinds}")
     if name in table and table[name] is not cls:
         raise InputError(f"{origin} defines '{name}', which {table[name].__module__} has defined already")
     table[name] = cls

@@ -11,6 +11,7 @@ from bench_mtl.core.errors import plural
 from bench_mtl.core.types import Array, Certificate, Iterate, Tolerance
 from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, Round
 from bench_mtl.estimators.fitting import Budget, Solution, solve
+from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.weak_learners import Oracle, WeakLearners
 
@@ -96,7 +97,7 @@ class ColumnGeneration:
 
     def _asked(self, problem: Problem, present: Solution) -> _Answer:
         """What the oracle says of the better dual point: the one handed over, or that of the point itself."""
-        form = problem.group_form()
+        form = problem.form(GroupForm)
         dual = form.fit.duals(form.fit.design.forward(present.point))
         if present.dual is not None and form.bound(present.dual) > form.bound(dual):
             dual = present.dual

@@ -12,6 +12,7 @@ from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.losses import Loss
+from bench_mtl.model.protocols import Problem, SmoothForm
 
 #: How the losses of a task's examples are put together.
 REDUCTIONS = ("mean", "sum")
@@ -24,7 +25,7 @@ def example_weights(design: Design, reduction: str) -> Array:
 
 
 @dataclass(frozen=True)
-class LinearFit:
+class LinearFit(SmoothForm):
     """A weighted loss of linear predictions, f(W) = sum_k sum_i weights_ki loss(x_ki.w_k, y_ki).
 
     Its derivatives are those of f in the predictions, weights included: at the optimum minus a dual point.
@@ -36,6 +37,26 @@ class LinearFit:
     loss: Loss
     weights: Array
     """Above 0: in the output shape of the design, a column, n x 1, for a loss that couples tasks."""
+
+    def smooth_value(self, point: Array) -> float:
+        return self.value(self.design.forward(point))
+
+    def check(self, problem: Problem, rng: np.random.Generator) -> None:
+        """Compare the differentiable parts, and the derivatives of the loss with its values."""
+        super().check(problem, rng)
+        self.check_derivatives(rng)
+
+    def check_derivatives(self, rng: np.random.Generator) -> None:
+        """Raise AssertionError unless derivatives agree with differences, give a plane below f, and are admissible as dual points."""
+        predictions, change, direction = rng.standard_normal((3, *self.targets.shape))
+        value, derivatives = self.value(predictions), self.derivatives(predictions)
+        plane = value + float((derivatives * change).sum())
+        assert plane <= self.value(predictions + change) + 1e-9 * (1 + abs(plane)), "the derivatives give no plane below the loss"
+        step = 1e-5
+        ahead, behind = self.value(predictions + step * direction), self.value(predictions - step * direction)
+        along = float((derivatives * direction).sum())
+        assert np.isclose((ahead - behind) / (2 * step), along, rtol=1e-4, atol=1e-6 * (1 + abs(ahead))), "the derivatives are wrong"
+        assert np.allclose(self.admissible(-derivatives), -derivatives, rtol=1e-9, atol=1e-12), "a derivative is not admissible as a dual"
 
     def value(self, predictions: Array) -> float:
         """Return f at these predictions."""

@@ -1,7 +1,8 @@
-"""What a problem and a solver are. A new one is a class below one of these three, in one file.
+"""What a problem, its forms and a solver are. A new one is a class below one of these, in one file.
 
-A problem certifies, a solver yields points, and neither knows the other: a solver asks for capabilities, a problem
-offers them, and the methods that belong to a capability are those of `Problem` that name it.
+A problem certifies, a solver yields points, and neither knows the other. A problem offers *capabilities*, operators that it can compute,
+and has *forms*, the data that it is made of; a solver requires the first and takes one of the second. The methods that belong to a
+capability are those of `Problem` that name it.
 """
 
 from __future__ import annotations
@@ -10,15 +11,13 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Self, final
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
 import numpy as np
 
 from bench_mtl.core.checks import require_finite
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Array, Certificate, Iterate
-from bench_mtl.model.forms import BallForm, CurvedForm, GroupForm, HingeForm, L1Form, RelationshipForm, RidgeForm, SimplexForm, SplitForm
-from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.patterns import part_names
 from bench_mtl.model.task_data import TaskData
 
@@ -40,36 +39,99 @@ class Capability(enum.StrEnum):
     SMOOTHED = "smoothed"
     """`smoothed`, `smoothed_lipschitz`: a smooth stand-in for a part that has only subgradients."""
     LMO = "lmo"
-    """`lmo`, where the rest is a bounded constraint (`lmo` raises NotOfferedError in a form without one)."""
-    HINGE = "hinge"
-    """`hinge_form`: the data of a sum of hinges under an l1,inf norm."""
-    BALLS = "balls"
-    """`ball_form`: the data of a sum of hinges with a norm ball for every task."""
-    FIT = "fit"
-    """`linear_fit`: the data of the part that `value_and_gradient` gives, a loss of linear predictions."""
-    SPLIT = "split"
-    """`split_form`: the data of a loss of a sparse plus a low-rank matrix."""
-    L1 = "l1"
-    """`l1_form`: the data of a loss of linear predictions under an l1 norm."""
-    SIMPLEX = "simplex"
-    """`simplex_form`: the feasible set as the image of simplices (raises NotOfferedError in a form whose set is none)."""
-    CURVED = "curved"
-    """`curved_form`: smooth losses of linear predictions, with second derivatives, over a simplex or its part in a box."""
-    RIDGE = "ridge"
-    """`ridge_form`: the data of a loss of linear predictions plus a squared Euclidean norm."""
-    RELATIONSHIP = "relationship"
-    """`relationship_form`: the data of a loss of linear predictions plus squared Frobenius and trace norms."""
-    GROUP = "group"
-    """`group_form`: the data of a loss of scores of classes under a sum of norms of rows."""
+    """`lmo`, where the rest is a bounded constraint (`lmo` raises NotOfferedError where it is none)."""
     CONIC = "conic"
     """`conic_forms`, `to_cvxpy`."""
 
 
 class NotOfferedError(BenchError):
-    """A capability was used that the problem does not offer."""
+    """A capability or a form was asked for that the problem does not have."""
 
-    def __init__(self, problem: Problem, capability: Capability) -> None:
-        super().__init__(f"problem '{problem.name}' does not offer {capability}")
+    def __init__(self, problem: Problem, missing: Capability | type[Form]) -> None:
+        if isinstance(missing, Capability):
+            super().__init__(f"problem '{problem.name}' does not offer {missing}")
+        else:
+            super().__init__(f"problem '{problem.name}' has no {missing.__name__}: it has {_form_names(problem)}")
+
+
+#: Share by which two computations of the same number may differ.
+_ROUNDING = 1e-12
+#: Relative excess over a constraint that rounding may leave.
+_INFEASIBLE = 1e-9
+
+
+class Form(ABC):
+    """Data that a problem, or a part of it, is made of, for solvers that need more than operators.
+
+    A form is a frozen dataclass with read-only arrays, below the one of three classes that says what it describes: `ObjectiveForm` the
+    whole problem, `SmoothForm` its differentiable part, `SetForm` its feasible set. Several problems may have the same form.
+    """
+
+    @abstractmethod
+    def check(self, problem: Problem, rng: np.random.Generator) -> None:
+        """Compare the form with a problem that has it, at random points; a form with more to say extends this.
+
+        Raises
+        ------
+        AssertionError : the form says something that is not true of the problem.
+        """
+
+
+class ObjectiveForm(Form):
+    """A form of the whole problem."""
+
+    @abstractmethod
+    def objective(self, point: Array) -> float:
+        """Return F at a feasible point, from the data of the form alone."""
+
+    def check(self, problem: Problem, rng: np.random.Generator) -> None:
+        point = problem.repair(rng.standard_normal(problem.point_shape))
+        _require_same("objective", problem.objective(point), self.objective(point))
+
+
+class SmoothForm(Form):
+    """A form of the differentiable part, the one that `Problem.smooth_value` returns."""
+
+    @abstractmethod
+    def smooth_value(self, point: Array) -> float:
+        """Return the differentiable part at any point, from the data of the form alone."""
+
+    def check(self, problem: Problem, rng: np.random.Generator) -> None:
+        point = rng.standard_normal(problem.point_shape)
+        _require_same("differentiable part", problem.smooth_value(point), self.smooth_value(point))
+
+
+class SetForm(Form):
+    """A form of a bounded feasible set."""
+
+    @abstractmethod
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """Return a random point of the set; `shape` is that of a point."""
+
+    @abstractmethod
+    def lowest(self, direction: Array) -> float:
+        """Return min <direction, z> over the set."""
+
+    def check(self, problem: Problem, rng: np.random.Generator) -> None:
+        point, direction = self.sample(problem.point_shape, rng), rng.standard_normal(problem.point_shape)
+        excess, lowest = problem.infeasibility(point), self.lowest(direction)
+        assert excess <= _INFEASIBLE, f"a point of the form's set is infeasible by {excess:g}"
+        reached = float((direction * problem.repair(-1e3 * direction)).sum())
+        assert reached >= lowest - _INFEASIBLE * (1.0 + abs(lowest)), f"a feasible point has {reached:g}, below the form's {lowest:g}"
+        if Capability.LMO in problem.offers:
+            oracle = float((direction * problem.lmo(direction)).sum())
+            assert np.isclose(oracle, lowest), f"the lowest product is {oracle:g}, the form says {lowest:g}"
+
+
+def _require_same(what: str, value: float, stated: float) -> None:
+    assert np.isclose(value, stated, rtol=_ROUNDING), f"{what} {value:g}, the form says {stated:g}"
+
+
+def _form_names(problem: Problem) -> str:
+    return ", ".join(type(form).__name__ for form in problem.make_forms()) or "no form"
+
+
+F = TypeVar("F", bound=Form)
 
 
 class ConicModel(NamedTuple):
@@ -90,7 +152,9 @@ class Problem(ABC):
 
     name: ClassVar[str]
     offers: ClassVar[frozenset[Capability]]
-    """What the class offers in some form; an instance whose form does not offer all of it has an attribute of its own."""
+    """What instances of the class can offer; an instance that does not offer all of it has an attribute of its own."""
+    forms: ClassVar[tuple[type[Form], ...]] = ()
+    """Kinds of form that instances of the class can have; `make_forms` returns those of one instance."""
     notes: tuple[str, ...] = ()
     """What a reader of results should be told about the data."""
 
@@ -190,6 +254,28 @@ class Problem(ABC):
         if Capability.SMOOTHED in self.offers:
             self.smoothed(point, 1.0)
 
+    def make_forms(self) -> tuple[Form, ...]:
+        """Return the forms of this instance, each of one of the kinds in `forms`."""
+        return ()
+
+    @final
+    def form(self, kind: type[F]) -> F:
+        """Return the form of this kind.
+
+        Raises
+        ------
+        NotOfferedError : this instance has none.
+        """
+        for form in self.make_forms():
+            if isinstance(form, kind):
+                return form
+        raise NotOfferedError(self, kind)
+
+    @final
+    def has_form(self, kind: type[Form]) -> bool:
+        """Return whether `form` has one of this kind."""
+        return any(isinstance(form, kind) for form in self.make_forms())
+
     # SMOOTH
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
@@ -262,48 +348,6 @@ class Problem(ABC):
         """argmin_z <direction, z> over the feasible set: an extreme point of it. A form whose set is unbounded raises NotOfferedError."""
         raise NotOfferedError(self, Capability.LMO)
 
-    # HINGE, BALLS, FIT, SPLIT, L1, SIMPLEX, CURVED, RIDGE, GROUP
-
-    def hinge_form(self) -> HingeForm:
-        """What the problem is made of, as weighted hinges under an l1,inf norm."""
-        raise NotOfferedError(self, Capability.HINGE)
-
-    def ball_form(self) -> BallForm:
-        """What the problem is made of, as weighted hinges with a norm ball for every task."""
-        raise NotOfferedError(self, Capability.BALLS)
-
-    def linear_fit(self) -> LinearFit:
-        """What the differentiable part is made of, as a loss of linear predictions."""
-        raise NotOfferedError(self, Capability.FIT)
-
-    def split_form(self) -> SplitForm:
-        """What the problem is made of, as a loss of a sparse plus a low-rank matrix."""
-        raise NotOfferedError(self, Capability.SPLIT)
-
-    def l1_form(self) -> L1Form:
-        """What the problem is made of, as a loss of linear predictions under an l1 norm."""
-        raise NotOfferedError(self, Capability.L1)
-
-    def simplex_form(self) -> SimplexForm:
-        """The feasible set as the image of simplices."""
-        raise NotOfferedError(self, Capability.SIMPLEX)
-
-    def curved_form(self) -> CurvedForm:
-        """What the problem is made of, as smooth losses of linear predictions over a simplex or its part in a box."""
-        raise NotOfferedError(self, Capability.CURVED)
-
-    def ridge_form(self) -> RidgeForm:
-        """What the problem is made of, as a loss of linear predictions plus a squared Euclidean norm."""
-        raise NotOfferedError(self, Capability.RIDGE)
-
-    def relationship_form(self) -> RelationshipForm:
-        """What the problem is made of, as a loss of linear predictions plus squared Frobenius and trace norms."""
-        raise NotOfferedError(self, Capability.RELATIONSHIP)
-
-    def group_form(self) -> GroupForm:
-        """What the problem is made of, as a loss of scores of classes under a sum of norms of rows."""
-        raise NotOfferedError(self, Capability.GROUP)
-
     # CONIC
 
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {}
@@ -326,7 +370,10 @@ class Solver(ABC):
     """An algorithm with its options, a frozen dataclass whose fields are the options a suite can set."""
 
     name: ClassVar[str]
-    requires: ClassVar[frozenset[Capability]]
+    requires: ClassVar[frozenset[Capability]] = frozenset()
+    """All of these the problem must offer."""
+    takes: ClassVar[tuple[type[Form], ...]] = ()
+    """One of these the problem must have; empty for a solver that needs operators only."""
 
     @property
     def label(self) -> str:
@@ -355,11 +402,14 @@ class Solver(ABC):
         ------
         InputError : it could, but not with these options, as with more blocks than there are examples: a mistake, and no run to skip.
         """
-        missing = sorted(self.requires - problem.offers)
-        if not missing:
-            return None
-        offered = ", ".join(sorted(problem.offers))
-        return f"{self.label} needs {', '.join(missing)}; {problem.name} offers {offered}"
+        needs, found = [], []
+        if missing := sorted(self.requires - problem.offers):
+            needs.append(f"needs {', '.join(missing)}")
+            found.append(f"offers {', '.join(sorted(problem.offers))}")
+        if self.takes and not any(map(problem.has_form, self.takes)):
+            needs.append(f"takes {' or '.join(kind.__name__ for kind in self.takes)}")
+            found.append(f"has {_form_names(problem)}")
+        return f"{self.label} {' and '.join(needs)}; {problem.name} {' and '.join(found)}" if needs else None
 
 
 class IterativeSolver(Solver):

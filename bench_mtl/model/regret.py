@@ -47,7 +47,7 @@ def regret_curve(form: HingeForm, run: OnlineRun, fixed: Iterate, *, points: int
 
     Parameters
     ----------
-    form : the problem's `hinge_form()`
+    form : the problem's `HingeForm`
     run : the rounds
     fixed : a feasible point with its dual point, such as the solution and the dual of a record
     points : values of T at most, evenly spaced by their logarithm; the last is all rounds

@@ -5,17 +5,16 @@ Each check takes a tiny instance and returns None, or raises AssertionError with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, pairwise
 
 import numpy as np
 
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
-from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.protocols import Capability, IterativeSolver, NotOfferedError, Problem, Solver
+from bench_mtl.model.protocols import Capability, Form, IterativeSolver, NotOfferedError, Problem, Solver
 
 #: A problem must agree with CVXPY to this share of its objective on tiny instances.
 REFERENCE_TOLERANCE = 1e-6
@@ -135,151 +134,10 @@ def check_lmo(problem: Problem, rng: np.random.Generator) -> None:
         assert lowest <= product + _ROUNDING * (1 + abs(product)), f"a feasible point has {product:g}, the oracle's {lowest:g}"
 
 
-def check_hinge_form(problem: Problem, rng: np.random.Generator) -> None:
-    """The objective can be computed from the form alone."""
-    form = problem.hinge_form()
-    assert (form.radius is None) != (form.penalty is None), "a form has either a radius or a penalty"
-    point = problem.repair(rng.standard_normal(problem.point_shape))
-    value = float((form.weights * np.maximum(0.0, 1.0 - form.labels * form.design.forward(point))).sum())
-    value += (form.penalty or 0.0) * float(np.abs(point).max(axis=1).sum())
-    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
-
-
-def check_ball_form(problem: Problem, rng: np.random.Generator) -> None:
-    """The objective can be computed from the form alone, its balls are the feasible set, and no dual norm is exceeded in them."""
-    form = problem.ball_form()
-    far = 10.0 * rng.standard_normal(problem.point_shape)
-    point = problem.repair(far)
-    value = float((form.weights * np.maximum(0.0, 1.0 - form.labels * form.design.forward(point))).sum())
-    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
-    sizes = form.balls.norms(far)
-    assert np.isclose(problem.infeasibility(far), form.balls.excess(far), rtol=1e-12), "the balls are not the feasible set"
-    assert np.all(form.balls.norms(point) <= np.minimum(sizes, form.balls.radii) * (1 + _ROUNDING)), "repair leaves the balls"
-    vertex, heights = form.balls.vertex(far), form.balls.radii * form.balls.dual_norms(far)
-    assert np.allclose((far * vertex).sum(axis=0), -heights), "no dual norm"
-    assert np.all(np.abs((far * point).sum(axis=0)) <= heights * (1 + _ROUNDING)), "a dual norm is exceeded"
-
-
-def check_linear_fit(problem: Problem, rng: np.random.Generator) -> None:
-    """The differentiable part can be computed from the form alone, and slopes are those of the loss."""
-    fit = problem.linear_fit()
-    point = problem.repair(rng.standard_normal(problem.point_shape))
-    predictions = fit.design.forward(point)
-    value, said = problem.smooth_value(point), fit.value(predictions)
-    assert np.isclose(value, said, rtol=1e-12), f"smooth part {value:g}, the form says {said:g}"
-    _check_slopes(fit, predictions, rng)
-
-
-def check_split_form(problem: Problem, rng: np.random.Generator) -> None:
-    """The objective can be computed from the form alone."""
-    form = problem.split_form()
-    point = problem.repair(rng.standard_normal(problem.point_shape))
-    prediction = form.design.forward(point[0] + point[1])
-    loss = form.loss.values(prediction, form.targets)
-    value = float(loss.sum()) + form.gamma * float(np.abs(point[0]).sum())
-    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
-
-
-def check_l1_form(problem: Problem, rng: np.random.Generator) -> None:
-    """The objective can be computed from the form alone, and slopes are those of the loss."""
-    form = problem.l1_form()
-    assert (form.radius is None) != (form.penalty is None), "a form has either a radius or a penalty"
-    point = problem.repair(rng.standard_normal(problem.point_shape))
-    predictions = form.fit.design.forward(point)
-    value = form.fit.value(predictions) + (form.penalty or 0.0) * float(np.abs(point).sum())
-    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
-    _check_slopes(form.fit, predictions, rng)
-
-
-def check_ridge_form(problem: Problem, rng: np.random.Generator) -> None:
-    """The objective can be computed from the form alone."""
-    form = problem.ridge_form()
-    point = rng.standard_normal(problem.point_shape)
-    value = form.fit.value(form.fit.design.forward(point)) + form.ridge * float((point**2).sum())
-    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
-
-
-def check_relationship_form(problem: Problem, rng: np.random.Generator) -> None:
-    """The objective can be computed from the form alone."""
-    form = problem.relationship_form()
-    point = rng.standard_normal(problem.point_shape)
-    values = np.linalg.svd(point, compute_uv=False)
-    value = form.fit.value(form.fit.design.forward(point)) + 0.5 * form.ridge * float(values @ values)
-    value += 0.5 * form.coupling * float(values.sum()) ** 2
-    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
-
-
-def check_group_form(problem: Problem, rng: np.random.Generator) -> None:
-    """The objective can be computed from the form, its slopes are those of the loss, and its duals attain what no dual point exceeds."""
-    form = problem.group_form()
-    point = problem.repair(rng.standard_normal(problem.point_shape))
-    scores = form.fit.design.forward(point)
-    value = form.fit.value(scores)
-    assert np.isclose(problem.objective(point), value + form.penalty(point), rtol=1e-12), "the form has another objective"
-    duals = form.fit.duals(scores)
-    assert np.allclose(form.fit.admissible(duals), duals, rtol=1e-12), "the duals of scores are not admissible"
-    attained = form.fit.gain(duals) - float((form.fit.residuals(duals) * scores).sum())
-    assert np.isclose(attained, value, rtol=1e-9), f"the duals attain {attained:g}, the loss is {value:g}"
-    for _ in range(5):
-        other = form.fit.admissible(duals + 0.1 * duals.max() * rng.standard_normal(duals.shape))
-        below = form.fit.gain(other) - float((form.fit.residuals(other) * scores).sum())
-        assert below <= value + _ROUNDING * (1 + abs(value)), f"a dual point gives {below:g}, above the loss {value:g}"
-    plane = value + float((form.fit.derivatives(scores) * (other_scores := rng.standard_normal(scores.shape))).sum())
-    assert plane <= form.fit.value(scores + other_scores) + _ROUNDING * (1 + abs(plane)), "the slopes give no plane below the loss"
-    G = rng.standard_normal(problem.point_shape)
-    best = form.prox(1e3 * G, 1e3)
-    assert float((G * best).sum()) <= form.penalty(best) / form.nu * form.dual_norms(G).max() * (1 + _ROUNDING), "no dual norm"
-
-
-def check_simplex_form(problem: Problem, rng: np.random.Generator) -> None:
-    """Random points of the simplices are feasible, and the corner that the form has for a direction is as good as the oracle's."""
-    try:
-        form = problem.simplex_form()
-    except NotOfferedError:
-        return
-    orientation = np.ones(problem.point_shape) if form.orientation is None else form.orientation
-    axis = 0 if form.balls == "task" else None
-    weights = rng.exponential(size=problem.point_shape) + (rng.exponential(size=1) if form.slack else 0.0)
-    weights /= weights.sum(axis=axis, keepdims=True)
-    flips = np.where(rng.random(problem.point_shape) < 0.5, 1.0, -1.0) if form.signed else 1.0
-    point = form.mass * orientation * flips * weights
-    assert problem.infeasibility(point) <= _ROUNDING, f"a point of the simplices is infeasible by {problem.infeasibility(point):g}"
-    if Capability.LMO in problem.offers:
-        direction = rng.standard_normal(problem.point_shape)
-        heights = np.abs(direction) if form.signed else -orientation * direction
-        highest = heights.max(axis=axis)
-        lowest = -form.mass * float(np.sum(np.maximum(highest, 0.0) if form.slack else highest))
-        assert np.isclose(lowest, float((direction * problem.lmo(direction)).sum())), "the simplices are not the feasible set"
-
-
-def check_curved_form(problem: Problem, rng: np.random.Generator) -> None:
-    """The objective can be computed from the form, its derivatives are those of the losses, and its corner is as good as the oracle's."""
-    form = problem.curved_form()
-    point = problem.repair(rng.exponential(size=problem.point_shape))
-    predictions = form.design.forward(point)
-    value, slopes, curvatures = form.derivatives(predictions)
-    assert np.isclose(problem.objective(point), value, rtol=1e-12), f"objective {problem.objective(point):g}, the form says {value:g}"
-    step = 1e-6 * np.abs(predictions).min()
-    ahead, behind = form.derivatives(predictions + step), form.derivatives(predictions - step)
-    assert np.isclose((ahead[0] - behind[0]) / (2 * step), slopes.sum(), rtol=1e-4), "the slopes of the form are none of its losses"
-    assert np.allclose((ahead[1] - behind[1]) / (2 * step), curvatures, rtol=1e-4), "the curvatures are not those of the slopes"
-    corner = form.vertex(slopes_at := form.design.adjoint(slopes)[:, 0])
-    assert problem.infeasibility(corner[:, None]) <= _ROUNDING, "the corner of the form is infeasible"
-    if Capability.LMO in problem.offers:
-        assert np.isclose(slopes_at @ corner, slopes_at @ problem.lmo(slopes_at[:, None])[:, 0]), "the form's set is not the feasible one"
-
-
-def _check_slopes(fit: LinearFit, predictions: Array, rng: np.random.Generator) -> None:
-    """Slopes are those of the loss along a line, give a plane below it, and none is changed by `admissible`."""
-    slopes = fit.derivatives(predictions)
-    other = predictions + rng.standard_normal(predictions.shape)
-    plane = fit.value(predictions) + float((slopes * (other - predictions)).sum())
-    assert plane <= fit.value(other) + _ROUNDING * (1 + abs(plane)), "the slopes of the form are none of its loss"
-    step, direction = 1e-5, rng.standard_normal(predictions.shape)
-    ahead, behind = fit.value(predictions + step * direction), fit.value(predictions - step * direction)
-    along = float((slopes * direction).sum())
-    assert np.isclose((ahead - behind) / (2 * step), along, rtol=1e-4, atol=1e-6 * (1 + abs(ahead))), "the slopes are not the derivative"
-    assert np.allclose(fit.admissible(-slopes), -slopes, rtol=1e-9, atol=1e-12), "a slope is not admissible as a dual point"
+def check_declared_forms(problem: Problem, rng: np.random.Generator) -> None:
+    """Every form of the instance is of a kind that the class declares."""
+    for form in problem.make_forms():
+        assert type(form) in problem.forms, f"{type(form).__name__} is not among the declared forms"
 
 
 def check_weak_duality(problem: Problem, rng: np.random.Generator) -> None:
@@ -324,17 +182,20 @@ def check_against_cvxpy(problem: Problem, rng: np.random.Generator) -> None:
 
 @dataclass(frozen=True)
 class ProblemCheck:
-    """A check and the capability without which it means nothing."""
+    """A check, and the capability or the form without which it means nothing."""
 
     what: str
     check: Callable[[Problem, np.random.Generator], None]
-    needs: Capability | None = None
+    needs: Capability | type[Form] | None = None
 
-    def applies_to(self, problem: Problem | type[Problem]) -> bool:
-        return self.needs is None or self.needs in problem.offers
+    def applies_to(self, problem: Problem) -> bool:
+        """Return whether this instance has what is checked."""
+        if self.needs is None or isinstance(self.needs, Capability):
+            return self.needs is None or self.needs in problem.offers
+        return problem.has_form(self.needs)
 
 
-PROBLEM_CHECKS = (
+_PROBLEM_CHECKS = (
     ProblemCheck("gradient", check_gradient, Capability.SMOOTH),
     ProblemCheck("Lipschitz constant", check_lipschitz, Capability.SMOOTH),
     ProblemCheck("subgradient", check_subgradient, Capability.SUBGRADIENT),
@@ -342,20 +203,21 @@ PROBLEM_CHECKS = (
     ProblemCheck("saddle form", check_saddle, Capability.SADDLE),
     ProblemCheck("smoothing", check_smoothed, Capability.SMOOTHED),
     ProblemCheck("linear minimisation", check_lmo, Capability.LMO),
-    ProblemCheck("hinge form", check_hinge_form, Capability.HINGE),
-    ProblemCheck("ball form", check_ball_form, Capability.BALLS),
-    ProblemCheck("linear fit", check_linear_fit, Capability.FIT),
-    ProblemCheck("split form", check_split_form, Capability.SPLIT),
-    ProblemCheck("l1 form", check_l1_form, Capability.L1),
-    ProblemCheck("simplex form", check_simplex_form, Capability.SIMPLEX),
-    ProblemCheck("curved form", check_curved_form, Capability.CURVED),
-    ProblemCheck("ridge form", check_ridge_form, Capability.RIDGE),
-    ProblemCheck("relationship form", check_relationship_form, Capability.RELATIONSHIP),
-    ProblemCheck("group form", check_group_form, Capability.GROUP),
+    ProblemCheck("declared forms", check_declared_forms),
     ProblemCheck("weak duality", check_weak_duality),
     ProblemCheck("repair", check_repair),
     ProblemCheck("agrees with CVXPY", check_against_cvxpy, Capability.CONIC),
 )
+
+
+def problem_checks(problem: type[Problem]) -> list[ProblemCheck]:
+    """Return the checks of the capabilities that the class offers, and of the forms that it declares, whatever these are."""
+    own = [check for check in _PROBLEM_CHECKS if check.needs is None or check.needs in problem.offers]
+    return own + [ProblemCheck(kind.__name__, partial(_check_form, kind), kind) for kind in problem.forms]
+
+
+def _check_form(kind: type[Form], problem: Problem, rng: np.random.Generator) -> None:
+    problem.form(kind).check(problem, rng)
 
 
 def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET) -> Certificate:
@@ -416,14 +278,15 @@ def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
     assert again.best.primal <= allowed, f"objective {again.best.primal:g} from a start of {good.best.primal:g}"
 
 
-def tiny_instances(problem: type[Problem], seed: int) -> Iterator[Problem]:
-    """The tiny instances that a problem class offers, for one seed."""
-    yield from problem.examples(np.random.default_rng(seed))
-
-
 @lru_cache(maxsize=64)
+def tiny_instances(problem: type[Problem], seed: int) -> tuple[Problem, ...]:
+    """Return the tiny instances that a problem class offers for one seed, built once in this process."""
+    return tuple(problem.examples(np.random.default_rng(seed)))
+
+
+@lru_cache(maxsize=512)
 def _reference(problem: Problem) -> float | None:
-    """The optimum by CVXPY and Clarabel, or None where the problem has no conic form."""
+    """Return the optimum by CVXPY and Clarabel, or None where the problem has no conic form; once for each of `tiny_instances`."""
     if Capability.CONIC not in problem.offers:
         return None
     model = problem.to_cvxpy(next(iter(problem.conic_forms)))

@@ -286,11 +286,10 @@ def _check_problem(problem: type[Problem], cases: int, seed: int) -> Iterator[Ch
     instances = _instances(problem, cases, seed)
     if not instances:
         yield _gather(problem.name, "has examples", ["examples yields no instance"])
-    for check in conformance.PROBLEM_CHECKS:
-        if check.applies_to(problem):
-            fitting = [(i, tiny) for i, tiny in enumerate(instances) if check.applies_to(tiny)]
-            results = [_attempt(check.check, tiny, np.random.default_rng([seed, i])) for i, tiny in fitting]
-            yield _gather(problem.name, check.what, results)
+    for check in conformance.problem_checks(problem):
+        fitting = [(i, tiny) for i, tiny in enumerate(instances) if check.applies_to(tiny)]
+        results = [_attempt(check.check, tiny, np.random.default_rng([seed, i])) for i, tiny in fitting]
+        yield _gather(problem.name, check.what, results)
 
 
 def _check_pairs(problem: type[Problem], solver_class: type[Solver], seed: int) -> Iterator[Check]:
@@ -300,7 +299,7 @@ def _check_pairs(problem: type[Problem], solver_class: type[Solver], seed: int) 
         yield _gather(f"{problem.name} / {solver_class.name}", "has variants", [describe(error)])
         return
     for solver in variants:
-        fitting = [tiny for tiny in problem.examples(np.random.default_rng(seed)) if solver.incompatibility(tiny) is None]
+        fitting = [tiny for tiny in conformance.tiny_instances(problem, seed) if solver.incompatibility(tiny) is None]
         if not fitting:
             continue
         results = [_attempt(conformance.check_pair, tiny, solver) for tiny in fitting]

@@ -74,7 +74,7 @@ class Alone:
 
 def group_incompatibility(solver: Solver, problem: Problem) -> str | None:
     """Why these steps cannot be taken on a problem with a group form: the least-squares step of the hinge needs a factor of a matrix."""
-    form = problem.group_form()
+    form = problem.form(GroupForm)
     if isinstance(form.fit, HingeFit) and not factorisable(form.fit.design):
         return f"{solver.label} factorises H^T H for the hinge, or H H^T, of which both are too large for {problem.name}"
     return None

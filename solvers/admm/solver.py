@@ -9,8 +9,9 @@ from typing import ClassVar
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import GroupForm, SplitForm
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.admm.group import Rule, group_incompatibility, group_steps
 from bench_mtl.solvers.admm.split import split_steps
 
@@ -62,17 +63,18 @@ class ADMM(IterativeSolver):
     residual_tolerance: float | None = None
 
     name: ClassVar[str] = "admm"
-    requires: ClassVar[frozenset[Capability]] = frozenset()  # one of two
+    takes: ClassVar[tuple[type[Form], ...]] = (SplitForm, GroupForm)
 
     def __post_init__(self) -> None:
         check_options(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
 
     def incompatibility(self, problem: Problem) -> str | None:
-        if Capability.GROUP in problem.offers:
+        reason = super().incompatibility(problem)
+        if reason is not None:
+            return reason
+        if problem.has_form(GroupForm):
             return group_incompatibility(self, problem)
-        if Capability.SPLIT not in problem.offers:
-            return f"{self.label} needs split or group; {problem.name} offers {', '.join(sorted(problem.offers))}"
-        loss = problem.split_form().loss
+        loss = problem.form(SplitForm).loss
         if not isinstance(loss, Squared):
             return f"{self.label} solves its smooth step by factorisation, which the {loss.name} loss of {problem.name} does not allow"
         if self.residual_tolerance is not None:
@@ -92,10 +94,10 @@ class ADMM(IterativeSolver):
         return self._from(problem, problem.repair(start.primal), True, start.dual)
 
     def _from(self, problem: Problem, first: Array, resumed: bool, dual: Array | None) -> Iterator[Iterate]:
-        if Capability.GROUP not in problem.offers:
-            return split_steps(problem.split_form(), first, self, resumed=resumed)
+        if problem.has_form(SplitForm):
+            return split_steps(problem.form(SplitForm), first, self, resumed=resumed)
         rule = Rule(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
-        return group_steps(problem.group_form(), first, rule, dual=dual)
+        return group_steps(problem.form(GroupForm), first, rule, dual=dual)
 
 
 def check_options(relaxation: float | None, penalty: float | None, balance: bool, residual_tolerance: float | None) -> None:

@@ -12,7 +12,7 @@ from bench_mtl.core.dask_cluster import scheduler_address
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.admm.group import Rule, Team, consensus_steps, group_incompatibility
 from bench_mtl.solvers.admm.solver import check_options
 from bench_mtl.solvers.consensus_admm.division import Division
@@ -65,7 +65,7 @@ class ConsensusADMM(IterativeSolver):
     residual_tolerance: float | None = None
 
     name: ClassVar[str] = "consensus_admm"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.GROUP})
+    takes: ClassVar[tuple[type[Form], ...]] = (GroupForm,)
 
     def __post_init__(self) -> None:
         whole_number("blocks", self.blocks, minimum=1)
@@ -81,7 +81,7 @@ class ConsensusADMM(IterativeSolver):
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        examples = problem.group_form().fit.design.sizes[0]
+        examples = problem.form(GroupForm).fit.design.sizes[0]
         if self.blocks > examples:
             raise InputError(f"blocks: {self.label} cannot make {self.blocks} blocks of the {examples} examples of {problem.name}")
         return group_incompatibility(self, problem)
@@ -90,7 +90,7 @@ class ConsensusADMM(IterativeSolver):
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        form = problem.group_form()
+        form = problem.form(GroupForm)
         rule = Rule(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
         return consensus_steps(form, problem.repair(start.primal), rule, lambda: self._team(form), self.blocks, dual=start.dual)
 

@@ -11,7 +11,8 @@ import numpy as np
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.protocols import Capability, IterativeSolver, NotOfferedError, Problem, Solver
+from bench_mtl.model.forms import L1Form, SimplexForm
+from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem, Solver
 from bench_mtl.solvers.exponentiated_gradient.drawn import DenseRun, Examples, SparseRun
 from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, scheduled_step, size_of
 
@@ -64,7 +65,8 @@ class ExponentiatedGradient(IterativeSolver):
     seed: int = 0
 
     name: ClassVar[str] = "exponentiated_gradient"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SIMPLEX, Capability.SMOOTH})
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    takes: ClassVar[tuple[type[Form], ...]] = (SimplexForm,)
 
     def __post_init__(self) -> None:
         one_of("step_rule", self.step_rule, STEP_RULES)
@@ -93,12 +95,8 @@ class ExponentiatedGradient(IterativeSolver):
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        try:
-            problem.simplex_form()
-        except NotOfferedError:
-            return f"{self.label} needs a set that is made of simplices, which this form of {problem.name} has not"
-        if self.batch is not None and Capability.L1 not in problem.offers:
-            return f"{self.label} needs {Capability.L1} to draw examples from; {problem.name} does not offer it"
+        if self.batch is not None and not problem.has_form(L1Form):
+            return f"{self.label} draws examples from an L1Form, which {problem.name} does not have"
         return None
 
     def warm_up(self) -> None:
@@ -107,7 +105,7 @@ class ExponentiatedGradient(IterativeSolver):
         warm_up()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        weights = Weights(problem.simplex_form(), problem.point_shape)
+        weights = Weights(problem.form(SimplexForm), problem.point_shape)
         first = problem.repair(problem.start_point() if start is None else start)
         logs = weights.alike() if start is None else weights.mixed(first)
         yield Iterate(first)
@@ -135,7 +133,7 @@ class ExponentiatedGradient(IterativeSolver):
     def _stochastic(self, problem: Problem, weights: Weights, logs: Array) -> Iterator[Iterate]:
         """A few examples a step, with steps that fall as 1 / sqrt(t), the best of several rates, averaged."""
         assert self.batch is not None
-        examples = Examples(problem.l1_form().fit)
+        examples = Examples(problem.form(L1Form).fit)
         everything = weights.prices(problem.value_and_gradient(weights.point(np.exp(logs)))[1])
         etas = [first_step(rate, everything) for rate in self.rates or _RATES_OF_DRAWS]
         kind = SparseRun if examples.is_sparse else DenseRun

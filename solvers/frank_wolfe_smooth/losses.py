@@ -11,7 +11,9 @@ import scipy.sparse as sp
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
-from bench_mtl.model.protocols import Capability, Problem
+from bench_mtl.model.forms import CurvedForm, L1Form
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.protocols import Problem
 
 #: Slope at which an exact line search ends, relative to that at its beginning.
 _FLAT = 1e-9
@@ -48,11 +50,11 @@ class Loss:
 
 def loss_of(problem: Problem) -> Loss:
     """By the problem's form, if it has one, so that a line search costs no passes over the data."""
-    if problem.offers & {Capability.L1, Capability.FIT}:
-        fit = problem.l1_form().fit if Capability.L1 in problem.offers else problem.linear_fit()
+    if problem.has_form(L1Form) or problem.has_form(LinearFit):
+        fit = problem.form(L1Form).fit if problem.has_form(L1Form) else problem.form(LinearFit)
         return Loss(fit.value, fit.derivatives, fit.design, fit.loss.couples_tasks)
-    if Capability.CURVED in problem.offers:
-        form = problem.curved_form()
+    if problem.has_form(CurvedForm):
+        form = problem.form(CurvedForm)
         return Loss(lambda t: form.derivatives(t)[0], lambda t: form.derivatives(t)[1], form.design, False)
     return Loss(problem.smooth_value, lambda W: problem.value_and_gradient(W)[1], None, True)
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import SimplexForm
 from bench_mtl.model.protocols import Capability, IterativeSolver, NotOfferedError, Problem
 from bench_mtl.solvers.frank_wolfe_smooth.losses import Backtracking, exact_steps, loss_of
 from bench_mtl.solvers.frank_wolfe_smooth.sets import Corners, Hull, Vertices
@@ -103,11 +104,8 @@ class FrankWolfeSmooth(IterativeSolver):
 
 def _hull(problem: Problem, start: Array) -> Hull:
     loss = loss_of(problem)
-    if Capability.SIMPLEX in problem.offers and loss.design is not None:
-        try:
-            form = problem.simplex_form()
-        except NotOfferedError:
-            return Vertices(problem, loss, start)
+    if problem.has_form(SimplexForm) and loss.design is not None:
+        form = problem.form(SimplexForm)
         if form.mass > 0.0:
             return Corners(form, loss.design, start)
     return Vertices(problem, loss, start)

@@ -17,7 +17,7 @@ from bench_mtl.core.designs import PerTaskDesign
 from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import HingeForm
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.interior_point.equations import Equations, State
 from bench_mtl.solvers.interior_point.start import starting_point
 from bench_mtl.solvers.interior_point.step import advance
@@ -65,7 +65,7 @@ class InteriorPoint(IterativeSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "interior_point"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.HINGE})
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
 
     def __post_init__(self) -> None:
         real_number("memory_gib", self.memory_gib, strict=True)
@@ -76,7 +76,7 @@ class InteriorPoint(IterativeSolver):
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        needed = bytes_needed(problem.hinge_form().design) / 2**30
+        needed = bytes_needed(problem.form(HingeForm).design) / 2**30
         if needed <= self.memory_gib:
             return None
         return f"{self.label} would need {needed:.3g} GiB for its factors, above its memory_gib of {self.memory_gib:g}"
@@ -87,7 +87,7 @@ class InteriorPoint(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         W = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(W, None, 0, 0.0)
-        form = problem.hinge_form()
+        form = problem.form(HingeForm)
         if form.radius == 0.0:
             return
         equations = Equations(form, _positive_penalty(form), self.threads)

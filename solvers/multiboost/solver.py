@@ -14,7 +14,7 @@ from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit, multiclass_fit
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
 from bench_mtl.solvers.multiboost.restricted import Restricted
 from bench_mtl.solvers.multiboost.working_set import WorkingSet
@@ -44,7 +44,7 @@ class _ColumnGeneration(IterativeSolver):
     columns: int | None = None
     accuracy: float = 0.1
 
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.GROUP})
+    takes: ClassVar[tuple[type[Form], ...]] = (GroupForm,)
     norms: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class _ColumnGeneration(IterativeSolver):
         own = super().incompatibility(problem)
         if own is not None:
             return own
-        form = problem.group_form()
+        form = problem.form(GroupForm)
         if form.norm not in self.norms:
             return f"{self.label} is for the norms {' and '.join(self.norms)} of rows, and {problem.name} has {form.norm} here"
         return None
@@ -73,7 +73,7 @@ class _ColumnGeneration(IterativeSolver):
                     pass
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        run = _Run(problem.group_form(), self, problem.repair(problem.start_point() if start is None else start))
+        run = _Run(problem.form(GroupForm), self, problem.repair(problem.start_point() if start is None else start))
         yield run.iterate()
         yield from run.steps()
 

@@ -13,9 +13,10 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import SplitForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 
 #: Rounds until a point is handed over, at first, and the share of the rounds so far that is added to them.
 _SHOWN_FIRST, _SHOWN_SHARE = 4, 8
@@ -58,7 +59,7 @@ class PartialMinimisation(IterativeSolver):
     sweeps: int = 3
 
     name: ClassVar[str] = "partial_minimisation"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SPLIT})
+    takes: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
 
     def __post_init__(self) -> None:
         whole_number("sweeps", self.sweeps, minimum=1)
@@ -67,7 +68,7 @@ class PartialMinimisation(IterativeSolver):
         own = super().incompatibility(problem)
         if own is not None:
             return own
-        form = problem.split_form()
+        form = problem.form(SplitForm)
         if not isinstance(form.loss, Squared):
             return f"{self.label} minimises a quadratic in each entry, which the {form.loss.name} loss of {problem.name} is not"
         if not form.design.is_shared:
@@ -86,7 +87,7 @@ class PartialMinimisation(IterativeSolver):
 
         first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first, None, 0, 0.0)
-        form = problem.split_form()
+        form = problem.form(SplitForm)
         X: Any = form.design.block(0)
         K = np.ascontiguousarray(dense(X @ X.T))
         exact = _interpolation(K, form.targets.T, form.tau) if len(K) <= X.shape[1] else None

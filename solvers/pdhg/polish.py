@@ -78,7 +78,7 @@ def polish(form: HingeForm, W: Array, dual: Array) -> tuple[Array, Array] | None
 def enclosure(form: HingeForm, W: Array, dual: Array) -> tuple[float, float]:
     """Objective and bound at feasible points; a pass over the data."""
     G = form.design.adjoint(dual * form.labels)
-    return form.objective(W, form.design.forward(W)), form.bound(dual, G)
+    return form.objective(W), form.bound(dual, G)
 
 
 def exchange(form: HingeForm, W: Array, dual: Array, gap: float, budget: float = math.inf, most_rounds: int = 100) -> Polished:

@@ -11,8 +11,8 @@ import numpy as np
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import HingeForm
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem, Solver
+from bench_mtl.model.forms import BallForm, HingeForm
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem, Solver
 from bench_mtl.solvers.pdhg.polish import Schedule
 from bench_mtl.solvers.pdhg.polish import compile_kernels as compile_polish
 from bench_mtl.solvers.pdhg.run import Restarts, Run
@@ -57,7 +57,7 @@ class PDHG(IterativeSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "pdhg"
-    requires: ClassVar[frozenset[Capability]] = frozenset()  # one of two
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, BallForm)
 
     def __post_init__(self) -> None:
         one_of("variant", self.variant, ("halpern", "average"))
@@ -77,11 +77,6 @@ class PDHG(IterativeSolver):
     def variants(cls) -> list[Solver]:
         return [cls(), cls(variant="average")]
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        if problem.offers & {Capability.HINGE, Capability.BALLS}:
-            return None
-        return f"{self.label} needs {Capability.HINGE} or {Capability.BALLS}; {problem.name} offers {', '.join(sorted(problem.offers))}"
-
     def warm_up(self) -> None:
         from bench_mtl.solvers.pdhg.run import compile_kernels
 
@@ -94,7 +89,7 @@ class PDHG(IterativeSolver):
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         """`steps` from the primal point of `start`, and from its dual point where it has one."""
         W = np.array(problem.repair(start.primal))
-        form = problem.hinge_form() if Capability.HINGE in problem.offers else problem.ball_form()
+        form = problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(BallForm)
         run = Run(form, W, start.dual, self.step_rule == "preconditioned", self.primal_weight, self.threads)
         schedule = Schedule(form) if self.polish and isinstance(form, HingeForm) else None
         spent = 0.0

@@ -15,7 +15,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RidgeForm
 from bench_mtl.model.losses import Hinge
-from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
 
 AVERAGES = ("suffix", "all", "last")
 
@@ -58,7 +58,7 @@ class Pegasos(IterativeSolver):
     averaging: str = "suffix"
 
     name: ClassVar[str] = "pegasos"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.RIDGE})
+    takes: ClassVar[tuple[type[Form], ...]] = (RidgeForm,)
 
     def __post_init__(self) -> None:
         whole_number("batch", self.batch, minimum=1)
@@ -73,8 +73,8 @@ class Pegasos(IterativeSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        if reason is None and not isinstance(problem.ridge_form().fit.loss, Hinge):
-            return f"{self.label} is for the hinge loss, and the loss of this {problem.name} is {problem.ridge_form().fit.loss.name}"
+        if reason is None and not isinstance(problem.form(RidgeForm).fit.loss, Hinge):
+            return f"{self.label} is for the hinge loss, and the loss of this {problem.name} is {problem.form(RidgeForm).fit.loss.name}"
         return reason
 
     def warm_up(self) -> None:
@@ -86,7 +86,7 @@ class Pegasos(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first)
-        form = problem.ridge_form()
+        form = problem.form(RidgeForm)
         examples = _Examples.of(form)
         state, rng = _State(examples, first), np.random.default_rng(self.seed)
         regularisation = 2.0 * form.ridge

@@ -11,7 +11,7 @@ import numpy as np
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RelationshipForm
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.relationships.basis import SingularBasis, incompatibility, shown
 
 
@@ -44,7 +44,7 @@ class AlternatingRelationships(IterativeSolver):
     perturbation: float = 0.0
 
     name: ClassVar[str] = "alternating_relationships"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.RELATIONSHIP})
+    takes: ClassVar[tuple[type[Form], ...]] = (RelationshipForm,)
 
     def __post_init__(self) -> None:
         real_number("perturbation", self.perturbation)
@@ -53,7 +53,7 @@ class AlternatingRelationships(IterativeSolver):
         return super().incompatibility(problem) or incompatibility(self, problem)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        form = problem.relationship_form()
+        form = problem.form(RelationshipForm)
         point = problem.start_point() if start is None else start.copy()
         yield Iterate(point, None, 0, 0.0)
         basis = SingularBasis.of(form)

@@ -81,7 +81,7 @@ def _decomposed(gram: Matrix) -> tuple[Array, Array]:
 
 def incompatibility(solver: Solver, problem: Problem) -> str | None:
     """Why there is no such basis for the tasks of a problem with a `RelationshipForm`, as a sentence."""
-    fit = problem.relationship_form().fit
+    fit = problem.form(RelationshipForm).fit
     if not fit.design.is_shared or np.ptp(fit.weights) > 0.0 or not isinstance(fit.loss, Squared):
         return f"{solver.label} needs one design for all tasks, a squared loss and equal weights"
     n, d = fit.design.sizes[0], fit.design.n_features

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RelationshipForm
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.projections import prox_squared_trace
 from bench_mtl.solvers.relationships.basis import SingularBasis, incompatibility, shown
 
@@ -29,13 +29,13 @@ class SpectralGradient(IterativeSolver):
     """
 
     name: ClassVar[str] = "spectral_gradient"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.RELATIONSHIP})
+    takes: ClassVar[tuple[type[Form], ...]] = (RelationshipForm,)
 
     def incompatibility(self, problem: Problem) -> str | None:
         return super().incompatibility(problem) or incompatibility(self, problem)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        form = problem.relationship_form()
+        form = problem.form(RelationshipForm)
         point = problem.start_point() if start is None else start.copy()
         yield Iterate(point, None, 0, 0.0)
         basis = SingularBasis.of(form)

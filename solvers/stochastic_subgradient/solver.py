@@ -13,7 +13,7 @@ from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import stacked_rows
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import HingeForm
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
 from bench_mtl.model.regret import OnlineRun
 from bench_mtl.projections import l1inf_projection, norm_l1inf, prox_l1inf
 
@@ -56,7 +56,8 @@ class StochasticSubgradient(IterativeSolver):
     averaging: str = "suffix"
 
     name: ClassVar[str] = "stochastic_subgradient"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.HINGE, Capability.PROX})
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.PROX})
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
 
     def __post_init__(self) -> None:
         whole_number("batch", self.batch, minimum=1)
@@ -76,7 +77,7 @@ class StochasticSubgradient(IterativeSolver):
         prox_l1inf(l1inf_projection(far, 1.0, theta0=1.0, threads=1).matrix, 0.1, threads=1)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        run = _Run(problem.hinge_form(), self, problem.repair(problem.start_point() if start is None else start))
+        run = _Run(problem.form(HingeForm), self, problem.repair(problem.start_point() if start is None else start))
         yield Iterate(run.point.copy())
         while True:
             for _ in range(min(max(1, run.t // 20), _MOST_STEPS)):
@@ -85,7 +86,7 @@ class StochasticSubgradient(IterativeSolver):
 
     def play(self, problem: Problem, rounds: int, start: Array | None = None) -> OnlineRun:
         """The first `rounds` steps as an online game: what was drawn, and what the iterate before each step lost on it."""
-        run = _Run(problem.hinge_form(), self, problem.repair(problem.start_point() if start is None else start))
+        run = _Run(problem.form(HingeForm), self, problem.repair(problem.start_point() if start is None else start))
         played = [run.advance() for _ in range(whole_number("rounds", rounds, minimum=1))]
         return OnlineRun(np.stack([chosen for chosen, _ in played]), np.array([loss for _, loss in played]))
 

@@ -7,15 +7,10 @@ import pytest
 
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.protocols import Problem
-from bench_mtl.validation.conformance import PROBLEM_CHECKS, ProblemCheck, tiny_instances
+from bench_mtl.validation.conformance import ProblemCheck, problem_checks, tiny_instances
 
 PROBLEMS = load_registry().problems
-GRID = [
-    pytest.param(problem, check, id=f"{name}-{check.what}")
-    for name, problem in PROBLEMS.items()
-    for check in PROBLEM_CHECKS
-    if check.applies_to(problem)
-]
+GRID = [pytest.param(problem, check, id=f"{name}-{check.what}") for name, problem in PROBLEMS.items() for check in problem_checks(problem)]
 
 
 @pytest.mark.parametrize(("problem", "check"), GRID)

@@ -12,7 +12,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
-from bench_mtl.model.forms import ROW_NORMS
+from bench_mtl.model.forms import ROW_NORMS, GroupForm
 from bench_mtl.model.losses import Logistic
 from bench_mtl.model.margins import MULTICLASS_LOSSES
 from bench_mtl.problems.group_boosting import GroupBoosting
@@ -91,7 +91,7 @@ def test_a_point_where_the_loss_overflows_is_certified() -> None:
 
 def test_only_positive_parts_count() -> None:
     """The bound of a dual point does not suffer from a G that is negative, which no W >= 0 can use."""
-    R = GroupBoosting(data(), nu=0.1).group_form()
+    R = GroupBoosting(data(), nu=0.1).form(GroupForm)
     G = np.array([[3.0, -100.0, 4.0]])
     assert R.dual_norms(G) == pytest.approx([5.0])
 
@@ -99,7 +99,7 @@ def test_only_positive_parts_count() -> None:
 def test_others_widen_the_bound_to_weak_learners_outside() -> None:
     """With a dictionary of half of the columns and the others asked for, a bound is that of the whole dictionary."""
     whole = GroupBoosting(data(), nu=0.05)
-    half = GroupBoosting(data(H[:, :3]), nu=0.05, others=lambda R: float(whole.group_form().dual_norms(H[:, 3:].T @ R).max()))
+    half = GroupBoosting(data(H[:, :3]), nu=0.05, others=lambda R: float(whole.form(GroupForm).dual_norms(H[:, 3:].T @ R).max()))
     dual = np.abs(RNG.standard_normal((N, K))) / (N * K)
     assert half.dual_bound(np.zeros((3, K)), dual) == pytest.approx(whole.dual_bound(np.zeros((J, K)), dual))
     assert GroupBoosting(data(H[:, :3]), nu=0.05).dual_bound(np.zeros((3, K)), dual) > half.dual_bound(np.zeros((3, K)), dual)

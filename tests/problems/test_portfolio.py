@@ -12,7 +12,8 @@ from scipy.optimize import linprog, minimize
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
-from bench_mtl.model.protocols import Capability, NotOfferedError
+from bench_mtl.model.forms import SimplexForm
+from bench_mtl.model.protocols import NotOfferedError
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
@@ -196,9 +197,9 @@ def test_measures() -> None:
 
 
 def test_bounds_that_do_not_bind_leave_the_simplex() -> None:
-    assert portfolio(market(4, 3), lower=0.0, upper=2.0).simplex_form().mass == 1.0
-    with pytest.raises(NotOfferedError, match=str(Capability.SIMPLEX)):
-        portfolio(market(4, 3), upper=0.5).simplex_form()
+    assert portfolio(market(4, 3), lower=0.0, upper=2.0).form(SimplexForm).mass == 1.0
+    with pytest.raises(NotOfferedError, match="portfolio' has no SimplexForm: it has CurvedForm"):
+        portfolio(market(4, 3), upper=0.5).form(SimplexForm)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf, synthetic_sparse_low_rank
 from bench_mtl.engine.driver import run
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.projections import project_trace_ball, prox_trace
@@ -164,7 +165,7 @@ def test_bad_parameters_are_refused_by_name(arguments: dict[str, object], words:
 def test_labels_of_the_logistic_loss_are_converted_and_the_reader_told() -> None:
     with pytest.warns(UserWarning, match="converted"):
         problem = TraceNormGLM(TaskData.shared(X, (LABELS + 1.0) / 2.0), tau=1.0, loss="logistic")
-    assert np.array_equal(problem.linear_fit().targets, LABELS)
+    assert np.array_equal(problem.form(LinearFit).targets, LABELS)
     assert any("converted" in note for note in problem.notes)
 
 

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Limits, Record, Status, Tolerance
 from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.group_boosting import GroupBoosting
 from bench_mtl.solvers.admm import ADMM
@@ -43,7 +44,7 @@ def solved(problem: GroupBoosting, solver: ADMM, target: float = 1e-5) -> Record
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "exponential"])
 def test_smooth_step_against_a_slow_twin(loss: str) -> None:
     problem = boosting(loss=loss)
-    fit, rng = problem.group_form().fit, np.random.default_rng(1)
+    fit, rng = problem.form(GroupForm).fit, np.random.default_rng(1)
     target, shape = 0.3 * rng.standard_normal(problem.point_shape), problem.point_shape
     setting = Setting(0.2, 0.0, 1.0, 1e-9)
     block = block_of(fit, 0.7)
@@ -66,7 +67,7 @@ def test_smooth_step_against_a_slow_twin(loss: str) -> None:
 @pytest.mark.parametrize("J", [8, 50])
 def test_hinge_is_the_textbook_method(J: int) -> None:
     problem, lam, beta, share = boosting(20, J, loss="hinge"), 0.3, 0.05, 1.5
-    form = problem.group_form()
+    form = problem.form(GroupForm)
     H, fit = np.asarray(form.fit.design.block(0)), form.fit
     block = block_of(fit, 1.0)
     assert isinstance(block, HingeBlock)
@@ -153,10 +154,11 @@ def test_goes_on_from_a_dual_point() -> None:
 def test_restricted_forms_take_the_same_steps() -> None:
     problem = boosting()
     rows = np.array([1, 3, 4])
-    data = _data(np.asarray(problem.design.block(0))[:, rows], problem.group_form().fit.classes, 3)
+    data = _data(np.asarray(problem.design.block(0))[:, rows], problem.form(GroupForm).fit.classes, 3)
     other = GroupBoosting(data, nu=problem.nu)
     rule = Rule(1.5, None, True, None)
-    steps = zip(group_steps(problem.group_form().restricted(rows), np.zeros((3, 3)), rule), ADMM(relaxation=1.5).steps(other), strict=False)
+    restricted = group_steps(problem.form(GroupForm).restricted(rows), np.zeros((3, 3)), rule)
+    steps = zip(restricted, ADMM(relaxation=1.5).steps(other), strict=False)
     for a, b in islice(steps, 5):
         assert np.array_equal(a.primal, b.primal)
 

@@ -20,6 +20,7 @@ from bench_mtl.core.dask_cluster import client_at
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.group_boosting import GroupBoosting
 from bench_mtl.solvers.admm import ADMM
@@ -61,7 +62,7 @@ def test_any_number_of_blocks_reaches_the_optimum(loss: str, norm: str) -> None:
 def test_is_the_textbook_method(loss: str) -> None:
     """Against the iteration of Boyd et al., section 7.1.2, its multipliers not scaled and its block steps taken to the end."""
     problem, lam, Q = boosting(12, 4, 3, loss=loss, nu=0.05), 0.1, 3
-    form = problem.group_form()
+    form = problem.form(GroupForm)
     options = {"relaxation": 1.0, "penalty": lam, "balance": False, "blocks": Q}
     found = iterates(problem, 90 if loss == "logistic" else 2, **options)
     if loss == "hinge":  # at its first step, S_q is what it begins with: the rest is tested with one block

@@ -147,7 +147,7 @@ def test_other_problems_are_refused_with_a_sentence() -> None:
     labels = np.where(Y > 0.0, 1.0, -1.0)
     words = "coordinate_descent is for the squared loss, and the loss of this l1_ball_glm is logistic"
     assert CoordinateDescent().incompatibility(L1BallGLM(TaskData.shared(X, labels), loss="logistic", radius=1.0)) == words
-    assert "needs l1" in str(CoordinateDescent().incompatibility(L1InfHinge(TaskData.shared(X, labels), radius=1.0)))
+    assert "takes L1Form" in str(CoordinateDescent().incompatibility(L1InfHinge(TaskData.shared(X, labels), radius=1.0)))
     thin = L1BallGLM(TaskData.shared(sp.csr_array(X), Y), radius=1.0)
     assert "takes no X^T X" in str(CoordinateDescent(gram="always").incompatibility(thin))
 

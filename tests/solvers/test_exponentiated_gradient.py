@@ -94,7 +94,7 @@ class Twin:
 @pytest.mark.parametrize("name", FORMS)
 def test_scheduled_steps_are_plain_products(name: str) -> None:
     problem = FORMS[name]
-    twin = Twin(problem.simplex_form(), problem.point_shape)
+    twin = Twin(problem.form(SimplexForm), problem.point_shape)
     best, lowest = problem.start_point(), problem.objective(problem.start_point())
     iterates = list(islice(ExponentiatedGradient(step_rule="sqrt", rates=(0.5,)).steps(problem), 31))
     eta0 = 0.0
@@ -121,12 +121,12 @@ def test_line_search_steps_are_plain_products(name: str) -> None:
 
 def test_the_first_line_search_step_is_one_of_a_power_of_two() -> None:
     problem = FORMS["signed"]
-    twin = Twin(problem.simplex_form(), problem.point_shape)
+    twin = Twin(problem.form(SimplexForm), problem.point_shape)
     _, G = problem.value_and_gradient(twin.point())
     first = list(islice(ExponentiatedGradient().steps(problem), 2))[1].primal
     found = []
     for halvings in range(20):
-        trial = Twin(problem.simplex_form(), problem.point_shape)
+        trial = Twin(problem.form(SimplexForm), problem.point_shape)
         trial.step(G, 0.5**halvings / twin.largest_range(G))
         found.append(np.abs(trial.point() - first).max())
     assert min(found) < 1e-12
@@ -142,7 +142,7 @@ def test_drawn_steps_are_plain_products(kind: str) -> None:
     else:
         data = TaskData.shared(sp.csr_array(X) if kind == "CSR" else X, Y)
     problem = L1BallGLM(data, radius=1.0)
-    twin = Twin(problem.simplex_form(), problem.point_shape)
+    twin = Twin(problem.form(SimplexForm), problem.point_shape)
     _, G = problem.value_and_gradient(twin.point())
     eta0 = 0.1 * np.sqrt(np.log(twin.n)) / twin.largest_range(G)
     rng = np.random.default_rng(7)
@@ -253,10 +253,13 @@ def test_labels() -> None:
 
 def test_incompatibilities_say_why() -> None:
     solver = ExponentiatedGradient()
-    assert "needs simplex, smooth" in (solver.incompatibility(L1InfHinge(TaskData.shared(X, np.sign(Y)), radius=1.0)) or "")
-    assert "made of simplices" in (solver.incompatibility(L1BallGLM(DATA, penalty=1.0)) or "")
-    assert "made of simplices" in (solver.incompatibility(Portfolio(TaskData.shared(RELATIVES, np.ones(25)), upper=0.5)) or "")
-    assert "draw examples" in (ExponentiatedGradient(batch=2).incompatibility(FORMS["simplex"]) or "")
+    hinge, boxed = L1InfHinge(TaskData.shared(X, np.sign(Y)), radius=1.0), Portfolio(TaskData.shared(RELATIVES, np.ones(25)), upper=0.5)
+    offered = ", ".join(sorted(L1InfHinge.offers))
+    words = f"exponentiated_gradient needs smooth and takes SimplexForm; l1inf_hinge offers {offered} and has HingeForm"
+    assert solver.incompatibility(hinge) == words
+    assert solver.incompatibility(L1BallGLM(DATA, penalty=1.0)) == "exponentiated_gradient takes SimplexForm; l1_ball_glm has L1Form"
+    assert solver.incompatibility(boxed) == "exponentiated_gradient takes SimplexForm; portfolio has CurvedForm"
+    assert "draws examples" in (ExponentiatedGradient(batch=2).incompatibility(FORMS["simplex"]) or "")
     assert solver.incompatibility(FORMS["simplex"]) is None
 
 

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import L1Form
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.solvers.face_newton import FaceNewton, constrained_newton, face_hessian, full_balls
@@ -38,7 +39,7 @@ def test_hessian_on_a_face_is_that_of_finite_differences(loss: str, sparse: bool
     problem = L1BallGLM(TaskData.shared(sp.csr_array(X) if sparse else X, TARGETS[loss]), loss=loss, radius=1.0)
     W = RNG.standard_normal((8, 3)) * (RNG.random((8, 3)) < 0.6)
     rows, columns = np.nonzero(W)
-    form = problem.l1_form()
+    form = problem.form(L1Form)
     H = face_hessian(form, form.fit.design.forward(W), rows, columns)
     for i, (j, k) in enumerate(zip(rows, columns, strict=True)):
         step = np.zeros_like(W)
@@ -80,7 +81,7 @@ def test_work_counts_the_products_of_hessians() -> None:
 def test_only_full_balls_bind() -> None:
     W = np.array([[0.5, 0.1], [-0.5, 0.2]])
     rows, columns = np.nonzero(W)
-    form = L1BallGLM(TaskData.shared(X[:, :2], SCORES[:, :2]), radius=1.0).l1_form()
+    form = L1BallGLM(TaskData.shared(X[:, :2], SCORES[:, :2]), radius=1.0).form(L1Form)
     assert np.array_equal(full_balls(form, W, rows, columns), [[1.0, 0.0, 1.0, 0.0]])
 
 

@@ -17,6 +17,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import HingeForm
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.interior_point import InteriorPoint
@@ -86,7 +87,7 @@ def test_the_structured_direction_is_newtons(kind: str, sizes: tuple[int, ...], 
     """Far from the central path, with residuals in every equation."""
     rng = np.random.default_rng(len(kind) + sum(sizes))
     problem = L1InfHinge(draw(rng, sizes, 5, kind), **({"penalty": 0.3} if penalised else {"radius": 2.0}))
-    eq = Equations(problem.hinge_form(), 0.3 if penalised else None)
+    eq = Equations(problem.form(HingeForm), 0.3 if penalised else None)
     at = eq.layout
     x = State(
         rng.standard_normal(at.shape), rng.random(at.shape[1]),
@@ -198,7 +199,7 @@ needs_two = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs t
 @needs_two
 def test_threads_of_a_run_change_no_bit_where_linear_algebra_has_one() -> None:
     problem = many_rows()
-    assert NewtonSystem(problem.hinge_form().design, 2).threads == 2
+    assert NewtonSystem(problem.form(HingeForm).design, 2).threads == 2
     objectives = []
     with threadpool_limits(1):
         for threads in (1, 2):
@@ -218,7 +219,7 @@ def test_between_two_steps_linear_algebra_is_as_it_was() -> None:
 
 @needs_two
 def test_other_threads_are_as_silent_about_rounding() -> None:
-    design = many_rows().hinge_form().design
+    design = many_rows().form(HingeForm).design
     extreme = 1e307 * np.linspace(0.9, 1.0, design.n_examples), np.ones((10, 40)), np.ones((10, 40)), 1.0
     for threads in (1, 2):
         system = NewtonSystem(design, threads)
@@ -369,7 +370,7 @@ def test_says_what_memory_it_would_take() -> None:
     assert "GiB for its factors, above its memory_gib of 4" in reason
     assert InteriorPoint(memory_gib=100.0).incompatibility(problem) is None
     low_rank = SparseLowRank(TaskData.shared(np.eye(3), np.ones((3, 2))), gamma=1.0, tau=1.0)
-    assert "needs hinge" in (InteriorPoint().incompatibility(low_rank) or "")
+    assert "interior_point takes HingeForm; sparse_low_rank has SplitForm" in (InteriorPoint().incompatibility(low_rank) or "")
     for bad in (0.0, -1.0, np.nan, "much"):
         with pytest.raises(InputError, match="memory_gib"):
             InteriorPoint(memory_gib=bad)  # type: ignore[arg-type]

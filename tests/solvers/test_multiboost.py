@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.model.task_data import TaskData
@@ -61,7 +62,7 @@ def test_the_optimum_is_that_of_cvxpy(norm: str, loss: str, columns: int | None)
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 def test_columns_join_by_their_violations(norm: str) -> None:
     problem = GroupBoosting(data(), nu="0.1 max", norm=norm)
-    form = problem.group_form()
+    form = problem.form(GroupForm)
     iterates = list(islice(solver_for(norm, columns=1, accuracy=1e-7).steps(problem), 60))
     assert not iterates[0].primal.any()
     first = int(form.violations(form.fit.duals(np.zeros(problem.dual_shape))).argmax())
@@ -70,7 +71,7 @@ def test_columns_join_by_their_violations(norm: str) -> None:
 
 def twin(problem: GroupBoosting, rounds: int) -> list[int]:
     """The published algorithm: one column a round, and all weights fitted anew, here by a general optimiser of W and rows' norms t."""
-    form, H = problem.group_form(), problem.design.block(0)
+    form, H = problem.form(GroupForm), problem.design.block(0)
     K, chosen = problem.design.n_tasks, list[int]()
     W = np.zeros(problem.point_shape)
     for _ in range(rounds):
@@ -224,7 +225,7 @@ def test_losses_of_ones_own_need_no_second_derivatives() -> None:
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_hessians_are_those_of_the_slopes(loss: str) -> None:
     problem = GroupBoosting(data(), nu="0.1 max", loss=loss)
-    model = PairModel(problem.group_form().fit)  # type: ignore[arg-type]
+    model = PairModel(problem.form(GroupForm).fit)  # type: ignore[arg-type]
     assert_hessian(model, problem.design.block(0), 4)
 
 
@@ -255,12 +256,12 @@ def assert_hessian(model: ScoreModel, H: Array, K: int) -> None:
 def test_the_hessian_of_the_hinge_is_that_of_its_slopes() -> None:
     problem = GroupBoosting(data(), nu="0.1 max", loss="hinge")
     q = np.random.default_rng(0).dirichlet(np.ones(4), size=60)
-    assert_hessian(CentredHinge(problem.group_form().fit, 0.3, q), problem.design.block(0), 4)  # type: ignore[arg-type]
+    assert_hessian(CentredHinge(problem.form(GroupForm).fit, 0.3, q), problem.design.block(0), 4)  # type: ignore[arg-type]
 
 
 def test_the_model_of_the_hinge_is_below_it_and_proves_as_much() -> None:
     problem = GroupBoosting(data(), nu="0.1 max", loss="hinge")
-    fit, rng = problem.group_form().fit, np.random.default_rng(0)
+    fit, rng = problem.form(GroupForm).fit, np.random.default_rng(0)
     model = CentredHinge(fit, 0.3, rng.dirichlet(np.ones(4), size=60))  # type: ignore[arg-type]
     scores = rng.standard_normal((60, 4))
     dual = model.duals(scores)
@@ -270,7 +271,7 @@ def test_the_model_of_the_hinge_is_below_it_and_proves_as_much() -> None:
 
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 def test_the_damped_model_minimiser_is_feasible_and_lowers_the_model(norm: str) -> None:
-    form = GroupBoosting(data(), nu=0.1, norm=norm).group_form()
+    form = GroupBoosting(data(), nu=0.1, norm=norm).form(GroupForm)
     rng = np.random.default_rng(0)
     W = np.array([[1.0, 0.5, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.2, 0.2, 0.2, 0.2], [1.0, 0.0, 0.0, 0.0]])
     entries = Entries.of(form, W)

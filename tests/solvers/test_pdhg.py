@@ -15,6 +15,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import HingeForm
 from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
@@ -40,7 +41,7 @@ def proven(problem: L1InfHinge, solver: PDHG, target: float, start: Any = None) 
 @pytest.mark.parametrize("variant", ["halpern", "average"])
 def test_steps_between_restarts_are_their_formula(hinge: L1InfHinge, variant: str, step_rule: str) -> None:
     never = Restarts(sufficient=0.0, necessary=0.0, artificial=np.inf)
-    state = Run(hinge.hinge_form(), hinge.zero(), None, step_rule == "preconditioned", 1.5)
+    state = Run(hinge.form(HingeForm), hinge.zero(), None, step_rule == "preconditioned", 1.5)
     sigma = hinge.design.per_example(state.step_sizes)
     W, a = hinge.zero(), hinge.weights  # all margins are 0, so all examples pull
     W0, a0, points, duals = W, a, [], []
@@ -68,7 +69,7 @@ def test_steps_between_restarts_are_their_formula(hinge: L1InfHinge, variant: st
 
 def test_step_sizes_are_within_the_norm_of_the_coupling(hinge: L1InfHinge) -> None:
     for per_task in (True, False):
-        state = Run(hinge.hinge_form(), hinge.zero(), None, per_task, None)
+        state = Run(hinge.form(HingeForm), hinge.zero(), None, per_task, None)
         products = state.tau * state.step_sizes * hinge.design.norms() ** 2
         assert products.max() <= 1.0 + 1e-12
         assert per_task or len(set(state.step_sizes)) == 1
@@ -162,7 +163,7 @@ def test_threads_change_no_bit(is_sparse: bool, monkeypatch: pytest.MonkeyPatch)
     labels = [data.design.task_outputs(data.targets, k) for k in range(7)]
     problem = L1InfHinge(TaskData.per_task([sp.csr_array(X) for X in blocks] if is_sparse else blocks, labels), radius=5.0)
     alone, shared = (list(islice(PDHG(threads=threads).steps(problem), 12)) for threads in (1, 3))
-    assert Run(problem.hinge_form(), problem.zero(), None, True, None, 3).threads == 2  # what so many entries are worth
+    assert Run(problem.form(HingeForm), problem.zero(), None, True, None, 3).threads == 2  # what so many entries are worth
     for one, other in zip(alone, shared, strict=True):
         assert np.array_equal(one.primal, other.primal)
         assert np.array_equal(one.dual, other.dual)
@@ -171,7 +172,7 @@ def test_threads_change_no_bit(is_sparse: bool, monkeypatch: pytest.MonkeyPatch)
 def test_single_precision_gives_way_before_it_shows() -> None:
     problem = L1InfHinge(synthetic_l1inf(tasks=8, features=100, examples=150), radius="truth")
     proven(problem, PDHG(polish=False), 1e-9)
-    state = Run(problem.hinge_form(), problem.zero(), None, True, None)
+    state = Run(problem.form(HingeForm), problem.zero(), None, True, None)
     assert state.is_single
     assert state.data[0].dtype == np.float32
     while state.is_single:
@@ -190,13 +191,13 @@ def test_data_out_of_single_precision_stay_in_double(scale: float) -> None:
     data = synthetic_l1inf(tasks=8, features=100, examples=150)
     blocks, labels = zip(*((scale * data.design.block(k), data.design.task_outputs(data.targets, k)) for k in range(8)), strict=True)
     problem = L1InfHinge(TaskData.per_task(blocks, labels), radius=5.0 / scale)
-    assert not Run(problem.hinge_form(), problem.zero(), None, True, None).is_single
+    assert not Run(problem.form(HingeForm), problem.zero(), None, True, None).is_single
     proven(problem, PDHG(), 1e-6)
 
 
 @pytest.mark.parametrize(("primal", "dual", "factor"), [(0.0, 1.0, 10.0), (1.0, 0.0, 0.1), (1e-18, 1.0, 10.0), (0.0, 0.0, 1.0)])
 def test_a_point_that_moves_alone_gets_longer_steps(hinge: L1InfHinge, primal: float, dual: float, factor: float) -> None:
-    state = Run(hinge.hinge_form(), hinge.zero(), None, True, None)
+    state = Run(hinge.form(HingeForm), hinge.zero(), None, True, None)
     before = state.weight
     state.primal[state.saddle.STEPPED] = state.primal[state.saddle.ANCHOR] + primal
     state.dual[state.passes.STEPPED] = state.dual[state.passes.ANCHOR] + dual
@@ -230,7 +231,7 @@ def test_estimated_norms_are_near_and_within_the_margin(kind: str) -> None:
     elif "CSR" in kind:
         data = TaskData.per_task([sp.csr_array(X) for X in blocks], labels)
     problem = L1InfHinge(data, radius=1.0)
-    state = Run(problem.hinge_form(), problem.zero(), None, True, None)
+    state = Run(problem.form(HingeForm), problem.zero(), None, True, None)
     assert state.is_single == (kind == "single")
     exact, estimated = problem.design.norms(), state._estimated_norms()
     assert np.all(estimated <= exact * (1.0 + 1e-6))
@@ -271,7 +272,7 @@ def test_balls_of_one_task_take_the_steps_of_the_l1inf_norm() -> None:
 
 def test_what_is_neither_has_no_place_here() -> None:
     problem = SparseLowRank(TaskData.shared(np.eye(2), np.eye(2)), gamma=1.0, tau=1.0)
-    assert PDHG().incompatibility(problem) == "pdhg needs hinge or balls; sparse_low_rank offers conic, prox, smooth, split"
+    assert PDHG().incompatibility(problem) == "pdhg takes HingeForm or BallForm; sparse_low_rank has SplitForm"
     huge = BallHinge(TaskData.shared(np.eye(2), np.ones((2, 2))), radius=1.0, norm="l2")
     with pytest.raises(InputError, match="pdhg cannot project points of this size"):
         next(islice(PDHG(primal_weight=1e-300).steps(huge), 1, None))

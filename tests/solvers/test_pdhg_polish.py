@@ -15,6 +15,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import HingeForm
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.pdhg.polish import ActiveSet, enclosure, exchange, polish
@@ -87,7 +88,7 @@ def test_finds_the_optimum_from_near_it(case: str) -> None:
     near = np.array(problem.repair(W + 1e-4 * np.abs(W).max() * rng.standard_normal(W.shape)))
     dual = np.clip(dual + 1e-4 * problem.weights * rng.standard_normal(dual.shape), 0.0, problem.weights)
     before = near.copy(), dual.copy()
-    polished = polish(problem.hinge_form(), near, dual)
+    polished = polish(problem.form(HingeForm), near, dual)
     assert polished is not None
     assert abs(relative_gap(problem, *polished)) <= 1e-12
     assert problem.infeasibility(polished[0]) <= 1e-12
@@ -99,7 +100,7 @@ def test_finds_the_optimum_from_near_it(case: str) -> None:
 def test_what_is_no_better_is_not_accepted(case: str) -> None:
     data, parameters = (CASES | HARD)[case]
     problem = L1InfHinge(data, **parameters)
-    form, rng = problem.hinge_form(), np.random.default_rng(2)
+    form, rng = problem.form(HingeForm), np.random.default_rng(2)
     size = parameters.get("radius", 1.0)
     for _ in range(5):
         W = np.array(problem.repair(size * rng.standard_normal(problem.point_shape)))
@@ -128,9 +129,9 @@ def test_is_accurate_long_before_the_steps_are() -> None:
 
 def test_a_vertex_needs_no_exchange_and_stays_as_it_is() -> None:
     problem = L1InfHinge(CASES["radius"][0], radius=2.0)
-    vertex = polish(problem.hinge_form(), *optimum(problem))
+    vertex = polish(problem.form(HingeForm), *optimum(problem))
     assert vertex is not None
-    state = ActiveSet(problem.hinge_form(), *vertex)
+    state = ActiveSet(problem.form(HingeForm), *vertex)
     assert state.solve(np.inf)
     assert not state.improve()
     assert np.allclose(state.W, vertex[0], atol=1e-12)
@@ -141,7 +142,7 @@ def test_a_vertex_needs_no_exchange_and_stays_as_it_is() -> None:
 def test_one_exchange_corrects_whatever_single_error(case: str) -> None:
     data, parameters = CASES[case]
     problem = L1InfHinge(data, **parameters)
-    form, point = problem.hinge_form(), optimum(problem)
+    form, point = problem.form(HingeForm), optimum(problem)
     right = ActiveSet(form, *point)
     for i in range(right.on.size):
         state = ActiveSet(form, *point)
@@ -204,7 +205,7 @@ def test_system_is_least_squares_with_the_whole_matrix(shapes: list[tuple[int, i
 
 def test_work_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = L1InfHinge(CASES["radius"][0], radius=2.0)
-    form = problem.hinge_form()
+    form = problem.form(HingeForm)
     *_, iterate = islice(PDHG(polish=False).steps(problem), 8)
     assert iterate.dual is not None
     free = exchange(form, iterate.primal, iterate.dual, 1.0)

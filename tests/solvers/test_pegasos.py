@@ -130,7 +130,7 @@ def test_one_seed_one_run() -> None:
 
 
 def test_other_problems_are_refused() -> None:
-    assert "needs ridge" in str(Pegasos().incompatibility(L1BallGLM(DATA["shared"], radius=1.0)))
+    assert "takes RidgeForm" in str(Pegasos().incompatibility(L1BallGLM(DATA["shared"], radius=1.0)))
 
 
 @pytest.mark.parametrize(

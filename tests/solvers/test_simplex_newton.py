@@ -106,4 +106,4 @@ def test_bad_options_and_incompatibilities() -> None:
     with pytest.raises(InputError, match="largest"):
         SimplexNewton(largest=1)
     X = market(5, 3)
-    assert "needs curved" in (SOLVER.incompatibility(L1BallGLM(TaskData.shared(X, np.ones(5)), radius=1.0)) or "")
+    assert "takes CurvedForm" in (SOLVER.incompatibility(L1BallGLM(TaskData.shared(X, np.ones(5)), radius=1.0)) or "")

@@ -16,7 +16,7 @@ from bench_mtl.engine.driver import run
 from bench_mtl.model.examples import Examples, Order
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.protocols import IterativeSolver
+from bench_mtl.model.protocols import Form, IterativeSolver
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.projections import project_l1_ball
@@ -63,7 +63,7 @@ def last(solver: IterativeSolver, problem: L1BallGLM, iterates: int = 60) -> Any
 
 def by_hand(problem: L1BallGLM, order: str, step_size: float, steps: int) -> Any:
     """W after some steps, from the definitions."""
-    form = problem.l1_form()
+    form = problem.form(L1Form)
     fit, W = form.fit, np.zeros(problem.point_shape)
     shared = fit.design.is_shared
     count = fit.targets.shape[0] if fit.loss.couples_tasks else fit.targets.size
@@ -85,11 +85,11 @@ def by_hand(problem: L1BallGLM, order: str, step_size: float, steps: int) -> Any
 @pytest.mark.parametrize("order", ["random", "shuffled", "given"])
 def test_sparse_and_dense_steps_are_those_of_a_loop_by_hand(problem: L1BallGLM, order: str) -> None:
     dense = last(StochasticGradient(averaging="last", order=order), problem)
-    examples = Examples.of(problem.l1_form().fit)
-    eta0 = examples.default_step_size(problem.l1_form())
+    examples = Examples.of(problem.form(L1Form).fit)
+    eta0 = examples.default_step_size(problem.form(L1Form))
     assert np.allclose(dense.primal, by_hand(problem, order, eta0, dense.step), rtol=1e-9, atol=1e-11)
     for storage in STORAGES:
-        sparse_run = SparseRun(problem.l1_form(), SparseOnline(storage=storage, order=order), problem.zero())
+        sparse_run = SparseRun(problem.form(L1Form), SparseOnline(storage=storage, order=order), problem.zero())
         sparse_run.advance(dense.step)
         sparse = sparse_run.iterate
         assert np.allclose(sparse.primal, dense.primal, rtol=1e-9, atol=1e-11)
@@ -118,7 +118,7 @@ def test_many_steps_stay_those_of_dense_projections(storage: str) -> None:
 
 def test_a_step_takes_a_batch() -> None:
     problem = WIDE[0]
-    form, fit = problem.l1_form(), problem.l1_form().fit
+    form, fit = problem.form(L1Form), problem.form(L1Form).fit
     solver = StochasticGradient(batch=7, averaging="last", step_size=0.1)
     iterate = next(it for it in solver.steps(problem) if it.step == 3)
     order, W = Order(fit.targets.size, "shuffled", 0), np.zeros(problem.point_shape)
@@ -157,16 +157,16 @@ def test_it_proves_a_gap_by_itself(solver: IterativeSolver) -> None:
 
 def test_hinges_too() -> None:
     """No problem offers them yet, but the form does."""
-    base = WIDE[0].l1_form()
+    base = WIDE[0].form(L1Form)
     hinge = LinearFit(base.fit.design, base.fit.targets, "hinge", base.fit.weights)
 
     class Hinges(L1BallGLM):
-        def l1_form(self) -> L1Form:
-            return L1Form(hinge, self.radius, None)
+        def make_forms(self) -> tuple[Form, ...]:
+            return (L1Form(hinge, self.radius, None),)
 
     problem = Hinges(TaskData.shared(base.fit.design.block(0), base.fit.targets), loss="logistic", radius=5.0)
     dense = last(StochasticGradient(averaging="last"), problem, 30)
-    expected = by_hand(problem, "shuffled", Examples.of(hinge).default_step_size(problem.l1_form()), dense.step)
+    expected = by_hand(problem, "shuffled", Examples.of(hinge).default_step_size(problem.form(L1Form)), dense.step)
     assert np.allclose(dense.primal, expected, rtol=1e-9, atol=1e-11)
     assert np.allclose(SparseOnline().play(problem, 300).losses, StochasticGradient(averaging="last").play(problem, 300).losses, rtol=1e-9)
 
@@ -185,7 +185,7 @@ def test_a_start_is_taken_up() -> None:
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_units_do_not_matter(scale: float) -> None:
     base = wide("squared", radius=1.0)
-    X, Y = base.design.block(0), base.l1_form().fit.targets
+    X, Y = base.design.block(0), base.form(L1Form).fit.targets
     scaled = L1BallGLM(TaskData.shared(scale * X, Y), radius=1.0 / scale)
     for solver in (SparseOnline(), SparseOnline(storage="tree"), StochasticGradient()):
         assert np.allclose(last(solver, scaled, 40).primal * scale, last(solver, base, 40).primal, rtol=1e-7, atol=1e-10)

@@ -13,6 +13,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import HingeForm
 from bench_mtl.model.regret import OnlineRun, regret_curve
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball, prox_l1inf
@@ -33,7 +34,7 @@ DATA: dict[str, TaskData] = {
 
 def by_hand(problem: L1InfHinge, batch: int, eta0: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """The average of W_1 ... W_t by a loop over examples, and the losses."""
-    form = problem.hinge_form()
+    form = problem.form(HingeForm)
     n, m = form.labels.size, form.design.n_tasks
     shared = form.design.is_shared
     task = np.tile(np.arange(m), n // m) if shared else np.repeat(np.arange(m), form.design.sizes)
@@ -113,7 +114,7 @@ def test_regret_a_round_is_enclosed_and_falls_like_the_root(form: str) -> None:
     optimum = run(problem, FrankWolfe() if form == "radius" else SmoothedGradient(), tolerance=Tolerance(1e-5))
     assert optimum.solution is not None
     played = StochasticSubgradient(batch=1).play(problem, 8000)
-    curve = regret_curve(problem.hinge_form(), played, Iterate(optimum.solution, optimum.dual))
+    curve = regret_curve(problem.form(HingeForm), played, Iterate(optimum.solution, optimum.dual))
     assert curve.rounds[-1] == 8000
     assert np.all(curve.against_fixed <= curve.bound + 1e-9)
     early, late = (int(np.searchsorted(curve.rounds, T)) for T in (80, 8000))
@@ -131,14 +132,14 @@ def test_the_regret_of_standing_still_is_what_the_optimum_gains() -> None:
     assert best.solution is not None
     assert best.best is not None
     still = OnlineRun(np.arange(n)[:, None], n * problem.weights.ravel())
-    curve = regret_curve(problem.hinge_form(), still, Iterate(best.solution, best.dual))
+    curve = regret_curve(problem.form(HingeForm), still, Iterate(best.solution, best.dual))
     expected = problem.objective(problem.zero()) - best.best.primal
     assert curve.against_fixed[-1] == pytest.approx(expected, rel=1e-6)
     assert curve.bound[-1] == pytest.approx(expected, rel=1e-6)
 
 
 def test_bad_input_is_refused() -> None:
-    form = FORMS["radius"]().hinge_form()
+    form = FORMS["radius"]().form(HingeForm)
     with pytest.raises(InputError, match="must have rounds"):
         regret_curve(form, OnlineRun(np.zeros((0, 1), dtype=np.int64), np.zeros(0)), Iterate(np.zeros((8, 3)), np.zeros(30)))
     with pytest.raises(InputError, match="fixed must have a dual point"):

@@ -96,8 +96,15 @@ def test_bad_plugins_are_named(tmp_path: Path) -> None:
         load_registry(write(tmp_path, "mine", "def"))
     with pytest.raises(InputError, match="cannot be imported: SystemExit"):
         load_registry(write(tmp_path, "mine", "raise SystemExit(0)"))
-    for declared in ("", "requires = None", "requires = {'smooth'}", "requires = 3"):
-        with pytest.raises(InputError, match=r"'mine' of .*: its requires must be a set of Capability\.SMOOTH"):
+    sets = r"'mine' of .*: its requires must be a set of Capability\.SMOOTH"
+    tuples = r"'mine' of .*: its takes must be a tuple of subclasses of Form"
+    faults = {
+        "": r"'mine' of .* states neither requires nor takes",
+        **dict.fromkeys(("requires = None", "requires = {'smooth'}", "requires = 3"), sets),
+        **dict.fromkeys(("takes = None", "takes = ('HingeForm',)", "takes = (int,)"), tuples),
+    }
+    for declared, message in faults.items():
+        with pytest.raises(InputError, match=message):
             load_registry(write(tmp_path, "mine", PLUGIN.format(name="mine").replace("requires = frozenset()", declared)))
     with pytest.raises(InputError, match=r"plug-in folder .* cannot be used"):
         load_registry(tmp_path / ("n" * 300))

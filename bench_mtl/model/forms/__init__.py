@@ -1,0 +1,21 @@
+"""What problems are made of, for solvers that need more than operators: the data themselves, frozen."""
+
+from bench_mtl.model.forms.groups import ROW_NORMS, GroupForm, positive_dual_norms
+from bench_mtl.model.forms.hinges import BallForm, HingeForm, Hinges
+from bench_mtl.model.forms.linear import L1Form, RelationshipForm, RidgeForm, SplitForm
+from bench_mtl.model.forms.simplices import CurvedForm, SimplexForm
+
+__all__ = [
+    "ROW_NORMS",
+    "BallForm",
+    "CurvedForm",
+    "GroupForm",
+    "HingeForm",
+    "Hinges",
+    "L1Form",
+    "RelationshipForm",
+    "RidgeForm",
+    "SimplexForm",
+    "SplitForm",
+    "positive_dual_norms",
+]

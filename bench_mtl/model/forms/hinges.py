@@ -1,0 +1,133 @@
+"""Forms of weighted hinges: under an l1,inf norm, and with a norm ball for every task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench_mtl.core.designs import Design
+from bench_mtl.core.types import Array
+from bench_mtl.model.losses import hinge, hinge_dual
+from bench_mtl.model.protocols import ObjectiveForm, Problem
+from bench_mtl.model.task_balls import TaskBalls
+from bench_mtl.projections import norm_l1inf, norm_linf1
+
+
+@dataclass(frozen=True)
+class Hinges:
+    """Weighted hinges f(W) = sum_k sum_i weights_ki max(0, 1 - labels_ki x_ki.w_k) = max_{0 <= a <= weights} sum a - <a, K W>.
+
+    K W are the margins labels_ki x_ki.w_k.
+    """
+
+    design: Design
+    labels: Array
+    """-1 or +1, in the output shape of the design."""
+    weights: Array
+    """At least 0, shaped like the labels; the same for all examples of a task."""
+
+    def margins(self, W: Array) -> Array:
+        """K W."""
+        return np.asarray(self.labels * self.design.forward(W))
+
+    def adjoint(self, dual: Array) -> Array:
+        """K^T a, the d x m matrix G_jk = sum_i a_ki labels_ki x_ki,j."""
+        return self.design.adjoint(dual * self.labels)
+
+    def loss(self, margins: Array) -> float:
+        """f at these margins."""
+        return float(np.vdot(self.weights, hinge(margins)))
+
+    def duals(self, margins: Array) -> Array:
+        """Return a dual point a with f = sum a (1 - margin); minus `adjoint` of it is a subgradient of f."""
+        return np.asarray(self.weights * hinge_dual(margins))
+
+    def smoothed(self, margins: Array, smoothing: float) -> tuple[float, Array]:
+        """max over 0 <= a <= s of sum a (1 - margin) - smoothing/2 sum a^2 / s, and this a: at most smoothing/2 sum s below f."""
+        slack = 1.0 - margins
+        share = np.clip(slack / smoothing, 0.0, 1.0)
+        a = self.weights * share
+        return float(np.vdot(a, slack)) - 0.5 * smoothing * float(np.vdot(a, share)), a
+
+    def smoothed_lipschitz(self, smoothing: float) -> float:
+        """max_k s_k sigma_max(X_k)^2 / smoothing, a Lipschitz constant of the gradient of `smoothed` in W."""
+        per_task = np.array([self.design.task_outputs(self.weights, k)[0] for k in range(self.design.n_tasks)])
+        return float((per_task * self.design.norms() ** 2).max()) / smoothing
+
+
+@dataclass(frozen=True)
+class HingeForm(Hinges, ObjectiveForm):
+    """Weighted hinges under an l1,inf norm, f the function of `Hinges`::
+
+    radius given:   min_W  f(W)  subject to  sum_j max_k |W_jk| <= radius
+    penalty given:  min_W  f(W) + penalty * sum_j max_k |W_jk|
+    """
+
+    radius: float | None
+    penalty: float | None
+
+    def objective(self, point: Array, predictions: Array | None = None) -> float:
+        """Return F at a feasible point, W; its `predictions` X_k w_k save half a pass over the data where they are known."""
+        value = self.loss(self.margins(point) if predictions is None else self.labels * predictions)
+        return value if self.penalty is None else value + self.penalty * norm_l1inf(point)
+
+    def check(self, problem: Problem, rng: np.random.Generator) -> None:
+        """Compare the objectives; the form has either a radius or a penalty."""
+        super().check(problem, rng)
+        assert (self.radius is None) != (self.penalty is None), "a form has either a radius or a penalty"
+
+    def bound(self, dual: Array, G: Array) -> float:
+        """What a dual point a in its box proves, with G its `adjoint`, by its sum and the norm max_j sum_k |G_jk|.
+
+        With a radius sum a - radius * norm, or 0, which a = 0 proves; with a penalty the sum of a scaled until its norm is at most that.
+        """
+        total, norm = float(dual.sum()), norm_linf1(G)
+        if self.radius is not None:
+            return max(0.0, total - self.radius * norm)
+        assert self.penalty is not None
+        return total * min(1.0, self.penalty / norm) if norm > 0.0 else total
+
+    def far_point(self, G: Array, total: float, curvature: float) -> Array:
+        """A point along G = K^T a of the size to expect of a solution: as far as the loss may fall, but within the radius.
+
+        `total` is f at 0, which bounds the penalty at the optimum.
+        """
+        radius = self.radius if self.radius is not None else total / self.penalty if self.penalty else np.inf
+        largest = float(np.abs(G).max(axis=1).sum())
+        return G * (min(radius, largest / curvature) / largest) if largest > 0.0 else G
+
+
+@dataclass(frozen=True)
+class BallForm(Hinges, ObjectiveForm):
+    """Weighted hinges with a ball for every task, f the function of `Hinges`::
+
+    min_W  f(W)  subject to  ||w_k|| <= radii_k for every task k
+    """
+
+    balls: TaskBalls
+
+    def objective(self, point: Array, predictions: Array | None = None) -> float:
+        """Return F at a feasible point, W; its `predictions` as for `HingeForm`."""
+        return self.loss(self.margins(point) if predictions is None else self.labels * predictions)
+
+    def check(self, problem: Problem, rng: np.random.Generator) -> None:
+        """Compare the objectives; the balls are the feasible set, and inside them no dual norm is exceeded."""
+        super().check(problem, rng)
+        far = 10.0 * rng.standard_normal(problem.point_shape)
+        point, sizes = problem.repair(far), self.balls.norms(far)
+        assert np.isclose(problem.infeasibility(far), self.balls.excess(far), rtol=1e-12), "the balls are not the feasible set"
+        assert np.all(self.balls.norms(point) <= np.minimum(sizes, self.balls.radii) * (1 + 1e-9)), "repair leaves the balls"
+        vertex, heights = self.balls.vertex(far), self.balls.radii * self.balls.dual_norms(far)
+        assert np.allclose((far * vertex).sum(axis=0), -heights), "the vertex does not attain the dual norm"
+        assert np.all(np.abs((far * point).sum(axis=0)) <= heights * (1 + 1e-9)), "a dual norm is exceeded"
+
+    def bound(self, dual: Array, G: Array) -> float:
+        """The bound that a dual point a in its box gives, with G its `adjoint`: sum_k max(0, sum_i a_ki - radii_k ||g_k||_dual)."""
+        totals = self.design.task_sums(dual)
+        return float(np.maximum(totals - self.balls.radii * self.balls.dual_norms(G), 0.0).sum())
+
+    def far_point(self, G: Array, total: float, curvature: float) -> Array:
+        """As of `HingeForm`, task by task."""
+        norms = self.balls.norms(G)
+        return np.asarray(G * (np.minimum(self.balls.radii, norms / curvature) / np.where(norms > 0.0, norms, 1.0)))
