@@ -32,9 +32,6 @@ _WITHOUT_NUMBERS = frozenset(
     }
 )
 
-#: The module that declares what a problem and a solver are. It names every form a problem may give; those that one gives are found from it.
-_DECLARATIONS = "bench_mtl.model.protocols"
-
 #: The packages that hold many problems or solvers side by side, so that a class does not depend on all files of its package.
 _SHARED_PACKAGES = frozenset({"bench_mtl.problems", "bench_mtl.solvers"})
 
@@ -104,7 +101,7 @@ def _reached(thing: type | Callable[..., Any], packages: tuple[str, ...]) -> dic
         while waiting:
             name, file = waiting.popitem()
             found[name] = source = _source(name, file)
-            for module in map(_defining_module, source.imports if name != _DECLARATIONS else ()):
+            for module in map(_defining_module, source.imports):
                 if f"{module}.".startswith(prefixes) and module not in found and module not in _WITHOUT_NUMBERS and (file := _file(module)):
                     waiting[module] = file
     except (TypeError, OSError):  # defined in a session or in compiled code, or removed under way
