@@ -213,7 +213,7 @@ def entries(data_dir: Path | None = None) -> list[Entry]:
 
 
 def built_in_names() -> frozenset[str]:
-    """Of the data sets that need no file: generators and embedded sets."""
+    """Return the names of the data sets that need no file: generators and embedded sets."""
     return frozenset(_BUILTIN)
 
 

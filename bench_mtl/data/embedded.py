@@ -18,8 +18,8 @@ def digits(*, examples: int | None = None, held_out: int = 0, seed: int = 0) -> 
 
     Parameters
     ----------
-    examples : use only so many of the 1797 images (at least 10), in the classes' proportions; None uses all.
-    held_out : so many other images, in the same proportions, as `TaskData.held_out`.
+    examples : the number of images to use, of 1797 (at least 10), in the classes' proportions; None uses all.
+    held_out : the number of other images, in the same proportions, as `TaskData.held_out`.
     seed : of the choice of images; without effect when all are used for training.
 
     Raises

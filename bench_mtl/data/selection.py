@@ -67,7 +67,7 @@ class Selection:
 
         Raises
         ------
-        InputError : anything that this table does not have: a split, so many rows or labels, classes.
+        InputError : anything that this table does not have: a split, that number of rows or labels, classes.
         """
         notes, has_class = table.notes, np.ones(len(table.targets), dtype=np.bool_)
         if self.classes is not None:

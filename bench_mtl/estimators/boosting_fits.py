@@ -17,12 +17,12 @@ from bench_mtl.weak_learners import WeakLearners
 
 
 class Round(NamedTuple):
-    """Where column generation stood when it had solved a restricted problem and asked the oracle."""
+    """The state of column generation after a restricted problem and a call of the oracle."""
 
     learners: int
-    """In the restricted problem."""
+    """Number of learners in the restricted problem."""
     iterations: int
-    """Of the solver, so far."""
+    """Iterations of the solver up to then."""
     objective: float
     dual_bound: float
     """Over all learners, as far as the oracle is exact."""
@@ -46,8 +46,8 @@ class Boosted:
     message: str
     rounds: tuple[Round, ...] = ()
 
-    def taken(self, numbers: Any) -> Boosted:
-        """The same with these of its learners, in this order."""
+    def select(self, numbers: Any) -> Boosted:
+        """Return the fit with these of its learners, in this order."""
         return replace(self, learners=self.learners.take(numbers), weights=self.weights[numbers], outputs=self.outputs[:, numbers])
 
 
@@ -66,35 +66,35 @@ class GroupBoostingModel:
     loss: Any
 
     def problem(self, H: Array, penalty: float | str, others: Callable[[Array], float] | None = None) -> Problem:
-        """Over the learners with these outputs, n x J. None at all are one that is always 0 and so never used."""
+        """Make the problem over the learners with these outputs, n x J. Where J = 0 it has one learner, whose output is always 0."""
         columns = H if H.shape[1] else np.zeros((len(H), 1))
         parameters: Mapping[str, Any] = {"nu": penalty, "norm": self.norm, "loss": self.loss, "others": others}
         return installed().problem("group_boosting").from_data(TaskData.shared(columns, self.labels), **parameters)
 
     def without_learners(self) -> Problem:
-        """Over none."""
+        """Make the problem without learners."""
         return self.problem(np.empty((len(self.labels), 0)), 0.0)
 
     def penalty(self, H: Array, penalty: float | str, others: Callable[[Array], float] | None = None) -> float:
-        """`penalty` as a number."""
+        """Return `penalty` as a number."""
         return float(self.problem(H, penalty, others).nu)  # type: ignore[attr-defined]
 
 
-def over_dictionary(
+def fit_dictionary(
     model: GroupBoostingModel, learners: WeakLearners, H: Array, penalty: float, solver: Solver, tol: float, budget: Budget
 ) -> Boosted:
-    """The fit over given learners with outputs H, in descending order of the norm of their weights."""
+    """Fit given learners with outputs H; the result has them in descending order of the norm of their weights."""
     solution = solve(model.problem(H, penalty), solver, tol, budget)
     found = Boosted(learners, solution.point, H, solution.certificate, solution.is_met, solution.message)
-    return found.taken(np.argsort(-np.linalg.norm(solution.point, axis=1), kind="stable"))
+    return found.select(np.argsort(-np.linalg.norm(solution.point, axis=1), kind="stable"))
 
 
-def without_traces(model: GroupBoostingModel, penalty: float, found: Boosted, tol: float) -> Boosted:
-    """The fit without learners of no weight, and without the negligible weights that solvers leave in place of zeros if that is as good."""
+def drop_negligible_weights(model: GroupBoostingModel, penalty: float, found: Boosted, tol: float) -> Boosted:
+    """Drop learners of weight 0, and the negligible weights that solvers leave in place of zeros, if the proven gap stays as good."""
     weights = found.weights
     rounded = np.where(weights > NEGLIGIBLE_ENTRY * weights.max(initial=0.0), weights, 0.0)
     objective = model.problem(found.outputs, penalty).objective(rounded) if rounded.size else found.certificate.primal
     certificate = found.certificate._replace(primal=objective)
     if certificate.relative_gap <= max(tol, found.certificate.relative_gap):
         found = replace(found, weights=rounded, certificate=certificate)
-    return found.taken(np.flatnonzero(found.weights.any(axis=1)))
+    return found.select(np.flatnonzero(found.weights.any(axis=1)))

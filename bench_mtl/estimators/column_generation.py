@@ -15,14 +15,14 @@ from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.weak_learners import Oracle, WeakLearners
 
-#: A restricted problem is solved to this share of the gap over all learners, ...
+#: The gap to which a restricted problem is solved: this share of the gap over all learners, ...
 _SHARE = 0.8
-#: ... to this gap at least, ...
+#: ... at most this gap, ...
 _LOOSEST = 0.1
-#: ... to this share of the tolerance at most, ...
+#: ... at least this share of the tolerance.
 _TIGHTEST_SHARE = 0.5
-#: ... and to a tenth of that gap, or of what it was solved to before, so many times in a row at most, where the oracle finds only learners
-#: that are there already: what is left is the restricted problem's.
+#: Where the oracle finds only learners that the restricted problem has already, the rest of the gap is the restricted problem's: it is
+#: solved again to a tenth of its gap, at most this number of times in a row.
 _TIGHTENINGS = 3
 
 
@@ -55,13 +55,13 @@ class ColumnGeneration:
         self._rounds: list[Round] = []
 
     def run(self, tol: float, budget: Budget) -> Boosted:
-        """Until the gap over all learners is at most `tol`, or the budget is spent."""
+        """Fit until the gap over all learners is at most `tol`, or the budget is spent."""
         problem = self._model.problem(self._columns.outputs, self._penalty)
         zero = problem.start_point()
         present = Solution(zero, None, problem.certify(Iterate(zero)), False, "")
         best_bound, aim, tightenings = -np.inf, _LOOSEST, 0
         while True:
-            answer = self._asked(problem, present)
+            answer = self._ask_oracle(problem, present)
             self._learners = answer.learners.take([]) if self._learners is None else self._learners
             best_bound = max(best_bound, answer.bound) if self._oracle.is_exact else answer.bound
             overall = Certificate(present.certificate.primal, best_bound, 0.0)
@@ -95,8 +95,8 @@ class ColumnGeneration:
     def _size(self) -> int:
         return self._columns.outputs.shape[1]
 
-    def _asked(self, problem: Problem, present: Solution) -> _Answer:
-        """What the oracle says of the better dual point: the one handed over, or that of the point itself."""
+    def _ask_oracle(self, problem: Problem, present: Solution) -> _Answer:
+        """Call the oracle for the better dual point: the one that the solver handed over, or the one of the point itself."""
         form = problem.form(GroupForm)
         dual = form.fit.duals(form.fit.design.forward(present.point))
         if present.dual is not None and form.bound(present.dual) > form.bound(dual):
@@ -110,7 +110,7 @@ class ColumnGeneration:
         return _Answer(bound, question.learners.take(worth), largest / self._penalty if self._penalty else np.inf)
 
     def _add(self, found: WeakLearners) -> int:
-        """Add those whose outputs are new, as far as there is room; returns how many."""
+        """Add the learners whose outputs are new, as far as there is room, and return their number."""
         if not len(found):
             return 0
         fresh = self._columns.add(found.outputs(self._X), self._most)
@@ -126,7 +126,7 @@ class ColumnGeneration:
 
 
 class _Answer(NamedTuple):
-    """Of the oracle."""
+    """What the oracle found."""
 
     bound: float
     learners: WeakLearners

@@ -95,12 +95,12 @@ def solve(problem: Problem, solver: Solver, tolerance: float, budget: Budget, st
     InputError : the solver does not fit the problem.
     BenchError : the solver fails.
     """
-    limits, asked, warmed = budget.limits(), Tolerance(tolerance), type(problem) in _warm
+    limits, goal, warmed = budget.limits(), Tolerance(tolerance), type(problem) in _warm
     _warm.add(type(problem))
     if isinstance(solver, IterativeSolver):
-        record = run(problem, _Thinned(solver, limits.iterations), tolerance=asked, limits=limits, start=start, warmed=warmed)
+        record = run(problem, _Thinned(solver, limits.iterations), tolerance=goal, limits=limits, start=start, warmed=warmed)
     else:
-        record = run(problem, solver, tolerance=asked, limits=limits, warmed=warmed)
+        record = run(problem, solver, tolerance=goal, limits=limits, warmed=warmed)
     if record.status is Status.SKIPPED:
         raise InputError(f"solver: {record.reason}")
     if record.solution is None or (record.status.is_failure and record.status is not Status.WRONG):
@@ -113,10 +113,8 @@ def solve(problem: Problem, solver: Solver, tolerance: float, budget: Budget, st
 @final
 @dataclass(frozen=True)
 class _Thinned(IterativeSolver):
-    """A solver whose iterates are handed on, and so certified, rarely: the first, every so many later ones, and the last.
-
-    Not so rarely where steps become dear: work that has grown by the same factor is as good as steps, and of those that cost many passes
-    over the data each is handed on.
+    """A solver that hands on only some iterates, since each is then certified: the first, the last, and one whenever the number of
+    steps, or the work, has grown by a factor. Where a step costs many passes over the data each iterate is handed on.
     """
 
     solver: IterativeSolver
@@ -142,11 +140,11 @@ class _Thinned(IterativeSolver):
         return self._thinned(self.solver.resume(problem, start))
 
     def _thinned(self, iterates: Iterator[Iterate]) -> Iterator[Iterate]:
-        following, dear, held, before = 0.0, 0.0, None, None
+        next_step, next_work, held, before = 0.0, 0.0, None, None
         for iterate in iterates:
             costly, held, before = is_dear(iterate, before), iterate, iterate
-            if costly or iterate.step >= following or iterate.work > dear or (self.last is not None and iterate.step >= self.last):
-                following, dear, held = _GROWTH * iterate.step + 4.0, _GROWTH * iterate.work + 4.0, None
+            if costly or iterate.step >= next_step or iterate.work > next_work or (self.last is not None and iterate.step >= self.last):
+                next_step, next_work, held = _GROWTH * iterate.step + 4.0, _GROWTH * iterate.work + 4.0, None
                 yield iterate
         if held is not None:
             yield held
@@ -204,6 +202,6 @@ def warm_up(*parts: Any) -> None:
 
 
 def warn_unproven(gap: float, tol: float, message: str, *, stacklevel: int = 3) -> None:
-    """A `ConvergenceWarning` of a fit that did not come to its end."""
+    """Warn (`ConvergenceWarning`) that a fit ended before its gap was proven."""
     reached = f"proven relative gap {gap:.1e}, {f'above tol = {tol:g}' if gap > tol else 'but it covers too little'}"
     warnings.warn(f"{reached}: {message}", ConvergenceWarning, stacklevel=stacklevel)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, over_dictionary, without_traces
+from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, drop_negligible_weights, fit_dictionary
 from bench_mtl.estimators.column_generation import ColumnGeneration
 from bench_mtl.estimators.fitting import Budget, solver_for, warm_up, warn_unproven
 from bench_mtl.model.forms import ROW_NORMS
@@ -36,8 +36,8 @@ _PREFERRED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("accelerated_gradient", {"step_rule": "line_search", "restart": "gradient"}),
 )
 
-#: Up to so many scores of examples, Newton steps solve the hinge sooner than smoothing, which for few examples may hardly converge; but not
-#: under the l1,inf norm, whose kinks cost them more.
+#: For at most this number of scores (examples x classes) Newton steps solve the hinge sooner than smoothing, which for few examples may
+#: hardly converge; but not under the l1,inf norm, whose kinks cost them more.
 _FEW_SCORES = 1000
 
 
@@ -178,10 +178,10 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         warm_up(solver, model.without_learners(), StumpOracle)
         budget = Budget(self.max_iter, self.max_seconds)  # its clock begins here
         if isinstance(self.candidates, str) and self.candidates == "all":
-            found = self._found_by_oracle(model, X, solver, budget, seed)
+            found = self._generate_columns(model, X, solver, budget, seed)
         else:
-            found = self._found_in(self._dictionary(X, numbers, seed), model, X, solver, budget)
-        self._keep(without_traces(model, self.penalty_, found, self.tol))
+            found = self._fit_dictionary(self._dictionary(X, numbers, seed), model, X, solver, budget)
+        self._keep(drop_negligible_weights(model, self.penalty_, found, self.tol))
         self.n_iter_ = budget.steps
         if not self.converged_:
             warn_unproven(self.gap_, self.tol, self.message_)
@@ -211,13 +211,13 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
             return draw_stumps(X, self.n_learners, seed)
         return grow_trees(X, classes, self.n_learners, self.max_depth, seed)
 
-    def _found_in(self, learners: WeakLearners, model: GroupBoostingModel, X: Any, solver: Solver, budget: Budget) -> Boosted:
+    def _fit_dictionary(self, learners: WeakLearners, model: GroupBoostingModel, X: Any, solver: Solver, budget: Budget) -> Boosted:
         H = learners.outputs(X)
         self.penalty_ = model.penalty(H, self.penalty)
         self.gap_covers_ = "learners given" if learners is self.candidates else "learners drawn"
-        return over_dictionary(model, learners, H, self.penalty_, solver, self.tol, budget)
+        return fit_dictionary(model, learners, H, self.penalty_, solver, self.tol, budget)
 
-    def _found_by_oracle(self, model: GroupBoostingModel, X: Any, solver: Solver, budget: Budget, seed: int) -> Boosted:
+    def _generate_columns(self, model: GroupBoostingModel, X: Any, solver: Solver, budget: Budget, seed: int) -> Boosted:
         stumps = self.weak_learner == "stump"
         spread = X.shape[1] >= self.learners_per_round  # few features have more than one good threshold
         oracle: Oracle = StumpOracle(X, one_per_feature=spread) if stumps else TreeOracle(X, self.max_depth, seed)
@@ -243,13 +243,13 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         So a fit without learners, all of whose scores are 0, says the most frequent class. Of two classes it is the second where
         `decision_function` is above 0, and else the first, as everywhere in scikit-learn.
         """
-        return self._classes_of(self.decision_function(X))
+        return self._predicted_classes(self.decision_function(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """`decision_function` of the first learner, of the first two, and so on.
 
-        The learners come in the order of `learners_` and have their final weights: a stage is not what a fit with so many learners would
-        be. The last stage is the fit. Nothing comes where there is no learner.
+        The learners come in the order of `learners_` and have their final weights: a stage is not a fit with that
+        number of learners. The last stage is the fit. Nothing comes where there is no learner.
         """
         H = self._outputs(X)
         scores = np.zeros((H.shape[0], len(self.classes_)))
@@ -260,7 +260,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """`predict` of the stages of `staged_decision_function`."""
         for decisions in self.staged_decision_function(X):
-            yield self._classes_of(decisions)
+            yield self._predicted_classes(decisions)
 
     def staged_score(self, X: Any, y: Any) -> Iterator[float]:
         """The accuracy of the stages of `staged_decision_function`."""
@@ -308,7 +308,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
     def _decisions(self, scores: Array) -> Array:
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def _classes_of(self, decisions: Array) -> NDArray[Any]:
+    def _predicted_classes(self, decisions: Array) -> NDArray[Any]:
         if decisions.ndim == 1:
             return self.classes_[(decisions > 0.0).astype(np.intp)]
         frequent_first = np.argsort(-self.class_count_, kind="stable")

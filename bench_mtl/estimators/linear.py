@@ -145,7 +145,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         return np.asarray(X @ np.atleast_2d(self.coef_).T) + self.intercept_
 
     def _task_scores(self, Xs: Sequence[Any]) -> list[Array]:
-        """Of every task its own rows', n_k."""
+        """Return the scores of every task on rows of its own, a vector of n_k each."""
         check_is_fitted(self)
         self._require_tasks("Xs", Xs)
         intercepts = np.atleast_1d(self.intercept_)
@@ -361,7 +361,7 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
 
 
 def _dense_numbers(data: TaskData) -> int:
-    """Of what linear algebra works on: the designs, or the smaller Gram matrices of sparse ones."""
+    """Count the numbers that linear algebra works on: the entries of the designs, or of the smaller Gram matrices of sparse ones."""
     sizes = data.design.sizes[:1] if data.design.is_shared else data.design.sizes
     d = data.n_features
     return sum(min(n, d) ** 2 if data.design.is_sparse else n * d for n in sizes)

@@ -16,7 +16,7 @@ METHODS = ("admm", "scikit-learn")
 #: The gap to prove, for each row of the matrix, of which the objective has about 1.
 _GAP = 1e-4
 
-#: Steps, and how often the gap is asked for and the penalty is balanced.
+#: The largest number of steps, and the steps between two computations of the gap and of the penalty.
 _MOST_STEPS, _CHECKED = 1000, 5
 
 #: A residual this many times the other one moves the penalty, by a factor of 2.
@@ -31,7 +31,7 @@ class Precision(NamedTuple):
 
     matrix: Array
     dual: Array
-    """Of no diagonal and entries of at most alpha."""
+    """Y, with a zero diagonal and entries of at most alpha."""
     step: float
     """The penalty of the method of multipliers."""
     failure: str = ""

@@ -12,14 +12,14 @@ from bench_mtl.core.designs import dense, stacked_rows
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData
 
-#: Rows of all tasks, at most: their Gram matrix is decomposed.
+#: The largest number of rows of all tasks: their Gram matrix is decomposed.
 _MOST_ROWS = 2000
 
 #: Singular values below the root of this share of the largest count as 0. The basis then is orthonormal to about 1e-5 at worst, in
 #: directions that add no more than that to predictions.
 _SMALLEST_SQUARE = 1e-11
 
-#: Products with a reduced design that is dense are worth it while it has at most so many entries for every entry of W.
+#: Products with a reduced design that is dense are worth it while it has at most this number of entries for every entry of W.
 _ENTRIES = 8
 
 

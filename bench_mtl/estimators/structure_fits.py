@@ -20,7 +20,7 @@ class _Loss(NamedTuple):
     """A smooth loss of a prediction f and its target y, entry by entry."""
 
     values: Callable[[Array, Array], Array]
-    slopes: Callable[[Array, Array], Array]
+    derivatives: Callable[[Array, Array], Array]
     curvature: float
     """The largest second derivative."""
 
@@ -98,7 +98,7 @@ def fit_shared_structure(data: TaskData, *, penalty: float, n_components: int, l
     fits = [_Ridge(X, 2.0 * penalty / chosen.curvature) for X in _blocks(design)]
     structure, predictions, objectives = np.zeros((0, data.n_features)), np.zeros(targets.shape), list[float]()
     while True:
-        W = _fitted(fits, design, predictions - chosen.slopes(predictions, targets) / chosen.curvature, structure)
+        W = _fitted(fits, design, predictions - chosen.derivatives(predictions, targets) / chosen.curvature, structure)
         predictions = design.forward(W)
         structure = np.linalg.svd(W, full_matrices=False)[0][:, :h].T
         shared = structure @ W

@@ -24,7 +24,7 @@ class PairCounts:
     losses: int
     """s-: pairs that f ranks wrongly and g rightly."""
     p_value: float
-    """Of the sign test on the wins and losses; 1 where there is neither, so that nothing speaks against the null hypothesis."""
+    """p-value of the sign test on the wins and losses; 1 where there is neither, so that nothing speaks against the null hypothesis."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class PairTest:
     pooled: PairCounts
     """Counts summed over the tasks."""
     per_task: tuple[PairCounts, ...]
-    """Of the tasks counted, in their order."""
+    """Results of the tasks counted, in their order."""
     counted: tuple[str, ...]
     skipped: tuple[Skipped, ...]
 

@@ -34,7 +34,7 @@ class TaskMetric:
     value: float
     """Over the tasks counted; NaN where there is none."""
     per_task: tuple[float, ...]
-    """Of the tasks counted, in their order."""
+    """Values of the tasks counted, in their order."""
     counted: tuple[str, ...]
     """Names of the tasks counted."""
     skipped: tuple[Skipped, ...] = ()

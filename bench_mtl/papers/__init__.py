@@ -4,7 +4,7 @@ An experiment is one file in the folder of its paper, named in `index`; what exp
 """
 
 from bench_mtl.papers.cells import Cell, cells_of
-from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
+from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.index import experiment, experiments
 from bench_mtl.papers.report import rewrite_paper_report, write_paper_report
 from bench_mtl.papers.store import CellStore, experiment_in
@@ -12,12 +12,12 @@ from bench_mtl.papers.store import CellStore, experiment_in
 __all__ = [
     "Cell",
     "CellStore",
-    "Comparison",
     "Experiment",
     "Findings",
-    "Reading",
+    "PublishedNumber",
     "Scale",
     "Section",
+    "Verdict",
     "cells_of",
     "experiment",
     "experiment_in",

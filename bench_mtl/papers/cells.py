@@ -14,7 +14,7 @@ from bench_mtl.engine.registry import Registry
 from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import digest
 from bench_mtl.papers.code import made_by
-from bench_mtl.papers.experiment import Experiment, Settings
+from bench_mtl.papers.experiment import CellSettings, Experiment
 from bench_mtl.papers.index import experiment
 from bench_mtl.runner.job import Found
 
@@ -24,7 +24,7 @@ class Cell:
     """One computation of an experiment; a job for a worker, and a row once it has ended."""
 
     experiment: str
-    settings: Settings
+    settings: CellSettings
     limits: Limits
     threads: int = 1
     code: str = ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-Settings = Mapping[str, Any]
+CellSettings = Mapping[str, Any]
 """What tells a cell from the others of its experiment: plain values by name."""
 
 #: Of a cell: it is killed where it breaks one.
@@ -27,13 +27,13 @@ CELL_LIMITS = Limits(seconds=None, wall_seconds=600.0, memory_gib=8.0)
 class Scale:
     """How much of an experiment is run."""
 
-    grid: tuple[Settings, ...]
+    grid: tuple[CellSettings, ...]
     """The settings of its cells, in the order in which they are run."""
     sentence: str
     """What it is, against the paper, and how long it takes."""
 
 
-class Reading(enum.StrEnum):
+class Verdict(enum.StrEnum):
     """What our numbers say of a published one."""
 
     REPRODUCED = "reproduced"
@@ -43,13 +43,13 @@ class Reading(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PublishedNumber:
     """A published number or statement beside ours."""
 
     what: str
     published: str
     ours: str
-    reading: Reading
+    verdict: Verdict
     why: str
     published_value: float | None = None
     our_value: float | None = None
@@ -72,10 +72,10 @@ class Section:
     title: str
     text: str
     name: str = ""
-    """Of the files of its table and figure."""
+    """Name of the files of its table and figure."""
     table: pd.DataFrame | None = None
     """With all digits, for the CSV file."""
-    shown: pd.DataFrame | None = None
+    display: pd.DataFrame | None = None
     """As text, for people."""
     draw: Callable[[], Figure] | None = None
 
@@ -84,7 +84,7 @@ class Section:
 class Findings:
     """What is read from the rows of an experiment."""
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PublishedNumber, ...]
     sections: tuple[Section, ...]
 
 
@@ -99,13 +99,13 @@ class Experiment:
     about: str
     """What is run, and what was chosen where the paper does not say."""
     scales: Mapping[str, Scale]
-    compute: Callable[[Settings, Path | None], Found]
+    compute: Callable[[CellSettings, Path | None], Found]
     """The outcome of a cell. It depends on nothing but its arguments and the code and data named here."""
     read: Callable[[pd.DataFrame], Findings]
     """What rows of cells say, one a cell that has an outcome: its settings, what it found, `status` and `seconds`. There may be none."""
     uses: tuple[str, ...] = ()
     """Problems and solvers, by name, that `compute` takes from the registry: the hashes of their files are part of each cell's key."""
-    data: Callable[[Settings], Sequence[Mapping[str, Any]]] = lambda settings: ()
+    data: Callable[[CellSettings], Sequence[Mapping[str, Any]]] = lambda settings: ()
     """The data sets of a cell that are read from files, as `bench_mtl.data.load` takes them: their fingerprints are part of its key."""
     limits: Limits = field(default=CELL_LIMITS)
 

@@ -1,4 +1,4 @@
-"""The experiments by name. Their files are loaded when they are asked for."""
+"""The experiments by name. A file is loaded when its experiment is used."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from bench_mtl.core.checks import one_of
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Status
 from bench_mtl.papers.cells import Cell
-from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Section
+from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Section, Verdict
 from bench_mtl.papers.index import experiment as experiment_of
 from bench_mtl.papers.store import CellStore
 from bench_mtl.report import text
@@ -37,7 +37,7 @@ _MOST_FAILURES = 50
 _ANY_CODE = """\
 Written from rows that were there: that one version of the code made all of them, or that this one would make the same, is not checked."""
 
-_READING = """\
+_VERDICTS_TEXT = """\
 "Reproduced" and "not reproduced" are said
 by the rule in the last column; "cannot be known" where the number, the data or the procedure is lost, or where our own repetitions do not
 decide; "not run" where this scale or this version leaves it out."""
@@ -113,21 +113,21 @@ def _written(
     return folder / "report.md"
 
 
-def comparison_frame(comparisons: Sequence[Comparison]) -> pd.DataFrame:
+def comparison_frame(comparisons: Sequence[PublishedNumber]) -> pd.DataFrame:
     """The comparisons as a table, one row each."""
     import pandas as pd
 
     columns = ["what", "published", "ours", "published_value", "our_value", "difference", "reading", "on_other_data", "why"]
-    rows = [{name: getattr(each, name) for name in columns} | {"reading": str(each.reading)} for each in comparisons]
+    rows = [{"reading": str(each.verdict)} | {name: getattr(each, name) for name in columns if name != "reading"} for each in comparisons]
     return pd.DataFrame(rows, columns=columns)
 
 
-def readings(comparisons: Sequence[Comparison]) -> str:
-    """How many comparisons have which reading, in words, those on other data than the paper's apart."""
+def count_verdicts(comparisons: Sequence[PublishedNumber]) -> str:
+    """Count the comparisons by verdict, in words; those on other data than the paper's are counted apart."""
     parts = [
-        (", ".join(f"{counts[reading]} {reading}" for reading in Reading if counts[reading]), words)
+        (", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]), words)
         for elsewhere, words in ((False, ""), (True, "on other data in the place of lost ones: "))
-        for counts in [Counter(each.reading for each in comparisons if each.on_other_data is elsewhere)]
+        for counts in [Counter(each.verdict for each in comparisons if each.on_other_data is elsewhere)]
     ]
     return "; ".join(f"{words}{listed}" for listed, words in parts if listed) or "nothing to compare"
 
@@ -147,7 +147,7 @@ def _markdown(
         f"**{missing} cells are missing: the same command goes on from here.**" if missing else "",
         note,
         "## Published beside ours",
-        f"**{readings(findings.comparisons)}.** {_READING}",
+        f"**{count_verdicts(findings.comparisons)}.** {_VERDICTS_TEXT}",
         _comparisons(findings.comparisons),
         *(part for section in findings.sections for part in _section(section, formats)),
         "## Cells without an outcome",
@@ -157,11 +157,11 @@ def _markdown(
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
-def _comparisons(comparisons: Sequence[Comparison]) -> str:
+def _comparisons(comparisons: Sequence[PublishedNumber]) -> str:
     import pandas as pd
 
     rows = [
-        [each.what, each.published, each.ours, BLANK if each.difference is None else f"{each.difference:+.3g}", str(each.reading), each.why]
+        [each.what, each.published, each.ours, BLANK if each.difference is None else f"{each.difference:+.3g}", str(each.verdict), each.why]
         for each in comparisons
     ]
     return to_markdown(pd.DataFrame(rows, columns=["What", "Published", "Ours", "Difference", "Reading", "Why"], dtype="str"))
@@ -170,7 +170,7 @@ def _comparisons(comparisons: Sequence[Comparison]) -> str:
 def _section(section: Section, formats: Collection[str]) -> list[str]:
     form = next((form for form in ("svg", "png") if form in formats), "")
     picture = [f"![{escaped(section.title)}](figures/{section.name}.{form})"] if section.draw is not None and form else []
-    table = [to_markdown(section.shown)] if section.shown is not None else []
+    table = [to_markdown(section.display)] if section.display is not None else []
     files = [f"[All digits](tables/{section.name}.csv)"] if section.table is not None and "csv" in formats else []
     return [f"## {escaped(section.title)}", section.text, *picture, *table, *files]
 

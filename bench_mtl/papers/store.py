@@ -16,7 +16,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.files import exists
 from bench_mtl.core.types import Status
 from bench_mtl.papers.cells import Cell
-from bench_mtl.papers.experiment import Settings
+from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.results import Outcome
 from bench_mtl.results.files import (
     FolderLock,
@@ -64,7 +64,7 @@ class CellStore:
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: FolderLock | None = None) -> None:
         self.path = path
-        """Of the file."""
+        """Path of the file."""
         self._connection = connection
         self._lock = lock
 
@@ -195,7 +195,7 @@ class CellStore:
         held = self._held("key")
         return [held[cell.key] for cell in cells if cell.key in held]
 
-    def rows_of(self, grid: Sequence[Settings]) -> list[dict[str, Any]]:
+    def rows_of(self, grid: Sequence[CellSettings]) -> list[dict[str, Any]]:
         """The latest row for each of these settings, as `rows` gives them, whatever code, limits and data it was made with."""
         held = self._held("settings")
         return [held[text] for text in map(_text, grid) if text in held]
@@ -255,7 +255,7 @@ def experiment_in(folder: Path) -> str | None:
     return str(found[0])
 
 
-def _text(settings: Settings) -> str:
+def _text(settings: CellSettings) -> str:
     return json.dumps(dict(settings))
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bench_mtl.papers.experiment import Reading
+from bench_mtl.papers.experiment import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,20 +34,20 @@ class Judgement(NamedTuple):
     """Our side of a comparison."""
 
     ours: str
-    reading: Reading
+    verdict: Verdict
     why: str
 
 
 def mean(values: Sequence[float]) -> Mean:
     """The mean of one value a repetition."""
     import numpy as np
-    from scipy.special import stdtrit
+
+    from bench_mtl.stats.arrays import student_half_width
 
     count = len(values)
     if count < 2:
         return Mean(values[0] if count else math.nan, math.nan, count)
-    half = float(stdtrit(count - 1, 0.5 + 0.5 * CONFIDENCE)) * float(np.std(values, ddof=1)) / math.sqrt(count)
-    return Mean(float(np.mean(values)), half, count)
+    return Mean(float(np.mean(values)), student_half_width(np.array(values), CONFIDENCE), count)
 
 
 def paired_difference(rows: pd.DataFrame, measure: str, column: str, subject: Hashable, rival: Hashable) -> Mean:
@@ -74,9 +74,9 @@ def judged_order(differences: Mapping[Any, Mean], sign: float, conditions: str =
     wrong = [where for where, each in found.items() if -sign * each.value > each.half and -sign * each.value >= least]
     smallest = f" (differences below {least:g} decide nothing)" if least else ""
     rule = f"{CONFIDENCE:.0%} interval of the paired differences over the repetitions{_fewer(found)}{smallest}"
-    reading, listed = _sorted(differences, found, ("as published", right), ("the other way", wrong))
-    why = f"the {rule} excludes 0 everywhere" if reading is Reading.REPRODUCED else f"by the {rule}: {listed} {conditions}".rstrip()
-    return Judgement(_shown(found, digits), reading, why)
+    verdict, listed = _sorted(differences, found, ("as published", right), ("the other way", wrong))
+    why = f"the {rule} excludes 0 everywhere" if verdict is Verdict.REPRODUCED else f"by the {rule}: {listed} {conditions}".rstrip()
+    return Judgement(_shown(found, digits), verdict, why)
 
 
 def judged_not_below(differences: Mapping[Any, Mean], margin: float, digits: int = 4) -> Judgement:
@@ -87,23 +87,23 @@ def judged_not_below(differences: Mapping[Any, Mean], margin: float, digits: int
     right = [where for where, each in found.items() if each.value - each.half >= -margin]
     wrong = [where for where, each in found.items() if each.value + each.half < -margin]
     rule = f"{CONFIDENCE:.0%} interval of the paired differences against a margin of {margin:g} (the paper names none){_fewer(found)}"
-    reading, listed = _sorted(differences, found, ("not below", right), ("below", wrong))
-    return Judgement(_shown(found, digits), reading, f"by the {rule}: {listed}")
+    verdict, listed = _sorted(differences, found, ("not below", right), ("below", wrong))
+    return Judgement(_shown(found, digits), verdict, f"by the {rule}: {listed}")
 
 
 #: Nothing to judge by.
-NO_PAIR = Judgement("-", Reading.NOT_RUN, "no cell of both models has an outcome")
+NO_PAIR = Judgement("-", Verdict.NOT_RUN, "no cell of both models has an outcome")
 
 
 def _sorted(
     differences: Mapping[Any, Mean], found: Mapping[Any, Mean], right: tuple[str, list[Any]], wrong: tuple[str, list[Any]]
-) -> tuple[Reading, str]:
+) -> tuple[Verdict, str]:
     """What conditions that speak for and against a statement, each with its words, say together with those that do not decide."""
     open_ = [where for where in found if where not in (*right[1], *wrong[1])]
     missing = [where for where in differences if where not in found]
     parts = [right, wrong, ("undecided", open_), ("no pair", missing)]
-    reading = Reading.NOT_REPRODUCED if wrong[1] else Reading.UNKNOWN if open_ or missing else Reading.REPRODUCED
-    return reading, "; ".join(f"{words} at {', '.join(map(str, places))}" for words, places in parts if places)
+    verdict = Verdict.NOT_REPRODUCED if wrong[1] else Verdict.UNKNOWN if open_ or missing else Verdict.REPRODUCED
+    return verdict, "; ".join(f"{words} at {', '.join(map(str, places))}" for words, places in parts if places)
 
 
 def _shown(differences: Mapping[Any, Mean], digits: int) -> str:
@@ -122,10 +122,10 @@ def judged_high(means: Mapping[Any, Mean], least: float, conditions: str = "") -
     """Whether means that are called high without a number are all at least `least`."""
     found = {where: each for where, each in means.items() if each.repetitions}
     if not found:
-        return Judgement("-", Reading.NOT_RUN, "no cell of the model has an outcome")
+        return Judgement("-", Verdict.NOT_RUN, "no cell of the model has an outcome")
     ours = "; ".join(f"{where}: {each.value:.3f}" for where, each in found.items())
     low = [where for where, each in found.items() if not each.value >= least]
     rule = f"high is taken for a mean of at least {least:g}; the paper names no number"
     if low:
-        return Judgement(ours, Reading.NOT_REPRODUCED, f"lower at {', '.join(map(str, low))} {conditions}".rstrip() + f" ({rule})")
-    return Judgement(ours, Reading.REPRODUCED, f"everywhere ({rule})")
+        return Judgement(ours, Verdict.NOT_REPRODUCED, f"lower at {', '.join(map(str, low))} {conditions}".rstrip() + f" ({rule})")
+    return Judgement(ours, Verdict.REPRODUCED, f"everywhere ({rule})")

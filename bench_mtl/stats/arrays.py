@@ -60,3 +60,10 @@ def confidence_level(value: float) -> float:
     if not 0 < value < 1:
         raise InputError(f"confidence must be between 0 and 1, not {value}")
     return float(value)
+
+
+def student_half_width(values: Array, confidence: float) -> float:
+    """Return half the width of Student's interval of the mean, from at least two values."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(len(values) - 1, 0.5 + 0.5 * confidence) * np.std(values, ddof=1) / np.sqrt(len(values)))

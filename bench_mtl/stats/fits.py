@@ -19,7 +19,7 @@ class PowerLaw:
     coefficient: float
     exponent: float
     low: float | None
-    """Of the interval of the exponent; None through two points, which every line goes through."""
+    """Lower end of the interval of the exponent; None through two points, which every line goes through."""
     high: float | None
     points: int
 

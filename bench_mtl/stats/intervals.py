@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench_mtl.core.checks import real_array, real_number
 from bench_mtl.core.errors import InputError
-from bench_mtl.stats.arrays import confidence_level
+from bench_mtl.stats.arrays import confidence_level, student_half_width
 from bench_mtl.stats.ratios import RESAMPLES
 
 if TYPE_CHECKING:
@@ -144,15 +144,15 @@ def _groups(name: str, value: Sequence[ArrayLike], *, strict: bool) -> list[Arra
 
 
 def _student(logs: Array, confidence: float, around: float | None = None) -> tuple[float, float]:
-    from scipy.special import stdtrit
-
-    center = float(logs.mean()) if around is None else around
-    half = float(stdtrit(len(logs) - 1, 0.5 + 0.5 * confidence) * logs.std(ddof=1) / np.sqrt(len(logs)))
+    center, half = float(logs.mean()) if around is None else around, student_half_width(logs, confidence)
     return center - half, center + half
 
 
 def _student_of_two(old: Array, new: Array, confidence: float) -> tuple[float, float] | None:
-    """Of the difference of the mean logarithms of two samples of one variance; None where one of them is a single measurement."""
+    """Return the interval of the difference of the mean logarithms of two samples of one variance.
+
+    None where one of them is a single measurement.
+    """
     from scipy.special import stdtrit
 
     if min(len(old), len(new)) < 2:

@@ -69,7 +69,7 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> Paired:
 
 
 def sign_test(wins: int, losses: int, *, alternative: Alternative = "two-sided") -> float | None:
-    """p-value of so many wins and losses between equals; None where there is neither.
+    """p-value of these numbers of wins and losses between equals; None where there is neither.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from bench_mtl.core.checks import real_array
 from bench_mtl.core.errors import InputError
+from bench_mtl.stats.arrays import confidence_level, student_half_width
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Array
@@ -53,29 +54,21 @@ def geometric_mean_ratio(old: ArrayLike, new: ArrayLike, *, confidence: float = 
         raise InputError(f"old and new must hold as many measurements each, at least one, not {len(before)} and {len(after)}")
     if min(before.min(), after.min()) <= 0:
         raise InputError("old and new must be above zero")
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must be between 0 and 1, not {confidence}")
+    confidence_level(confidence)
     logs = np.log(after) - np.log(before)  # the quotient itself may overflow
     center = float(logs.mean())
     if len(logs) == 1:
         return Ratio(float(np.exp(center)), None, None, 1)
-    ends = [*_student(logs, confidence), *_bootstrap(logs, confidence, seed)] if np.ptp(logs) > 0 else [center]
+    half = student_half_width(logs, confidence)
+    ends = [center - half, center + half, *_bootstrap(logs, confidence, seed)] if np.ptp(logs) > 0 else [center]
     with np.errstate(over="ignore"):  # two pairs far apart may say nothing at all: the interval is then (0, inf)
         low, value, high = np.exp([min(center, *ends), center, max(center, *ends)])
     return Ratio(float(value), float(low), float(high), len(logs))
 
 
 def joint_confidence(confidence: float, intervals: int) -> float:
-    """What each of so many intervals must hold with for all of them to hold at once with `confidence` (Bonferroni)."""
+    """Return the confidence that each of these intervals needs so that all hold at once with `confidence` (Bonferroni)."""
     return 1.0 - (1.0 - confidence) / max(1, intervals)
-
-
-def _student(logs: Array, confidence: float) -> tuple[float, float]:
-    from scipy.special import stdtrit
-
-    center, count = float(logs.mean()), len(logs)
-    half = float(stdtrit(count - 1, 0.5 + 0.5 * confidence) * logs.std(ddof=1) / np.sqrt(count))
-    return center - half, center + half
 
 
 def _bootstrap(logs: Array, confidence: float, seed: int) -> tuple[float, float]:

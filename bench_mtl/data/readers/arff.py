@@ -33,7 +33,7 @@ _BINARY = ({0.0, 1.0}, {-1.0, 1.0})
 class _Attribute(NamedTuple):
     name: str
     values: tuple[str, ...] | None
-    """Of a nominal attribute; None for numbers."""
+    """Values of a nominal attribute; None for numbers."""
 
     @property
     def numbers(self) -> tuple[float, ...] | None:

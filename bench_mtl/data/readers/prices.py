@@ -31,7 +31,7 @@ def read_prices(path: str | Path, *, columns: Sequence[str] | None = None, held_
     ----------
     path : the file.
     columns : the names of the assets to use, in this order; None uses all.
-    held_out : so many of the last periods as `TaskData.held_out`.
+    held_out : the number of last periods to keep as `TaskData.held_out`.
 
     Returns
     -------

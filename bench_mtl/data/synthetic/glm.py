@@ -72,7 +72,7 @@ def synthetic_glm(
     density : the share of non-zeros of X, in (0, 1].
     seed : of the generator; the same seed gives the same tasks.
     split : ``"train"``, or ``"test"`` for other examples of the same W, drawn from an independent stream.
-    held_out : so many further examples of the same W as `TaskData.held_out`, from a third stream, with noise of the same kind.
+    held_out : the number of further examples of the same W as `TaskData.held_out`, from a third stream, with noise of the same kind.
 
     Returns
     -------

@@ -21,7 +21,7 @@ class _Recipe(NamedTuple):
     cash: float | None
 
     def draw(self, generator: np.random.Generator, periods: int) -> Array:
-        """Price relatives of so many periods, one after the other."""
+        """Draw price relatives of `periods` periods, one after the other."""
         d, factors = self.loadings.shape
         normal = generator.standard_normal((periods, factors + d))  # row by row, so that later periods change no earlier one
         with np.errstate(over="ignore", under="ignore"):  # refused by name later
@@ -61,7 +61,7 @@ def synthetic_market(
     drift_spread : standard deviation of the assets' mean log returns, a period (0.0003 a day is about 7 % a year).
     cash : interest a period, above -1, for a last column that is always 1 + cash; None for no such column.
     seed : of the generator; the same seed gives the same market.
-    held_out : so many later periods as `TaskData.held_out`; they change no earlier one.
+    held_out : the number of later periods to draw as `TaskData.held_out`; they change no earlier one.
 
     Returns
     -------

@@ -55,7 +55,7 @@ def synthetic_multiclass(
     Parameters
     ----------
     examples : n, over all classes; at least `classes`.
-    held_out : so many further examples of the same classes as `TaskData.held_out`, from an independent stream.
+    held_out : the number of further examples of the same classes as `TaskData.held_out`, from an independent stream.
     classes, features, relevant : K >= 2, d and the size of S, at most d and at least log2 K.
     strength, noise : at least 0.
     seed : of the generator; the same seed gives the same examples.

@@ -81,7 +81,7 @@ def synthetic_stream(
 
     Tokens are drawn from Zipf's law with Mandelbrot's offset, p_r = log(1 + 1/(r + 2.7)) / log(1 + d/2.7), about proportional to
     1/(r + 2.7), for the features r = 0, ..., d-1 in order of frequency. A document ends with the token that makes it have
-    round(density d) different features (at least one), so that every row has so many non-zeros. They are
+    round(density d) different features (at least one), so that every row has that number of non-zeros. They are
 
         tfidf:   (1 + log c) log(1 / p_r) for a feature that occurs c times, then unit rows
         binary:  1, then unit rows
@@ -99,7 +99,7 @@ def synthetic_stream(
     label_noise : the share of flipped labels, from 0 to 1.
     seed : of the generator; the same seed gives the same examples.
     split : ``"train"``, or ``"test"`` for other examples of the same w, drawn from an independent stream.
-    held_out : so many further examples of the same w as `TaskData.held_out`, from a third stream, with the same label noise.
+    held_out : the number of further examples of the same w as `TaskData.held_out`, from a third stream, with the same label noise.
 
     Returns
     -------

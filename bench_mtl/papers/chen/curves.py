@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.papers.chen.models import MODELS
+from bench_mtl.papers.chen.learners import MODELS
 from bench_mtl.papers.chen.scores import CLOSE, MEASURES, RESOLUTION, expected, families, in_points, statements
-from bench_mtl.papers.experiment import Comparison, Findings, Section
+from bench_mtl.papers.experiment import Findings, PublishedNumber, Section
 from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def read_curves(table: str, condition: Condition, rows: pd.DataFrame) -> Finding
     for entry, measure in statements(table):
         judged = _judged(entry["models"], entry["relation"], entry["against"], MEASURES[measure], condition, rows) if len(rows) else NO_PAIR
         what = f"{measure}: {entry['statement']} ({entry['place']})"
-        comparisons.append(Comparison(what, expected(entry), *judged, on_other_data=condition.on_other_data))
+        comparisons.append(PublishedNumber(what, expected(entry), *judged, on_other_data=condition.on_other_data))
     return Findings(tuple(comparisons), tuple(_sections(rows, condition)) if len(rows) else ())
 
 

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.chen.faces_cell import COUNTED, SHAPES, SOLVER, TARGET, compute, data_of
-from bench_mtl.papers.chen.solving import PROBLEM
-from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section, Settings
+from bench_mtl.papers.chen.sparse_low_rank import PROBLEM
+from bench_mtl.papers.experiment import CellSettings, Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
 
 if TYPE_CHECKING:
@@ -50,30 +50,32 @@ def _sets(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
             yield data, part
 
 
-def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[Comparison]:
+def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumber]:
     what = f"{row['statement']} ({row['where']})"
     if row["quantity"] == "pictures":
-        return [Comparison(what, "in the figure alone", "see the figures", Reading.UNKNOWN, "the figure and the whole AR set are lost")]
+        return [
+            PublishedNumber(what, "in the figure alone", "see the figures", Verdict.UNKNOWN, "the figure and the whole AR set are lost")
+        ]
     if row["quantity"] == "setting":
         return [comparison for data, part in _sets(rows) for comparison in _numbers(row, data, part)] or [
-            Comparison(what, f"{row['nonzero_percent']} % non-zero, rank {row['rank']}", *_NOTHING)
+            PublishedNumber(what, f"{row['nonzero_percent']} % non-zero, rank {row['rank']}", *_NOTHING)
         ]
     judge, paper = _JUDGES[row["quantity"]]
-    found = [Comparison(f"{NAMES[data]}: {what}", paper, *judge(part)) for data, part in _sets(rows)]
-    return found or [Comparison(what, paper, *_NOTHING)]
+    found = [PublishedNumber(f"{NAMES[data]}: {what}", paper, *judge(part)) for data, part in _sets(rows)]
+    return found or [PublishedNumber(what, paper, *_NOTHING)]
 
 
-def _numbers(row: Mapping[str, str], data: str, rows: pd.DataFrame) -> Iterator[Comparison]:
+def _numbers(row: Mapping[str, str], data: str, rows: pd.DataFrame) -> Iterator[PublishedNumber]:
     """The published share of non-zeros and rank beside those at the same gamma and tau."""
     what = f"{NAMES[data]}, gamma {row['gamma']}, tau {row['tau']}: {{}} ({row['where']}, {row['statement']})"
     cell = _cell(rows, float(row["gamma"]), float(row["tau"]))
     for words, name, form in (("non-zero entries in percent", "nonzero_percent", "{:.2f}"), ("rank", "rank", "{:.0f}")):
         paper = float(row[name])
         if cell is None:
-            yield Comparison(what.format(words), row[name], "-", Reading.NOT_RUN, "no cell of it has an outcome", paper)
+            yield PublishedNumber(what.format(words), row[name], "-", Verdict.NOT_RUN, "no cell of it has an outcome", paper)
             continue
         why = "other faces, and the normalisation is lost: the numbers themselves cannot be compared"
-        yield Comparison(what.format(words), row[name], form.format(cell[name]), Reading.UNKNOWN, why, paper, float(cell[name]))
+        yield PublishedNumber(what.format(words), row[name], form.format(cell[name]), Verdict.UNKNOWN, why, paper, float(cell[name]))
 
 
 def _cell(rows: pd.DataFrame, gamma: float, tau: float) -> dict[Any, Any] | None:
@@ -81,7 +83,7 @@ def _cell(rows: pd.DataFrame, gamma: float, tau: float) -> dict[Any, Any] | None
     return found[0] if found else None
 
 
-def _both(rows: pd.DataFrame) -> tuple[str, Reading, str]:
+def _both(rows: pd.DataFrame) -> tuple[str, Verdict, str]:
     """The order of the paper's two settings."""
     cells = [_cell(rows, *pair) for pair in PAPER]
     if cells[0] is None or cells[1] is None:
@@ -89,13 +91,13 @@ def _both(rows: pd.DataFrame) -> tuple[str, Reading, str]:
     first, second = cells[0], cells[1]
     holds = second["nonzero_percent"] < first["nonzero_percent"] and second["rank"] > first["rank"]
     ours = "; ".join(f"{cell['nonzero_percent']:.2f} % non-zero, rank {cell['rank']}" for cell in (first, second))
-    return ours, Reading.REPRODUCED if holds else Reading.NOT_REPRODUCED, "reproduced where both orders are as published"
+    return ours, Verdict.REPRODUCED if holds else Verdict.NOT_REPRODUCED, "reproduced where both orders are as published"
 
 
-_NOTHING = ("-", Reading.NOT_RUN, "no cell has an outcome")
+_NOTHING = ("-", Verdict.NOT_RUN, "no cell has an outcome")
 
 
-def _ordered(along: str, at: str, measure: str, sign: float, rows: pd.DataFrame) -> tuple[str, Reading, str]:
+def _ordered(along: str, at: str, measure: str, sign: float, rows: pd.DataFrame) -> tuple[str, Verdict, str]:
     """Whether `measure` goes with `sign` along one setting, at each value of the other."""
     steps = [
         sign * (after - before) for _, line in rows.groupby(at) for before, after in pairwise(line.sort_values(along)[measure].tolist())
@@ -105,27 +107,27 @@ def _ordered(along: str, at: str, measure: str, sign: float, rows: pd.DataFrame)
     right, wrong = sum(step > 0.0 for step in steps), sum(step < 0.0 for step in steps)
     ours = f"{right} of {len(steps)} neighbours in the grid as published, {wrong} the other way"
     if right and wrong <= CONTRADICTING * len(steps):
-        reading = Reading.REPRODUCED
+        verdict = Verdict.REPRODUCED
     else:
-        reading = Reading.NOT_REPRODUCED if wrong >= right else Reading.UNKNOWN
+        verdict = Verdict.NOT_REPRODUCED if wrong >= right else Verdict.UNKNOWN
     rule = f"reproduced where at most {CONTRADICTING:.0%} go the other way, not reproduced where as many do as go as published"
-    return ours, reading, f"{rule}; neighbours differ in one step of {along}"
+    return ours, verdict, f"{rule}; neighbours differ in one step of {along}"
 
 
-def _rough(rows: pd.DataFrame) -> tuple[str, Reading, str]:
+def _rough(rows: pd.DataFrame) -> tuple[str, Verdict, str]:
     """Whether the low-rank picture is the smoother one at both of the paper's settings."""
     cells = [_cell(rows, *pair) for pair in PAPER]
     known = [(cell["roughness_sparse"], cell["roughness_low_rank"]) for cell in cells if cell is not None]
     known = [(sparse, low_rank) for sparse, low_rank in known if not (math.isnan(sparse) or math.isnan(low_rank))]
     if not known:
-        return "-", Reading.NOT_RUN, "no cell has both a sparse and a low-rank part of the first person"
+        return "-", Verdict.NOT_RUN, "no cell has both a sparse and a low-rank part of the first person"
     ours = "; ".join(f"{sparse:.2f} of the sparse, {low_rank:.2f} of the low-rank part" for sparse, low_rank in known)
-    reading = Reading.REPRODUCED if all(low_rank < SMOOTHER * sparse for sparse, low_rank in known) else Reading.NOT_REPRODUCED
+    verdict = Verdict.REPRODUCED if all(low_rank < SMOOTHER * sparse for sparse, low_rank in known) else Verdict.NOT_REPRODUCED
     why = "squared difference of neighbouring pixels over twice the mean square, 1 of noise; rough shape against details"
-    return ours, reading, f"roughness: {why} is taken for less than {SMOOTHER:g} of the sparse part's, at the paper's gamma and tau"
+    return ours, verdict, f"roughness: {why} is taken for less than {SMOOTHER:g} of the sparse part's, at the paper's gamma and tau"
 
 
-_JUDGES: Mapping[str, tuple[Callable[[pd.DataFrame], tuple[str, Reading, str]], str]] = {
+_JUDGES: Mapping[str, tuple[Callable[[pd.DataFrame], tuple[str, Verdict, str]], str]] = {
     "both": (_both, "15.07 %, rank 3; 5.35 %, rank 7"),
     "sparser": (partial(_ordered, "gamma", "tau", "nonzero_percent", -1.0), "fewer non-zeros"),
     "higher": (partial(_ordered, "tau", "gamma", "rank", 1.0), "higher rank"),
@@ -218,7 +220,7 @@ def _draw_grid(rows: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def _grid(data: Sequence[str], gammas: Sequence[float], taus: Sequence[float]) -> tuple[Settings, ...]:
+def _grid(data: Sequence[str], gammas: Sequence[float], taus: Sequence[float]) -> tuple[CellSettings, ...]:
     return tuple({"data": name, "gamma": gamma, "tau": tau} for name in data for gamma in gammas for tau in taus)
 
 

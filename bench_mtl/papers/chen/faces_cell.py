@@ -10,8 +10,8 @@ import numpy as np
 from bench_mtl.core.types import Array
 from bench_mtl.data import load
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.papers.chen.solving import rounded, singular_values, solved
-from bench_mtl.papers.experiment import Settings
+from bench_mtl.papers.chen.sparse_low_rank import fit_parts, rounded, singular_values
+from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.runner.job import Found
 
 #: Rows and columns of the pictures, which the files hold column by column.
@@ -25,16 +25,16 @@ TARGET, SECONDS = 1e-5, 120.0
 COUNTED = 1e-3
 
 
-def data_of(settings: Settings) -> dict[str, Any]:
+def data_of(settings: CellSettings) -> dict[str, Any]:
     """The faces, as `bench_mtl.data.load` takes them: a task a person, labels -1 and +1."""
     return {"name": settings["data"], "preprocess": ["standardise"]}
 
 
-def compute(settings: Settings, data_dir: Path | None) -> Found:
+def compute(settings: CellSettings, data_dir: Path | None) -> Found:
     """Solve the model and look at its parts."""
     data = load(data_of(settings), data_dir=data_dir)
     gamma, tau = settings["gamma"], settings["tau"]
-    parts = solved(data, gamma, tau, SOLVER, TARGET, SECONDS)
+    parts = fit_parts(data, gamma, tau, SOLVER, TARGET, SECONDS)
     values = singular_values(parts.Q, tau)
     sparse, low_rank = (pictured(part[:, 0], SHAPES[settings["data"]]) for part in (parts.P, parts.Q))
     found = {

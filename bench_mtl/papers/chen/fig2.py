@@ -19,8 +19,8 @@ from bench_mtl.papers.chen.fig2_cell import (
     ZERO_TASKS,
     compute,
 )
-from bench_mtl.papers.chen.solving import PROBLEM
-from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section, Settings
+from bench_mtl.papers.chen.sparse_low_rank import PROBLEM
+from bench_mtl.papers.experiment import CellSettings, Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
 from bench_mtl.papers.summaries import Mean, mean
 
@@ -53,32 +53,32 @@ def read(rows: pd.DataFrame) -> Findings:
     return Findings(tuple(comparisons), tuple(_sections(rows)) if len(rows) else ())
 
 
-def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[Comparison]:
+def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumber]:
     what = f"{row['statement']} ({row['where']})"
     if row["quantity"] == "picture":
         why = "the figure is lost: only what the text says of it can be compared"
-        return [Comparison(what, "in the figure alone", "see the figures", Reading.UNKNOWN, why)]
+        return [PublishedNumber(what, "in the figure alone", "see the figures", Verdict.UNKNOWN, why)]
     return [
         _judged(f"{what}; gamma {_convention(gamma)}", row, rows[(rows["gamma"] == gamma) & (rows["tau"] == TAU)]) for gamma in CONVENTIONS
     ]
 
 
-def _judged(what: str, row: Mapping[str, str], rows: pd.DataFrame) -> Comparison:
+def _judged(what: str, row: Mapping[str, str], rows: pd.DataFrame) -> PublishedNumber:
     """A statement under each of the assumed deviations."""
     show, holds, rule = _RULES[row["quantity"]]
     found = {pair: _means(rows, *pair) for pair in DEVIATIONS}
     found = {pair: means for pair, means in found.items() if means["zeros_inside"].repetitions}
     if not found:
-        return Comparison(what, row["published"], "-", Reading.NOT_RUN, "no cell of these settings has an outcome")
+        return PublishedNumber(what, row["published"], "-", Verdict.NOT_RUN, "no cell of these settings has an outcome")
     held = [holds(means) for means in found.values()]
     ours = "; ".join(f"{_pair(*pair)}: {show(means)}" for pair, means in found.items())
-    reading = Reading.REPRODUCED if all(held) else Reading.UNKNOWN if any(held) else Reading.NOT_REPRODUCED
+    verdict = Verdict.REPRODUCED if all(held) else Verdict.UNKNOWN if any(held) else Verdict.NOT_REPRODUCED
     why = f"{rule}: true of {sum(held)} of {len(held)} assumed deviations"
     if row["quantity"] != "count":
-        return Comparison(what, row["published"], ours, reading, why)
+        return PublishedNumber(what, row["published"], ours, verdict, why)
     first = found.get(DEVIATIONS[0])
     number = None if first is None else first["visible_values"].value
-    return Comparison(what, row["published"], ours, reading, why, float(row["published"]), number)
+    return PublishedNumber(what, row["published"], ours, verdict, why, float(row["published"]), number)
 
 
 Means = Mapping[str, Mean]
@@ -237,7 +237,7 @@ def _pair(sparse_std: float, low_rank_std: float) -> str:
     return f"std {sparse_std:g} and {low_rank_std:g}"
 
 
-def _grid(seeds: int) -> tuple[Settings, ...]:
+def _grid(seeds: int) -> tuple[CellSettings, ...]:
     """The paper's gamma and tau for every deviation assumed, then other gamma and tau for the first of them; draw by draw."""
     return tuple(
         {"sparse_std": sparse, "low_rank_std": low_rank, "gamma": gamma, "tau": tau, "seed": seed}

@@ -10,8 +10,8 @@ import numpy as np
 from bench_mtl.core.types import Array
 from bench_mtl.data import synthetic_sparse_low_rank
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.papers.chen.solving import rounded, singular_values, solved
-from bench_mtl.papers.experiment import Settings
+from bench_mtl.papers.chen.sparse_low_rank import fit_parts, rounded, singular_values
+from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.runner.job import Found
 
 TASKS, FEATURES, EXAMPLES = 30, 100, 60
@@ -27,13 +27,13 @@ VISIBLE = 0.05
 SHOWN_SEED = 0
 
 
-def compute(settings: Settings, data_dir: Path | None) -> Found:
+def compute(settings: CellSettings, data_dir: Path | None) -> Found:
     """Solve the model on one draw of the tasks and compare its parts with the true ones."""
     data = synthetic_sparse_low_rank(
         tasks=TASKS, features=FEATURES, examples=EXAMPLES, rank=RANK, zero_features=ZERO_FEATURES, zero_tasks=ZERO_TASKS,
         sparse_std=settings["sparse_std"], low_rank_std=settings["low_rank_std"], seed=settings["seed"],
     )  # fmt: skip
-    parts = solved(data, settings["gamma"], settings["tau"], SOLVER, TARGET, SECONDS)
+    parts = fit_parts(data, settings["gamma"], settings["tau"], SOLVER, TARGET, SECONDS)
     P, Q = data.truth["P"], data.truth["Q"]
     is_zero = np.abs(parts.P) <= NEGLIGIBLE_ENTRY * np.abs(parts.P).max()
     values = singular_values(parts.Q, settings["tau"])

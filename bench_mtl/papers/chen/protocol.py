@@ -15,9 +15,9 @@ from bench_mtl.core.errors import BenchError
 from bench_mtl.core.types import Array, Limits, Matrix, Status
 from bench_mtl.data import TaskData, preprocess
 from bench_mtl.metrics import average_auc, macro_f1, micro_f1
-from bench_mtl.papers.chen.models import MODELS, TOLERANCE, UNITS, Fit, Mask, Model, fitted
+from bench_mtl.papers.chen.learners import MODELS, TOLERANCE, UNITS, Fit, Mask, Model, fitted
 from bench_mtl.papers.chen.sets import SETS, split
-from bench_mtl.papers.experiment import Settings
+from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.runner.job import Found
 
 #: Problems and solvers that the learners take from the registry.
@@ -39,18 +39,18 @@ FOLDS = 3
 TUNING_TOLERANCE = 1e-2
 
 
-def compute(settings: Settings, data_dir: Path | None) -> Found:
+def compute(settings: CellSettings, data_dir: Path | None) -> Found:
     """Tune and judge one learner on one split: settings data, model, seed, and perhaps share."""
     data = split(SETS[settings["data"]], settings.get("share", SHARE), settings["seed"], data_dir)
     return outcome(data, settings["model"], settings["seed"])
 
 
-def files(settings: Settings) -> list[dict[str, Any]]:
+def files(settings: CellSettings) -> list[dict[str, Any]]:
     """The data sets of a cell that are read from files."""
     return [SETS[settings["data"]].spec]
 
 
-def grid(sets: Sequence[str], models: Sequence[str], seeds: int, shares: Sequence[float] = ()) -> tuple[Settings, ...]:
+def grid(sets: Sequence[str], models: Sequence[str], seeds: int, shares: Sequence[float] = ()) -> tuple[CellSettings, ...]:
     """The settings of all cells, repetition by repetition."""
     return tuple(
         {"data": name, "model": model, **({"share": share} if shares else {}), "seed": seed}
@@ -114,7 +114,7 @@ class Tuned:
     thresholds: Array
     """For each label, of the scores of the examples of all folds the one with the highest F1."""
     seconds: float
-    """Of all fits; the first may load compiled code."""
+    """Seconds of all fits; the first may load compiled code."""
     fits: int
     unconverged: int
     """Fits that did not reach their tolerance."""
@@ -174,7 +174,7 @@ def _best_threshold(positive: Mask, scores: Array) -> float:
 
 
 def _features(model: Model, data: TaskData) -> tuple[Matrix, Matrix]:
-    """Of training and held-out examples what the learner is given."""
+    """Return what the learner is given of the training and held-out examples."""
     most = model.most_features
     if most is not None and data.design.n_features > most:
         data = preprocess(data, [f"svd:{min(most, data.design.output_shape[0])}"])
@@ -188,7 +188,7 @@ def _pooled_auc(Y: Mask, scores: Array) -> float:
 
 
 def _structure(fit: Fit) -> dict[str, Any]:
-    """Of learners with parts: the share of non-zeros in the sparse one, the rank of the low-rank one."""
+    """Describe the parts of a learner that has them: the share of non-zeros in the sparse one, the rank of the low-rank one."""
     found: dict[str, Any] = {}
     if hasattr(fit.estimator, "sparse_coef_"):
         found["share_of_non_zeros"] = float(np.mean(fit.estimator.sparse_coef_ != 0.0))

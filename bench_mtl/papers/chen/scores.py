@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.papers.chen.models import MODELS
+from bench_mtl.papers.chen.learners import MODELS
 from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, about_protocol, compute, files
-from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
+from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
 from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
 
@@ -76,7 +76,7 @@ def _read(numbers: str, claims: str, stand_ins: Mapping[str, str], rows: pd.Data
     return Findings(tuple(comparisons), sections)
 
 
-def compared_numbers(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str]) -> Iterator[Comparison]:
+def compared_numbers(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str]) -> Iterator[PublishedNumber]:
     """Every published number beside ours.
 
     Parameters
@@ -92,25 +92,25 @@ def compared_numbers(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], sta
         spread, theirs = float(entry["deviation"]), float(entry["mean"])
         what, said = f"{_named(place, stand_ins)}, {measure}, {model}", f"{theirs:g} ± {spread:g}"
         if not values:
-            yield Comparison(what, said, "-", Reading.NOT_RUN, "no cell has an outcome", theirs, None, place in stand_ins)
+            yield PublishedNumber(what, said, "-", Verdict.NOT_RUN, "no cell has an outcome", theirs, None, place in stand_ins)
             continue
         ours, own_spread = _mean_and_deviation(values)
         shown = f"{ours:.2f}" + ("" if math.isnan(own_spread) else f" ± {own_spread:.2f}")
         if place in stand_ins:
-            yield Comparison(what, said, shown, Reading.UNKNOWN, _LOST, theirs, ours, True)
+            yield PublishedNumber(what, said, shown, Verdict.UNKNOWN, _LOST, theirs, ours, True)
             continue
-        yield Comparison(what, said, shown, *closeness(ours - theirs, math.hypot(spread, own_spread)), theirs, ours)
+        yield PublishedNumber(what, said, shown, *closeness(ours - theirs, math.hypot(spread, own_spread)), theirs, ours)
 
 
-def closeness(difference: float, deviation: float) -> tuple[Reading, str]:
+def closeness(difference: float, deviation: float) -> tuple[Verdict, str]:
     """What a difference in points says, whose deviation is that of one repetition there against one here."""
     if abs(difference) <= CLOSE:
-        return Reading.REPRODUCED, f"within {CLOSE:g} point"
+        return Verdict.REPRODUCED, f"within {CLOSE:g} point"
     if math.isnan(deviation):
-        return Reading.UNKNOWN, f"more than {CLOSE:g} point, and one repetition has no deviation"
+        return Verdict.UNKNOWN, f"more than {CLOSE:g} point, and one repetition has no deviation"
     if abs(difference) <= 2.0 * deviation:
-        return Reading.UNKNOWN, f"more than {CLOSE:g} point, but within two deviations ({2.0 * deviation:.1f})"
-    return Reading.NOT_REPRODUCED, f"more than {CLOSE:g} point, and more than two deviations"
+        return Verdict.UNKNOWN, f"more than {CLOSE:g} point, but within two deviations ({2.0 * deviation:.1f})"
+    return Verdict.NOT_REPRODUCED, f"more than {CLOSE:g} point, and more than two deviations"
 
 
 _ABOUT_NUMBERS = f"""\
@@ -120,13 +120,13 @@ standard deviation over the repetitions, in per cent. Differences of two learner
 one and the same problem, proven to the gap stated, differ by up to 0.26."""
 
 
-def compared_statements(rows: pd.DataFrame, table: str, stand_ins: Mapping[str, str], learners: Sequence[str]) -> Iterator[Comparison]:
+def compared_statements(rows: pd.DataFrame, table: str, stand_ins: Mapping[str, str], learners: Sequence[str]) -> Iterator[PublishedNumber]:
     """What the text says of a table with these learners, judged by paired differences; also on data in the place of others."""
     for entry, measure in statements(table):
         own = stand_ins.get(entry["data"], entry["data"])
         judged = statement(rows[rows["data"] == own] if len(rows) else rows, entry, MEASURES[measure], learners)
         what = f"{_named(entry['data'], stand_ins)}, {measure}: {entry['statement']} ({entry['place']})"
-        yield Comparison(what, expected(entry), *judged, on_other_data=entry["data"] in stand_ins)
+        yield PublishedNumber(what, expected(entry), *judged, on_other_data=entry["data"] in stand_ins)
 
 
 def statements(table: str) -> Iterator[tuple[dict[str, str], str]]:
@@ -164,7 +164,7 @@ def families(rows: pd.DataFrame, measure: str, others: Sequence[str]) -> Mean:
 
 
 def in_points(each: Mean) -> Mean:
-    """Of a share, in hundredths."""
+    """Return a share in per cent."""
     return each._replace(value=100.0 * each.value, half=100.0 * each.half)
 
 

@@ -15,7 +15,7 @@ class LabelSet:
     """A data set with many labels."""
 
     name: str
-    """Of the file."""
+    """Name of the file."""
     steps: tuple[str, ...]
     """Preprocessing; its statistics are those of the training examples."""
     labels: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench_mtl.papers.chen.models import MODELS
+from bench_mtl.papers.chen.learners import MODELS
 from bench_mtl.papers.chen.protocol import grid
 from bench_mtl.papers.chen.scores import table_experiment
 from bench_mtl.papers.experiment import Scale

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.chen import table4_figures as figures
-from bench_mtl.papers.chen.solving import PROBLEM
+from bench_mtl.papers.chen.sparse_low_rank import PROBLEM
 from bench_mtl.papers.chen.table4_cell import (
     MOST_ITERATIONS,
     NORMALISATIONS,
@@ -21,7 +21,7 @@ from bench_mtl.papers.chen.table4_cell import (
     compute,
     data_of,
 )
-from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section, Settings
+from bench_mtl.papers.experiment import CellSettings, Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class _Stops:
         return None if value is None or math.isnan(value) else float(value)
 
     def ratio(self, pair: tuple[float, float], change: float, name: str) -> float | None:
-        """Of PG to AG."""
+        """Ratio of PG to AG."""
         slow, fast = (self.number(pair, change, solver, name) for solver in SOLVERS)
         return None if slow is None or not fast else slow / fast
 
@@ -96,14 +96,14 @@ def _is_missing(value: Any) -> bool:
     return value is None or math.isnan(value)
 
 
-def _iterations(row: Mapping[str, str], stops: _Stops) -> Comparison:
+def _iterations(row: Mapping[str, str], stops: _Stops) -> PublishedNumber:
     pair, change = (float(row["gamma"]), float(row["tau"])), float(row["objective_change"])
     what = f"table IV, iterations of {SHORT[row['solver']]}, {_words(pair, change)}"
     ours = stops.number(pair, change, row["solver"], "iterations")
     return _number(what, float(row["iterations"]), ours, "{:.0f}", "the normalisation of Scene and the first L of the search are lost")
 
 
-def _ratios(stops: _Stops) -> list[Comparison]:
+def _ratios(stops: _Stops) -> list[PublishedNumber]:
     found = {
         (row["gamma"], row["tau"], row["objective_change"], row["solver"]): float(row["iterations"]) for row in published("chen2012_table4")
     }
@@ -120,57 +120,57 @@ def _ratios(stops: _Stops) -> list[Comparison]:
     return comparisons
 
 
-def _number(what: str, paper: float, ours: float | None, form: str, besides: str) -> Comparison:
+def _number(what: str, paper: float, ours: float | None, form: str, besides: str) -> PublishedNumber:
     """A published number beside ours, by the factor between them."""
     if ours is None:
-        return Comparison(what, form.format(paper), "-", Reading.NOT_RUN, "no run at this scale, or none that the rule stopped", paper)
+        return PublishedNumber(what, form.format(paper), "-", Verdict.NOT_RUN, "no run at this scale, or none that the rule stopped", paper)
     factor = max(ours / paper, paper / ours)
-    reading = Reading.REPRODUCED if factor <= FACTOR else Reading.NOT_REPRODUCED
+    verdict = Verdict.REPRODUCED if factor <= FACTOR else Verdict.NOT_REPRODUCED
     why = f"a factor of {factor:.3g} between them ({FACTOR:g} is allowed); {besides}"
-    return Comparison(what, form.format(paper), form.format(ours), reading, why, paper, ours)
+    return PublishedNumber(what, form.format(paper), form.format(ours), verdict, why, paper, ours)
 
 
-def _seconds(row: Mapping[str, str], stops: _Stops) -> Comparison:
+def _seconds(row: Mapping[str, str], stops: _Stops) -> PublishedNumber:
     pair, change, paper = (float(row["gamma"]), float(row["tau"])), float(row["objective_change"]), float(row["seconds"])
     what = f"table IV, seconds of {SHORT[row['solver']]}, {_words(pair, change)}"
     ours = stops.number(pair, change, row["solver"], "run_seconds")
     if ours is None:
-        return Comparison(what, f"{paper:g}", "-", Reading.NOT_RUN, "no run at this scale, or none that the rule stopped", paper)
+        return PublishedNumber(what, f"{paper:g}", "-", Verdict.NOT_RUN, "no run at this scale, or none that the rule stopped", paper)
     why = "MATLAB on a machine that is not named, against compiled loops on ours: only orders of PG and AG can be compared"
-    return Comparison(what, f"{paper:g}", f"{ours:.3g}", Reading.UNKNOWN, why, paper, ours)
+    return PublishedNumber(what, f"{paper:g}", f"{ours:.3g}", Verdict.UNKNOWN, why, paper, ours)
 
 
 # Statements.
 
 
-def _statement(row: Mapping[str, str], stops: _Stops, races: pd.DataFrame) -> Comparison:
+def _statement(row: Mapping[str, str], stops: _Stops, races: pd.DataFrame) -> PublishedNumber:
     what = f"{row['statement']} ({row['where']})"
     if row["quantity"] == "curves":
         why = "the figures are lost: only what the text says of them, and table IV, can be compared"
-        return Comparison(what, "in the figures alone", "see the figures", Reading.UNKNOWN, why)
+        return PublishedNumber(what, "in the figures alone", "see the figures", Verdict.UNKNOWN, why)
     if row["quantity"] == "others":
-        return Comparison(what, row["published"], "-", Reading.NOT_RUN, "the paper names no other setting; these two are run")
-    judge: Callable[[], tuple[str, Reading, str]] = {
+        return PublishedNumber(what, row["published"], "-", Verdict.NOT_RUN, "the paper names no other setting; these two are run")
+    judge: Callable[[], tuple[str, Verdict, str]] = {
         "cheaper": partial(_cheaper, stops),
         "growing": partial(_growing, stops),
         "rising": partial(_rising, stops),
         "race": partial(_raced, races),
         "rates": partial(_rated, races),
     }[row["quantity"]]
-    return Comparison(what, row["published"], *judge())
+    return PublishedNumber(what, row["published"], *judge())
 
 
-_NOTHING = ("-", Reading.NOT_RUN, "no run has ended by the rule")
+_NOTHING = ("-", Verdict.NOT_RUN, "no run has ended by the rule")
 
 
-def _judged(holds: bool, missing: str, rule: str) -> tuple[Reading, str]:
+def _judged(holds: bool, missing: str, rule: str) -> tuple[Verdict, str]:
     """A statement about all rows: what is there can contradict it, but bears it out only where nothing is missing."""
     if not holds:
-        return Reading.NOT_REPRODUCED, rule
-    return (Reading.UNKNOWN, f"{rule}; not run, or not ended by the rule: {missing}") if missing else (Reading.REPRODUCED, rule)
+        return Verdict.NOT_REPRODUCED, rule
+    return (Verdict.UNKNOWN, f"{rule}; not run, or not ended by the rule: {missing}") if missing else (Verdict.REPRODUCED, rule)
 
 
-def _cheaper(stops: _Stops) -> tuple[str, Reading, str]:
+def _cheaper(stops: _Stops) -> tuple[str, Verdict, str]:
     """Iterations at every criterion of both settings, seconds in the middle of those that can be timed."""
     rows = [(pair, change) for pair in SETTINGS for change in CHANGES]
     steps = [ratio for row in rows if (ratio := stops.ratio(*row, "iterations")) is not None]
@@ -187,11 +187,11 @@ def _cheaper(stops: _Stops) -> tuple[str, Reading, str]:
     # The median of some rows says nothing of that of all.
     holds = more == 0 and (bool(missing) or not seconds or median(seconds) >= 1.0)
     if holds and not (missing or seconds):
-        return ours, Reading.UNKNOWN, f"{rule}; no row has such times"
+        return ours, Verdict.UNKNOWN, f"{rule}; no row has such times"
     return ours, *_judged(holds, missing, rule)
 
 
-def _growing(stops: _Stops) -> tuple[str, Reading, str]:
+def _growing(stops: _Stops) -> tuple[str, Verdict, str]:
     ends = [[stops.ratio(pair, change, "iterations") for change in (CHANGES[0], CHANGES[-1])] for pair in SETTINGS]
     known = [(first, last) for first, last in ends if first is not None and last is not None]
     if not known:
@@ -201,7 +201,7 @@ def _growing(stops: _Stops) -> tuple[str, Reading, str]:
     return ours, *_judged(all(last > first for first, last in known), stops.missing((CHANGES[0], CHANGES[-1])), rule)
 
 
-def _rising(stops: _Stops) -> tuple[str, Reading, str]:
+def _rising(stops: _Stops) -> tuple[str, Verdict, str]:
     pairs = [
         (stops.number(pair, CHANGES[0], solver, name), stops.number(pair, CHANGES[-1], solver, name))
         for pair in SETTINGS
@@ -227,7 +227,7 @@ def _without(races: Sequence[Mapping[Any, Any]]) -> str:
     )
 
 
-def _raced(races: pd.DataFrame) -> tuple[str, Reading, str]:
+def _raced(races: pd.DataFrame) -> tuple[str, Verdict, str]:
     known = [race for race in _main(races) if not (_is_missing(race["pg_iterations"]) or _is_missing(race["ag_iterations"]))]
     if not known:
         return _NOTHING
@@ -238,7 +238,7 @@ def _raced(races: pd.DataFrame) -> tuple[str, Reading, str]:
     return ours, *_judged(all(race["pg_iterations"] > MUCH * race["ag_iterations"] for race in known), _without(known), rule)
 
 
-def _rated(races: pd.DataFrame) -> tuple[str, Reading, str]:
+def _rated(races: pd.DataFrame) -> tuple[str, Verdict, str]:
     """Excess over the bounds of the theorems, at every recorded point."""
     shares = [_share_of_bound(race, solver) for race in _main(races) for solver in ("pg", "ag")]
     if not shares:
@@ -347,7 +347,7 @@ def _words(pair: tuple[float, float], change: float) -> str:
     return f"gamma {pair[0]:g}, tau {pair[1]:g}, change below {_power(change)}"
 
 
-def _grid(normalisations: Sequence[str], all_changes: Sequence[float]) -> tuple[Settings, ...]:
+def _grid(normalisations: Sequence[str], all_changes: Sequence[float]) -> tuple[CellSettings, ...]:
     return tuple(
         {"normalisation": normalisation, "gamma": gamma, "tau": tau, "solver": solver, "change": change}
         for normalisation in normalisations

@@ -12,9 +12,9 @@ from bench_mtl.core.types import Iterate, Status
 from bench_mtl.data import load
 from bench_mtl.engine.registry import make_problem
 from bench_mtl.model.protocols import Problem
-from bench_mtl.papers.chen.solving import PROBLEM
-from bench_mtl.papers.experiment import Settings
-from bench_mtl.papers.solving import Enclosed, proven, registry
+from bench_mtl.papers.chen.sparse_low_rank import PROBLEM
+from bench_mtl.papers.experiment import CellSettings
+from bench_mtl.papers.solve_to_gap import Enclosed, registry, solve_to_gap
 from bench_mtl.runner.job import Found
 
 SOLVERS = ("projected_gradient", "accelerated_gradient")
@@ -41,7 +41,7 @@ NORMALISATIONS = {
 }
 
 
-def data_of(settings: Settings) -> dict[str, Any]:
+def data_of(settings: CellSettings) -> dict[str, Any]:
     """Scene, as `bench_mtl.data.load` takes it."""
     return {"name": "scene", "preprocess": NORMALISATIONS[settings["normalisation"]]}
 
@@ -56,7 +56,7 @@ class _Run(NamedTuple):
     course: list[Iterate]
 
 
-def compute(settings: Settings, data_dir: Path | None) -> Found:
+def compute(settings: CellSettings, data_dir: Path | None) -> Found:
     """Iterations, seconds, and how far from the optimum the run stopped."""
     data = load(data_of(settings), data_dir=data_dir)
     problem = make_problem(registry().problem(PROBLEM), data, {"gamma": settings["gamma"], "tau": settings["tau"]})
@@ -132,7 +132,7 @@ def _ran(name: str, change: float, problem: Problem) -> _Run:
 
 def _optimum(problem: Problem) -> Enclosed:
     """Raises BenchError where it is not proven."""
-    found = proven(problem, REFERENCE, REFERENCE_GAP, 120.0)
+    found = solve_to_gap(problem, REFERENCE, REFERENCE_GAP, 120.0)
     if found.status is not Status.VERIFIED:
         raise BenchError(f"{REFERENCE} has not proven the optimum: {found.reason}")
     return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, about_protocol, compute, files, grid
 from bench_mtl.papers.chen.scores import RESOLUTION, closeness, fit_table, score_table
-from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
+from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
 from bench_mtl.papers.summaries import Mean, judged_order, mean, paired_difference
 
@@ -30,7 +30,7 @@ def read(rows: pd.DataFrame) -> Findings:
 _ORDERS = (("fit_seconds", "takes more seconds", 3, 1.0, 0.0), ("average_auc", "has a higher average AUC", 2, 100.0, RESOLUTION))
 
 
-def _orders(rows: pd.DataFrame) -> Iterator[Comparison]:
+def _orders(rows: pd.DataFrame) -> Iterator[PublishedNumber]:
     """What the text says: MixedNorm takes more time, and has a higher AUC."""
     for name in _SETS:
         here = rows[rows["data"] == name] if len(rows) else rows
@@ -40,29 +40,29 @@ def _orders(rows: pd.DataFrame) -> Iterator[Comparison]:
                 each = paired_difference(here, measure, "model", "MixedNorm", rival)
                 differences[rival] = Mean(scale * each.value, scale * each.half, each.repetitions)
             what = f"{name}: MixedNorm {words} than the others (section 7.5)"
-            yield Comparison(what, "MixedNorm above all", *judged_order(differences, 1.0, digits=digits, least=least))
+            yield PublishedNumber(what, "MixedNorm above all", *judged_order(differences, 1.0, digits=digits, least=least))
 
 
-def _numbers(rows: pd.DataFrame, entry: dict[str, str]) -> Iterator[Comparison]:
+def _numbers(rows: pd.DataFrame, entry: dict[str, str]) -> Iterator[PublishedNumber]:
     part = rows[(rows["data"] == entry["data"]) & (rows["model"] == entry["model"])] if len(rows) else rows
     for measure, published_name, unit, scale in (("fit_seconds", "seconds", "s", 1.0), ("average_auc", "average_auc", "%", 100.0)):
         theirs = float(entry[published_name])
         what = f"{entry['data']}, {entry['model']}, {'seconds' if unit == 's' else 'average AUC'}"
         if not len(part):
-            yield Comparison(what, f"{theirs:g} {unit}", "-", Reading.NOT_RUN, "no cell has an outcome", theirs, None)
+            yield PublishedNumber(what, f"{theirs:g} {unit}", "-", Verdict.NOT_RUN, "no cell has an outcome", theirs, None)
             continue
         ours = scale * float(part[measure].mean())
-        reading, why = _SECONDS if unit == "s" else _judged_score(entry, ours - theirs, 100.0 * float(part[measure].std()))
-        yield Comparison(what, f"{theirs:g} {unit}", f"{ours:.3g} {unit}", reading, why, theirs, ours)
+        verdict, why = _SECONDS if unit == "s" else _judged_score(entry, ours - theirs, 100.0 * float(part[measure].std()))
+        yield PublishedNumber(what, f"{theirs:g} {unit}", f"{ours:.3g} {unit}", verdict, why, theirs, ours)
 
 
-_SECONDS = (Reading.UNKNOWN, "another machine, language and accuracy: only the orders can be compared")
+_SECONDS = (Verdict.UNKNOWN, "another machine, language and accuracy: only the orders can be compared")
 
 
-def _judged_score(entry: dict[str, str], difference: float, deviation: float) -> tuple[Reading, str]:
+def _judged_score(entry: dict[str, str], difference: float, deviation: float) -> tuple[Verdict, str]:
     """The scores are those of the paper's table II, but for one."""
     if (entry["data"], entry["model"]) == ("references", "RidgeReg"):
-        return Reading.UNKNOWN, "a slip of the paper: this is the value of Yeast in its table II, where References has 74.781"
+        return Verdict.UNKNOWN, "a slip of the paper: this is the value of Yeast in its table II, where References has 74.781"
     table = published("chen2012_table2")
     keys = ("data", "model", "measure")
     place = (entry["data"], entry["model"], "average AUC")

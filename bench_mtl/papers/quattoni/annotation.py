@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.papers.experiment import Experiment, Findings, Scale, Settings
+from bench_mtl.papers.experiment import CellSettings, Experiment, Findings, Scale
 from bench_mtl.papers.quattoni.annotation_data import WORDS, spec
 from bench_mtl.papers.quattoni.annotation_models import MODELS, PROOF_STEPS, RADII, SEARCH_STEPS, STEPS, TARGET, compared, convergence, path
-from bench_mtl.papers.quattoni.annotation_readings import ALIKE, COMPARED, CONVERGENCE, DATA, PATH, comparisons
 from bench_mtl.papers.quattoni.annotation_sections import sections
+from bench_mtl.papers.quattoni.annotation_verdicts import ALIKE, COMPARED, CONVERGENCE, DATA, PATH, comparisons
 from bench_mtl.runner.job import Found
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ SIZES = (30, 40, 80, 160, 320, 640)
 PATH_SIZE, PATH_POINTS = 80, 13
 
 
-def compute(settings: Settings, data_dir: Path | None) -> Found:
+def compute(settings: CellSettings, data_dir: Path | None) -> Found:
     """One of the three parts of the experiment, see there."""
     return {"models": compared, "path": path, "convergence": convergence}[settings["part"]](settings, data_dir)
 
@@ -33,11 +33,11 @@ def read(rows: pd.DataFrame) -> Findings:
     return Findings(tuple(replace(each, on_other_data=True) for each in comparisons(rows)), tuple(sections(rows)))
 
 
-def _data(settings: Settings) -> Sequence[Mapping[str, Any]]:
+def _data(settings: CellSettings) -> Sequence[Mapping[str, Any]]:
     return (spec(settings["data"]),)
 
 
-def _grid(names: Sequence[str], sizes: Sequence[int], seeds: int, path_seeds: int, radii: Sequence[float]) -> tuple[Settings, ...]:
+def _grid(names: Sequence[str], sizes: Sequence[int], seeds: int, path_seeds: int, radii: Sequence[float]) -> tuple[CellSettings, ...]:
     """The convergence for these C, the finer grids of C, and the comparing cells, repetition by repetition."""
     compared = [{"part": COMPARED, "data": name, "examples": n, "seed": seed} for seed in range(seeds) for n in sizes for name in names]
     paths = [

@@ -21,7 +21,7 @@ from bench_mtl.data.catalogue import resolved
 WORDS = 40
 #: Every fourth word in the order of frequency is for validation: ten of forty, frequent and rare alike.
 VALIDATION_EVERY = 4
-#: One in so many training images is kept for validation, drawn once.
+#: One in this number of training images is kept for validation, drawn once.
 _VALIDATION_SHARE, _VALIDATION_SEED = 10, 0
 #: Columns to drop from the end: the last feature of Corel5k is 1 in nearly all test images and in few others, an artefact of their making.
 _ARTEFACTS: Mapping[str, int] = {"corel5k": 1}

@@ -14,7 +14,7 @@ from bench_mtl.data import TaskData
 from bench_mtl.metrics import average_equal_error_rate, multitask_auc, pair_sign_test
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.papers.quattoni.annotation_data import Images, Part, images_of, training_sets
-from bench_mtl.papers.solving import registry
+from bench_mtl.papers.solve_to_gap import registry
 from bench_mtl.runner.job import Found
 
 MODELS = ("l1inf", "l1", "l2")
@@ -26,7 +26,7 @@ RADII = (0.1, 1.0, 10.0, 100.0)
 TARGET = 1e-3
 #: Steps of pdhg for every C, and for the chosen one where these do not prove it. (Nearly separable tasks take many for nothing.)
 SEARCH_STEPS, PROOF_STEPS = 1000, 5000
-#: The set whose coefficients are drawn: so many positive examples, and the first seed.
+#: The set whose coefficients are drawn: its number of positive examples, and its first seed.
 PICTURED = 30
 #: Of the paper's subgradient method, and where its objective is looked at.
 STEP_SIZES = (0.1, 1.0, 10.0, 100.0)
@@ -136,7 +136,7 @@ def convergence(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
 
 
 def fitted(model: str, radius: float, Xs: Sequence[Array], ys: Sequence[Array], steps: int = SEARCH_STEPS) -> Fit:
-    """One model for one C, to a proven gap of `TARGET` where so many steps are enough."""
+    """One model for one C, to a proven gap of `TARGET` where that number of steps is enough."""
     from sklearn.exceptions import ConvergenceWarning
 
     from bench_mtl import estimators
@@ -160,7 +160,7 @@ def _auc(part: Part, W: Array, words: Any) -> float:
 
 
 def _short(images: Images, positives: int) -> int:
-    """How many words have fewer positive training images than are asked for."""
+    """How many words have fewer positive training images than wanted."""
     return int((images.training.has_word.sum(axis=0) < positives).sum())
 
 

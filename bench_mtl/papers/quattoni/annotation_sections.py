@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.experiment import Section
 from bench_mtl.papers.quattoni.annotation_models import LOOKS, MODELS, RADII, RIVALS
-from bench_mtl.papers.quattoni.annotation_readings import COMPARED, CONVERGENCE, DATA, LEVEL, NAMES, PATH, auc_at, by_word, long, part
+from bench_mtl.papers.quattoni.annotation_verdicts import COMPARED, CONVERGENCE, DATA, LEVEL, NAMES, PATH, auc_at, by_word, long, part
 from bench_mtl.papers.summaries import CONFIDENCE, mean
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.registry import make_problem
 from bench_mtl.metrics import error_rate, feature_selection
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section, Settings
+from bench_mtl.papers.experiment import CellSettings, Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
-from bench_mtl.papers.solving import proven, registry
+from bench_mtl.papers.solve_to_gap import registry, solve_to_gap
 from bench_mtl.papers.summaries import Judgement, judged_high, judged_order, mean, paired_difference
 from bench_mtl.runner.job import Found
 
@@ -47,7 +47,7 @@ PAPER, CERTIFIED = "200 steps", "certified"
 _METHODS = (PAPER, CERTIFIED)
 
 
-def compute(settings: Settings, data_dir: Path | None) -> Found:
+def compute(settings: CellSettings, data_dir: Path | None) -> Found:
     """Train one model on one draw of the tasks, and judge it on test examples and by its features."""
     name, parameters = _PROBLEMS[settings["model"]]
     recipe = {"tasks": TASKS, "features": FEATURES, "seed": settings["seed"]}
@@ -73,11 +73,11 @@ def _subgradient(problem: Problem) -> tuple[Array, dict[str, float], Status, str
 
 def _certified(problem: Problem) -> tuple[Array, dict[str, float], Status, str]:
     """The same model to a proven relative gap of `TARGET`."""
-    found = proven(problem, "pdhg", TARGET, SECONDS)
+    found = solve_to_gap(problem, "pdhg", TARGET, SECONDS)
     return found.point, {"objective": found.objective, "relative_gap": found.relative_gap}, found.status, found.reason
 
 
-def _grid(sizes: Sequence[int], seeds: int) -> tuple[Settings, ...]:
+def _grid(sizes: Sequence[int], seeds: int) -> tuple[CellSettings, ...]:
     return tuple(
         {"model": model, "method": method, "examples": examples, "seed": seed}
         for seed in range(seeds)
@@ -105,18 +105,18 @@ def read(rows: pd.DataFrame) -> Findings:
 _MEASURES = {"test error": "test_error", "precision": "precision", "recall": "recall"}
 
 
-def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[Comparison]:
+def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumber]:
     """A published statement against the rows of each method."""
     what = f"{row['statement']} ({row['where']})"
     if row["relation"] == "lost":
         why = "the figure is lost and the text has no number of it: only what the text says of the curves can be compared"
-        return [Comparison(what, "in the figure alone", "see the tables", Reading.UNKNOWN, why)]
+        return [PublishedNumber(what, "in the figure alone", "see the tables", Verdict.UNKNOWN, why)]
     if row["relation"] == "not run":
-        return [Comparison(what, "as with the true norm", "-", Reading.NOT_RUN, "every radius here is the true norm")]
+        return [PublishedNumber(what, "as with the true norm", "-", Verdict.NOT_RUN, "every radius here is the true norm")]
     subject = f"{row['quantity']}, {_name(row['model'])}"
     expected = f"{row['relation']} {_name(row['against'])}" if row["against"] else row["relation"]
     found = {method: _judged(row, rows[rows["method"] == method]) for method in _METHODS}
-    return [Comparison(f"{subject}, {method}: {what}", expected, *each) for method, each in found.items()]
+    return [PublishedNumber(f"{subject}, {method}: {what}", expected, *each) for method, each in found.items()]
 
 
 def _judged(row: Mapping[str, str], rows: pd.DataFrame) -> Judgement:

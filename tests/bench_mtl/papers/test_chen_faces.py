@@ -11,7 +11,7 @@ import pytest
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import load_registry
-from bench_mtl.papers import Reading, cells_of, experiment
+from bench_mtl.papers import Verdict, cells_of, experiment
 from bench_mtl.papers.chen import faces_cell
 from bench_mtl.papers.chen.faces import GAMMAS, PAPER, TAUS, read
 from bench_mtl.papers.chen.faces_cell import compute, pictured, roughness
@@ -113,32 +113,32 @@ def rows(sparser: float = -1.0, higher: float = 1.0, smoothness: float = 0.1) ->
     return pd.DataFrame(table)
 
 
-def readings(frame: pd.DataFrame, words: str) -> list[Reading]:
-    return [each.reading for each in read(frame).comparisons if words in each.what]
+def verdicts(frame: pd.DataFrame, words: str) -> list[Verdict]:
+    return [each.verdict for each in read(frame).comparisons if words in each.what]
 
 
 BOTH, SPARSER, HIGHER, ROUGH = "the second setting", "sparse regularisation", "rank constraint", "facial marks"
 
 
 def test_what_holds_and_what_does_not() -> None:
-    yes, no = [Reading.REPRODUCED] * 2, [Reading.NOT_REPRODUCED] * 2
+    yes, no = [Verdict.REPRODUCED] * 2, [Verdict.NOT_REPRODUCED] * 2
     for words in (BOTH, SPARSER, HIGHER, ROUGH):
-        assert readings(rows(), words) == yes, words
-    assert (readings(rows(sparser=1.0), SPARSER), readings(rows(sparser=1.0), HIGHER)) == (no, yes)
-    assert (readings(rows(higher=-1.0), HIGHER), readings(rows(higher=-1.0), SPARSER)) == (no, yes)
-    assert readings(rows(sparser=1.0), BOTH) == readings(rows(higher=-1.0), BOTH) == no
-    assert readings(rows(smoothness=0.8), ROUGH) == no
-    assert readings(rows(higher=0.0), HIGHER) == no  # nothing goes as published
+        assert verdicts(rows(), words) == yes, words
+    assert (verdicts(rows(sparser=1.0), SPARSER), verdicts(rows(sparser=1.0), HIGHER)) == (no, yes)
+    assert (verdicts(rows(higher=-1.0), HIGHER), verdicts(rows(higher=-1.0), SPARSER)) == (no, yes)
+    assert verdicts(rows(sparser=1.0), BOTH) == verdicts(rows(higher=-1.0), BOTH) == no
+    assert verdicts(rows(smoothness=0.8), ROUGH) == no
+    assert verdicts(rows(higher=0.0), HIGHER) == no  # nothing goes as published
 
 
 def test_a_few_neighbours_the_other_way_are_allowed_and_many_leave_it_open() -> None:
     frame = rows()
     frame.loc[(frame["data"] == "ar10p_faces") & (frame["gamma"] == GAMMAS[0]) & (frame["tau"] == TAUS[0]), "nonzero_percent"] = 0.0
     found = [each for each in read(frame).comparisons if SPARSER in each.what]
-    assert [each.reading for each in found] == [Reading.REPRODUCED] * 2
+    assert [each.verdict for each in found] == [Verdict.REPRODUCED] * 2
     assert found[0].ours == "35 of 36 neighbours in the grid as published, 1 the other way"
     frame.loc[(frame["data"] == "ar10p_faces") & (frame["gamma"] == GAMMAS[1]), "nonzero_percent"] += 50.0
-    assert readings(frame, SPARSER) == [Reading.UNKNOWN, Reading.REPRODUCED]
+    assert verdicts(frame, SPARSER) == [Verdict.UNKNOWN, Verdict.REPRODUCED]
 
 
 def test_published_numbers_are_beside_ours_and_cannot_be_compared() -> None:
@@ -146,17 +146,17 @@ def test_published_numbers_are_beside_ours_and_cannot_be_compared() -> None:
     assert [each.published_value for each in found] == [15.07, 3.0]
     i, j = GAMMAS.index(PAPER[0][0]), TAUS.index(PAPER[0][1])
     assert [each.our_value for each in found] == [20.0 - 2.0 * i - 0.1 * j, 20.0 + 3.0 * j]
-    assert {each.reading for each in found} == {Reading.UNKNOWN}
+    assert {each.verdict for each in found} == {Verdict.UNKNOWN}
 
 
 def test_what_was_not_run_is_said_to_be_so() -> None:
     nothing = read(pd.DataFrame())
-    assert {each.reading for each in nothing.comparisons} == {Reading.NOT_RUN, Reading.UNKNOWN}
+    assert {each.verdict for each in nothing.comparisons} == {Verdict.NOT_RUN, Verdict.UNKNOWN}
     frame = rows()
-    assert readings(frame[frame["tau"] == TAUS[0]], BOTH) == [Reading.NOT_RUN] * 2
-    assert readings(frame[frame["tau"] == TAUS[0]], ROUGH) == [Reading.NOT_RUN] * 2
-    assert readings(frame[frame["tau"] == TAUS[0]], HIGHER) == [Reading.NOT_RUN] * 2
-    assert readings(frame[frame["data"] == "ar10p_faces"], HIGHER) == [Reading.REPRODUCED]
+    assert verdicts(frame[frame["tau"] == TAUS[0]], BOTH) == [Verdict.NOT_RUN] * 2
+    assert verdicts(frame[frame["tau"] == TAUS[0]], ROUGH) == [Verdict.NOT_RUN] * 2
+    assert verdicts(frame[frame["tau"] == TAUS[0]], HIGHER) == [Verdict.NOT_RUN] * 2
+    assert verdicts(frame[frame["data"] == "ar10p_faces"], HIGHER) == [Verdict.REPRODUCED]
 
 
 def test_tables_and_figures() -> None:
@@ -169,7 +169,7 @@ def test_tables_and_figures() -> None:
     for section in sections.values():
         assert section.draw is not None
         assert style.files(section.draw(), ["svg"])["svg"].startswith(b"<?xml")
-    shown, table = sections["orl-grid"].shown, sections["orl-grid"].table
+    shown, table = sections["orl-grid"].display, sections["orl-grid"].table
     assert shown is not None
     assert shown.iloc[1].tolist()[:3] == ["5", "18.00 %, 20", "17.90 %, 23"]
     assert table is not None

@@ -10,8 +10,8 @@ import pytest
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data import synthetic_sparse_low_rank
-from bench_mtl.papers import Reading, experiment
-from bench_mtl.papers.chen import fig2, fig2_cell, solving
+from bench_mtl.papers import Verdict, experiment
+from bench_mtl.papers.chen import fig2, fig2_cell, sparse_low_rank
 from bench_mtl.papers.chen.fig2 import DEVIATIONS, TAU, read
 
 TINY = {"tasks": 6, "features": 9, "examples": 12, "rank": 2, "zero_features": 3, "zero_tasks": 2}
@@ -88,10 +88,10 @@ def test_bad_settings_are_named(name: str, value: float) -> None:
 
 def test_numbers_of_a_picture_are_short_and_near() -> None:
     values = np.random.default_rng(0).standard_normal((4, 5)) * 1e-7
-    short = solving.rounded(values)
+    short = sparse_low_rank.rounded(values)
     assert np.reshape(short, (4, 5)) == pytest.approx(values, abs=1e-3 * abs(values).max())
     assert max(len(repr(entry)) for entry in short) <= 11
-    assert solving.rounded(np.zeros((2, 2))) == [0.0] * 4
+    assert sparse_low_rank.rounded(np.zeros((2, 2))) == [0.0] * 4
 
 
 def rows(inside: float, outside: float, visible: float, *, seeds: int = 3, pictures: bool = False) -> pd.DataFrame:
@@ -112,35 +112,35 @@ def rows(inside: float, outside: float, visible: float, *, seeds: int = 3, pictu
     return pd.DataFrame(table)
 
 
-def readings(frame: pd.DataFrame) -> list[Reading]:
+def verdicts(frame: pd.DataFrame) -> list[Verdict]:
     """Zeros, pattern, count: each with 1/2 and without; then the lost pictures."""
-    return [each.reading for each in read(frame).comparisons]
+    return [each.verdict for each in read(frame).comparisons]
 
 
 def test_parts_that_are_found_and_parts_that_are_not() -> None:
-    yes, no, lost = Reading.REPRODUCED, Reading.NOT_REPRODUCED, Reading.UNKNOWN
-    assert readings(rows(0.9, 0.1, 11)) == [yes] * 6 + [lost]
-    assert readings(rows(1.0, 0.98, 13)) == [yes] * 2 + [no] * 4 + [lost]  # nothing left of P: its zeros say nothing
-    assert readings(rows(0.4, 0.1, 7)) == [no] * 6 + [lost]
+    yes, no, lost = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.UNKNOWN
+    assert verdicts(rows(0.9, 0.1, 11)) == [yes] * 6 + [lost]
+    assert verdicts(rows(1.0, 0.98, 13)) == [yes] * 2 + [no] * 4 + [lost]  # nothing left of P: its zeros say nothing
+    assert verdicts(rows(0.4, 0.1, 7)) == [no] * 6 + [lost]
 
 
 def test_what_depends_on_a_lost_deviation_cannot_be_known() -> None:
     frame = rows(0.9, 0.1, 10)
     frame.loc[frame["sparse_std"] == 10.0, "zeros_outside"] = 0.8
     found = read(frame).comparisons
-    assert found[2].reading is Reading.UNKNOWN
+    assert found[2].verdict is Verdict.UNKNOWN
     assert "true of 4 of 6 assumed deviations" in found[2].why
-    assert found[4].reading is Reading.REPRODUCED
+    assert found[4].verdict is Verdict.REPRODUCED
     assert found[4].difference == 0.0
 
 
 def test_what_was_not_run_is_said_to_be_so() -> None:
-    assert readings(pd.DataFrame()) == [Reading.NOT_RUN] * 6 + [Reading.UNKNOWN]
+    assert verdicts(pd.DataFrame()) == [Verdict.NOT_RUN] * 6 + [Verdict.UNKNOWN]
     frame = rows(0.9, 0.1, 10)
     one = frame[(frame["gamma"] == 150.0) & (frame["sparse_std"] == 5.0)]
     found = read(one).comparisons
-    assert [each.reading for each in found[::2]] == [Reading.REPRODUCED] * 3 + [Reading.UNKNOWN]
-    assert {each.reading for each in found[1::2]} == {Reading.NOT_RUN}
+    assert [each.verdict for each in found[::2]] == [Verdict.REPRODUCED] * 3 + [Verdict.UNKNOWN]
+    assert {each.verdict for each in found[1::2]} == {Verdict.NOT_RUN}
     assert found[4].difference is None  # that of the first deviations, which were not run
 
 

@@ -12,9 +12,9 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.data import TaskData
-from bench_mtl.papers import Reading, experiment
+from bench_mtl.papers import Verdict, experiment
 from bench_mtl.papers.chen import protocol
-from bench_mtl.papers.chen.models import MODELS, fitted
+from bench_mtl.papers.chen.learners import MODELS, fitted
 from bench_mtl.papers.chen.protocol import FOLDS, TUNING_TOLERANCE, compute, outcome, tune
 from bench_mtl.papers.chen.sets import SETS, split
 from bench_mtl.papers.published import published
@@ -149,74 +149,74 @@ def rows(auc: dict[str, float], name: str = "scene", *, seeds: int = 4, **more: 
 ORDER = {name: 0.9 - 0.02 * place for place, name in enumerate(MODELS)}
 
 
-def readings(name: str, frame: pd.DataFrame) -> dict[str, Reading]:
-    return {each.what: each.reading for each in experiment(name).read(frame).comparisons}
+def verdicts(name: str, frame: pd.DataFrame) -> dict[str, Verdict]:
+    return {each.what: each.verdict for each in experiment(name).read(frame).comparisons}
 
 
 def test_an_order_of_learners_is_read_from_paired_differences() -> None:
-    found = readings("chen-table2", rows(ORDER))
+    found = verdicts("chen-table2", rows(ORDER))
     first = "scene, average AUC: MixedNorm is the best of all on every data set (section 7.2 (1))"
     second = "scene, average AUC: TraceNorm outperforms OneNorm on Scene and Yeast (section 7.2 (2))"
-    assert found[first] == found[second] == Reading.REPRODUCED
-    turned = readings("chen-table2", rows(ORDER | {"MixedNorm": 0.5, "TraceNorm": 0.4}))
-    assert turned[first] == turned[second] == Reading.NOT_REPRODUCED
-    assert readings("chen-table2", rows(ORDER, seeds=1))[first] == Reading.UNKNOWN
-    assert readings("chen-table2", rows({"MixedNorm": 0.9, "OneNorm": 0.8}))[first] == Reading.UNKNOWN  # the others are missing
-    assert readings("chen-table2", rows({"MixedNorm": 0.7, "OneNorm": 0.8}))[first] == Reading.NOT_REPRODUCED
-    assert found[first.replace("scene", "yeast")] == Reading.NOT_RUN
+    assert found[first] == found[second] == Verdict.REPRODUCED
+    turned = verdicts("chen-table2", rows(ORDER | {"MixedNorm": 0.5, "TraceNorm": 0.4}))
+    assert turned[first] == turned[second] == Verdict.NOT_REPRODUCED
+    assert verdicts("chen-table2", rows(ORDER, seeds=1))[first] == Verdict.UNKNOWN
+    assert verdicts("chen-table2", rows({"MixedNorm": 0.9, "OneNorm": 0.8}))[first] == Verdict.UNKNOWN  # the others are missing
+    assert verdicts("chen-table2", rows({"MixedNorm": 0.7, "OneNorm": 0.8}))[first] == Verdict.NOT_REPRODUCED
+    assert found[first.replace("scene", "yeast")] == Verdict.NOT_RUN
 
 
 def test_a_number_is_reproduced_where_it_is_close() -> None:
     frame = rows({"MixedNorm": 0.916, "RidgeReg": 0.80})
     of = {each.what: each for each in experiment("chen-table2").read(frame).comparisons}
-    assert of["scene, average AUC, MixedNorm"].reading == Reading.REPRODUCED
+    assert of["scene, average AUC, MixedNorm"].verdict == Verdict.REPRODUCED
     far = of["scene, macro F1, MixedNorm"]
-    assert far.reading == Reading.NOT_REPRODUCED
+    assert far.verdict == Verdict.NOT_REPRODUCED
     assert far.difference == pytest.approx(100.0 * frame[frame["model"] == "MixedNorm"]["macro_f1"].mean() - 60.602)
-    assert of["yeast, average AUC, MixedNorm"].reading == Reading.NOT_RUN
+    assert of["yeast, average AUC, MixedNorm"].verdict == Verdict.NOT_RUN
 
 
 def test_numbers_of_lost_data_cannot_be_known() -> None:
     frame = rows(ORDER, "sun09, 80 labels")
     of = {each.what: each for each in experiment("chen-table3").read(frame).comparisons}
-    assert of["mediamill1 (here sun09, 80 labels), average AUC, MixedNorm"].reading == Reading.UNKNOWN
-    assert any(each.reading == Reading.REPRODUCED and "best of all" in what for what, each in of.items())
+    assert of["mediamill1 (here sun09, 80 labels), average AUC, MixedNorm"].verdict == Verdict.UNKNOWN
+    assert any(each.verdict == Verdict.REPRODUCED and "best of all" in what for what, each in of.items())
 
 
 def test_curves() -> None:
     parts = [rows({name: value + 0.1 * share for name, value in ORDER.items()}, share=share) for share in (0.1, 0.9)]
-    whole, part = (readings("chen-ratio", frame) for frame in (pd.concat(parts), parts[0]))
-    assert all(part[what] in (Reading.NOT_RUN, Reading.UNKNOWN) for what in whole if "large" in what or "grows" in what)
-    found = readings("chen-ratio", pd.concat(parts))
-    rising = next(reading for what, reading in found.items() if "improves as the training ratio grows" in what)
-    assert rising == Reading.REPRODUCED
-    close = next(reading for what, reading in found.items() if "compare where the ratio is large" in what)
-    assert close == Reading.NOT_REPRODUCED  # they are 14 points apart
+    whole, part = (verdicts("chen-ratio", frame) for frame in (pd.concat(parts), parts[0]))
+    assert all(part[what] in (Verdict.NOT_RUN, Verdict.UNKNOWN) for what in whole if "large" in what or "grows" in what)
+    found = verdicts("chen-ratio", pd.concat(parts))
+    rising = next(verdict for what, verdict in found.items() if "improves as the training ratio grows" in what)
+    assert rising == Verdict.REPRODUCED
+    close = next(verdict for what, verdict in found.items() if "compare where the ratio is large" in what)
+    assert close == Verdict.NOT_REPRODUCED  # they are 14 points apart
     ends = [rows(ORDER, name) for name in ("sun09, 20 labels", "sun09, 100 labels")]
     ends[1][["average_auc", "macro_f1", "micro_f1"]] += 0.05
-    falling = {what: reading for what, reading in readings("chen-tasks", pd.concat(ends)).items() if "falls as tasks are added" in what}
-    assert set(falling.values()) == {Reading.NOT_REPRODUCED}
+    falling = {what: verdict for what, verdict in verdicts("chen-tasks", pd.concat(ends)).items() if "falls as tasks are added" in what}
+    assert set(falling.values()) == {Verdict.NOT_REPRODUCED}
 
 
 def test_costs() -> None:
     four = {name: ORDER[name] for name in ("MixedNorm", "OneNorm", "RidgeReg", "IndSVM")}
     frame = pd.concat([rows(four), rows(four, "references")])
     of = {each.what: each for each in experiment("chen-table5").read(frame).comparisons}
-    assert of["scene: MixedNorm has a higher average AUC than the others (section 7.5)"].reading == Reading.REPRODUCED
-    assert of["scene: MixedNorm takes more seconds than the others (section 7.5)"].reading == Reading.NOT_REPRODUCED
+    assert of["scene: MixedNorm has a higher average AUC than the others (section 7.5)"].verdict == Verdict.REPRODUCED
+    assert of["scene: MixedNorm takes more seconds than the others (section 7.5)"].verdict == Verdict.NOT_REPRODUCED
     assert "a slip of the paper" in of["references, RidgeReg, average AUC"].why
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_reports_of_rows_and_of_none(name: str) -> None:
     chosen = experiment(name)
-    assert {each.reading for each in chosen.read(pd.DataFrame()).comparisons} == {Reading.NOT_RUN}
+    assert {each.verdict for each in chosen.read(pd.DataFrame()).comparisons} == {Verdict.NOT_RUN}
     data = chosen.scale("full").grid[0]["data"]
     found = chosen.read(rows(ORDER, data, share=0.1))
     for section in found.sections:
         if section.draw is not None:
             section.draw()
-        assert section.shown is None or len(section.shown)
+        assert section.display is None or len(section.display)
     assert chosen.about.count("\n") < 40
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import load_registry
-from bench_mtl.papers import Reading, cells_of, experiment
+from bench_mtl.papers import Verdict, cells_of, experiment
 from bench_mtl.papers.chen import table4, table4_cell
 from bench_mtl.papers.chen.table4 import CHANGES, MAIN, SETTINGS, read
 from bench_mtl.papers.chen.table4_cell import RACE, RACE_CHANGE, SOLVERS, compute
@@ -146,37 +146,37 @@ def test_every_published_cell_is_compared() -> None:
     comparisons = read(rows()).comparisons
     assert len(comparisons) == 7 + 40 + 20 + 40
     assert len({each.what for each in comparisons}) == len(comparisons)
-    assert {each.reading for each in of(rows(), "table IV, iterations")} == {Reading.REPRODUCED}
+    assert {each.verdict for each in of(rows(), "table IV, iterations")} == {Verdict.REPRODUCED}
     assert {each.difference for each in of(rows(), "table IV, iterations")} == {0.0}
-    assert {each.reading for each in of(rows(), "table IV, seconds")} == {Reading.UNKNOWN}
+    assert {each.verdict for each in of(rows(), "table IV, seconds")} == {Verdict.UNKNOWN}
 
 
 def test_the_factor_counts_up_and_down() -> None:
-    for factor, reading in ((1.9, "REPRODUCED"), (1 / 1.9, "REPRODUCED"), (2.1, "NOT_REPRODUCED"), (1 / 2.1, "NOT_REPRODUCED")):
-        assert {each.reading for each in of(rows(factor), "table IV, iterations of PG, ")} == {Reading[reading]}
-        assert {each.reading for each in of(rows(factor), "table IV, iterations of PG over")} == {Reading.REPRODUCED}
+    for factor, verdict in ((1.9, "REPRODUCED"), (1 / 1.9, "REPRODUCED"), (2.1, "NOT_REPRODUCED"), (1 / 2.1, "NOT_REPRODUCED")):
+        assert {each.verdict for each in of(rows(factor), "table IV, iterations of PG, ")} == {Verdict[verdict]}
+        assert {each.verdict for each in of(rows(factor), "table IV, iterations of PG over")} == {Verdict.REPRODUCED}
 
 
 def test_statements_hold_for_the_published_numbers() -> None:
     for start in STATEMENTS[1:]:
-        assert [each.reading for each in of(rows(), start)] == [Reading.REPRODUCED], start
+        assert [each.verdict for each in of(rows(), start)] == [Verdict.REPRODUCED], start
     # Table IV itself has no row in which AG takes more.
-    assert of(rows(), STATEMENTS[0])[0].reading is Reading.REPRODUCED
+    assert of(rows(), STATEMENTS[0])[0].verdict is Verdict.REPRODUCED
 
 
 def test_statements_fail_where_ag_is_slow() -> None:
     slow = rows(slower=50.0)
-    assert of(slow, STATEMENTS[0])[0].reading is Reading.NOT_REPRODUCED
-    assert of(slow, STATEMENTS[3])[0].reading is Reading.NOT_REPRODUCED
+    assert of(slow, STATEMENTS[0])[0].verdict is Verdict.NOT_REPRODUCED
+    assert of(slow, STATEMENTS[3])[0].verdict is Verdict.NOT_REPRODUCED
     turned = rows()
     turned.loc[(turned["solver"] == AG) & (turned["change"] == 1e-10), "iterations"] *= 100.0
-    assert of(turned, STATEMENTS[1])[0].reading is Reading.NOT_REPRODUCED
+    assert of(turned, STATEMENTS[1])[0].verdict is Verdict.NOT_REPRODUCED
     beyond = rows()
     beyond["rate"] *= 0.1
-    assert of(beyond, STATEMENTS[4])[0].reading is Reading.NOT_REPRODUCED
+    assert of(beyond, STATEMENTS[4])[0].verdict is Verdict.NOT_REPRODUCED
     cheaper = rows()
     cheaper.loc[cheaper["change"] == 1e-10, "run_seconds"] = 0.0
-    assert of(cheaper, STATEMENTS[2])[0].reading is Reading.NOT_REPRODUCED
+    assert of(cheaper, STATEMENTS[2])[0].verdict is Verdict.NOT_REPRODUCED
 
 
 def test_statements_about_all_rows_are_open_where_rows_are_missing() -> None:
@@ -184,18 +184,18 @@ def test_statements_about_all_rows_are_open_where_rows_are_missing() -> None:
     unstopped.loc[(unstopped["solver"] == PG) & (unstopped["gamma"] == 6.0) & (unstopped["change"] == 1e-10), "iterations"] = None
     for start in STATEMENTS[:3]:
         (found,) = of(unstopped, start)
-        assert found.reading is Reading.UNKNOWN, start
+        assert found.verdict is Verdict.UNKNOWN, start
         assert found.why.endswith("not run, or not ended by the rule: PG at gamma 6, tau 4, 1e-10"), found.why
-    assert of(unstopped, "table IV, seconds of PG, gamma 6, tau 4, change below 1e-10")[0].reading is Reading.NOT_RUN
+    assert of(unstopped, "table IV, seconds of PG, gamma 6, tau 4, change below 1e-10")[0].verdict is Verdict.NOT_RUN
     few = rows(changes=(1e-1, 1e-10))
-    assert [of(few, start)[0].reading for start in STATEMENTS[:3]] == [Reading.UNKNOWN, Reading.REPRODUCED, Reading.REPRODUCED]
+    assert [of(few, start)[0].verdict for start in STATEMENTS[:3]] == [Verdict.UNKNOWN, Verdict.REPRODUCED, Verdict.REPRODUCED]
     assert "PG at gamma 1, tau 2, 1e-2, 1e-3" in of(few, STATEMENTS[0])[0].why
     # What is there contradicts all the same.
     slow = rows(slower=50.0, changes=(1e-1, 1e-10))
-    assert of(slow, STATEMENTS[0])[0].reading is Reading.NOT_REPRODUCED
+    assert of(slow, STATEMENTS[0])[0].verdict is Verdict.NOT_REPRODUCED
     turned = unstopped.copy()
     turned.loc[(turned["solver"] == AG) & (turned["gamma"] == 1.0) & (turned["change"] == 1e-10), "iterations"] *= 100.0
-    assert of(turned, STATEMENTS[1])[0].reading is Reading.NOT_REPRODUCED
+    assert of(turned, STATEMENTS[1])[0].verdict is Verdict.NOT_REPRODUCED
 
 
 def test_races_are_of_both_settings() -> None:
@@ -203,25 +203,25 @@ def test_races_are_of_both_settings() -> None:
     one = one[(one["solver"] != RACE) | (one["gamma"] == 1.0)]
     for start in STATEMENTS[3:]:
         (found,) = of(one, start)
-        assert found.reading is Reading.UNKNOWN
+        assert found.verdict is Verdict.UNKNOWN
         assert found.why.endswith("not run, or not ended by the rule: gamma 6, tau 4")
     unended = rows()
     unended.loc[(unended["solver"] == RACE) & (unended["gamma"] == 6.0), "pg_iterations"] = None
-    assert [of(unended, start)[0].reading for start in STATEMENTS[3:]] == [Reading.UNKNOWN, Reading.REPRODUCED]
+    assert [of(unended, start)[0].verdict for start in STATEMENTS[3:]] == [Verdict.UNKNOWN, Verdict.REPRODUCED]
 
 
 def test_seconds_count_by_their_median_and_only_where_they_can_be_timed() -> None:
     known = rows()
     noise = known.copy()
     noise.loc[(noise["solver"] == PG) & (noise["change"] == 1e-1), "run_seconds"] = 0.01
-    assert of(noise, STATEMENTS[0])[0].reading is Reading.REPRODUCED
+    assert of(noise, STATEMENTS[0])[0].verdict is Verdict.REPRODUCED
     dear = known.copy()
     dear.loc[(dear["solver"] == AG) & (dear["change"] < 1e-3), "run_seconds"] *= 1e6
-    assert of(dear, STATEMENTS[0])[0].reading is Reading.NOT_REPRODUCED
+    assert of(dear, STATEMENTS[0])[0].verdict is Verdict.NOT_REPRODUCED
     short = known.copy()
     short["run_seconds"] *= 1e-9
     (found,) = of(short, STATEMENTS[0])
-    assert found.reading is Reading.UNKNOWN
+    assert found.verdict is Verdict.UNKNOWN
     assert "seconds: none long enough" in found.ours
 
 
@@ -233,14 +233,14 @@ def test_the_bounds_are_those_of_the_theorems() -> None:
 
 def test_what_was_not_run_is_said_to_be_so() -> None:
     nothing = read(pd.DataFrame())
-    assert {each.reading for each in nothing.comparisons} == {Reading.NOT_RUN, Reading.UNKNOWN}
+    assert {each.verdict for each in nothing.comparisons} == {Verdict.NOT_RUN, Verdict.UNKNOWN}
     assert nothing.sections == ()
     few = rows(changes=(1e-1, 1e-10))
-    found = {reading: sum(each.reading is reading for each in of(few, "table IV, iterations of")) for reading in Reading}
-    assert found == {Reading.REPRODUCED: 8 + 4, Reading.NOT_RUN: 32 + 16, Reading.NOT_REPRODUCED: 0, Reading.UNKNOWN: 0}
+    found = {verdict: sum(each.verdict is verdict for each in of(few, "table IV, iterations of")) for verdict in Verdict}
+    assert found == {Verdict.REPRODUCED: 8 + 4, Verdict.NOT_RUN: 32 + 16, Verdict.NOT_REPRODUCED: 0, Verdict.UNKNOWN: 0}
     unstopped = rows()
     unstopped.loc[unstopped["change"] == 1e-10, "iterations"] = None
-    assert {each.reading for each in of(unstopped, "table IV, iterations of PG, gamma 1, tau 2, change below 1e-10")} == {Reading.NOT_RUN}
+    assert {each.verdict for each in of(unstopped, "table IV, iterations of PG, gamma 1, tau 2, change below 1e-10")} == {Verdict.NOT_RUN}
 
 
 def test_tables_and_figures() -> None:
@@ -252,13 +252,13 @@ def test_tables_and_figures() -> None:
         draw = sections[name].draw
         assert draw is not None
         assert style.files(draw(), ["svg"])["svg"].startswith(b"<?xml")
-    table, shown = sections["table4"].table, sections["table4"].shown
+    table, shown = sections["table4"].table, sections["table4"].display
     assert table is not None
     assert shown is not None
     assert len(table) == 40
     assert table["iterations"].count() == 8
     assert shown.iloc[6].tolist()[:8] == ["1, 2", "1e-4", "9957", "9957", "537", "537", "116", "6.5"]
-    other = sections["normalisations"].shown
+    other = sections["normalisations"].display
     assert other is not None
     assert other.iloc[-1].tolist() == ["median factor", "", "", "", "1", "-", "-", "-"]
 

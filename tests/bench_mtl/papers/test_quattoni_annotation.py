@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import load_registry
-from bench_mtl.papers import Reading, cells_of, experiment
+from bench_mtl.papers import Verdict, cells_of, experiment
 from bench_mtl.papers.quattoni import annotation_data, annotation_models
 from bench_mtl.papers.quattoni.annotation import compute, read
 from bench_mtl.papers.quattoni.annotation_data import Images, images_of, training_rows, training_sets
 from bench_mtl.papers.quattoni.annotation_models import MODELS, RADII, fitted, sharing
-from bench_mtl.papers.quattoni.annotation_readings import auc_at, needed_shares
+from bench_mtl.papers.quattoni.annotation_verdicts import auc_at, needed_shares
 
 WORDS, TRAINED, TESTED, VISUAL = 8, 90, 40, 12
 
@@ -189,7 +189,7 @@ def test_a_missing_data_directory_is_named(folder: Path) -> None:
         cells_of(experiment("quattoni-annotation"), "small", load_registry(), folder / "corel5k.npz")
 
 
-# Readings.
+# Verdicts.
 
 
 def rows(
@@ -234,40 +234,40 @@ def rows(
     return pd.DataFrame(table)
 
 
-def readings(frame: pd.DataFrame) -> dict[str, list[Reading]]:
-    found: dict[str, list[Reading]] = {}
+def verdicts(frame: pd.DataFrame) -> dict[str, list[Verdict]]:
+    found: dict[str, list[Verdict]] = {}
     for each in read(frame).comparisons:
-        found.setdefault(each.what.split(":")[0].removesuffix(", Corel5k"), []).append(each.reading)
+        found.setdefault(each.what.split(":")[0].removesuffix(", Corel5k"), []).append(each.verdict)
     return found
 
 
 def test_the_published_story_is_reproduced_by_rows_that_tell_it() -> None:
-    found = readings(rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.001, "l2": 0.001}))
-    significant = [Reading.REPRODUCED] * 3
-    assert found["p-value, l1,inf against l2"] == [*significant, Reading.NOT_REPRODUCED, Reading.REPRODUCED]
-    assert found["p-value, l1,inf against l1"] == [*significant, Reading.NOT_REPRODUCED, Reading.NOT_REPRODUCED]
-    assert found["AUC, l1,inf against l2"] == [Reading.REPRODUCED, Reading.NOT_REPRODUCED]  # not similar at large sizes
-    assert found["EER, l1 against l2"] == [Reading.REPRODUCED]
-    assert found["EER of a word, l1,inf against l1"] == [Reading.REPRODUCED]
-    assert found["fill, l1,inf against l1"] == [Reading.REPRODUCED]
-    assert found["share of features, l1,inf against l1"] == [Reading.REPRODUCED]
-    assert found["training samples, all models"] == [Reading.UNKNOWN]
-    assert found["AUC, all models"] == [Reading.UNKNOWN]
+    found = verdicts(rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.001, "l2": 0.001}))
+    significant = [Verdict.REPRODUCED] * 3
+    assert found["p-value, l1,inf against l2"] == [*significant, Verdict.NOT_REPRODUCED, Verdict.REPRODUCED]
+    assert found["p-value, l1,inf against l1"] == [*significant, Verdict.NOT_REPRODUCED, Verdict.NOT_REPRODUCED]
+    assert found["AUC, l1,inf against l2"] == [Verdict.REPRODUCED, Verdict.NOT_REPRODUCED]  # not similar at large sizes
+    assert found["EER, l1 against l2"] == [Verdict.REPRODUCED]
+    assert found["EER of a word, l1,inf against l1"] == [Verdict.REPRODUCED]
+    assert found["fill, l1,inf against l1"] == [Verdict.REPRODUCED]
+    assert found["share of features, l1,inf against l1"] == [Verdict.REPRODUCED]
+    assert found["training samples, all models"] == [Verdict.UNKNOWN]
+    assert found["AUC, all models"] == [Verdict.UNKNOWN]
 
 
 def test_the_other_story_is_not_reproduced() -> None:
-    found = readings(rows({"l1inf": 0.6, "l1": 0.6, "l2": 0.7}, {"l1": 0.6, "l2": 0.999}))
-    assert found["p-value, l1,inf against l2"] == [*[Reading.NOT_REPRODUCED] * 3, Reading.REPRODUCED, Reading.NOT_REPRODUCED]
-    assert found["AUC, l1,inf against l2"] == [Reading.NOT_REPRODUCED, Reading.NOT_REPRODUCED]
-    assert found["AUC, l1,inf against l1"][1] is Reading.REPRODUCED
-    assert found["EER, l1 against l2"] == [Reading.NOT_REPRODUCED]
-    assert found["EER of a word, l1,inf against l2"] == [Reading.NOT_REPRODUCED]
+    found = verdicts(rows({"l1inf": 0.6, "l1": 0.6, "l2": 0.7}, {"l1": 0.6, "l2": 0.999}))
+    assert found["p-value, l1,inf against l2"] == [*[Verdict.NOT_REPRODUCED] * 3, Verdict.REPRODUCED, Verdict.NOT_REPRODUCED]
+    assert found["AUC, l1,inf against l2"] == [Verdict.NOT_REPRODUCED, Verdict.NOT_REPRODUCED]
+    assert found["AUC, l1,inf against l1"][1] is Verdict.REPRODUCED
+    assert found["EER, l1 against l2"] == [Verdict.NOT_REPRODUCED]
+    assert found["EER of a word, l1,inf against l2"] == [Verdict.NOT_REPRODUCED]
 
 
 def test_numbers_stand_beside_ours_without_a_reading_of_their_own() -> None:
     of = {each.what.split(":")[0]: each for each in read(rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.2, "l2": 0.2})).comparisons}
     at = of["AUC at 30 % of the features, l1,inf, Corel5k"]
-    assert at.reading is Reading.UNKNOWN
+    assert at.verdict is Verdict.UNKNOWN
     assert at.our_value == pytest.approx(0.66, abs=1e-3)
     assert at.difference == pytest.approx(0.0, abs=1e-3)
     samples = of["training samples, all models, Corel5k"]
@@ -280,29 +280,29 @@ def test_numbers_stand_beside_ours_without_a_reading_of_their_own() -> None:
 def test_repetitions_that_disagree_decide_nothing() -> None:
     frame = rows({"l1inf": 0.6, "l1": 0.6, "l2": 0.6}, {"l1": 0.2, "l2": 0.2})
     frame.loc[frame["seed"] == 0, "l1_p"] = 0.01
-    assert set(readings(frame)["p-value, l1,inf against l1"]) == {Reading.UNKNOWN}
-    assert readings(rows({"l1inf": 0.7, "l1": 0.6, "l2": 0.6}, {"l1": 0.2, "l2": 0.2}, seeds=1))["AUC, l1,inf against l1"] == [
-        Reading.UNKNOWN,
-        Reading.UNKNOWN,
+    assert set(verdicts(frame)["p-value, l1,inf against l1"]) == {Verdict.UNKNOWN}
+    assert verdicts(rows({"l1inf": 0.7, "l1": 0.6, "l2": 0.6}, {"l1": 0.2, "l2": 0.2}, seeds=1))["AUC, l1,inf against l1"] == [
+        Verdict.UNKNOWN,
+        Verdict.UNKNOWN,
     ]
 
 
 @pytest.mark.parametrize("p_value", [0.001, 0.9])
 @pytest.mark.parametrize("auc", [0.6, 0.7])
 def test_one_repetition_decides_nothing(auc: float, p_value: float) -> None:
-    found = readings(rows({"l1inf": auc, "l1": 0.65, "l2": 0.65}, {"l1": p_value, "l2": p_value}, seeds=1))
-    assert {reading for of in found.values() for reading in of} == {Reading.UNKNOWN}
+    found = verdicts(rows({"l1inf": auc, "l1": 0.65, "l2": 0.65}, {"l1": p_value, "l2": p_value}, seeds=1))
+    assert {verdict for of in found.values() for verdict in of} == {Verdict.UNKNOWN}
 
 
 def test_what_was_not_run_is_said_to_be_so() -> None:
-    assert {reading for found in readings(pd.DataFrame()).values() for reading in found} == {Reading.NOT_RUN, Reading.UNKNOWN}
+    assert {verdict for found in verdicts(pd.DataFrame()).values() for verdict in found} == {Verdict.NOT_RUN, Verdict.UNKNOWN}
     assert not read(pd.DataFrame()).sections
-    some = readings(rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.2, "l2": 0.2}, sizes=(30,)))
-    assert some["AUC, l1,inf against l2"] == [Reading.NOT_RUN, Reading.NOT_RUN]
-    assert some["EER, l1,inf against l2"] == [Reading.UNKNOWN]  # of four sizes one
-    assert some["fill, l1,inf against l1"] == [Reading.REPRODUCED]  # which is about that size alone
-    other = readings(rows({"l1inf": 0.6, "l1": 0.65, "l2": 0.7}, {"l1": 0.2, "l2": 0.2}, sizes=(30,)))
-    assert other["EER, l1,inf against l2"] == [Reading.NOT_REPRODUCED]
+    some = verdicts(rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.2, "l2": 0.2}, sizes=(30,)))
+    assert some["AUC, l1,inf against l2"] == [Verdict.NOT_RUN, Verdict.NOT_RUN]
+    assert some["EER, l1,inf against l2"] == [Verdict.UNKNOWN]  # of four sizes one
+    assert some["fill, l1,inf against l1"] == [Verdict.REPRODUCED]  # which is about that size alone
+    other = verdicts(rows({"l1inf": 0.6, "l1": 0.65, "l2": 0.7}, {"l1": 0.2, "l2": 0.2}, sizes=(30,)))
+    assert other["EER, l1,inf against l2"] == [Verdict.NOT_REPRODUCED]
 
 
 def test_the_share_that_an_auc_needs() -> None:
@@ -325,10 +325,10 @@ def test_tables_and_figures(seeds: int) -> None:
     assert curve is not None
     own = curve[(curve["model"] == "l1") & (curve["examples"] == 40)]
     assert own["mean"].item() == pytest.approx(frame.loc[frame["examples"] == 40, "l1_auc"].mean())
-    features = sections["features"].shown
+    features = sections["features"].display
     assert features is not None
     assert features["AUC, C by validation"].str.startswith("0.6500").all()
     assert set(features["C"]) == {", ".join(["10"] * seeds)}
-    shown = sections["convergence"].shown
+    shown = sections["convergence"].display
     assert shown is not None
     assert shown["Above the optimum"].tolist() == ["0.0100", "0.1000", "1.0000", "10.0000"]

@@ -11,7 +11,7 @@ import pytest
 
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.registry import load_registry, make_problem
-from bench_mtl.papers import Reading
+from bench_mtl.papers import Verdict
 from bench_mtl.papers.quattoni import fig1
 from bench_mtl.papers.quattoni.fig1 import CERTIFIED, PAPER, compute, read
 from bench_mtl.papers.summaries import mean
@@ -73,45 +73,45 @@ def rows(errors: dict[str, float], *, noise: float = 0.001, seeds: int = 4) -> p
     return pd.DataFrame(table)
 
 
-def readings(frame: pd.DataFrame) -> dict[str, Reading]:
-    return {each.what.split(":")[0]: each.reading for each in read(frame).comparisons}
+def verdicts(frame: pd.DataFrame) -> dict[str, Verdict]:
+    return {each.what.split(":")[0]: each.verdict for each in read(frame).comparisons}
 
 
 def test_a_clear_order_is_reproduced_whatever_the_draws_have_in_common() -> None:
     found = read(rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25}))
     of = {each.what.split(":")[0]: each for each in found.comparisons}
     error = of["test error, l1,inf, 200 steps"]
-    assert error.reading is Reading.REPRODUCED
-    assert of["precision, l1,inf, certified"].reading is Reading.REPRODUCED
+    assert error.verdict is Verdict.REPRODUCED
+    assert of["precision, l1,inf, certified"].verdict is Verdict.REPRODUCED
     assert of["precision, l1,inf, certified"].ours == "10: +0.6000; 40: +0.6000"
-    assert of["recall, l1, 200 steps"].reading is Reading.REPRODUCED
+    assert of["recall, l1, 200 steps"].verdict is Verdict.REPRODUCED
     lost = [each for each in found.comparisons if each.published == "in the figure alone"]
     assert len(lost) == 2
-    assert all(each.reading is Reading.UNKNOWN and each.difference is None for each in lost)
+    assert all(each.verdict is Verdict.UNKNOWN and each.difference is None for each in lost)
 
 
 def test_the_other_order_is_not_reproduced_and_a_close_one_cannot_be_known() -> None:
-    reversed_ = readings(rows({"l1inf": 0.3, "l1": 0.2, "l2": 0.2}))
-    assert reversed_["test error, l1,inf, 200 steps"] is Reading.NOT_REPRODUCED
-    close = readings(rows({"l1inf": 0.3, "l1": 0.3, "l2": 0.3}, noise=0.05))
-    assert close["test error, l1,inf, certified"] is Reading.UNKNOWN
-    single = readings(rows({"l1inf": 0.1, "l1": 0.3, "l2": 0.3}, seeds=1))
-    assert single["test error, l1,inf, certified"] is Reading.UNKNOWN  # one draw proves nothing
+    reversed_ = verdicts(rows({"l1inf": 0.3, "l1": 0.2, "l2": 0.2}))
+    assert reversed_["test error, l1,inf, 200 steps"] is Verdict.NOT_REPRODUCED
+    close = verdicts(rows({"l1inf": 0.3, "l1": 0.3, "l2": 0.3}, noise=0.05))
+    assert close["test error, l1,inf, certified"] is Verdict.UNKNOWN
+    single = verdicts(rows({"l1inf": 0.1, "l1": 0.3, "l2": 0.3}, seeds=1))
+    assert single["test error, l1,inf, certified"] is Verdict.UNKNOWN  # one draw proves nothing
 
 
 def test_a_low_recall_is_not_called_high() -> None:
     frame = rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25})
     frame.loc[(frame["model"] == "l1") & (frame["examples"] == 10), "recall"] = 0.5
-    found = readings(frame)
-    assert found["recall, l1, 200 steps"] is Reading.NOT_REPRODUCED
-    assert found["recall, l1,inf, 200 steps"] is Reading.REPRODUCED
+    found = verdicts(frame)
+    assert found["recall, l1, 200 steps"] is Verdict.NOT_REPRODUCED
+    assert found["recall, l1,inf, 200 steps"] is Verdict.REPRODUCED
 
 
 def test_what_was_not_run_is_said_to_be_so() -> None:
-    assert set(readings(pd.DataFrame()).values()) == {Reading.NOT_RUN, Reading.UNKNOWN}
-    alone = readings(rows({"l1inf": 0.2}))
-    assert alone["test error, l1,inf, 200 steps"] is Reading.NOT_RUN
-    assert alone["recall, l1,inf, 200 steps"] is Reading.REPRODUCED
+    assert set(verdicts(pd.DataFrame()).values()) == {Verdict.NOT_RUN, Verdict.UNKNOWN}
+    alone = verdicts(rows({"l1inf": 0.2}))
+    assert alone["test error, l1,inf, 200 steps"] is Verdict.NOT_RUN
+    assert alone["recall, l1,inf, 200 steps"] is Verdict.REPRODUCED
 
 
 def test_the_cost_of_the_steps_is_the_paired_difference() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import toy_state
 
 from bench_mtl.core.types import Limits, Status
-from bench_mtl.papers.experiment import Comparison, Experiment, Findings, Reading, Scale, Section
+from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.runner import Found
 
 LIMITS = Limits(seconds=None, wall_seconds=60.0, memory_gib=1.0)
@@ -66,8 +66,8 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
 def read(rows: Any) -> Findings:
     total = float(rows["square"].sum()) if len(rows) else None
     comparisons = (
-        Comparison("sum of squares", "14", f"{total}", Reading.REPRODUCED, "by hand", published_value=14.0, our_value=total),
-        Comparison("the lost number", "?", "-", Reading.UNKNOWN, "the page is torn | here"),
+        PublishedNumber("sum of squares", "14", f"{total}", Verdict.REPRODUCED, "by hand", published_value=14.0, our_value=total),
+        PublishedNumber("the lost number", "?", "-", Verdict.UNKNOWN, "the page is torn | here"),
     )
     return Findings(comparisons, (Section("Squares", "All of them.", "squares", rows, rows.astype(str)),) if len(rows) else ())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.papers.experiment import Comparison, Reading
+from bench_mtl.papers.experiment import PublishedNumber, Verdict
 from bench_mtl.papers.published import published
 from bench_mtl.papers.quattoni.annotation_models import MODELS
 from bench_mtl.papers.summaries import Judgement, Mean, judged_order, mean, paired_difference
@@ -32,7 +32,7 @@ _MEASURES = {"AUC": "auc", "EER": "eer", "fill": "fill"}
 _OTHER_IMAGES = "the images are others, and so numbers are no reproduction of numbers"
 _LOST = "the figure is lost and the text has no number of it: only what the text says of the curves can be compared"
 _ONE = "one repetition decides nothing"
-_NOTHING = Judgement("-", Reading.NOT_RUN, "no cell of it has an outcome")
+_NOTHING = Judgement("-", Verdict.NOT_RUN, "no cell of it has an outcome")
 
 
 def long(rows: pd.DataFrame) -> pd.DataFrame:
@@ -54,14 +54,14 @@ def part(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     return rows[rows["part"] == name] if len(rows) else rows
 
 
-def comparisons(rows: pd.DataFrame) -> Iterator[Comparison]:
+def comparisons(rows: pd.DataFrame) -> Iterator[PublishedNumber]:
     """Every published number and statement, on every collection that was run (on none: once)."""
     models = long(rows)
     for row in published("quattoni2009_annotation"):
         subject = f"{row['quantity']}, {NAMES[row['model']]}" + (f" against {NAMES[row['against']]}" if row["against"] else "")
         what = f"{row['statement']} ({row['where']})"
         if row["relation"] == "lost":
-            yield Comparison(f"{subject}: {what}", "in the figure alone", "see below", Reading.UNKNOWN, _LOST)
+            yield PublishedNumber(f"{subject}: {what}", "in the figure alone", "see below", Verdict.UNKNOWN, _LOST)
             continue
         judge = _JUDGES[row["relation"]]
         for name in _collections(rows) or [""]:
@@ -70,7 +70,7 @@ def comparisons(rows: pd.DataFrame) -> Iterator[Comparison]:
             judgement, value = judge(row, *own)
             number = float(row["published"]) if row["published"] else None
             shown = row["published"] if row["published"] else _expected(row)
-            yield Comparison(f"{subject}{of}: {what}", shown, *judgement, number, value if number is not None else None)
+            yield PublishedNumber(f"{subject}{of}: {what}", shown, *judgement, number, value if number is not None else None)
 
 
 def _collections(rows: pd.DataFrame) -> list[str]:
@@ -92,7 +92,7 @@ def _samples(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -
     if not len(found):
         return _NOTHING, None
     count = float(found.iloc[0])
-    return Judgement(f"{count:,.0f}", Reading.UNKNOWN, "how frequent words are is a matter of the images, which are others"), count
+    return Judgement(f"{count:,.0f}", Verdict.UNKNOWN, "how frequent words are is a matter of the images, which are others"), count
 
 
 def _significant(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> _Judged:
@@ -108,12 +108,12 @@ def _significant(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFram
     side = "below" if is_published else "above"
     rule = f"{below} of {len(values)} repetitions have p < {LEVEL:g}, the published one is {side}; {_OTHER_IMAGES}"
     if len(values) < 2:
-        return Judgement(ours, Reading.UNKNOWN, f"{_ONE}; {rule}"), middle
+        return Judgement(ours, Verdict.UNKNOWN, f"{_ONE}; {rule}"), middle
     if below == (len(values) if is_published else 0):
-        return Judgement(ours, Reading.REPRODUCED, rule), middle
+        return Judgement(ours, Verdict.REPRODUCED, rule), middle
     if below == (0 if is_published else len(values)):
-        return Judgement(ours, Reading.NOT_REPRODUCED, rule), middle
-    return Judgement(ours, Reading.UNKNOWN, rule), middle
+        return Judgement(ours, Verdict.NOT_REPRODUCED, rule), middle
+    return Judgement(ours, Verdict.UNKNOWN, rule), middle
 
 
 def _differences(row: Mapping[str, str], models: pd.DataFrame, measure: str) -> dict[int, Mean]:
@@ -128,10 +128,10 @@ def _differences(row: Mapping[str, str], models: pd.DataFrame, measure: str) -> 
 def _at_all_sizes(judgement: Judgement, row: Mapping[str, str], found: Mapping[int, Mean]) -> Judgement:
     """What holds at some of the sizes of a statement is not known to hold at all of them."""
     missing = [size for size in map(int, row["examples"].split()) if size not in found or not found[size].repetitions]
-    if judgement.reading is not Reading.REPRODUCED or not missing:
+    if judgement.verdict is not Verdict.REPRODUCED or not missing:
         return judgement
     why = f"{judgement.why}; not run with {', '.join(map(str, missing))} positive examples a word"
-    return judgement._replace(reading=Reading.UNKNOWN, why=why)
+    return judgement._replace(verdict=Verdict.UNKNOWN, why=why)
 
 
 def _order(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> _Judged:
@@ -148,11 +148,11 @@ def _similar(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -
     ours = "; ".join(f"{size}: {each.text(sign=True)}" for size, each in found.items())
     rule = f"similar is taken for a difference of at most {SIMILAR:g}, over all of its 95 % interval; the paper names no number"
     if all(abs(each.value) + each.half <= SIMILAR for each in found.values()):
-        return _at_all_sizes(Judgement(ours, Reading.REPRODUCED, rule), row, found), None
+        return _at_all_sizes(Judgement(ours, Verdict.REPRODUCED, rule), row, found), None
     different = [size for size, each in found.items() if abs(each.value) - each.half > SIMILAR]
     if different:
-        return Judgement(ours, Reading.NOT_REPRODUCED, f"not similar at {', '.join(map(str, different))} positive examples ({rule})"), None
-    return Judgement(ours, Reading.UNKNOWN, f"our repetitions do not decide ({rule})"), None
+        return Judgement(ours, Verdict.NOT_REPRODUCED, f"not similar at {', '.join(map(str, different))} positive examples ({rule})"), None
+    return Judgement(ours, Verdict.UNKNOWN, f"our repetitions do not decide ({rule})"), None
 
 
 def _paths(rows: pd.DataFrame, model: str) -> dict[int, tuple[Sequence[float], Sequence[float]]]:
@@ -185,8 +185,8 @@ def _auc_at_share(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFra
         return _NOTHING, None
     known = [value for value in found if not math.isnan(value)]
     if not known:
-        return Judgement("no C gives such a share", Reading.UNKNOWN, _OTHER_IMAGES), None
-    return Judgement(f"{mean(known).value:.3f}", Reading.UNKNOWN, _OTHER_IMAGES), mean(known).value
+        return Judgement("no C gives such a share", Verdict.UNKNOWN, _OTHER_IMAGES), None
+    return Judgement(f"{mean(known).value:.3f}", Verdict.UNKNOWN, _OTHER_IMAGES), mean(known).value
 
 
 def auc_at(share: float, shares: Sequence[float], aucs: Sequence[float]) -> float:
@@ -218,8 +218,8 @@ def _most_words(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame
     rule = f"all but a few is taken for at least {MOST:.0%} of the words, by their mean EER over the repetitions; the paper names no number"
     ours = f"better for {better} of {len(words)} words"
     if models.loc[models["examples"] == int(row["examples"]), "seed"].nunique() < 2:
-        return Judgement(ours, Reading.UNKNOWN, f"{_ONE}; {rule}"), None
-    return Judgement(ours, Reading.REPRODUCED if better >= MOST * len(words) else Reading.NOT_REPRODUCED, rule), None
+        return Judgement(ours, Verdict.UNKNOWN, f"{_ONE}; {rule}"), None
+    return Judgement(ours, Verdict.REPRODUCED if better >= MOST * len(words) else Verdict.NOT_REPRODUCED, rule), None
 
 
 def _joint(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> _Judged:

@@ -19,23 +19,23 @@ class Enclosed(NamedTuple):
 
     point: Array
     objective: float
-    """Of the point, recomputed."""
+    """Objective at the point, recomputed."""
     bound: float
-    """Of the optimum, from below."""
+    """Lower bound on the optimum."""
     relative_gap: float
     status: Status
-    """`VERIFIED` where the gap asked for is proven, otherwise `INACCURATE`."""
+    """`VERIFIED` where the wanted gap is proven, otherwise `INACCURATE`."""
     reason: str
 
 
 @cache
 def registry() -> Registry:
-    """Of what is installed."""
+    """Load the registry of what is installed, once."""
     return load_registry()
 
 
-def proven(problem: Problem, name: str, target: float, seconds: float) -> Enclosed:
-    """The best point that a solver finds.
+def solve_to_gap(problem: Problem, name: str, target: float, seconds: float) -> Enclosed:
+    """Return the best point that a solver finds, and what it proves.
 
     Parameters
     ----------

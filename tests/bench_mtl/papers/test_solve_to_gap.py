@@ -8,7 +8,7 @@ import pytest
 from bench_mtl.core.errors import BenchError
 from bench_mtl.core.types import Status
 from bench_mtl.data import TaskData
-from bench_mtl.papers.solving import proven
+from bench_mtl.papers.solve_to_gap import solve_to_gap
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 
 
@@ -18,7 +18,7 @@ def problem() -> SparseLowRank:
 
 
 def test_a_gap_is_proven() -> None:
-    found = proven(problem(), "accelerated_gradient", 1e-6, 20.0)
+    found = solve_to_gap(problem(), "accelerated_gradient", 1e-6, 20.0)
     assert found.status is Status.VERIFIED
     assert found.objective == problem().objective(found.point)
     assert 0.0 <= found.objective - found.bound <= 1e-6 * found.objective
@@ -26,7 +26,7 @@ def test_a_gap_is_proven() -> None:
 
 
 def test_too_little_time_leaves_what_is_there() -> None:
-    found = proven(problem(), "projected_gradient", 1e-15, 1e-6)
+    found = solve_to_gap(problem(), "projected_gradient", 1e-15, 1e-6)
     assert found.status is Status.INACCURATE
     assert found.relative_gap > 1e-15
     assert found.bound <= found.objective
@@ -35,4 +35,4 @@ def test_too_little_time_leaves_what_is_there() -> None:
 
 def test_a_solver_that_cannot_take_the_problem_is_named() -> None:
     with pytest.raises(BenchError, match="pdhg ended as"):
-        proven(problem(), "pdhg", 1e-3, 1.0)
+        solve_to_gap(problem(), "pdhg", 1e-3, 1.0)

@@ -29,7 +29,7 @@ class Model:
     grid: Mapping[str, tuple[float, ...]]
     """Values of the parameters that are tuned."""
     units: Mapping[str, str] = field(default_factory=dict)
-    """Of parameters that are multiples of a quantity of the training data: which one, by its name in `UNITS`."""
+    """The quantity of the training data, by its name in `UNITS`, that a parameter is a multiple of."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Parameters that the paper calls otherwise than the estimator: its letter to the estimator's name."""
     tied: Mapping[str, str] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Fit(NamedTuple):
 
     estimator: Any
     seconds: float
-    """Of the fit alone."""
+    """Seconds of the fit alone."""
     gap: float | None
     """Proven, relative; None where the learner has no bound."""
     message: str
