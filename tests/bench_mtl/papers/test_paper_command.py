@@ -182,7 +182,9 @@ def test_a_report_written_again(
         "",
     )
     assert after == before
-    code, said = written("--format", "md")
+    assert written("--format", "md")[0] == 0
+    assert "All digits" not in report(tmp_path)
+    code, said = written("--baseline", "pdhg")
     assert code == 2
     assert "holds the cells of a paper's experiment, 'toy': its report has no option but --format" in said
     with sqlite3.connect(folder / "cells.sqlite") as connection:
