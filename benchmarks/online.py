@@ -24,7 +24,7 @@ from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Logistic
 from bench_mtl.projections import METHODS, STORAGES, SparseBall
 from bench_mtl.solvers.sparse_online import SparseOnline, SparseRun
-from bench_mtl.solvers.stochastic_gradient import DenseRun, StochasticGradient
+from bench_mtl.solvers.stochastic_gradient import StochasticGradient
 
 _CHANGED = 100
 _UPDATES = 500
@@ -114,7 +114,7 @@ def dense_pass(form: L1Form, method: str, zero: Array, count: int, share: float)
     """Seconds to set up and to make `count` steps, of which a share is made."""
 
     def run(steps: int) -> None:
-        dense = DenseRun(form, StochasticGradient(averaging="last", projection=method), zero)
+        dense = StochasticGradient(averaging="last", projection=method).run(form, zero)
         for _ in range(steps):
             dense.advance()
 

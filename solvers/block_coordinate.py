@@ -8,12 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SplitForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import TaskBlocks, factorisable, normal_blocks
 from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem, Solver
+
+#: Sweeps of coordinate descent over the sparse part, and projected gradient steps of the low-rank part, in one round.
+SWEEPS, _PROJECTIONS = 2, 4
 
 
 @dataclass(frozen=True)
@@ -22,29 +24,18 @@ class BlockCoordinate(IterativeSolver):
 
     ::
 
-        P: p_jk <- soft threshold of p_jk - (grad f)_jk / (H_k)_jj at gamma / (H_k)_jj, entry by entry, `sweeps` times
-        Q: accelerated projected gradient steps onto the trace-norm ball with step 1 / sigma_max(X)^2, `projections` of them
+        P: p_jk <- soft threshold of p_jk - (grad f)_jk / (H_k)_jj at gamma / (H_k)_jj, entry by entry, twice
+        Q: accelerated projected gradient steps onto the trace-norm ball with step 1 / sigma_max(X)^2, four of them
 
     A step is one such round. It costs nothing in the number of examples.
-
-    Parameters
-    ----------
-    sweeps, projections : at least 1
 
     References
     ----------
     Friedman, Hastie, Tibshirani, Journal of Statistical Software 33(1), 2010, section 2.2, for the sweeps by covariances.
     """
 
-    sweeps: int = 2
-    projections: int = 4
-
     name: ClassVar[str] = "block_coordinate"
     takes: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
-
-    def __post_init__(self) -> None:
-        whole_number("sweeps", self.sweeps, minimum=1)
-        whole_number("projections", self.projections, minimum=1)
 
     def incompatibility(self, problem: Problem) -> str | None:
         return super().incompatibility(problem) or gram_incompatibility(self, problem)
@@ -65,12 +56,10 @@ class BlockCoordinate(IterativeSolver):
         step = 0
         while True:
             count = 1 + step // SHOWN_SHARE
-            kind = (form.gamma, form.tau, self.sweeps, self.projections, curvature)
+            kind = (form.gamma, form.tau, SWEEPS, _PROJECTIONS, curvature)
             block_steps(blocks.rows, blocks.offsets, target, *kind, state, count)
             step += count
-            yield Iterate(
-                np.ascontiguousarray(state[:2].transpose(0, 2, 1)), None, step, float(step * (self.sweeps + self.projections + 1))
-            )
+            yield Iterate(np.ascontiguousarray(state[:2].transpose(0, 2, 1)), None, step, float(step * (SWEEPS + _PROJECTIONS + 1)))
 
 
 def gram_incompatibility(solver: Solver, problem: Problem) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import is_sparse, one_of, real_number, whole_number
+from bench_mtl.core.checks import is_sparse, one_of, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form
@@ -25,6 +25,9 @@ _FINEST = 1e-16
 
 #: A fit that moves by less, relative to its largest entry, has ended.
 _ROUNDING = 1e-15
+
+#: Sweeps over the coordinates in one step at most; a fit that needs more goes on in the next step.
+_SWEEPS = 100
 
 #: Fits of one ball with one tolerance; a radius that these do not meet needs a finer one.
 _FITS_A_LEVEL = 8
@@ -57,7 +60,6 @@ class CoordinateDescent(IterativeSolver):
     ----------
     tolerance : of the first fits, relative to ||y||^2 as in scikit-learn, above 0
     reduction : the tolerance falls by this factor, in (0, 1)
-    sweeps : of one step at most; a fit that needs more goes on in the next
     gram : "always" computes X_k^T X_k (dense designs only), "never" does not, "auto" does for n >= d up to d = 4000
 
     References
@@ -69,7 +71,6 @@ class CoordinateDescent(IterativeSolver):
 
     tolerance: float = 1e-3
     reduction: float = 0.1
-    sweeps: int = 100
     gram: str = "auto"
 
     name: ClassVar[str] = "coordinate_descent"
@@ -79,7 +80,6 @@ class CoordinateDescent(IterativeSolver):
         real_number("tolerance", self.tolerance, strict=True)
         if real_number("reduction", self.reduction, strict=True) >= 1.0:
             raise InputError(f"reduction must be below 1, not {self.reduction:g}")
-        whole_number("sweeps", self.sweeps, minimum=1)
         one_of("gram", self.gram, GRAM_RULES)
 
     @property
@@ -102,7 +102,7 @@ class CoordinateDescent(IterativeSolver):
     def warm_up(self) -> None:
         X, y = np.asfortranarray(np.eye(2)), np.ones(2)
         for matrix in (_Matrix(X, False), _Matrix(X, True), _Matrix(sp.csc_array(X), False)):
-            _Lasso(matrix, y, False).fit(np.zeros(2), 0.1, 1e-3, 10)
+            _Lasso(matrix, y, False).fit(np.zeros(2), 0.1, 1e-3)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.form(L1Form)
@@ -115,7 +115,7 @@ class CoordinateDescent(IterativeSolver):
         while True:
             for ball in balls:
                 if not ball.met(tolerance):
-                    work += ball.advance(tolerance, self.sweeps) / form.fit.design.n_examples
+                    work += ball.advance(tolerance) / form.fit.design.n_examples
             step += 1
             yield Iterate(_point(form, balls), _dual(form, balls), step, work)
             if all(ball.met(tolerance) for ball in balls):
@@ -163,7 +163,7 @@ class _Lasso:
         x = self._matrix.X[:, [j]]
         return float(x.multiply(x).sum()) if is_sparse(x) else float((x * x).sum())
 
-    def fit(self, w: Array, penalty: float, tolerance: float, sweeps: int) -> tuple[Array, bool, float]:
+    def fit(self, w: Array, penalty: float, tolerance: float) -> tuple[Array, bool, float]:
         """The w that it ends at, whether within the tolerance, and the sweeps weighted by their cost."""
         from sklearn.linear_model import enet_path
 
@@ -185,11 +185,11 @@ class _Lasso:
                 return_n_iter=True,
                 positive=self._positive,
                 tol=tolerance,
-                max_iter=sweeps,
+                max_iter=_SWEEPS,
             )
         new = np.ascontiguousarray(coefficients[:, 0])
         still = float(np.abs(new - w).max()) <= _ROUNDING * float(np.abs(w).max())
-        ended = float(gaps[0]) * n <= tolerance * self.length or int(counts[0]) < sweeps or still
+        ended = float(gaps[0]) * n <= tolerance * self.length or int(counts[0]) < _SWEEPS or still
         return new, bool(ended), n * (int(counts[0]) * self._matrix.sweep_share + 1.5)
 
 
@@ -222,11 +222,11 @@ class _Ball(ABC):
         return self._met_at <= tolerance
 
     @abstractmethod
-    def advance(self, tolerance: float, sweeps: int) -> float:
+    def advance(self, tolerance: float) -> float:
         """A fit, or its continuation; its cost in passes over an example."""
 
-    def _fitted(self, W: Array, penalty: float, tolerance: float, sweeps: int) -> tuple[_Fit, bool, float]:
-        fits = [lasso.fit(W[:, k], penalty, tolerance, sweeps) for k, lasso in enumerate(self._lassos)]
+    def _fitted(self, W: Array, penalty: float, tolerance: float) -> tuple[_Fit, bool, float]:
+        fits = [lasso.fit(W[:, k], penalty, tolerance) for k, lasso in enumerate(self._lassos)]
         fit = self._described(np.stack([w for w, _, _ in fits], axis=1), penalty)
         self.residuals = [lasso.y - t for lasso, t in zip(self._lassos, fit.predictions, strict=True)]
         return fit, all(ended for _, ended, _ in fits), sum(cost for _, _, cost in fits)
@@ -243,8 +243,8 @@ class _Penalised(_Ball):
         super().__init__(lassos, start)
         self._penalty = penalty
 
-    def advance(self, tolerance: float, sweeps: int) -> float:
-        fit, ended, cost = self._fitted(self.best, self._penalty, tolerance, sweeps)
+    def advance(self, tolerance: float) -> float:
+        fit, ended, cost = self._fitted(self.best, self._penalty, tolerance)
         self.best = fit.W
         if ended:
             self._met_at = tolerance
@@ -275,11 +275,11 @@ class _Constrained(_Ball):
         self._guess = self._penalty_of(first) or max(0.5 * highest, highest - radius * lassos[int(k)].column_square(int(j)))
         self._W = start
 
-    def advance(self, tolerance: float, sweeps: int) -> float:
+    def advance(self, tolerance: float) -> float:
         if tolerance < self._level and self._level < np.inf:  # the last lambda again: what its fit said was rough
             self._above, self._below, self._fits, self._errors = None, self._origin, 0, []
         self._level = tolerance
-        fit, self._ended, cost = self._fitted(self._W, self._guess, tolerance, sweeps)
+        fit, self._ended, cost = self._fitted(self._W, self._guess, tolerance)
         self._consider(fit)
         self._W = fit.W
         if self._ended:

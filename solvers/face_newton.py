@@ -24,20 +24,23 @@ _RIDGE = 1e-12
 #: A Newton step must lower the objective by this share of what its slope promises.
 _ARMIJO = 1e-4
 
-#: Smaller Newton steps than this are none: back to the gradient.
+#: A shorter Newton step does not help: gradient steps follow.
 _SMALLEST_STEP = 1e-4
 
-#: Slopes below this share of the objective are lost in its rounding: only whether they fall tells whether a step is of use.
+#: Slopes below this share of the objective are lost in its rounding: whether they fall decides there whether a step helps.
 _ROUNDING = 1e-13
 
-#: Larger entries of a Newton step come of curvatures that are all but 0, and their products overflow.
+#: Larger entries of a Newton step come from curvatures of almost 0, and their products overflow.
 _LARGEST_STEP = 1e100
 
-#: A product in making or factorising a Hessian takes about so much less time than one in a pass over the data, which waits for memory.
+#: A multiplication for a Hessian or its factor is faster by this factor than one in a pass over the data, which waits for memory.
 _DENSER = 10.0
 
-#: A Newton step may cost as much as so many passes, or as all that has been done so far.
+#: A Newton step may cost as much as this number of passes, or as all work so far.
 _CHEAP_PASSES = 100.0
+
+#: Gradient steps that must leave the signs of W as they are before Newton steps begin.
+_PATIENCE = 5
 
 #: Features up to which X^T X is made whole for a squared loss, once as much has been spent on parts of it.
 _LARGEST_GRAM = 2000
@@ -47,8 +50,8 @@ _LARGEST_GRAM = 2000
 class FaceNewton(IterativeSolver):
     """In turn:
 
-    1. accelerated proximal gradient steps with restarts and a line search, until the signs of W stay the same for `patience` steps (or
-       for long enough), and a Newton step costs no more than all that came before;
+    1. accelerated proximal gradient steps with restarts and a line search, until the signs of W stay the same for 5 steps (or after
+       a number of steps that doubles from phase to phase), and a Newton step costs no more than all that came before;
     2. Newton steps on the face that these signs span: with S the non-zeros, g and H the gradient and Hessian of f on S,
 
            argmin_d  <g, d> + 1/2 d^T H d    subject to   sum_{j in S, ball b} sign(W_j) d_j = 0   for every ball b that is full
@@ -57,12 +60,11 @@ class FaceNewton(IterativeSolver):
        of W + t d. What changes sign on the way leaves the face. A step that does not help ends it, and so does a face that is solved.
 
     A Newton step costs one pass over the data, n |S|^2 products for the Hessian, which work counts as the passes that make as many, and
-    |S|^3 / 3 for its factor, which work leaves out. Of a squared loss X^T X is made once and for all where that comes cheaper.
+    |S|^3 / 3 for its factor, which work leaves out. For a squared loss X^T X is computed once where that is cheaper.
 
     Parameters
     ----------
-    patience : at least 1
-    most_active : faces with more non-zeros, or with more than there are examples and a fifth, are left to the gradient steps
+    most_active : largest number of non-zeros for Newton steps, which at most 1.2 times the number of examples may have in any case
 
     References
     ----------
@@ -70,7 +72,6 @@ class FaceNewton(IterativeSolver):
     Lee, Sun, Saunders, SIAM Journal on Optimization 24, 2014 (proximal Newton methods).
     """
 
-    patience: int = 5
     most_active: int = 3000
 
     name: ClassVar[str] = "face_newton"
@@ -78,7 +79,6 @@ class FaceNewton(IterativeSolver):
     takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
 
     def __post_init__(self) -> None:
-        whole_number("patience", self.patience, minimum=1)
         whole_number("most_active", self.most_active)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
@@ -90,8 +90,10 @@ class FaceNewton(IterativeSolver):
 
 
 class _Run:
+    """The state of one run."""
+
     def __init__(self, problem: Problem, options: FaceNewton, start: Array) -> None:
-        self._problem, self._options, self._form = problem, options, problem.form(L1Form)
+        self._problem, self._form = problem, problem.form(L1Form)
         self.point = start
         self.step = 0
         self.work = 0.0  # without Hessians
@@ -105,13 +107,12 @@ class _Run:
         return Iterate(self.point, None, self.step, self.work + 0.5 * self._grams.products / self._stored)
 
     def gradient_steps(self) -> Iterator[Iterate]:
-        """Accelerated steps with restarts, until the signs have settled or, where they do not, for twice as many as the last time."""
-        options = self._options
+        """Take accelerated steps with restarts until the signs settle; where they do not, twice as many as in the last phase."""
         previous, t_before, t, settled = self.point, 0.0, 1.0, 0
         self._phase += 1
         most = 10 * 2 ** min(self._phase, 20)
         made = 0
-        while made < most or not self._affords_newton():
+        while made < most or not self._can_afford_newton():
             search = self.point + (t_before - 1.0) / t * (self.point - previous)
             value, gradient = self._problem.value_and_gradient(search)
             if self._L == 0.0:
@@ -128,10 +129,10 @@ class _Run:
             self.step += 1
             made += 1
             yield self.iterate()
-            if settled >= options.patience and self._affords_newton():
+            if settled >= _PATIENCE and self._can_afford_newton():
                 return
 
-    def _affords_newton(self) -> bool:
+    def _can_afford_newton(self) -> bool:
         active, design = np.count_nonzero(self.point), self._form.fit.design
         if active > self._most_active:
             return False
@@ -139,7 +140,7 @@ class _Run:
         return bool(price <= max(_CHEAP_PASSES, self.work))
 
     def newton_steps(self) -> Iterator[Iterate]:
-        """Newton steps until the face is solved, or one is of no use."""
+        """Take Newton steps until the face is solved, or one does not help."""
         slope = -np.inf
         while np.count_nonzero(self.point):
             new, slope, is_last = self._newton_step(slope)
@@ -152,9 +153,10 @@ class _Run:
                 return
 
     def _newton_step(self, last_slope: float) -> tuple[Array | None, float, bool]:
-        """The point after it (None where it is of no use), the slope along it, and whether it has solved the face.
+        """Return the new point (None where the step does not help), the slope along the step, and whether the face is solved.
 
-        What a point proves depends on its gradient, of which the slope is the square: so steps go on below the rounding of the objective.
+        The bound that a point proves depends on its gradient, whose square the slope is: so steps go on below the rounding of the
+        objective.
         """
         form, W = self._form, self.point
         predictions = form.fit.design.forward(W)
@@ -187,7 +189,7 @@ class _Run:
         return self._form.fit.value(predictions) + (0.0 if penalty is None else penalty * float(np.abs(W).sum()))
 
     def _curvature(self, point: Array, gradient: Array) -> float:
-        """Of the loss along its gradient; a first guess from below, which the line search mends."""
+        """Return the curvature of the loss along its gradient: a first guess from below, which the line search corrects."""
         size = float(np.linalg.norm(gradient))
         if size == 0.0:
             return 1.0
@@ -198,7 +200,7 @@ class _Run:
 
 
 def face_hessian(form: L1Form, predictions: Array, rows: NDArray[np.intp], columns: NDArray[np.intp], grams: _Grams | None = None) -> Array:
-    """Second derivatives of the loss in the entries (rows, columns) of W; `grams` keeps products between calls, and counts them."""
+    """Return the second derivatives of the loss in the entries (rows, columns) of W; `grams` keeps and counts products."""
     fit = form.fit
     grams = _Grams(form) if grams is None else grams
     H = np.zeros((len(rows), len(rows)))
@@ -228,7 +230,7 @@ def face_hessian(form: L1Form, predictions: Array, rows: NDArray[np.intp], colum
 
 
 def full_balls(form: L1Form, W: Array, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Array:
-    """Indicators, balls x non-zeros, of the balls that W fills to rounding."""
+    """Return the indicators, balls x non-zeros, of the balls whose norm W attains up to rounding."""
     if form.radius is None:
         return np.zeros((0, len(rows)))
     if form.balls == "all":
@@ -238,7 +240,7 @@ def full_balls(form: L1Form, W: Array, rows: NDArray[np.intp], columns: NDArray[
 
 
 def constrained_newton(H: Array, g: Array, signs: Array, full: Array) -> Array | None:
-    """argmin_d <g, d> + 1/2 d^T H d subject to (full * signs) d = 0; None where H cannot be factorised, or is all but 0."""
+    """Return argmin_d <g, d> + 1/2 d^T H d subject to (full * signs) d = 0; None where H cannot be factorised, or is almost 0."""
     H[np.diag_indices(len(H))] += _RIDGE * float(np.trace(H)) / len(H) + np.finfo(np.float64).tiny
     try:
         factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
@@ -255,26 +257,26 @@ def constrained_newton(H: Array, g: Array, signs: Array, full: Array) -> Array |
 
 
 def stored_products(form: L1Form) -> int:
-    """Multiplications in one product with the design, over all tasks."""
+    """Return the number of multiplications in one product with the design, over all tasks."""
     design = form.fit.design
     blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
     return max(1, sum(X.nnz if is_sparse(X) else X.size for X in blocks) * (design.n_tasks if design.is_shared else 1))
 
 
 class _Grams:
-    """X_k^T D X_k of a squared loss with weights D, which no Newton step changes: one for all tasks that share X and weights."""
+    """The matrices X_k^T D X_k of a squared loss with weights D, computed once; tasks that share X and weights share one."""
 
     def __init__(self, form: L1Form) -> None:
         fit = form.fit
         self._fit = fit
         self._common = fit.design.is_shared and bool(np.all(fit.weights == fit.weights[:, :1]))
         self.products = 0
-        """Multiplications so far, in all."""
+        """The number of multiplications so far."""
         self._spent: dict[int, int] = {}
         self._made: dict[int, Array] = {}
 
     def of_task(self, k: int, size: int) -> Array | None:
-        """None for as long as parts of it, of which one of `size` non-zeros is needed now, have cost less than the whole."""
+        """Return the matrix of task k, or None while its parts (now one of `size` non-zeros) have cost less than the whole."""
         design, key = self._fit.design, 0 if self._common else k
         d = design.n_features
         if not isinstance(self._fit.loss, Squared) or d > _LARGEST_GRAM:

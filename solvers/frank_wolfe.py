@@ -17,10 +17,10 @@ from bench_mtl.solvers.atoms import Atoms
 
 VARIANTS = ("pairwise", "away", "plain")
 
-#: Margins are of the order of 1, and so is what smoothing is measured in; below this it is lost in rounding.
+#: The smallest smoothing: margins are of the order of 1, and less than this is lost in rounding.
 _SMALLEST_SMOOTHING = 1e-13
 
-#: Steps after which the slacks, which follow every step, are computed anew from the point, and the point from its atoms.
+#: Steps after which the slacks, which are updated in every step, are recomputed from the point, and the point from its atoms.
 _REFRESH = 100
 
 
@@ -35,15 +35,14 @@ class FrankWolfe(IterativeSolver):
     The start is an atom like the others.
 
     The Frank-Wolfe gap <G, W - S> bounds f_mu(W) - min f_mu; the slope a of the smoothed hinge is a dual point, and the gap that
-    W and a prove is <G, W - S> plus sum_i (s_i max(0, slack_i) - a_i slack_i), exactly. mu falls as soon as the first is at
-    most `fraction` of the second. So both bounds cost nothing beyond the step, which is one pass.
+    W and a prove is <G, W - S> plus sum_i (s_i max(0, slack_i) - a_i slack_i), exactly. mu falls as soon as the first term is at most
+    the second. So both bounds cost nothing beyond the step, which is one pass.
 
     Parameters
     ----------
     variant : "pairwise", "away" or "plain"
     smoothing : the first mu, above 0
     reduction : mu falls by this factor, in (0, 1)
-    fraction : see above, above 0
 
     References
     ----------
@@ -53,7 +52,6 @@ class FrankWolfe(IterativeSolver):
     variant: str = "pairwise"
     smoothing: float = 1.0
     reduction: float = 0.5
-    fraction: float = 1.0
 
     name: ClassVar[str] = "frank_wolfe"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTHED, Capability.LMO})
@@ -64,7 +62,6 @@ class FrankWolfe(IterativeSolver):
         real_number("smoothing", self.smoothing, strict=True)
         if real_number("reduction", self.reduction, strict=True) >= 1.0:
             raise InputError(f"reduction must be below 1, not {self.reduction:g}")
-        real_number("fraction", self.fraction, strict=True)
 
     @property
     def label(self) -> str:
@@ -79,13 +76,13 @@ class FrankWolfe(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         run = _Run(problem, self, problem.repair(problem.start_point() if start is None else start))
         while True:
-            run.judge()
+            run.certify()
             yield Iterate(run.best_point, run.best_dual, run.step, run.work)
             run.advance()
 
 
 class _Run:
-    """One run: its point as a sum of atoms, its slacks, its smoothing, and the best bounds so far."""
+    """The state of one run: the point as a sum of atoms, its slacks, the smoothing, and the best bounds so far."""
 
     def __init__(self, problem: Problem, options: FrankWolfe, start: Array) -> None:
         self._problem, self._options, self._form = problem, options, problem.form(HingeForm)
@@ -95,10 +92,10 @@ class _Run:
         self.point = self.best_point = start
         self.best_dual = np.zeros(problem.dual_shape)
         self._lowest, self._highest = np.inf, -np.inf
-        self._slack = self._slack_anew()
+        self._slack = self._recomputed_slack()
 
-    def judge(self) -> None:
-        """Gradient, vertex and gap at the point; the smoothing falls where that is what keeps the bounds apart."""
+    def certify(self) -> None:
+        """Compute gradient, vertex and bounds at the point; lower the smoothing as long as it hides more than the Frank-Wolfe gap."""
         form, slack = self._form, self._slack
         losses = form.weights * np.maximum(0.0, slack)
         objective = float(losses.sum())
@@ -113,12 +110,12 @@ class _Run:
             hidden = objective - float(np.vdot(a, slack))
             if objective - self._gap - hidden > self._highest:
                 self._highest, self.best_dual = objective - self._gap - hidden, a
-            if self._smoothing <= _SMALLEST_SMOOTHING or self._gap > self._options.fraction * hidden:
+            if self._smoothing <= _SMALLEST_SMOOTHING or self._gap > hidden:
                 return
             self._smoothing *= self._options.reduction
 
     def advance(self) -> None:
-        """One step, as long as the line search says."""
+        """Take one step, its length by the line search."""
         self.step += 1
         atoms, gradient, variant = self._atoms, self._gradient, self._options.variant
         away = None if variant == "plain" else atoms.worst(gradient)
@@ -145,18 +142,18 @@ class _Run:
             atoms.away_from(away, gamma, all_of_it=gamma == longest)
         if self.step % _REFRESH == 0:
             self.point = atoms.total()
-            self._slack = self._slack_anew()
+            self._slack = self._recomputed_slack()
         else:
             self.point = self.point + gamma * direction
             self._slack = self._slack - gamma * change
 
-    def _slack_anew(self) -> Array:
+    def _recomputed_slack(self) -> Array:
         self.work += 0.5
         return 1.0 - self._form.labels * self._form.design.forward(self.point)
 
 
 def line_search(slack: Array, change: Array, weights: Array, smoothing: float, longest: float) -> float:
-    """argmin over 0 <= gamma <= longest of the smoothed hinge at slacks `slack - gamma change`; 0 where it does not fall.
+    """Return argmin over 0 <= gamma <= longest of the smoothed hinge at slacks `slack - gamma change`; 0 where it does not fall.
 
     Its slope in gamma rises and is piecewise linear: Newton's method, kept inside a bracket, ends on the right piece.
     """

@@ -8,11 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SplitForm
 from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
-from bench_mtl.solvers.block_coordinate import gram_incompatibility, square_state
+from bench_mtl.solvers.block_coordinate import SWEEPS, gram_incompatibility, square_state
 
 
 @dataclass(frozen=True)
@@ -21,28 +20,19 @@ class FrankWolfeTrace(IterativeSolver):
 
     ::
 
-        P: `sweeps` passes of coordinate descent
+        P: two sweeps of coordinate descent
         Q <- the best point of the triangle of Q, 0 and the vertex -tau u v^T, (u, v) the leading singular vectors of the gradient
 
-    Without a projection, one pair of singular vectors a step; its rate is 1 / t. `Iterate.note` says the gap <grad f, Q - vertex> of its
-    own, which bounds what Q alone can still gain.
-
-    Parameters
-    ----------
-    sweeps : at least 1
+    Without a projection, one pair of singular vectors a step; its rate is 1 / t. `Iterate.note` holds the Frank-Wolfe gap
+    <grad f, Q - vertex>, which bounds what Q alone can still gain.
 
     References
     ----------
     Jaggi, International Conference on Machine Learning 2013, algorithm 1 and section 4.1 for trace-norm balls.
     """
 
-    sweeps: int = 2
-
     name: ClassVar[str] = "frank_wolfe_trace"
     takes: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
-
-    def __post_init__(self) -> None:
-        whole_number("sweeps", self.sweeps, minimum=1)
 
     def incompatibility(self, problem: Problem) -> str | None:
         return super().incompatibility(problem) or gram_incompatibility(self, problem)
@@ -63,7 +53,7 @@ class FrankWolfeTrace(IterativeSolver):
         step = 0
         while True:
             count = 1 + step // SHOWN_SHARE
-            gap = frank_wolfe_steps(blocks.rows, blocks.offsets, target, form.gamma, form.tau, self.sweeps, state, direction, count)
+            gap = frank_wolfe_steps(blocks.rows, blocks.offsets, target, form.gamma, form.tau, SWEEPS, state, direction, count)
             step += count
             point = np.ascontiguousarray(state[:2].transpose(0, 2, 1))
-            yield Iterate(point, None, step, float(step * (self.sweeps + 3)), note=f"Frank-Wolfe gap of Q {gap:.1e}")
+            yield Iterate(point, None, step, float(step * (SWEEPS + 3)), note=f"Frank-Wolfe gap of Q {gap:.1e}")

@@ -8,18 +8,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 
 STEP_RULES = ("local", "lipschitz")
 
-#: Margins are of the order of 1, and so is what smoothing is measured in; below this it is lost in rounding.
+#: The smallest smoothing: margins are of the order of 1, and less than this is lost in rounding.
 _SMALLEST_SMOOTHING = 1e-13
 
-#: Between two checks the smoothed problem has moved by no more than this share of what smoothing hides.
+#: The smoothed problem is solved when its value changes between two checks by no more than this share of what smoothing hides.
 _SETTLED = 1e-9
+
+#: Steps between two checks; after 20 checks only they yield iterates.
+_CHECK_EVERY = 10
 
 
 @dataclass(frozen=True)
@@ -30,20 +33,18 @@ class SmoothedGradient(IterativeSolver):
 
     with t_{i+1} = (1 + sqrt(1 + 4 t_i^2)) / 2, and t = 1 again when the momentum points uphill or mu falls.
 
-    Every `check_every` steps the objective F = f + r and the best lower bound D so far are computed, and mu falls as soon as
-    F - D <= fraction * (F - f_mu - r): what is left to prove is no more than what the smoothing hides. (At the minimum of
-    the smoothed problem f_mu + r <= D, so that happens after finitely many steps for a fraction of 1 or more.) It also falls
+    Every 10 steps the objective F = f + r and the best lower bound D so far are computed, and mu falls as soon as
+    F - D <= F - f_mu - r: what is left to prove is no more than what the smoothing hides. (At the minimum of the smoothed problem
+    f_mu + r <= D, so that this happens after finitely many steps.) It also falls
     when f_mu + r hardly moves any more, for problems whose bounds prove nothing. A good start finds its mu by the same rule.
 
-    The dual point handed over is the best of all that were tried: those that give the gradients, and their average since the last
+    The dual point of an iterate is the best of all so far: those that give the gradients, and their averages since the last
     restart with the weights t_i. A check costs 1.5 passes, a step one.
 
     Parameters
     ----------
     smoothing : the first mu, above 0
     reduction : mu falls by this factor, in (0, 1)
-    fraction : see above, at least 1
-    check_every : steps between checks, and beyond 20 checks between iterates handed over
     step_rule : "lipschitz" takes the problem's Lipschitz constant of grad f_mu as L; "local" the largest ||dG||^2 / <dG, dV> of successive
         search points, forgotten by a fifth a step and never above that constant: with a small mu few examples bend
         f_mu at a time. A heuristic that converges two or three times faster.
@@ -56,8 +57,6 @@ class SmoothedGradient(IterativeSolver):
 
     smoothing: float = 1.0
     reduction: float = 0.5
-    fraction: float = 1.0
-    check_every: int = 10
     step_rule: str = "local"
 
     name: ClassVar[str] = "smoothed_gradient"
@@ -67,8 +66,6 @@ class SmoothedGradient(IterativeSolver):
         real_number("smoothing", self.smoothing, strict=True)
         if real_number("reduction", self.reduction, strict=True) >= 1.0:
             raise InputError(f"reduction must be below 1, not {self.reduction:g}")
-        real_number("fraction", self.fraction, minimum=1.0)
-        whole_number("check_every", self.check_every, minimum=1)
         one_of("step_rule", self.step_rule, STEP_RULES)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
@@ -76,19 +73,19 @@ class SmoothedGradient(IterativeSolver):
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         run = _Run(problem, self, problem.repair(start.primal))
-        run.judge_start(start.dual)
+        run.certify_start(start.dual)
         yield run.incumbent
         while True:
             run.advance()
-            checked = run.since_check == self.check_every
+            checked = run.since_check == _CHECK_EVERY
             if checked:
                 run.check()
-            if checked or run.step <= 20 * self.check_every:
-                yield run.incumbent if checked else run.present
+            if checked or run.step <= 20 * _CHECK_EVERY:
+                yield run.incumbent if checked else run.last
 
 
 class _Run:
-    """One run: its point, its search point and momentum, its smoothing, and the best bounds so far."""
+    """The state of one run: point, search point, momentum, smoothing, and the best bounds so far."""
 
     def __init__(self, problem: Problem, options: SmoothedGradient, start: Array) -> None:
         self.problem, self.options = problem, options
@@ -110,15 +107,15 @@ class _Run:
         return Iterate(self._best_point, self.dual, self.step, self.work)
 
     @property
-    def present(self) -> Iterate:
+    def last(self) -> Iterate:
         return Iterate(self.point, self._dual, self.step, self.work)
 
     @property
     def _largest_curvature(self) -> float:
         return self._lipschitz / self.smoothing or 1.0  # where the gradient is constant, any step size will do
 
-    def judge_start(self, dual: Array | None) -> None:
-        """Bounds at the start, and the smoothing that suits them."""
+    def certify_start(self, dual: Array | None) -> None:
+        """Compute bounds at the start, and choose the smoothing that suits them."""
         self.work += 0.5
         self._lowest = self.problem.objective(self.point)
         if dual is not None:
@@ -131,14 +128,14 @@ class _Run:
                 return
 
     def advance(self) -> None:
-        """One step from the search point: one pass over the data."""
+        """Take one step from the search point: one pass over the data."""
         problem, search_point = self.problem, self._search_point
         value, gradient, self._dual = problem.smoothed(search_point, self.smoothing)
         self.step += 1
         self.work += 1.0
         self.since_check += 1
         self._average = (self._average[0] + self._t, self._average[1] + self._t * self._dual)
-        self._look_at_curvature(gradient)
+        self._update_curvature(gradient)
         new = problem.prox(search_point - gradient / self._curvature, 1.0 / self._curvature)
         self._model = value + float(np.vdot(gradient, new - search_point)), new
         uphill = float(np.vdot(search_point - new, new - self.point)) > 0.0
@@ -169,7 +166,7 @@ class _Run:
 
     def _lower_smoothing(self, objective: float, smoothed_objective: float) -> bool:
         hidden = objective - smoothed_objective
-        proven = objective - self._highest <= self.options.fraction * hidden
+        proven = objective - self._highest <= hidden
         decrease, self._smoothed_before = self._smoothed_before - smoothed_objective, smoothed_objective
         settled = abs(decrease) <= _SETTLED * hidden
         if self.smoothing <= _SMALLEST_SMOOTHING or not (proven or settled):
@@ -184,8 +181,8 @@ class _Run:
         if bound > self._highest:
             self._highest, self.dual = bound, dual
 
-    def _look_at_curvature(self, gradient: Array) -> None:
-        """Where L is local: what it was here, or four fifths of what it has been."""
+    def _update_curvature(self, gradient: Array) -> None:
+        """Set a local L to the curvature met in the last step, or to four fifths of L where that is larger."""
         if self.options.step_rule == "lipschitz":
             return
         if self._known is not None:

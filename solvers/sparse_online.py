@@ -13,15 +13,14 @@ from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.examples import ORDERS, Examples, Order, Visits
+from bench_mtl.model.examples import ORDERS, Examples, Order, VisitedDuals
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem, Solver
-from bench_mtl.model.regret import OnlineRun
 from bench_mtl.projections import STORAGES, SparseParts
 
-#: Steps made in one call, at most.
+#: The largest number of steps in one call of the kernel.
 _MOST_STEPS = 1_000_000
 
 
@@ -34,15 +33,15 @@ class SparseOnline(IterativeSolver):
     cost, and the memory, do not depend on the number of features. All steps between two iterates are one compiled loop. With a penalty
     P is the soft threshold at eta_t penalty, which is a change of one number.
 
-    An iterate handed over is W itself (an average has all entries that have ever been other than 0). It is dense, as every
-    point here is, so it is handed over the more rarely the more features there are. The dual point is minus the average slope of the
-    loss at the visits to each example, see `Visits`. Work counts examples seen, N of them as 1; of a multiclass loss an example is a row.
+    An iterate is W itself (an average has all entries that have ever been other than 0). It is a dense array, as every point here, so
+    iterates are the rarer the more features there are. The dual point is minus the averaged derivatives of the loss at the visits to
+    each example, see `VisitedDuals`. Work is the number of examples seen over N; an example of a multiclass loss is a row.
 
     Parameters
     ----------
-    storage : where thresholds are found: "array" (passes over what is stored) or "tree" (a balanced tree), see `SparseBall`
-    order : of the examples: "shuffled" takes each once an epoch, in a new order; "random" draws with replacement; "given" as they are
-    seed : of the order
+    storage : structure that finds thresholds: "array" (passes over the stored entries) or "tree" (a balanced tree), see `SparseBall`
+    order : order of the examples: "shuffled" takes each once an epoch, in a new order; "random" draws with replacement; "given" as stored
+    seed : seed of the order
     step_size : eta0; by default R / G, see `Examples.default_step_size`
 
     Raises
@@ -89,41 +88,28 @@ class SparseOnline(IterativeSolver):
         yield Iterate(first)
         run = SparseRun(problem.form(L1Form), self, first)
         while True:
-            run.advance(1 + max(run.t // SHOWN_SHARE, run.rare))
+            run.advance(1 + max(run.t // SHOWN_SHARE, run.steps_per_point))
             yield run.iterate
-
-    def play(self, problem: Problem, rounds: int, start: Array | None = None) -> OnlineRun:
-        """The first `rounds` steps as an online game: which example came, and N s_i times the loss on it of the iterate before the step.
-
-        Raises
-        ------
-        InputError : a problem with a penalty, which every round would have to pay.
-        """
-        form = problem.form(L1Form)
-        if form.radius is None:
-            raise InputError("play is for problems with a radius")
-        run = SparseRun(form, self, problem.repair(problem.start_point() if start is None else start))
-        chosen, losses = run.advance(whole_number("rounds", rounds, minimum=1))
-        return OnlineRun(chosen[:, None], losses)
 
 
 class SparseRun:
-    """One run: its sparse vectors, one in all or one a task, and what visits said."""
+    """One run: its sparse vectors (one in all, or one for every task) and the dual point of its visits."""
 
     def __init__(self, form: L1Form, options: SparseOnline, start: Array) -> None:
         self._form = form
         self._examples = Examples.of(form.fit)
         self._order = Order(self._examples.count, options.order, options.seed)
-        self._visits = Visits(form.fit)
-        self._eta0 = self._examples.default_step_size(form) if options.step_size is None else options.step_size
+        self._duals = VisitedDuals(form.fit)
         self._shape = start.shape
         self._apart = form.radius is not None and form.balls == "task"
+        balls = self._examples.n_tasks if self._apart else 1
+        self._eta0 = options.step_size or self._examples.default_step_size(form.fit, form.radius, form.penalty, balls)
         self._signs = np.ones(1) if form.orientation is None or not form.nonneg else np.array(form.orientation, order="C").ravel()
         self.t = 0
         outputs, longest = self._examples.targets.shape[1], self._examples.longest
         self._scratch = np.empty((outputs, longest), dtype=np.int64), np.empty(outputs), np.empty(outputs)
-        #: Steps that cost about as much as a point does.
-        self.rare = int(start.size / (2.0 * outputs * max(1.0, self._examples.X.nnz / self._examples.X.shape[0])))
+        #: The number of steps that cost about as much as one dense point: iterates are yielded no more often.
+        self.steps_per_point = int(start.size / (2.0 * outputs * max(1.0, self._examples.X.nnz / self._examples.X.shape[0])))
         self.parts = SparseParts.empty(self._shape[1] if self._apart else 1, tree=options.storage == "tree")
         self._load(form.oriented(start) if form.nonneg else start)
 
@@ -136,29 +122,26 @@ class SparseRun:
             while add(*self.parts.ball(b), places, np.ascontiguousarray(column[places]), np.inf, False) == kernel.SHORT:
                 self.parts.grow(places.size)
 
-    def advance(self, steps: int) -> tuple[Any, Array]:
-        """So many steps: which examples came, and what was lost on them before."""
-        chosen, losses = [], []
+    def advance(self, steps: int) -> None:
+        """Take `steps` steps."""
         while steps > 0:
             portion = min(steps, _MOST_STEPS, self._left_of_epoch)
             if (self.t + 1) & self.t == 0:
-                self._visits.next_epoch()
-            chosen.append(self._order.next(portion))
-            losses.append(self._portion(chosen[-1]))
+                self._duals.next_epoch()
+            self._take(self._order.next(portion))
             steps -= portion
-        return np.concatenate(chosen), np.concatenate(losses)
 
     @property
     def _left_of_epoch(self) -> int:
         """Steps before the next one whose number is a power of two."""
         return (1 << (self.t + 1).bit_length()) - (self.t + 1)
 
-    def _portion(self, chosen: Any) -> Array:
+    def _take(self, chosen: Any) -> None:
+        """One step for each of the chosen examples, in turn."""
         import bench_mtl.solvers.kernels.online as kernel
 
         sparse_steps: Any = kernel.sparse_steps
         form, examples = self._form, self._examples
-        losses = np.empty(chosen.size)
         done = 0
         while done < chosen.size:
             made = sparse_steps(
@@ -172,9 +155,8 @@ class SparseRun:
                 form.nonneg,
                 self._signs,
                 *self.parts.arrays,
-                *self._visits.for_kernels,
+                *self._duals.for_kernels,
                 *self._scratch,
-                losses[done:],
             )
             if made == kernel.OVERFLOW:
                 raise InputError(f"step_size = {self._eta0:g} is too large for this problem: its steps overflow")
@@ -182,7 +164,6 @@ class SparseRun:
             done += made
             if done < chosen.size:
                 self.parts.grow(self._scratch[0].size if not self._apart else self._scratch[0].shape[1])
-        return losses
 
     @property
     def point(self) -> Array:
@@ -195,4 +176,4 @@ class SparseRun:
 
     @property
     def iterate(self) -> Iterate:
-        return Iterate(self.point, self._visits.dual(self._form.fit), self.t, self.t / self._examples.count)
+        return Iterate(self.point, self._duals.dual(self._form.fit), self.t, self.t / self._examples.count)

@@ -1,4 +1,4 @@
-"""The examples of a loss of linear predictions, one at a time: rows, order, step sizes, and what visits say of the dual."""
+"""The examples of a loss of linear predictions for stochastic solvers: rows, order, step sizes, and dual points from visits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.designs import frozen, stacked_rows
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Loss
 
@@ -21,9 +20,10 @@ ORDERS = ("random", "shuffled", "given")
 
 @dataclass(frozen=True)
 class Examples:
-    """Every example as a row of one CSR matrix, with its task, targets and N-fold weight, N of them in all.
+    """The N examples of a loss: each is a row of one CSR matrix, with its task, its targets, and its weight times N.
 
-    Of a "multiclass" loss an example is a row of the design, with a target a task; of the others a row and a task, with one target.
+    An example of a loss that couples tasks is a row of the design with a target for every task; an example of the other losses is a
+    row and a task with one target.
     """
 
     X: Any
@@ -38,7 +38,7 @@ class Examples:
     @classmethod
     def of(cls, fit: LinearFit) -> Examples:
         design, m = fit.design, fit.design.n_tasks
-        X = sp.csr_array(stacked_rows(design))
+        X = _by_rows(stacked_rows(design))
         if fit.loss.couples_tasks:
             rows = np.arange(X.shape[0])
             tasks, targets = np.zeros(len(rows), dtype=np.int64), fit.targets
@@ -57,24 +57,24 @@ class Examples:
 
     @property
     def longest(self) -> int:
-        """Non-zeros of a row, at most."""
+        """The largest number of non-zeros of a row."""
         return int(np.diff(self.X.indptr).max(initial=1))
 
     @cached_property
     def for_kernels(self) -> tuple[Any, ...]:
-        """What the kernels take, read-only whoever owns it: data, indices, indptr, rows, tasks, targets, scales, loss.
+        """The read-only arguments of the kernels: data, indices, indptr, rows, tasks, targets, scales, loss.
 
-        Kept: where SciPy has chosen 64 bits for the indices they are copied.
+        They are cached, since 64-bit indices of SciPy are copied to 32 bits.
         """
         matrix = (self.X.data, self.X.indices.astype(np.int32, copy=False), self.X.indptr.astype(np.int64, copy=False))
         return (*(frozen(part) for part in matrix), self.rows, self.tasks, self.targets, frozen(self.scales), self.loss.code)
 
-    def default_step_size(self, form: L1Form, batch: int = 1) -> float:
-        """eta0 of eta_t = eta0 / sqrt(t): R / G, which is the best of Zinkevich's bound up to its constant; 2 / L for the squared loss.
+    def default_step_size(self, fit: LinearFit, radius: float | None, penalty: float | None, balls: int = 1, batch: int = 1) -> float:
+        """Return eta0 of eta_t = eta0 / sqrt(t): R / G, the best of Zinkevich's bound up to its constant; 2 / L for the squared loss.
 
-        R is the size of W in the Frobenius norm: the radius times the root of the number of balls, which no W exceeds; with a penalty a
-        tenth of f(0) / penalty. G = N max_i s_i ||x_i|| max |loss'| / sqrt(batch) bounds a step's gradient. The derivative of the squared
-        loss has no bound, but a step is non-expansive up to 2 / L, L = N max_i s_i ||x_i||^2.
+        R is the size of W in the Frobenius norm: the radius times the root of the number of balls, which no W exceeds; with a penalty, a
+        tenth of f(0) / penalty times that root. G = N max_i s_i ||x_i|| max |loss'| / sqrt(batch) bounds the gradient of a step. The
+        derivative of the squared loss has no bound, but a step is non-expansive up to 2 / L, L = N max_i s_i ||x_i||^2.
         """
         lengths = np.sqrt(np.asarray(self.X.multiply(self.X).sum(axis=1))).ravel()[self.rows]
         if not lengths.any():
@@ -82,16 +82,22 @@ class Examples:
         if self.loss.largest_derivative is None:
             return 2.0 / float((self.scales * lengths**2).max())
         G = self.loss.largest_derivative * float((self.scales * lengths).max()) / batch**0.5
-        if form.radius is not None:
-            R = form.radius * (self.n_tasks**0.5 if form.balls == "task" else 1.0)
-        else:
-            nothing = form.fit.value(np.zeros(form.fit.targets.shape))
-            R = 0.1 * nothing / form.penalty if form.penalty else 1.0 / float(lengths.max())
-        return (R or 1.0) / G
+        size = radius
+        if size is None:
+            size = 0.1 * fit.value(np.zeros(fit.targets.shape)) / penalty if penalty else 1.0 / float(lengths.max())
+        return (size or 1.0) * balls**0.5 / G
+
+
+def _by_rows(X: Any) -> Any:
+    """Return X as a CSR matrix without stored zeros."""
+    if sp.issparse(X) or np.count_nonzero(X) < X.size:
+        return sp.csr_array(X)
+    n, d = X.shape  # SciPy would look for zeros, which takes longer than all else here
+    return sp.csr_array((X.ravel(), np.tile(np.arange(d, dtype=np.int32), n), np.arange(0, n * d + 1, d)), shape=X.shape)
 
 
 class Order:
-    """Which example comes next: drawn with replacement ("random"), each once an epoch in a new order ("shuffled"), or as they are."""
+    """The order of examples: "random" draws with replacement, "shuffled" takes each once an epoch in a new order, "given" as they are."""
 
     def __init__(self, count: int, order: str, seed: int) -> None:
         self._count, self._order = count, order
@@ -99,7 +105,7 @@ class Order:
         self._left = np.zeros(0, dtype=np.int64)
 
     def next(self, number: int) -> NDArray[np.int64]:
-        """The next so many examples; in how many portions they are asked for makes no difference."""
+        """Return the next `number` examples; the sequence does not depend on the sizes of the portions."""
         if self._order == "random":
             return self._rng.integers(self._count, size=number)
         parts, missing = [], number
@@ -112,32 +118,33 @@ class Order:
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-class Visits:
-    """What visits say of the dual: slopes of the loss, averaged by step size over the steps since the last power of two but one.
+class VisitedDuals:
+    """A dual point from derivatives at visits: their averages, weighted by step size, over the steps since the last power of two but one.
 
-    An example not visited since counts with its slope at its last visit, or at W = 0 where there was none.
+    An example without a visit in that time keeps the derivative of its last visit, or that at W = 0 where there was none.
     """
 
     def __init__(self, fit: LinearFit) -> None:
-        nothing = fit.derivatives(np.zeros(fit.targets.shape)) / fit.weights
-        self.latest = np.array(nothing if fit.loss.couples_tasks else nothing.reshape(-1, 1), order="C")
+        at_zero = fit.derivatives(np.zeros(fit.targets.shape)) / fit.weights
+        self.latest = np.array(at_zero if fit.loss.couples_tasks else at_zero.reshape(-1, 1), order="C")
         self._shape = self.latest.shape
-        self._now = self._none()
-        self._before = self._none()
+        self._now = self._empty()
+        self._before = self._empty()
 
-    def _none(self) -> tuple[Array, Array]:
+    def _empty(self) -> tuple[Array, Array]:
         return np.zeros(self._shape[0]), np.zeros(self._shape)
 
     def next_epoch(self) -> None:
-        self._before, self._now = self._now, self._none()
+        """Begin a new average; the last one still counts until the next call."""
+        self._before, self._now = self._now, self._empty()
 
     @property
     def for_kernels(self) -> tuple[Array, Array, Array]:
-        """Weights and weighted slopes of the visits of this epoch, and the latest slopes: what the kernels write to."""
+        """What the kernels write to: weights and weighted derivatives of the visits of this epoch, and the latest derivatives."""
         return (*self._now, self.latest)
 
     def dual(self, fit: LinearFit) -> Array:
-        """Minus the averaged slopes times the weights of the examples."""
+        """Return minus the averaged derivatives times the weights of the examples, in the output shape of the design."""
         weights = (self._before[0] + self._now[0])[:, None]
-        slopes = np.where(weights > 0.0, (self._before[1] + self._now[1]) / np.where(weights > 0.0, weights, 1.0), self.latest)
-        return -slopes.reshape(fit.targets.shape) * fit.weights
+        averages = np.where(weights > 0.0, (self._before[1] + self._now[1]) / np.where(weights > 0.0, weights, 1.0), self.latest)
+        return -averages.reshape(fit.targets.shape) * fit.weights

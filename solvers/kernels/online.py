@@ -16,40 +16,37 @@ OVERFLOW = -1
 
 
 @exact
-def slopes_of(loss: int, t: Any, y: Any, out: Any) -> float:
-    """The loss of predictions t of one example with targets y, and in `out` its derivative in t."""
+def derivative_of(loss: int, t: Any, y: Any, out: Any) -> None:
+    """Write to `out` the derivative of the loss in the predictions t of one example with targets y."""
     if loss == SQUARED:
         out[0] = t[0] - y[0]
-        return 0.5 * out[0] * out[0]
+        return
     margin = y[0] * t[0]
     if loss == LOGISTIC:
         small = math.exp(-abs(margin))
         out[0] = -y[0] * (small / (1.0 + small) if margin > 0.0 else 1.0 / (1.0 + small))
-        return math.log1p(small) + max(-margin, 0.0)
+        return
     if loss == HINGE:
         out[0] = -y[0] if margin < 1.0 else 0.0
-        return max(0.0, 1.0 - margin)
+        return
     highest = t[0]
     for r in range(t.size):
         highest = max(highest, t[r])
     whole = 0.0
-    right = 0.0
     for r in range(t.size):
         out[r] = math.exp(t[r] - highest)
         whole += out[r]
-        right += y[r] * t[r]
     for r in range(t.size):
         out[r] = out[r] / whole - y[r]
-    return math.log(whole) + highest - right
 
 
 @exact
-def _remember(i: int, eta: float, slopes: Any, visited: Any, sums: Any, latest: Any) -> None:
-    """Add to what a dual point is made of: slopes at visits, weighted by step sizes, and the slopes at the last visit."""
+def _record_visit(i: int, eta: float, derivatives: Any, visited: Any, sums: Any, latest: Any) -> None:
+    """Add to the parts of a dual point: the derivatives at visits, weighted by step sizes, and those at the last visit."""
     visited[i] += eta
-    for r in range(slopes.size):
-        sums[i, r] += eta * slopes[r]
-        latest[i, r] = slopes[r]
+    for r in range(derivatives.size):
+        sums[i, r] += eta * derivatives[r]
+        latest[i, r] = derivatives[r]
 
 
 @exact
@@ -138,14 +135,13 @@ def sparse_steps(
     latest: Any,
     places: Any,
     predictions: Any,
-    slopes: Any,
-    losses: Any,
+    derivatives: Any,
 ) -> int:
     """w <- P(w - eta_t scales_i loss'(x_i.w) x_i) for the examples i chosen, with eta_t = eta0 / sqrt(t) for t = done + 1, ...
 
     P is the projection onto the l1 ball of radius `radius`, of the whole or (as many sparse vectors as tasks) of every task; with an
-    infinite radius the soft threshold at eta_t penalty. `losses` takes what w lost on each example before its step, times the scale.
-    Returns the number of steps made, less than all where there is no more room; or `OVERFLOW`, where a step is too large for numbers.
+    infinite radius the soft threshold at eta_t penalty.
+    Returns the number of steps made, fewer than asked for where the arrays are full; or `OVERFLOW`, where a step is not finite.
 
     Parameters
     ----------
@@ -170,15 +166,15 @@ def sparse_steps(
             predictions[r] = _predict(
                 columns, entries, stride, offset, n_tasks, k, signs, features[b], stored[b], slots[b], state[b], reals[b], places[r]
             )
-        losses[step] = scales[i] * slopes_of(loss, predictions, targets[i], slopes)
+        derivative_of(loss, predictions, targets[i], derivatives)
         eta = eta0 / math.sqrt(done + step + 1)
-        _remember(i, eta, slopes, visited, sums, latest)
+        _record_visit(i, eta, derivatives, visited, sums, latest)
         for r in range(outputs):
             k = r if outputs > 1 else tasks[i]
             b = k if apart else 0
             stride, offset = (1, 0) if apart else (n_tasks, k)
             part = (features[b], stored[b], slots[b], nodes[b], state[b], reals[b])
-            factor = -eta * scales[i] * slopes[r]
+            factor = -eta * scales[i] * derivatives[r]
             if factor != 0.0:
                 if not _update(columns, entries, stride, offset, n_tasks, k, signs, places[r], factor, nonneg, part, tree):
                     return OVERFLOW
@@ -210,14 +206,13 @@ def dense_step(
     sums: Any,
     latest: Any,
     predictions: Any,
-    slopes: Any,
-) -> float:
-    """W <- W - eta mean_b g_b, g_b the derivative of scales_i loss(x_i.w_k) for the examples i chosen; returns the mean of those losses.
+    derivatives: Any,
+) -> None:
+    """W <- W - eta mean_b g_b, g_b the derivative of scales_i loss(x_i.w_k) for the examples i chosen.
 
-    `predictions` and `slopes` are scratch, a line an example chosen.
+    `predictions` and `derivatives` are scratch, a line an example chosen.
     """
     outputs = targets.shape[1]
-    lost = 0.0
     for b in range(chosen.size):
         i = chosen[b]
         for r in range(outputs):
@@ -226,13 +221,12 @@ def dense_step(
             for p in range(indptr[rows[i]], indptr[rows[i] + 1]):
                 total += data[p] * W[indices[p], k]
             predictions[b, r] = total
-        lost += scales[i] * slopes_of(loss, predictions[b], targets[i], slopes[b])
-        _remember(i, eta, slopes[b], visited, sums, latest)
+        derivative_of(loss, predictions[b], targets[i], derivatives[b])
+        _record_visit(i, eta, derivatives[b], visited, sums, latest)
     for b in range(chosen.size):
         i = chosen[b]
         for r in range(outputs):
             k = r if outputs > 1 else tasks[i]
-            factor = -eta / chosen.size * scales[i] * slopes[b, r]
+            factor = -eta / chosen.size * scales[i] * derivatives[b, r]
             for p in range(indptr[rows[i]], indptr[rows[i] + 1]):
                 W[indices[p], k] += factor * data[p]
-    return lost / chosen.size

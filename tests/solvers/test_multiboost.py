@@ -126,13 +126,15 @@ def test_the_objective_never_rises_and_points_are_feasible(norm: str) -> None:
 
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 def test_a_start_keeps_its_rows_and_is_not_lost(norm: str) -> None:
+    """The dual point of a start comes from its scores alone, so it proves what the iterate that had this point proved, up to rounding."""
     problem = GroupBoosting(data(), nu="0.05 max", norm=norm)
-    best = proven(problem)
+    *_, last = solver_for(norm).steps(problem)
+    best = last.primal.copy()
     kept = best.copy()
     iterates = list(islice(solver_for(norm).steps(problem, best), 3))
     assert np.array_equal(best, kept)
     assert np.array_equal(iterates[0].primal, best)
-    assert problem.certify(iterates[0]).relative_gap <= 1e-9
+    assert problem.certify(iterates[0]).relative_gap <= problem.certify(last).relative_gap + 1e-12
 
 
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])

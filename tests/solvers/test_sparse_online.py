@@ -16,6 +16,7 @@ from bench_mtl.engine.driver import run
 from bench_mtl.model.examples import Examples, Order
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Hinge
 from bench_mtl.model.protocols import Form, IterativeSolver
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
@@ -61,6 +62,11 @@ def last(solver: IterativeSolver, problem: L1BallGLM, iterates: int = 60) -> Any
     return list(islice(solver.steps(problem), iterates))[-1]
 
 
+def default_step_size(form: L1Form) -> float:
+    balls = form.fit.design.n_tasks if form.radius is not None and form.balls == "task" else 1
+    return Examples.of(form.fit).default_step_size(form.fit, form.radius, form.penalty, balls)
+
+
 def by_hand(problem: L1BallGLM, order: str, step_size: float, steps: int) -> Any:
     """W after some steps, from the definitions."""
     form = problem.form(L1Form)
@@ -85,8 +91,7 @@ def by_hand(problem: L1BallGLM, order: str, step_size: float, steps: int) -> Any
 @pytest.mark.parametrize("order", ["random", "shuffled", "given"])
 def test_sparse_and_dense_steps_are_those_of_a_loop_by_hand(problem: L1BallGLM, order: str) -> None:
     dense = last(StochasticGradient(averaging="last", order=order), problem)
-    examples = Examples.of(problem.form(L1Form).fit)
-    eta0 = examples.default_step_size(problem.form(L1Form))
+    eta0 = default_step_size(problem.form(L1Form))
     assert np.allclose(dense.primal, by_hand(problem, order, eta0, dense.step), rtol=1e-9, atol=1e-11)
     for storage in STORAGES:
         sparse_run = SparseRun(problem.form(L1Form), SparseOnline(storage=storage, order=order), problem.zero())
@@ -109,11 +114,17 @@ def test_all_projections_lead_the_same_way(method: str) -> None:
 def test_many_steps_stay_those_of_dense_projections(storage: str) -> None:
     """50 epochs: structures grow, are rebuilt, and lose and gain entries all the time."""
     for problem in (WIDE[0], WIDE[2], WIDE[5], WIDE[10]):
-        sparse = SparseOnline(storage=storage).play(problem, 2000) if problem.radius is not None else None
-        if sparse is not None:
-            dense = StochasticGradient(averaging="last").play(problem, 2000)
-            assert np.array_equal(sparse.examples, dense.examples)
-            assert np.allclose(sparse.losses, dense.losses, rtol=1e-8, atol=1e-10)
+        form = problem.form(L1Form)
+        sparse, dense = (
+            SparseRun(form, SparseOnline(storage=storage), problem.zero()),
+            StochasticGradient(averaging="last").run(form, problem.zero()),
+        )
+        for _ in range(20):
+            sparse.advance(100)
+            for _ in range(100):
+                dense.advance()
+            assert np.allclose(sparse.point, dense.iterate.primal, rtol=1e-8, atol=1e-10)
+        assert np.allclose(sparse.iterate.dual, dense.iterate.dual, rtol=1e-8, atol=1e-10)
 
 
 def test_a_step_takes_a_batch() -> None:
@@ -158,7 +169,7 @@ def test_it_proves_a_gap_by_itself(solver: IterativeSolver) -> None:
 def test_hinges_too() -> None:
     """No problem offers them yet, but the form does."""
     base = WIDE[0].form(L1Form)
-    hinge = LinearFit(base.fit.design, base.fit.targets, "hinge", base.fit.weights)
+    hinge = LinearFit(base.fit.design, base.fit.targets, Hinge(), base.fit.weights)
 
     class Hinges(L1BallGLM):
         def make_forms(self) -> tuple[Form, ...]:
@@ -166,9 +177,11 @@ def test_hinges_too() -> None:
 
     problem = Hinges(TaskData.shared(base.fit.design.block(0), base.fit.targets), loss="logistic", radius=5.0)
     dense = last(StochasticGradient(averaging="last"), problem, 30)
-    expected = by_hand(problem, "shuffled", Examples.of(hinge).default_step_size(problem.form(L1Form)), dense.step)
+    expected = by_hand(problem, "shuffled", default_step_size(problem.form(L1Form)), dense.step)
     assert np.allclose(dense.primal, expected, rtol=1e-9, atol=1e-11)
-    assert np.allclose(SparseOnline().play(problem, 300).losses, StochasticGradient(averaging="last").play(problem, 300).losses, rtol=1e-9)
+    sparse = SparseRun(problem.form(L1Form), SparseOnline(), problem.zero())
+    sparse.advance(dense.step)
+    assert np.allclose(sparse.point, expected, rtol=1e-9, atol=1e-11)
 
 
 def test_a_start_is_taken_up() -> None:
@@ -206,11 +219,6 @@ def test_units_do_not_matter(scale: float) -> None:
 def test_bad_options_are_refused(solver: Any, options: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         solver(**options)
-
-
-def test_the_online_game_is_for_balls() -> None:
-    with pytest.raises(InputError, match="play is for problems with a radius"):
-        SparseOnline().play(WIDE[5], 10)
 
 
 @pytest.mark.parametrize("storage", STORAGES)

@@ -1,0 +1,102 @@
+"""Stochastic projected subgradient steps for hinges under an l1,inf norm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.examples import Examples, Order
+from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Hinge
+from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
+from bench_mtl.projections import l1inf_projection, prox_l1inf
+from bench_mtl.solvers.stochastic_gradient import DenseRun, warm_up
+
+AVERAGES = ("suffix", "all")
+
+#: Between two yielded iterates lie a twentieth of the steps so far, at most these.
+_MOST_STEPS = 200
+
+
+@dataclass(frozen=True)
+class StochasticSubgradient(IterativeSolver):
+    """W <- prox(W - eta_t g_t), eta_t = eta0 / sqrt(t), with a subgradient of `batch` examples drawn uniformly with replacement::
+
+        g_t = - N / batch sum_b s_i y_i x_i e_k^T [y_i x_i.w_k < 1]
+
+    where N counts the examples of all tasks, so that the expectation of g_t is a subgradient of the loss. These are the steps of
+    `StochasticGradient` under an l1,inf norm: prox is the projection onto its ball, or its proximal operator where it is a penalty. The
+    iterates are averages. Work is the number of examples seen over N.
+
+    The dual point is a_i = s_i times the share of visits to example i at which its margin was below 1, weighted by eta_t: what the
+    average of the unbiased estimates N / batch s_i [y_i x_i.w_k < 1] comes to once divided by how often i was drawn (see `VisitedDuals`).
+
+    Parameters
+    ----------
+    batch : examples per step
+    seed : seed of the draws
+    step_size : eta0; by default R / G, see `Examples.default_step_size`. R is at most C sqrt m for a radius C, and for a penalty a tenth of
+        the bound F(0) sqrt m / lambda, which no optimum comes near
+    averaging : "suffix" averages the iterates since the last power of two but one, "all" every iterate
+
+    References
+    ----------
+    Zinkevich, ICML 2003, algorithm 1 (online); Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, section 6 (stochastic, projected);
+    Rakhlin, Shamir, Sridharan, ICML 2012 (suffix averages).
+    """
+
+    batch: int = 10
+    seed: int = 0
+    step_size: float | None = None
+    averaging: str = "suffix"
+
+    name: ClassVar[str] = "stochastic_subgradient"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.PROX})
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
+
+    def __post_init__(self) -> None:
+        whole_number("batch", self.batch, minimum=1)
+        whole_number("seed", self.seed)
+        if self.step_size is not None:
+            real_number("step_size", self.step_size, strict=True)
+        one_of("averaging", self.averaging, AVERAGES)
+
+    def warm_up(self) -> None:
+        warm_up()
+        far = np.full((3, 2), 10.0)
+        prox_l1inf(l1inf_projection(far, 1.0, theta0=1.0, threads=1).matrix, 0.1, threads=1)
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        form = problem.form(HingeForm)
+        first = problem.repair(problem.start_point() if start is None else start)
+        yield Iterate(first)
+        run = self._run(form, first)
+        while True:
+            for _ in range(min(max(1, run.t // 20), _MOST_STEPS)):
+                run.advance()
+            iterate = run.iterate
+            assert iterate.dual is not None
+            yield iterate._replace(dual=form.labels * iterate.dual)  # a_i y_i is the dual point of the predictions
+
+    def _run(self, form: HingeForm, start: Array) -> DenseRun:
+        fit = LinearFit(form.design, form.labels, Hinge(), form.weights)
+        examples = Examples.of(fit)
+        eta0 = self.step_size or examples.default_step_size(fit, form.radius, form.penalty, examples.n_tasks, self.batch)
+        theta: float | None = None
+
+        def prox(W: Array, eta: float) -> Array:
+            nonlocal theta
+            if form.radius is not None:
+                projection = l1inf_projection(W, form.radius, theta0=theta, threads=1, out=W)
+                theta = projection.theta
+            elif form.penalty:
+                prox_l1inf(W, eta * form.penalty, threads=1, out=W)
+            return W
+
+        return DenseRun(fit, examples, prox, Order(examples.count, "random", self.seed), eta0, self.batch, self.averaging, start)

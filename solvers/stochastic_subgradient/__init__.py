@@ -1,5 +1,0 @@
-"""See `solver.py`."""
-
-from bench_mtl.solvers.stochastic_subgradient.solver import StochasticSubgradient
-
-__all__ = ["StochasticSubgradient"]
