@@ -47,10 +47,10 @@ def markdown(
         *_section("speed_ups", tables, level=""),
     ]
     for problem in results.runs["problem_label"].unique():
-        kinds: tuple[Kind, ...] = ("convergence", "courses", "trade_offs", "patterns")
+        kinds: tuple[Kind, ...] = ("convergence", "trajectories", "trade_offs", "patterns")
         figures = [part for kind in kinds for part in shown.get((kind, str(problem)), [])]
         parts += _problem(str(problem), results, tables, figures)
-    parts += [*shown.get(("courses", ""), []), *shown.get(("patterns", ""), [])]
+    parts += [*shown.get(("trajectories", ""), []), *shown.get(("patterns", ""), [])]
     parts += _across(tables, of_kind("profiles", "pareto"))
     parts += _section("measures", tables) if "measures" in tables else []
     parts += _section("scaling", tables, figures=of_kind("scaling"))

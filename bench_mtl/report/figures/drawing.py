@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bench_mtl.report.figures import style
+from bench_mtl.report.figures.chart import Chart
 from bench_mtl.report.render import to_csv
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-Kind = Literal["convergence", "profiles", "pareto", "scaling", "speed_ups", "patterns", "courses", "trade_offs"]
+Kind = Literal["convergence", "profiles", "pareto", "scaling", "speed_ups", "patterns", "trajectories", "trade_offs"]
 
 #: What a figure can be written as, beside its data.
 FORMATS = ("svg", "png", "pdf")
@@ -36,6 +37,8 @@ class Drawing:
     """What it shows, with all digits."""
     draw: Callable[[], Figure]
     """Draws it anew."""
+    chart: Chart | None = None
+    """What it shows, where the page shows the same; curves of runs are made for the page at its own size."""
 
 
 @dataclass(frozen=True)

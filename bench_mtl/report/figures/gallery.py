@@ -7,14 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.figures import convergence, courses, pareto, profiles, scaling, speed_ups, style, trade_offs
+from bench_mtl.report.figures import convergence, pareto, profiles, scaling, speed_ups, style, trade_offs, trajectories
 from bench_mtl.report.figures import pattern_images as patterns
+from bench_mtl.report.figures.draw import draw
 from bench_mtl.report.figures.drawing import Drawing, Undrawn, distinct_stems
 from bench_mtl.report.render import format_target
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import instance_times
-from bench_mtl.report.tables.measures import courses as course_points
 from bench_mtl.report.tables.measures import quantities
+from bench_mtl.report.tables.measures import trajectories as trajectory_points
 from bench_mtl.report.tables.scaling import scaling_points
 from bench_mtl.results.loading import Results
 
@@ -149,8 +150,8 @@ def _profiles(instances: pd.DataFrame, group: str, target: float, styles: Mappin
     if instances["seconds"].isna().all():
         return Undrawn("profiles", group, f"No solver proves a gap of {format_target(target)} on {group}, so there are no profiles.")
     points = profiles.profile_points(instances, target)
-    draw = partial(profiles.profiles, points, group, styles)
-    return Drawing(f"profiles {group}", f"Profiles of {group}", "profiles", group, profiles.caption(points), points, draw)
+    chart, title = profiles.chart(points, group), f"Profiles of {group}"
+    return Drawing(f"profiles {group}", title, "profiles", group, profiles.caption(points), points, partial(draw, chart, styles), chart)
 
 
 def _pareto(instances: pd.DataFrame, group: str, styles: Mapping[str, style.LineStyle]) -> Drawing | Undrawn:
@@ -158,8 +159,8 @@ def _pareto(instances: pd.DataFrame, group: str, styles: Mapping[str, style.Line
     if points["seconds"].isna().all():
         gap = format_target(points["gap"].max())
         return Undrawn("pareto", group, f"No solver proves a gap of {gap} on half of {group}, so there is no front of time and precision.")
-    draw = partial(pareto.pareto, points, group, styles)
-    return Drawing(f"pareto {group}", f"Time against precision of {group}", "pareto", group, pareto.caption(points), points, draw)
+    chart, title = pareto.chart(points, group), f"Time against precision of {group}"
+    return Drawing(f"pareto {group}", title, "pareto", group, pareto.caption(points), points, partial(draw, chart, styles), chart)
 
 
 def _speed_ups(winners: pd.DataFrame, baseline: str | None) -> Iterator[Drawing | Undrawn]:
@@ -168,8 +169,8 @@ def _speed_ups(winners: pd.DataFrame, baseline: str | None) -> Iterator[Drawing 
     if points["speed_up"].isna().all():
         yield Undrawn("speed_ups", "", "No problem has a time of a specialised and of a generic solver, so there is no map of speed-ups.")
         return
-    caption, draw = speed_ups.caption(points, baseline), partial(speed_ups.speed_ups, points, baseline)
-    yield Drawing("speed ups", "Speed-ups of specialised solvers over generic ones", "speed_ups", "", caption, points, draw)
+    caption, heat_map = speed_ups.caption(points, baseline), partial(speed_ups.speed_ups, points, baseline)
+    yield Drawing("speed ups", "Speed-ups of specialised solvers over generic ones", "speed_ups", "", caption, points, heat_map)
 
 
 def _scaling(results: Results, fits: pd.DataFrame, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
@@ -180,39 +181,39 @@ def _scaling(results: Results, fits: pd.DataFrame, styles: Mapping[str, style.Li
     sweeps = list(fits.groupby("sweep", sort=False))
     for sweep, of_fits in sweeps[:MOST_GROUPS]:
         of_sweep = points[points["sweep"] == sweep]
-        draw = partial(scaling.scaling_figure, of_sweep, of_fits, styles)
-        yield Drawing(f"scaling {sweep}", f"Scaling of {sweep}", "scaling", str(sweep), scaling.caption(of_sweep, of_fits), of_sweep, draw)
+        chart, caption, title = scaling.chart(of_sweep, of_fits), scaling.caption(of_sweep, of_fits), f"Scaling of {sweep}"
+        yield Drawing(f"scaling {sweep}", title, "scaling", str(sweep), caption, of_sweep, partial(draw, chart, styles), chart)
     if len(sweeps) > MOST_GROUPS:
         more = len(sweeps) - MOST_GROUPS
         yield Undrawn("scaling", "", f"Scaling is drawn of the first {MOST_GROUPS} sweeps and not of {more} more; the table has all.")
 
 
 def _measures(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
-    """Where anything is measured: of every problem the course of the objective and of what it measures, and sparsity against accuracy."""
+    """Where anything is measured: the objective and every measure along the runs of each problem, and sparsity against accuracy."""
     if results.measures.empty:
         return
-    points = course_points(results.runs, results.samples, results.measures)
+    points = trajectory_points(results.runs, results.samples, results.measures)
     by_problem = {str(problem): rows for problem, rows in points.groupby("problem", sort=False)}
     for place, (problem, rows) in enumerate(by_problem.items()):
         if place == MOST_PROBLEMS:
             sentence = f"Objectives and measures are on paper of the first {MOST_PROBLEMS} problems alone; report.html has those of all."
-            yield Undrawn("courses", "", sentence)
+            yield Undrawn("trajectories", "", sentence)
             return
         runs = results.runs[results.runs["problem_label"] == problem]
         known = quantities(rows, results.measures)
         for quantity in known:
-            told, draw = courses.caption(rows, runs, quantity), partial(courses.course, rows, quantity, styles)
+            caption, draw_figure = trajectories.caption(rows, runs, quantity), partial(trajectories.trajectory, rows, quantity, styles)
             title = f"{quantity[:1].upper()}{quantity[1:]} on {problem}"
-            yield Drawing(f"{quantity} {problem}", title, "courses", problem, told, _data_of(rows, quantity), draw)
+            yield Drawing(f"{quantity} {problem}", title, "trajectories", problem, caption, _data_of(rows, quantity), draw_figure)
         axes = trade_offs.axes_of(known)
         if axes is not None:
-            title, draw = f"Sparsity against accuracy on {problem}", partial(trade_offs.trade_off, rows, axes, styles)
-            told, data = trade_offs.caption(rows, axes), _data_of(rows, *axes)
-            yield Drawing(f"sparsity against accuracy {problem}", title, "trade_offs", problem, told, data, draw)
+            chart, caption = trade_offs.chart(rows, axes), trade_offs.caption(rows, axes)
+            title, stem, data = f"Sparsity against accuracy on {problem}", f"sparsity against accuracy {problem}", _data_of(rows, *axes)
+            yield Drawing(stem, title, "trade_offs", problem, caption, data, partial(draw, chart, styles), chart)
 
 
 def _data_of(points: pd.DataFrame, *of: str) -> pd.DataFrame:
-    """The rows of `courses` that have these quantities, with what they are drawn against."""
+    """The rows of `trajectories` that have these quantities, with what they are drawn against."""
     about = ["problem", "solver", "run_id", "seed", "repetition", "status", "limit_seconds", "asked_tolerance", "number", "iteration"]
     about += ["seconds", "passes", "examples"]
     return points.loc[points[list(of)].notna().all(axis=1), [*about, *of]]
@@ -238,6 +239,6 @@ def _patterns(results: Results, winners: pd.DataFrame) -> Iterator[Drawing | Und
         elif drawn > MOST_PROBLEMS:
             yield Undrawn("patterns", problem, f"The solutions of the first {MOST_PROBLEMS} problems alone are pictured.")
         else:
-            draw = partial(patterns.patterns, shown, problem)
+            pictures = partial(patterns.patterns, shown, problem)
             title, points = f"Solutions of {problem}", patterns.pattern_points(shown)
-            yield Drawing(f"patterns {problem}", title, "patterns", problem, patterns.caption(shown), points, draw)
+            yield Drawing(f"patterns {problem}", title, "patterns", problem, patterns.caption(shown), points, pictures)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_mtl.report.figures import style
-from bench_mtl.report.figures.style import LineStyle
+from bench_mtl.report.figures.chart import ZERO_SECONDS as LEAST_SECONDS
+from bench_mtl.report.figures.chart import Axis, Chart, Panel, Series
 from bench_mtl.report.render import format_target
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 #: Of one instance the convergence figure says it all, and of two there is no middle.
 FEWEST = 3
-
-#: A logarithmic axis has no zero: shorter times are drawn here.
-LEAST_SECONDS = 1e-6
 
 
 def levels(targets: tuple[float, ...]) -> tuple[float, ...]:
@@ -62,26 +58,14 @@ def _front(table: pd.DataFrame) -> list[bool]:
     return [own in known and not any(x <= own[0] and y <= own[1] and (x, y) != own for x, y in known) for own in points]
 
 
-def pareto(points: pd.DataFrame, group: str, styles: Mapping[str, LineStyle]) -> Figure:
-    """The figure of one group, from its `pareto_points`, of which at least one has seconds."""
-    from matplotlib.lines import Line2D
-
+def chart(points: pd.DataFrame, group: str) -> Chart:
+    """Return the chart of one group, from its `pareto_points`, of which at least one has seconds."""
     known = points[points["seconds"].notna()].assign(seconds=points["seconds"].clip(lower=LEAST_SECONDS))
     front = known[known["front"]].sort_values(["seconds", "gap"], ascending=[True, False])
-    grey: dict[str, Any] = {"color": "0.8", "linewidth": 5.0, "solid_capstyle": "round", "zorder": 1}
-    with style.styled():
-        solvers = [str(solver) for solver in known["solver"].unique()]
-        handles = [Line2D([], [], **style.line(styles[solver], markersize=5.0, linewidth=1.0, label=solver)) for solver in solvers]
-        handles.append(Line2D([], [], **grey, label="front: no solver is ahead"))
-        figure, (axis,) = style.sheet(group, [4.2], 3.0, handles)
-        axis.plot(front["seconds"], front["gap"], drawstyle="steps-post", **grey)
-        for solver in solvers:
-            own = known[known["solver"] == solver]
-            axis.plot(own["seconds"], own["gap"], **style.line(styles[solver], linewidth=1.0, markersize=5.0, zorder=2))
-        axis.set(xlabel="solve time (s)", ylabel="proven relative gap")
-        style.logarithmic(axis, "x", known["seconds"].min() / 1.5, known["seconds"].max() * 1.5)
-        style.logarithmic(axis, "y", points["gap"].min() / 2.0, points["gap"].max() * 2.0, style.gap, most=9)
-    return figure
+    series = [Series(str(solver), own["seconds"].to_numpy(), own["gap"].to_numpy()) for solver, own in known.groupby("solver", sort=False)]
+    x = Axis("solve time (s)", known["seconds"].min() / 1.5, known["seconds"].max() * 1.5)
+    y = Axis("proven relative gap", points["gap"].min() / 2.0, points["gap"].max() * 2.0, most_ticks=9, form=style.gap)
+    return Chart("points", group, y, (Panel(x, tuple(series)),), front=(front["seconds"].to_numpy(), front["gap"].to_numpy()))
 
 
 def caption(points: pd.DataFrame) -> str:

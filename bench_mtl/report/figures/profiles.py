@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
-from bench_mtl.report.figures import style
-from bench_mtl.report.figures.style import LineStyle
+from bench_mtl.report.figures.chart import Axis, Chart, Panel, Series
 from bench_mtl.report.render import format_target
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from bench_mtl.core.types import Array
 
 #: A profile of fewer instances is a table.
 FEWEST = 3
 
 PERFORMANCE, PAIRWISE, BUDGET = "performance", "pairwise", "budget"
 
-_X_LABELS = {PERFORMANCE: "factor over the fastest", PAIRWISE: "time over that of {}", BUDGET: "passes over the data"}
+#: Titles of the panels and labels of their x axes.
+_PANELS = {
+    PERFORMANCE: ("performance profile", "factor over the fastest"),
+    PAIRWISE: ("pairwise profiles", "time over that of {}"),
+    BUDGET: ("data profile", "passes over the data"),
+}
 
 
 def leader(times: pd.DataFrame) -> str:
@@ -84,35 +84,29 @@ def profile_points(instances: pd.DataFrame, target: float) -> pd.DataFrame:
     return table.assign(run_on=table["solver"].map(run_on), instances=len(times), leader=first, target=target)
 
 
-def profiles(points: pd.DataFrame, group: str, styles: Mapping[str, LineStyle]) -> Figure:
-    """The figure of one group, from its `profile_points`."""
-    from matplotlib.lines import Line2D
+def chart(points: pd.DataFrame, group: str) -> Chart:
+    """Return the chart of one group, from its `profile_points`."""
+    import numpy as np
 
-    panels = [panel for panel in (PERFORMANCE, PAIRWISE, BUDGET) if (points["panel"] == panel).any()]
-    first = str(points["leader"].iloc[0])
-    with style.styled():
-        solvers = [str(solver) for solver in points.loc[points["panel"] == PERFORMANCE, "solver"].unique()]
-        count = int(points["instances"].iloc[0])
-        run_on = points.groupby("solver")["run_on"].first()
-        labels = [solver if run_on[solver] == count else f"{solver} (run on {run_on[solver]} of {count})" for solver in solvers]
-        handles = [
-            Line2D([], [], **style.line(styles[solver], markersize=4.5, linewidth=1.3, label=label))
-            for solver, label in zip(solvers, labels, strict=True)
-        ]
-        figure, axes = style.sheet(group, [2.5] * len(panels), 2.4, handles, share_y=True, headed=1)
-        for axis, panel in zip(axes, panels, strict=True):
-            rows = points[points["panel"] == panel]
-            low, high = _limits(rows, panel)
-            for solver, steps in rows.groupby("solver", sort=False):
-                _draw(axis, steps["at"].to_numpy(), steps["share"].to_numpy(), styles[str(solver)], low, high)
-            if panel == PAIRWISE:
-                axis.axvline(1.0, color="0.4", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-            style.logarithmic(axis, "x", low, high, most=4)
-            axis.set_title({PERFORMANCE: "performance profile", PAIRWISE: "pairwise profiles", BUDGET: "data profile"}[panel])
-            axis.set_xlabel(_X_LABELS[panel].format(_short(first)))
-        axes[0].set(ylabel="share of instances", ylim=(-0.03, 1.03))
-        style.ticks(axes[0], "y", [0.0, 0.25, 0.5, 0.75, 1.0], lambda share: f"{share:g}")
-    return figure
+    count, first = int(points["instances"].iloc[0]), str(points["leader"].iloc[0])
+    panels = []
+    for name, (title, label) in _PANELS.items():
+        rows = points[points["panel"] == name]
+        if rows.empty:
+            continue
+        low, high = _limits(rows, name)
+        series = []
+        for solver, steps in rows.groupby("solver", sort=False):
+            run_on = int(steps["run_on"].iloc[0])
+            note = "" if run_on == count else f"run on {run_on} of {count}"
+            # From edge to edge; what steps up before the left edge starts there.
+            x = np.append(steps["at"].clip(lower=low).to_numpy(np.float64), high)
+            y = np.append(steps["share"], steps["share"].iloc[-1])
+            series.append(Series(str(solver), x, y, note))
+        axis = Axis(label.format(_short(first)), low, high, most_ticks=4)
+        panels.append(Panel(axis, tuple(series), title, equal=1.0 if name == PAIRWISE else None))
+    shares = Axis("share of instances", -0.03, 1.03, logarithmic=False, ticks=(0.0, 0.25, 0.5, 0.75, 1.0), form=_share)
+    return Chart("shares", group, shares, tuple(panels))
 
 
 def caption(points: pd.DataFrame) -> str:
@@ -160,13 +154,8 @@ def _limits(rows: pd.DataFrame, panel: str) -> tuple[float, float]:
     return least / 1.5, max(least * 2.0, most * 1.5)
 
 
-def _draw(axis: Axes, at: Array, shares: Array, look: LineStyle, low: float, high: float) -> None:
-    """A step function from edge to edge; what steps up before the left edge starts there."""
-    import numpy as np
-
-    x, y = np.append(np.maximum(at, low), high), np.append(shares, shares[-1])
-    marks: Sequence[int] = range(1, len(x) - 1) if len(x) < 12 else range(1, len(x) - 1, len(x) // 8)
-    axis.plot(x, y, **style.line(look, linewidth=1.3, markersize=4.0, markevery=list(marks), drawstyle="steps-post", zorder=2))
+def _share(value: float) -> str:
+    return f"{value:g}"
 
 
 def _short(name: str) -> str:

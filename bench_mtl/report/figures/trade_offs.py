@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench_mtl.report.figures import style
-from bench_mtl.report.figures.convergence import LEVELS
-from bench_mtl.report.figures.courses import answers_of, drawn_courses, spread, value_limits
-from bench_mtl.report.figures.style import LineStyle
+from bench_mtl.report.figures.chart import LEVELS, Axis, Chart, Panel, Series
+from bench_mtl.report.figures.trajectories import answers_of, drawn_trajectories, spread, value_axis
 from bench_mtl.report.tables.measures import OBJECTIVE, SIZES
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from bench_mtl.core.types import Array
 
@@ -54,13 +51,13 @@ def axes_of(quantities: Sequence[str]) -> Axes | None:
 
 
 def tracks(points: pd.DataFrame, axes: Axes, levels: int = LEVELS) -> list[Track]:
-    """The solvers of one problem, from its rows of `bench_mtl.report.tables.measures.courses`."""
+    """The solvers of one problem, from its rows of `bench_mtl.report.tables.measures.trajectories`."""
     import numpy as np
 
     known = points[points[axes.size].notna() & points[axes.accuracy].notna()]
     found = []
     for solver, own in known.groupby("solver", sort=False, observed=True):
-        counts, values = (drawn_courses(own, quantity, "seconds", levels) for quantity in axes)
+        counts, values = (drawn_trajectories(own, quantity, "seconds", levels) for quantity in axes)
         one_shot = counts[0].one_shot
         if one_shot:
             x, y = (answers_of(curves)[1][1] for curves in (counts, values))
@@ -68,7 +65,7 @@ def tracks(points: pd.DataFrame, axes: Axes, levels: int = LEVELS) -> list[Track
             x, y = counts[0].y, values[0].y
         else:
             column = "iteration" if (own["iteration"].groupby(own["run_id"]).max() > 0).all() else "seconds"
-            x, y = (spread(drawn_courses(own, quantity, column, levels), levels)[1][1] for quantity in axes)
+            x, y = (spread(drawn_trajectories(own, quantity, column, levels), levels)[1][1] for quantity in axes)
         left = x > 0 if (x > 0).any() else np.ones(len(x), bool)  # the start at zero is no point of interest, and far from all others
         x, y = np.maximum(x[left], NO_NONZEROS), y[left]
         moved = np.r_[True, (x[1:] != x[:-1]) | (y[1:] != y[:-1])]
@@ -76,30 +73,16 @@ def tracks(points: pd.DataFrame, axes: Axes, levels: int = LEVELS) -> list[Track
     return found
 
 
-def trade_off(points: pd.DataFrame, axes: Axes, styles: Mapping[str, LineStyle]) -> Figure:
-    """The figure of one problem."""
+def chart(points: pd.DataFrame, axes: Axes) -> Chart:
+    """Return the chart of one problem."""
     import numpy as np
-    from matplotlib.lines import Line2D
 
     drawn = tracks(points, axes)
-    low, high, logarithmic = value_limits(np.concatenate([track.y for track in drawn]))
     places = np.concatenate([track.x for track in drawn])
-    with style.styled():
-        handles = [Line2D([], [], **style.line(styles[track.solver], markersize=6.0, linewidth=1.2, label=track.solver)) for track in drawn]
-        figure, (axis,) = style.sheet(str(points["problem"].iloc[0]), [4.2], 3.0, handles)
-        axis.set(xlabel=axes.size, ylabel=axes.accuracy)
-        style.logarithmic(axis, "x", places.min() / 1.3, places.max() * 1.3)
-        if logarithmic:
-            style.logarithmic(axis, "y", low, high, most=9)
-        else:
-            axis.set_ylim(low, high)
-        for track in drawn:
-            y = np.maximum(track.y, low)
-            axis.plot(track.x, y, **style.line(styles[track.solver], marker="None", linewidth=1.1, alpha=0.8, zorder=2))
-            # Hollow, for several may end at one point.
-            end = style.line(styles[track.solver], linestyle="none", markersize=9.0, markerfacecolor="none", markeredgewidth=1.6, zorder=3)
-            axis.plot(track.x[-1:], y[-1:], **end)
-    return figure
+    y = value_axis(axes.accuracy, np.concatenate([track.y for track in drawn]))
+    series = tuple(Series(track.solver, track.x, track.y, runs=track.runs) for track in drawn)
+    x = Axis(axes.size, float(places.min()) / 1.3, float(places.max()) * 1.3)
+    return Chart("tracks", str(points["problem"].iloc[0]), y, (Panel(x, series),))
 
 
 def caption(points: pd.DataFrame, axes: Axes) -> str:

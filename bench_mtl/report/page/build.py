@@ -62,7 +62,7 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
     styles = style.line_styles(results.runs["solver_label"])
     places = {solver: place for place, solver in enumerate(styles)}
     problems = convergence_charts(results, {one.about: one.caption for one in drawn if one.kind == "convergence"}, places)
-    others = charts(drawn, tables["scaling"], places)
+    others = charts(drawn, places)
     data = {
         "targets": [{"label": format_target(target), "value": target} for target in results.targets],
         "least": convergence.least_gap(results.targets),

@@ -1,31 +1,31 @@
-"""The curves of the page's chart of convergence: those of the printed figures, as plain lists that become JSON."""
+"""The page's charts of runs: the proven gap, the objective and what problems measure, against seconds, passes and iterations."""
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.core.types import Status
-from bench_mtl.report.figures import convergence
-from bench_mtl.report.figures.convergence import LEVELS, Curve
-from bench_mtl.report.page.markup import rounded
-from bench_mtl.report.page.quantities import examples_of, quantity_charts
-from bench_mtl.report.render import format_target
-from bench_mtl.results.frames import numbers, status_counts
+from bench_mtl.report.figures import convergence, trajectories
+from bench_mtl.report.figures.chart import LEVELS, Panel, Trajectory
+from bench_mtl.report.page.charts import runs_chart
+from bench_mtl.report.tables import measures
+from bench_mtl.results.frames import numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bench_mtl.core.types import Array
     from bench_mtl.results.loading import Results
 
-#: Of all curves of a page together: they are drawn at fewer levels until they have about so few.
+#: Of all curves of convergence of a page together: they are drawn at fewer levels until they have about as few.
 MOST_POINTS = 60_000
 
 #: Numbers of all bands of a page together.
 MOST_OF_BANDS = 250_000
+
+#: Numbers of all curves of objectives and measures of a page together: they keep fewer points until they have about as few.
+MOST_NUMBERS = 300_000
 
 _FEWEST_LEVELS = 10
 
@@ -34,7 +34,7 @@ AXES = ("seconds", "passes", "iteration")
 
 
 def convergence_charts(results: Results, captions: Mapping[str, str], places: Mapping[str, int]) -> list[dict[str, Any]]:
-    """What the script of the page draws convergence from: no number in it is infinite or missing.
+    """Return what the script of the page draws convergence from.
 
     Parameters
     ----------
@@ -44,12 +44,9 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
     Returns
     -------
     list of dict
-        Of each problem: label, caption, gaps (the ends of their axis), axes (the ends of each of `AXES`, or null where nothing counts
-        it), and solvers: s (its place), note (how its runs ended, unless all are verified), runs (how many), y, asked (of a generic
-        solver), and x, an object for each of `AXES` or null: its x, or of several runs band ([x, low, middle, high], drawn from `from`
-        on), answers ([x low, middle, high, gap low, middle, high]); end ([where its runs were stopped, their best gap, their last point]).
-        Where a solver takes examples one by one, examples (how many a pass sees); where anything is measured, quantities: what
-        `quantities.quantity_charts` has of the problem.
+        Of each problem: label, caption, and what `runs_chart` has of its gaps against `AXES`. Where a solver takes examples one by one,
+        examples (the number of them in a pass); where anything is measured, quantities: the same of the objective and each measure, with
+        what (the quantity), caption, and log (whether its y axis is logarithmic; zeros are then drawn at its lower end).
     """
     targets = results.targets
     points = convergence.curves(results.runs, results.samples)
@@ -60,33 +57,29 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
     bands = len(AXES) * sum(total > 1 for totals in tried.values() for total in totals.values())
     columns = min(LEVELS, max(_FEWEST_LEVELS, MOST_OF_BANDS // 4 // max(1, bands)))
     problem_of = dict(zip(results.runs["id"], results.runs["problem_label"], strict=True))
-    by_axis = [_by_problem(_counting(points, axis), axis, targets, levels, problem_of) for axis in AXES]
-    measured = quantity_charts(results, places)
+    by_axis = {axis: _by_problem(_counting(points, axis), axis, targets, levels, problem_of) for axis in AXES}
+    measured = _quantity_charts(results, places)
     charts = []
     for problem, rows in of_problems.items():
         runs = runs_of[problem]
-        caption = captions.get(problem) or convergence.caption(rows, runs, targets)
-        gaps = convergence.gap_limits(rows, targets)
-        chart = {"label": problem, "caption": caption, "gaps": _pair(gaps)}
-        of_axes = [of_problem.get(problem, {}) for of_problem in by_axis]
-        chart |= _problem(of_axes, runs, tried[problem], gaps[1], places, columns)
-        more = {"examples": examples_of(runs, rows), "quantities": measured.get(problem)}
+        panels = [
+            convergence.panel(axis, groups[problem], runs, columns) if problem in groups else None for axis, groups in by_axis.items()
+        ]
+        chart = {"label": problem, "caption": captions.get(problem) or convergence.caption(rows, runs, targets)}
+        chart |= runs_chart(panels, convergence.gap_axis(rows, targets), places)
+        more = {"examples": _examples_in_a_pass(runs, rows), "quantities": measured.get(problem)}
         charts.append(chart | {key: value for key, value in more.items() if value})
     return charts
 
 
-def _list(values: Array) -> list[float]:
-    return list(map(rounded, values.tolist()))
-
-
 def _single(points: pd.DataFrame, tried: Mapping[str, int]) -> pd.DataFrame:
-    """The points of the iterative solvers that have one run, which are drawn one by one."""
+    """Return the points of the iterative solvers that have one run, which are drawn one by one."""
     several = [solver for solver, total in tried.items() if total > 1]
     return points[~points["solver"].isin(several) & points["asked_tolerance"].isna()]
 
 
 def _levels(parts: Sequence[pd.DataFrame], targets: Sequence[float]) -> int:
-    """How many levels leave all curves together at most `MOST_POINTS` points, or the fewest that curves keep."""
+    """Return how many levels leave all curves together at most `MOST_POINTS` points, or the fewest that curves keep."""
     import numpy as np
 
     gaps = []
@@ -101,48 +94,8 @@ def _levels(parts: Sequence[pd.DataFrame], targets: Sequence[float]) -> int:
     return levels
 
 
-def _problem(
-    by_axis: Sequence[Mapping[str, list[Curve]]],
-    runs: pd.DataFrame,
-    tried: Mapping[str, int],
-    highest: float,
-    places: Mapping[str, int],
-    columns: int,
-) -> dict[str, Any]:
-    ends = []
-    for of_solvers in by_axis:
-        curves = [curve for group in of_solvers.values() for curve in group]
-        left = convergence.left_edge(curves) if curves else math.nan
-        ends.append([left / 1.3, 1.5 * max(left, *(curve.end[0] for curve in curves))] if curves else None)
-    statuses = runs.groupby("solver_label", sort=False)["status"]
-    solvers = []
-    for solver, of_solver in statuses:
-        label = str(solver)
-        if label not in by_axis[0]:
-            continue
-        total = tried.get(label, 1)
-        note = "" if set(of_solver) == {str(Status.VERIFIED)} else status_counts(of_solver)
-        entry: dict[str, Any] = {"s": places[label], "note": note, "runs": total}
-        if total == 1:
-            (curve,) = by_axis[0][label]
-            entry |= {"y": _list(curve.y)} | ({"asked": list(map(format_target, curve.asked))} if curve.one_shot else {})
-        entry["x"] = [
-            _on_axis(of_solvers[label], total, ends[i], highest, columns) if label in of_solvers else None
-            for i, of_solvers in enumerate(by_axis)
-        ]
-        solvers.append(entry)
-    return {
-        "axes": [None if end is None else _pair(end) for end in ends],
-        "solvers": solvers,
-    }
-
-
-def _pair(ends: Sequence[float]) -> list[float]:
-    return [rounded(end) for end in ends]
-
-
 def _counting(points: pd.DataFrame, axis: str) -> pd.DataFrame:
-    """The points of the runs that count this axis."""
+    """Return the points of the runs that count this axis."""
     if axis == "passes":
         return points[convergence.counts_passes(points)]
     if axis == "iteration":
@@ -152,47 +105,44 @@ def _counting(points: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 def _by_problem(
     points: pd.DataFrame, axis: str, targets: tuple[float, ...], levels: int, problem_of: Mapping[int, str]
-) -> dict[str, dict[str, list[Curve]]]:
-    """The curves of every problem by solver: of all problems at once, which is quicker by far than one after the other."""
-    found: dict[str, dict[str, list[Curve]]] = {}
+) -> dict[str, dict[str, list[Trajectory]]]:
+    """Return the curves of every problem by solver: of all problems at once, which is quicker by far than one after the other."""
+    found: dict[str, dict[str, list[Trajectory]]] = {}
     curves = convergence.drawn_curves(points, axis, targets, levels)
     for run, curve in zip(points["run_id"].unique(), curves, strict=True):
         found.setdefault(problem_of[run], {}).setdefault(curve.solver, []).append(curve)
     return found
 
 
-def _on_axis(curves: Sequence[Curve], total: int, ends: list[float] | None, highest: float, columns: int) -> dict[str, Any]:
-    """The runs of one solver against one axis."""
+def _examples_in_a_pass(runs: pd.DataFrame, points: pd.DataFrame) -> float | None:
+    """Return how many examples a pass over one problem sees, where a solver takes them one by one; None where passes say as much."""
+    sizes = {json.loads(text).get("n") for text in runs["dimensions"].unique()}
+    size = sizes.pop() if len(sizes) == 1 else None
+    return size if size and trajectories.takes_examples(points) else None
+
+
+def _quantity_charts(results: Results, places: Mapping[str, int]) -> dict[str, list[dict[str, Any]]]:
+    """Return the charts of objectives and measures by problem; nothing of results without measures."""
+    if results.measures.empty:
+        return {}
+    points = measures.trajectories(results.runs, results.samples, results.measures)
+    by_problem = {str(problem): rows for problem, rows in points.groupby("problem", sort=False)}
+    runs_of = {str(problem): runs for problem, runs in results.runs.groupby("problem_label", sort=False)}
+    known = {problem: measures.quantities(rows, results.measures) for problem, rows in by_problem.items()}
+    curves = sum(rows["run_id"].nunique() * len(known[problem]) for problem, rows in by_problem.items())
+    levels = min(LEVELS, max(_FEWEST_LEVELS, MOST_NUMBERS // (4 * max(1, curves))))
+    return {
+        problem: [_quantity_chart(rows, runs_of[problem], quantity, places, levels) for quantity in known[problem]]
+        for problem, rows in by_problem.items()
+    }
+
+
+def _quantity_chart(points: pd.DataFrame, runs: pd.DataFrame, quantity: str, places: Mapping[str, int], levels: int) -> dict[str, Any]:
     import numpy as np
 
-    found: dict[str, Any] = {}
-    if total == 1:
-        found["x"] = _list(curves[0].x)
-    else:
-        shares = convergence.enclosed(total)
-        answers = [curve for curve in curves if curve.one_shot]
-        if answers:
-            x, y = convergence.answer_quantiles(answers, shares)
-            found["answers"] = [_list(values) for values in (*x, *y)]
-        lines = [curve for curve in curves if not curve.one_shot]
-        if lines:
-            found |= _band(lines, total, ends[0] if ends else 0.0, highest, columns)
-    stopped = [(*curve.end, curve.x[-1]) for curve in curves if curve.stopped]
-    if stopped:
-        found["end"] = _list(np.median(stopped, axis=0))
-    return found
-
-
-def _band(curves: Sequence[Curve], total: int, start: float, highest: float, columns: int) -> dict[str, Any]:
-    """The median of several runs and what encloses it, at no more than so many places."""
-    import numpy as np
-
-    grid, shares = convergence.quantiles(curves, total, convergence.enclosed(total), start)
-    kept = np.unique(np.linspace(0, len(grid) - 1, columns).astype(int))
-    kept = kept[np.isfinite(shares[0][kept])]
-    # Steps: where nothing has changed since the last place there is nothing to draw.
-    changed = (shares[:, kept[1:]] != shares[:, kept[:-1]]).any(axis=0)
-    kept = np.r_[kept[:1], kept[1:-1][changed[:-1]], kept[-1:]]
-    # until then fewer than half of the runs have proven anything
-    first = int((~np.isfinite(shares[1][kept])).sum())
-    return {"band": [_list(grid[kept]), *(_list(np.minimum(values[kept], highest)) for values in shares)], "from": first}
+    by_axis = [trajectories.drawn_trajectories(points, quantity, axis, levels) for axis in AXES]
+    y = trajectories.value_axis(quantity, np.concatenate([curve.y for curve in by_axis[0]]))
+    notes = convergence.run_notes(runs)
+    panels: list[Panel | None] = [trajectories.panel(quantity, curves, notes, levels) if curves else None for curves in by_axis]
+    words = {"what": quantity, "caption": trajectories.caption(points, runs, quantity), "log": y.logarithmic}
+    return words | runs_chart(panels, y, places)

@@ -18,7 +18,7 @@ NONZEROS = "non-zeros"
 #: Measures of these names are one side of sparsity against accuracy, the first that there is.
 SIZES = ("features used", NONZEROS)
 
-#: Of `courses`, beside measures.
+#: Of `trajectories`, beside measures.
 _OTHER_COLUMNS = (
     "problem", "solver", "run_id", "seed", "repetition", "status", "limit_seconds", "asked_tolerance", "number", "iteration", "seconds",
     "passes", "examples", OBJECTIVE,
@@ -68,8 +68,8 @@ def measures_table(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataF
     return found.reset_index().rename(columns={"name": "measure"})[_COLUMNS]
 
 
-def courses(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
-    """How the objective and what problems measure go on along the runs, a row per sample.
+def trajectories(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
+    """Return the objective and what problems measure along the runs, a row per sample.
 
     Returns
     -------
@@ -95,11 +95,11 @@ def courses(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -
 
 
 def quantity_of(name: str) -> str:
-    """The column of `courses` that holds a measure: its name, unless another column is called so."""
+    """The column of `trajectories` that holds a measure: its name, unless another column is called so."""
     return f"{name} (measured)" if name in _OTHER_COLUMNS else name
 
 
 def quantities(points: pd.DataFrame, measures: pd.DataFrame) -> list[str]:
-    """Of rows of `courses` what there is to draw: the objective, then what is measured of them, by name."""
+    """Of rows of `trajectories` what there is to draw: the objective, then what is measured of them, by name."""
     names = [quantity_of(str(name)) for name in measures["name"].unique()]
     return [OBJECTIVE, *(name for name in sorted(names) if points[name].notna().any())]

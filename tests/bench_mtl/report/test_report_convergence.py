@@ -170,9 +170,9 @@ def test_a_long_run_reaches_the_targets_in_its_figure_when_it_did(drawn):
             assert x[y <= target][0] == points.loc[points["relative_gap"] <= target, column].iloc[0]
 
 
-def curve(x, y, asked=None, status="verified"):
+def curve(x, y):
     x, y = np.array(x, float), np.array(y, float)
-    return convergence.Curve("pg", status, 60.0, True, asked is not None, x, y, np.array(asked or [np.nan] * len(x), float))
+    return convergence.Trajectory("pg", False, x, y, np.full(len(x), np.nan), None)
 
 
 def test_what_shares_of_runs_have_proven_is_never_too_good_and_keeps_failures():

@@ -12,11 +12,12 @@ import pytest
 
 from bench_mtl.report import write_report
 from bench_mtl.report.document import report_files, report_tables
-from bench_mtl.report.figures import courses, style, trade_offs
+from bench_mtl.report.figures import style, trade_offs, trajectories
+from bench_mtl.report.figures.draw import draw
 from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.render import format_measure
 from bench_mtl.report.tables.measures import NONZEROS, OBJECTIVE, quantities, quantity_of
-from bench_mtl.report.tables.measures import courses as points_of
+from bench_mtl.report.tables.measures import trajectories as points_of
 from bench_mtl.results.loading import read_results
 
 ERROR = "held-out error"
@@ -88,10 +89,10 @@ def test_what_has_a_name_that_is_taken_is_told_apart(course_points):
 def test_examples_are_passes_times_the_examples_of_the_problem(course_points):
     _, points = course_points(PG, ONLINE, SCS)
     assert points["examples"].tolist() == [7 * passes for passes in (1, 2, 3, 0.01, 0.1, 1.0, 0, 0)]
-    assert list(courses.axes_of(points)) == ["seconds", "examples"], "of an online solver they say more than passes"
-    assert courses.axes_of(points)["examples"] == "examples seen (7 are a pass)"
-    assert list(courses.axes_of(points[points["solver"] != "online"])) == ["seconds", "passes"]
-    assert list(courses.axes_of(points[points["solver"] == "scs"])) == ["seconds"]
+    assert list(trajectories.axes_of(points)) == ["seconds", "examples"], "of an online solver they say more than passes"
+    assert trajectories.axes_of(points)["examples"] == "examples seen (7 are a pass)"
+    assert list(trajectories.axes_of(points[points["solver"] != "online"])) == ["seconds", "passes"]
+    assert list(trajectories.axes_of(points[points["solver"] == "scs"])) == ["seconds"]
 
 
 @pytest.mark.parametrize(
@@ -99,16 +100,16 @@ def test_examples_are_passes_times_the_examples_of_the_problem(course_points):
 )
 def test_a_solver_takes_examples_if_its_points_are_less_than_half_a_pass_apart(course_points, passes, takes):
     _, points = course_points({"solver": "a", "samples": [sample(i, p, 1.0, 1, 0.1) for i, p in enumerate(passes)]}, PG, SCS)
-    assert courses.takes_examples(points) is takes
+    assert trajectories.takes_examples(points) is takes
 
 
 def lines_of(axis: Any, marker: str) -> list[Any]:
     return [line for line in axis.lines if line.get_marker() == marker]
 
 
-def test_a_course_shows_every_point_and_not_the_best_so_far(course_points):
+def test_a_trajectory_shows_every_point_and_not_the_best_so_far(course_points):
     _, points = course_points(PG, SCS, CRASHED)
-    figure = courses.course(points, NONZEROS, style.line_styles(["pg", "scs", "ecos"]))
+    figure = trajectories.trajectory(points, NONZEROS, style.line_styles(["pg", "scs", "ecos"]))
     seconds, passes = figure.axes
     (line,) = lines_of(seconds, "o")
     assert list(line.get_xdata()) == [0.2, 0.2, 0.4], "what is at zero is drawn at the first place that is not"
@@ -119,24 +120,26 @@ def test_a_course_shows_every_point_and_not_the_best_so_far(course_points):
     assert (list(cross.get_xdata()), list(cross.get_ydata())) == ([60.0], [100])
     assert [line.get_xdata()[-1] for line in passes.lines] == [3.0], "a generic solver counts no passes"
     runs = points.drop_duplicates("run_id").rename(columns={"run_id": "id", "solver": "solver_label"})
-    told = courses.caption(points, pd.concat([runs, pd.DataFrame([{"id": 99, "solver_label": "ecos", "status": "crashed"}])]), NONZEROS)
+    told = trajectories.caption(
+        points, pd.concat([runs, pd.DataFrame([{"id": 99, "solver_label": "ecos", "status": "crashed"}])]), NONZEROS
+    )
     for words in ("Non-zeros against solve time and passes", "may not be its best", "A cross", "ecos (crashed)", "in place of zeros"):
         assert words in told
-    assert "of the best point so far" in courses.caption(points, runs, OBJECTIVE)
+    assert "of the best point so far" in trajectories.caption(points, runs, OBJECTIVE)
     assert "several" not in told
 
 
 def test_several_runs_are_a_median_in_a_band_from_where_all_have_a_point(course_points):
     _, points = course_points(*(slower(PG, factor, seed) for seed, factor in enumerate((1.0, 2.0, 10.0))))
-    curves = courses.drawn_courses(points, NONZEROS, "seconds")
-    x, (low, middle, high) = courses.spread(curves)
+    curves = trajectories.drawn_trajectories(points, NONZEROS, "seconds")
+    x, (low, middle, high) = trajectories.spread(curves)
     assert (x[0], x[-1]) == (0.2, 4.0)
     assert (low[-1], middle[-1], high[-1]) == (90, 90, 90)
     at = np.searchsorted(x, 0.79)
     assert (low[at], middle[at], high[at]) == (0, 40, 90), "the third run has not moved yet"
     assert (low <= middle).all()
     assert (middle <= high).all()
-    figure = courses.course(points, NONZEROS, style.line_styles(["pg"]))
+    figure = trajectories.trajectory(points, NONZEROS, style.line_styles(["pg"]))
     assert len(figure.axes[0].patches) == 1
     assert np.isfinite(figure.axes[0].patches[0].get_xy()).all()
 
@@ -144,15 +147,15 @@ def test_several_runs_are_a_median_in_a_band_from_where_all_have_a_point(course_
 def test_answers_are_to_tolerances_that_all_runs_answered_and_the_last(course_points):
     short = {**SCS, "seed": 1, "samples": [sample(2.0, 0, 1.4, 50, 0.3, 1e-2)]}
     _, points = course_points({**SCS, "seed": 0}, short)
-    x, y = courses.answers_of(courses.drawn_courses(points, NONZEROS, "seconds"))
+    x, y = trajectories.answers_of(trajectories.drawn_trajectories(points, NONZEROS, "seconds"))
     assert (x.tolist(), y.tolist()) == ([[1.0, 2.0], [1.0, 2.0], [2.0, 3.0]], [[50, 50], [50, 50], [100, 100]])
 
 
 def test_a_long_run_is_thinned_to_its_levels(course_points):
     long = {"solver": "pg", "samples": [sample(0.1 * i, i, 1.0, i, 0.5) for i in range(1, 2001)]}
     _, points = course_points(long)
-    (curve,) = courses.drawn_courses(points, NONZEROS, "passes")
-    assert len(curve.x) == courses.LEVELS
+    (curve,) = trajectories.drawn_trajectories(points, NONZEROS, "passes")
+    assert len(curve.x) == trajectories.LEVELS
     assert (curve.x[0], curve.x[-1], curve.y[-1]) == (1.0, 2000.0, 2000.0)
 
 
@@ -161,7 +164,7 @@ def test_a_long_run_is_thinned_to_its_levels(course_points):
     [([1.0, 9.0], False), ([1.0, 11.0], True), ([0.0, 1.0, 11.0], True), ([-1.0, 100.0], False), ([0.0, 0.0], False), ([5.0], False)],
 )
 def test_an_axis_is_logarithmic_where_values_are_far_apart(values, logarithmic):
-    low, high, found = courses.value_limits(np.array(values))
+    low, high, found = trajectories.value_limits(np.array(values))
     assert found is logarithmic
     assert low < high
     assert low > 0 or not logarithmic
@@ -176,7 +179,7 @@ def test_sparsity_against_accuracy_follows_each_solver_to_its_end(course_points)
     assert (pg.x.tolist(), pg.y.tolist()) == ([40, 90], [0.2, 0.3]), "the start at zero is left out"
     assert (online.x.tolist(), online.y.tolist()) == ([3, 30, 20], [0.4, 0.3, 0.25])
     assert (scs.x.tolist(), scs.y.tolist()) == ([100, 100], [0.21, 0.2])
-    figure = trade_offs.trade_off(points, trade_offs.Axes(NONZEROS, ERROR), style.line_styles(["pg", "online", "scs"]))
+    figure = draw(trade_offs.chart(points, trade_offs.Axes(NONZEROS, ERROR)), style.line_styles(["pg", "online", "scs"]))
     (axis,) = figure.axes
     ends = [(line.get_xdata()[0], line.get_ydata()[0]) for line in axis.lines if line.get_linestyle() == "None"]
     assert ends == [(90, 0.3), (20, 0.25), (100, 0.2)]
@@ -197,7 +200,7 @@ def test_sparsity_goes_with_the_objective_where_no_error_is_measured(course_poin
     _, points = course_points(zeros, slower(zeros, 2.0, 1))
     (track,) = trade_offs.tracks(points, trade_offs.Axes(NONZEROS, OBJECTIVE))
     assert (track.x.tolist(), track.y.tolist(), track.runs) == ([0.5], [1.0], 2)
-    assert trade_offs.trade_off(points, trade_offs.Axes(NONZEROS, OBJECTIVE), style.line_styles(["pg"])).axes
+    assert draw(trade_offs.chart(points, trade_offs.Axes(NONZEROS, OBJECTIVE)), style.line_styles(["pg"])).axes
     told = trade_offs.caption(points, trade_offs.Axes(NONZEROS, OBJECTIVE))
     assert "No error is measured here" in told
     assert "drawn at 0.5" in told
@@ -220,7 +223,9 @@ def test_a_report_shows_measures_and_one_without_says_nothing_of_them(make_store
     plain = make_store({**PG, "samples": [sample[:6] for sample in PG["samples"]]}, folder="plain")
     assert "measures" not in report_tables(read_results(plain))
     assert not any(
-        one.kind in ("courses", "trade_offs") for made in drawings(read_results(plain), report_tables(read_results(plain))) for one in made
+        one.kind in ("trajectories", "trade_offs")
+        for made in drawings(read_results(plain), report_tables(read_results(plain)))
+        for one in made
     )
 
 

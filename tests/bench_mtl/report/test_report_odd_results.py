@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bench_mtl.report import View, write_report
-from bench_mtl.report.figures.convergence import logarithmic_grid
+from bench_mtl.report.figures.chart import logarithmic_grid
 from bench_mtl.results import FILE_NAME
 
 

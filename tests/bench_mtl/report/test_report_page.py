@@ -17,9 +17,10 @@ import pytest
 from bench_mtl.report.document import report_tables
 from bench_mtl.report.figures import convergence
 from bench_mtl.report.figures.gallery import drawings
-from bench_mtl.report.page import curves, page, quantities
+from bench_mtl.report.page import curves, page
 from bench_mtl.report.page.charts import charts
-from bench_mtl.report.page.curves import convergence_charts, rounded
+from bench_mtl.report.page.curves import convergence_charts
+from bench_mtl.report.page.markup import rounded
 from bench_mtl.report.page.tables import html_table
 from bench_mtl.results.loading import Results, read_results
 
@@ -288,13 +289,13 @@ def test_charts_across_problems_show_what_the_printed_figures_show(make_store: M
     results = read_results(make_store(*runs))
     tables = report_tables(results)
     drawn, _ = drawings(results, tables)
-    found = {chart["label"]: chart for chart in charts(drawn, tables["scaling"], {"pg": 0, "sub": 1})}
+    found = {chart["label"]: chart for chart in charts(drawn, {"pg": 0, "sub": 1})}
     profile = next(chart for label, chart in found.items() if label.startswith("Performance profile of "))
     assert profile["lines"][0] == {"s": 0, "note": "", "x": [1, 2], "y": [1, 1], "crosses": []}
     assert [label.split(" of ")[0] for label, chart in found.items() if chart.get("equal") == 1] == ["Pairwise profiles"]
     (scaling,) = (chart for label, chart in found.items() if label.startswith("Scaling"))
     assert [line["x"] for line in scaling["lines"]] == [[10, 20, 40], []]
-    assert scaling["lines"][0]["note"] == "exponent 1.00"
+    assert scaling["lines"][0]["note"] == "exponent 1.00 [1.00, 1.00]"
     assert scaling["lines"][1]["crosses"] == [[10, 60], [20, 60], [40, 60]]
     assert scaling["limit"] == {"label": "limit 60 s", "value": 60}
     (front,) = (chart for label, chart in found.items() if label.startswith("Time against precision"))
@@ -453,7 +454,7 @@ def test_sweeps_have_a_chart(make_store: MakeStore, open_page: Callable[..., Any
     section.locator("select").select_option(next(label for label in labels if label.startswith("Scaling")))
     sets = tab.evaluate("benchMtl.chart('charts').data.datasets.map(({ name, s, data }) => [name, s, data.map(({ x }) => x)])")
     assert sets == [["line", 0, [10, 20, 40]], ["line", 1, []], ["crosses", 1, [10, 20, 40]]]
-    assert section.locator(".legend button").first.inner_text() == "pg (exponent 1.00)"
+    assert section.locator(".legend button").first.inner_text() == "pg (exponent 1.00 [1.00, 1.00])"
     upright = """() => {
         const chart = benchMtl.chart("charts"), { top, bottom } = chart.chartArea, ratio = chart.currentDevicePixelRatio;
         const column = [Math.round((chart.scales.x.getPixelForValue(1) - 1) * ratio), top * ratio, 2 * ratio, (bottom - top) * ratio];
@@ -615,7 +616,7 @@ def test_quantities_are_those_of_the_printed_figures(make_store: MakeStore) -> N
 
 def test_quantities_are_thinned_to_what_a_page_can_hold(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
     results = read_results(make_store(measuring(iterative("pg", points=400))))
-    monkeypatch.setattr(quantities, "MOST_NUMBERS", 4 * 3 * 50)
+    monkeypatch.setattr(curves, "MOST_NUMBERS", 4 * 3 * 50)
     (problem,) = charted(results)
     assert [len(one["solvers"][0]["y"]) for one in problem["quantities"]] == [50, 50, 50]
 

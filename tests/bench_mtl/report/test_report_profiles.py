@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bench_mtl.report.figures import profiles, style
+from bench_mtl.report.figures.draw import draw
 from bench_mtl.report.tables.instances import instance_times
 
 TARGET = 1e-6
@@ -27,7 +28,7 @@ SCS = [(10.0, 0.0), (20.0, 0.0), (2.0, 0.0), (None, 0.0)]
 def of(make_store, frames, made):
     instances = instance_times(*frames(make_store(*made)), [TARGET])
     points = profiles.profile_points(instances, TARGET)
-    return points, profiles.profiles(points, "the group", style.line_styles(instances["solver"]))
+    return points, draw(profiles.chart(points, "the group"), style.line_styles(instances["solver"]))
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from bench_mtl.report import write_report
-from bench_mtl.report.figures import style
-from bench_mtl.report.figures.scaling import scaling_figure
+from bench_mtl.report.figures import scaling, style
+from bench_mtl.report.figures.draw import draw
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
 from bench_mtl.report.tables.speed_ups import speed_ups
@@ -57,14 +57,14 @@ def test_a_size_counts_only_where_all_runs_reached_it(make_store, frames):
 def test_the_figure_shows_the_limit_and_who_met_it(make_store, frames):
     runs, samples = frames(sweep(make_store))
     points = scaling_points(runs, samples, 1e-6)
-    figure = scaling_figure(points, scaling_fits(points), style.line_styles(runs["solver_label"]))
+    figure = draw(scaling.chart(points, scaling_fits(points)), style.line_styles(runs["solver_label"]))
     (axis,) = figure.axes
     assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
     (cross,) = [line for line in axis.lines if line.get_marker() == "x"]
     assert list(cross.get_ydata()) == [60.0]
     assert cross.get_xdata()[0] == pytest.approx(1000, rel=0.05)
     labels = [text.get_text() for text in figure.texts[1:]]
-    assert labels == ["pg  (exponent 1.50 [1.50, 1.50])", "scs", "limit 60 s (x: not reached)"]
+    assert labels == ["pg (exponent 1.50 [1.50, 1.50])", "scs", "limit 60 s (x: not reached)"]
 
 
 def test_the_report_shows_the_sweep(make_store):

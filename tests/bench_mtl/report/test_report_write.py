@@ -52,8 +52,8 @@ def drawing():
 @pytest.fixture(autouse=True)
 def _undrawn(request, monkeypatch):
     if "drawing" not in request.fixturenames:
-        for kind in ("convergence.convergence", "speed_ups.speed_ups", "profiles.profiles", "pareto.pareto", "scaling.scaling_figure"):
-            monkeypatch.setattr(f"bench_mtl.report.figures.{kind}", lambda *_: None)
+        for name in ("convergence.draw", "gallery.draw", "speed_ups.speed_ups"):
+            monkeypatch.setattr(f"bench_mtl.report.figures.{name}", lambda *_: None)
         monkeypatch.setattr("bench_mtl.report.figures.style.files", lambda _, formats: {form: form.encode() for form in formats})
 
 
