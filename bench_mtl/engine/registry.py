@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import importlib.util
 import inspect
 import sys
@@ -10,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from bench_mtl.core.errors import BenchError, InputError, unknown
 from bench_mtl.core.files import is_dir, require_readable
+from bench_mtl.engine.source_digest import PLUGIN_PACKAGE
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, OneShotSolver, Problem, Solver
 
 
@@ -114,7 +117,10 @@ def make_problem(cls: type[Problem], data: Any, parameters: Mapping[str, Any]) -
 
 
 def load_registry(plugins: Path | None = None) -> Registry:
-    """Everything installed, and what the folders `problems/` and `solvers/` below `plugins` define.
+    """Return everything installed, and what the folders `problems/` and `solvers/` below `plugins` define.
+
+    The files of a plug-in folder are modules of one package, so that they can share code: `from ..forms import MyForm` imports from
+    `forms.py` in the plug-in folder.
 
     Raises
     ------
@@ -133,6 +139,7 @@ def load_registry(plugins: Path | None = None) -> Registry:
         files = [file for folder in ("problems", "solvers") for file in sorted((plugins / folder).glob("*.py"))]
         if not files:
             raise InputError(f"plug-in folder {plugins} has no problems/*.py and no solvers/*.py")
+        _open_plugins(plugins)
         for file in files:
             for cls in _classes(_import(file)):
                 if issubclass(cls, Problem):
@@ -160,8 +167,20 @@ def _add(table: dict[str, Any], cls: type, origin: str) -> None:
     table[name] = cls
 
 
-def _import(file: Path) -> Any:
-    name = f"bench_mtl_plugin_{file.parent.name}_{file.stem}"
+def _open_plugins(folder: Path) -> None:
+    """Make the folder the package that plug-ins are modules of, in place of one that was opened before."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == PLUGIN_PACKAGE]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    package = ModuleType(PLUGIN_PACKAGE)
+    package.__path__ = [str(folder.absolute())]
+    sys.modules[PLUGIN_PACKAGE] = package
+
+
+def _import(file: Path) -> ModuleType:
+    name = f"{PLUGIN_PACKAGE}.{file.parent.name}.{file.stem}"
+    if name in sys.modules:  # another plug-in has imported it
+        return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
@@ -174,7 +193,7 @@ def _import(file: Path) -> Any:
     return module
 
 
-def _classes(module: Any) -> list[type]:
+def _classes(module: ModuleType) -> list[type]:
     """Concrete problem and solver classes that a module itself defines."""
     return [
         cls

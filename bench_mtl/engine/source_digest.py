@@ -13,6 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+#: The package that the files of a plug-in folder are modules of, whatever the folder is called.
+PLUGIN_PACKAGE = "bench_mtl_plugins"
+
 #: Packages whose modules compute numbers, wherever they are imported from.
 NUMERICAL_PACKAGES = tuple(
     f"bench_mtl.{folder}" for folder in ("problems", "solvers", "model", "projections", "weak_learners", "stats", "core")
@@ -33,7 +36,7 @@ _WITHOUT_NUMBERS = frozenset(
 )
 
 #: The packages that hold many problems or solvers side by side, so that a class does not depend on all files of its package.
-_SHARED_PACKAGES = frozenset({"bench_mtl.problems", "bench_mtl.solvers"})
+_SHARED_PACKAGES = frozenset({f"{package}.{folder}" for package in ("bench_mtl", PLUGIN_PACKAGE) for folder in ("problems", "solvers")})
 
 #: An import statement, which begins its line; in parentheses or after a backslash it has several. Only these are parsed: it takes
 #: a tenth of the time that parsing whole files does.
