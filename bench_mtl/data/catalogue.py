@@ -84,7 +84,7 @@ _READERS: dict[str, Callable[..., TaskData]] = {
 
 
 def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | None = None) -> TaskData:
-    """The tasks that a table of a suite asks for.
+    """Return the tasks that a table of a suite asks for.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
 
 
 def available(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """The table without its ``fallback``, or, where the data directory has no set of its name, the fallback; and a note of that.
+    """Return the table without its ``fallback``, or, where the data directory has no set of its name, the fallback; and a note of that.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def available(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Mapping[s
 
 
 def spec_of(text: str, data_dir: Path | None = None) -> dict[str, Any]:
-    """The table for `load` that a user means by one word: a name where there is such a set, otherwise a file.
+    """Return the table for `load` that a user means by one word: a name where there is such a set, otherwise a file.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def spec_of(text: str, data_dir: Path | None = None) -> dict[str, Any]:
 
 
 def takes_seed(spec: Mapping[str, Any]) -> bool:
-    """Whether the `seed` given to `load` can change the tasks: a generator (or a drawing of examples) that fixes no seed itself.
+    """Return whether the `seed` given to `load` can change the tasks: a generator (or a drawing of examples) that fixes no seed itself.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def named_directory(option: Path | None = None) -> Path | None:
 
 
 def data_directory(option: Path | None = None) -> Path | None:
-    """The data directory: `option`, else the environment variable BENCH_MTL_DATA, else None.
+    """Return the data directory: `option`, else the environment variable BENCH_MTL_DATA, else None.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def data_directory(option: Path | None = None) -> Path | None:
 
 
 def entries(data_dir: Path | None = None) -> list[Entry]:
-    """All data sets with a name: generators, embedded sets, and the .npz files of the data directory, if there is one.
+    """Return all data sets with a name: generators, embedded sets, and the .npz files of the data directory, if there is one.
 
     Files are described from their headers (and a few small arrays), so that this is fast; a damaged one is listed with
     what is wrong.
@@ -218,7 +218,7 @@ def built_in_names() -> frozenset[str]:
 
 
 def _label(spec: Mapping[str, Any]) -> str:
-    """What the spec calls its data, for messages."""
+    """Return what the spec calls its data, for messages."""
     if not isinstance(spec, Mapping) or ("name" in spec) == ("file" in spec):
         raise InputError(f"data must be a table with exactly one of 'name' and 'file', not {spec!r}")
     key = "name" if "name" in spec else "file"
@@ -229,7 +229,7 @@ def _label(spec: Mapping[str, Any]) -> str:
 
 
 def resolved(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Callable[..., TaskData], tuple[Path, ...]]:
-    """The function that `load` calls, and its positional arguments: the file, if there is one.
+    """Return the function that `load` calls, and its positional arguments: the file, if there is one.
 
     Raises
     ------
@@ -265,7 +265,7 @@ def _found(file: Path, data_dir: Path | None) -> Path:
 
 
 def _npz_files(folder: Path | None) -> dict[str, Path]:
-    """The .npz files of a folder by stem; a built-in name stays with the built-in data."""
+    """Return the .npz files of a folder by stem; a built-in name stays with the built-in data."""
     if folder is None:
         return {}
     return {path.stem: path for path in folder.glob("*.npz") if path.stem not in _BUILTIN}
@@ -277,7 +277,7 @@ def _options(function: Callable[..., TaskData]) -> list[str]:
 
 
 def _described(path: Path) -> str:
-    """Sizes and kind of an .npz data set in a few words."""
+    """Return sizes and kind of an .npz data set in a few words."""
     try:
         with naming(path):
             headers = npz_headers(path)

@@ -15,7 +15,7 @@ from bench_mtl.data.catalogue import available, resolved, takes_seed
 
 
 def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | None = None) -> str:
-    """A hash of all that decides what `bench_mtl.data.load` makes of the same arguments.
+    """Return a hash of all that decides what `bench_mtl.data.load` makes of the same arguments.
 
     That is what was asked for, the code of `bench_mtl.data`, and the bytes of the file, or for a generator or an embedded set the
     libraries that it comes from. The data themselves are not made: rounding differs between processors, and so would their hash.

@@ -23,7 +23,7 @@ class Sample(NamedTuple):
     """Whether there were classes whose proportions were kept."""
 
     def note(self, n: int, what: str, seed: int) -> str:
-        """A sentence that says what was drawn."""
+        """Return a sentence that says what was drawn."""
         numbers = f"{len(self.training)}" + (f" and {len(self.held_out)} held-out" if len(self.held_out) else "")
         how = "in the classes' proportions" if self.proportional else "at random"
         return f"{numbers} of {n} {what} were drawn {how}, with seed {seed}."
@@ -57,7 +57,7 @@ def sample(classes: NDArray[Any], examples: int | None, held_out: int, seed: int
 
 
 def classes_of(targets: Array) -> NDArray[Any]:
-    """The class of each row where there is exactly one +1 among labels -1/+1 (or one label), else the same for all rows."""
+    """Return the class of each row where there is exactly one +1 among labels -1/+1 (or one label), else the same for all rows."""
     labels = np.abs(targets) == 1.0
     if labels.all() and targets.shape[1] == 1:
         return targets[:, 0]
@@ -67,7 +67,7 @@ def classes_of(targets: Array) -> NDArray[Any]:
 
 
 def _proportional(classes: NDArray[Any], generator: np.random.Generator) -> Rows:
-    """A random order of all rows, of which every beginning has the proportions of `classes` up to rounding."""
+    """Return a random order of all rows, of which every beginning has the proportions of `classes` up to rounding."""
     order = generator.permutation(len(classes))
     quantile = np.empty(len(classes))
     for label in np.unique(classes):

@@ -88,7 +88,7 @@ class Selection:
         return data.with_held_out(replace(_over(table, held_out, " among the held-out rows"), name=f"{name}, held out"))
 
     def _rows(self, table: Table, has_class: NDArray[np.bool_]) -> tuple[Rows, Rows | None, tuple[str, ...]]:
-        """Row numbers for training, held-out ones, and notes."""
+        """Return row numbers for training, held-out ones, and notes."""
         rows, notes = _rows_of_split(table, self.split, has_class)
         number, held_out = (0, None) if isinstance(self.held_out, bool) else (self.held_out, None)
         if self.held_out is True:
@@ -111,7 +111,7 @@ class Selection:
         return rows, held_out, notes
 
     def _columns(self, table: Table) -> tuple[Array, tuple[str, ...]]:
-        """The chosen columns of the targets, n x m (n x 1 where tasks have their own rows), and notes."""
+        """Return the chosen columns of the targets, n x m (n x 1 where tasks have their own rows), and notes."""
         m = table.targets.shape[1]
         if table.task is None:
             if self.target != 0:
@@ -130,7 +130,7 @@ class Selection:
 
 
 def _most_frequent(labels: Array, count: int) -> Array:
-    """The `count` columns with most +1 entries, in their order; ties go to the earlier column."""
+    """Return the `count` columns with most +1 entries, in their order; ties go to the earlier column."""
     if count > labels.shape[1]:
         raise InputError(f"labels = {count} asks for more than the {labels.shape[1]} label(s) there are")
     frequency = np.count_nonzero(labels == 1.0, axis=0)
@@ -138,7 +138,7 @@ def _most_frequent(labels: Array, count: int) -> Array:
 
 
 def _rows_of_split(table: Table, split: str, has_class: NDArray[np.bool_]) -> tuple[Rows, tuple[str, ...]]:
-    """Row numbers of a split, of those that have a class."""
+    """Return row numbers of a split, of those that have a class."""
     if split == "all":
         rows, notes = np.arange(len(has_class)), tuple[str, ...]()
     elif split in table.splits:
@@ -153,7 +153,7 @@ def _rows_of_split(table: Table, split: str, has_class: NDArray[np.bool_]) -> tu
 
 
 def _over(table: Table, rows: Rows, where: str) -> TaskData:
-    """The tasks over some rows; `where` says in messages where these come from."""
+    """Return the tasks over some rows; `where` says in messages where these come from."""
     X, targets, task = table.X, table.targets, table.task
     if task is None:
         return TaskData.shared(X[rows], targets[rows])
@@ -165,7 +165,7 @@ def _over(table: Table, rows: Rows, where: str) -> TaskData:
 
 
 def _split_rows(split: str, rows: NDArray[Any], n: int) -> NDArray[Any]:
-    """Row numbers of a split, of n rows, checked."""
+    """Return row numbers of a split, of n rows, checked."""
     name = f"{split}_idx"
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise InputError(f"{name} must be a vector of row numbers, but has shape {rows.shape} and type {rows.dtype}")

@@ -28,7 +28,7 @@ _warm: set[type] = set()
 
 @functools.cache
 def installed() -> Registry:
-    """All installed problems and solvers."""
+    """Return all installed problems and solvers."""
     return load_registry()
 
 
@@ -71,7 +71,7 @@ class Budget:
             self._end = time.perf_counter() + real_number("max_seconds", self.seconds, strict=True)
 
     def limits(self) -> Limits:
-        """What is left. (A solver always gets some time, so that it has an answer.)"""
+        """Return what is left. (A solver always gets some time, so that it has an answer.)"""
         seconds = None if self.seconds is None else max(1e-3, self._end - time.perf_counter())
         return Limits(seconds=seconds, iterations=max(1, self.iterations - self.steps))
 
@@ -151,7 +151,7 @@ class _Thinned(IterativeSolver):
 
 
 def chosen_solver(name: str, options: Mapping[str, Any] | None) -> Solver:
-    """The registered solver of that name.
+    """Return the registered solver of that name.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def chosen_solver(name: str, options: Mapping[str, Any] | None) -> Solver:
 def solver_for(
     problem: Problem, name: str | None, options: Mapping[str, Any] | None, preferred: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> Solver:
-    """The solver that the user has named, or else the first of the preferred ones that can take the problem.
+    """Return the solver that the user has named, or else the first of the preferred ones that can take the problem.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def solver_for(
 
 
 def first_that_fits(preferred: Sequence[tuple[str, Mapping[str, Any]]], problem: Problem) -> Solver:
-    """The first of these registered solvers, with their options, that can take the problem."""
+    """Return the first of these registered solvers, with their options, that can take the problem."""
     solvers = (chosen_solver(name, options) for name, options in preferred if name in installed().solvers)
     found = next((solver for solver in solvers if solver.incompatibility(problem) is None), None)
     if found is None:

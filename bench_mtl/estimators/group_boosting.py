@@ -188,7 +188,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         return self
 
     def _checked(self, model: GroupBoostingModel) -> Solver:
-        """The solver, once all parameters that the problem does not look at are checked."""
+        """Return the solver, once all parameters that the problem does not look at are checked."""
         one_of("norm", self.norm, ROW_NORMS)
         one_of("weak_learner", self.weak_learner, WEAK_LEARNERS)
         named = isinstance(self.candidates, str) and self.candidates in CANDIDATES
@@ -202,7 +202,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         return solver_for(model.without_learners(), self.solver, self.solver_options, preferred)
 
     def _dictionary(self, X: Any, classes: NDArray[np.intp], seed: int) -> WeakLearners:
-        """The learners to choose from, where these are known beforehand."""
+        """Return the learners to choose from, where these are known beforehand."""
         if isinstance(self.candidates, WeakLearners):
             if not len(self.candidates):
                 raise InputError("candidates are no weak learner at all")
@@ -233,12 +233,12 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         self.n_rounds_ = max(1, len(found.rounds))
 
     def decision_function(self, X: Any) -> Array:
-        """Scores of the classes, examples x classes; of two classes the second's minus the first's, a vector."""
+        """Return scores of the classes, examples x classes; of two classes the second's minus the first's, a vector."""
         H = self._outputs(X)
         return self._decisions(H @ self.coef_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the highest score; of several the one with most examples in training, and of these the first.
+        """Return the class of the highest score; of several the one with most examples in training, and of these the first.
 
         So a fit without learners, all of whose scores are 0, says the most frequent class. Of two classes it is the second where
         `decision_function` is above 0, and else the first, as everywhere in scikit-learn.
@@ -246,7 +246,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         return self._predicted_classes(self.decision_function(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
-        """`decision_function` of the first learner, of the first two, and so on.
+        """Yield `decision_function` of the first learner, of the first two, and so on.
 
         The learners come in the order of `learners_` and have their final weights: a stage is not a fit with that
         number of learners. The last stage is the fit. Nothing comes where there is no learner.
@@ -258,12 +258,12 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
             yield self._decisions(scores)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """`predict` of the stages of `staged_decision_function`."""
+        """Yield `predict` of the stages of `staged_decision_function`."""
         for decisions in self.staged_decision_function(X):
             yield self._predicted_classes(decisions)
 
     def staged_score(self, X: Any, y: Any) -> Iterator[float]:
-        """The accuracy of the stages of `staged_decision_function`."""
+        """Yield the accuracy of the stages of `staged_decision_function`."""
         for predictions in self.staged_predict(X):
             yield float(accuracy_score(y, predictions))
 
@@ -274,7 +274,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         return self.coef_ > 0.0
 
     def learners_of(self, label: Any) -> NDArray[np.intp]:
-        """The numbers of the learners that have a weight in the score of a class.
+        """Return the numbers of the learners that have a weight in the score of a class.
 
         Raises
         ------

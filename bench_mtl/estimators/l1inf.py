@@ -24,7 +24,7 @@ class _L1Inf(SolvedTasks):
     reduction: str = "mean"
 
     def _checked_parameters(self) -> dict[str, Any]:
-        """The parameters as those of the problem `l1inf_glm`; the radius is 1 where there is neither radius nor penalty."""
+        """Return the parameters as those of the problem `l1inf_glm`; the radius is 1 where there is neither radius nor penalty."""
         radius = 1.0 if self.radius is None and self.penalty is None else self.radius
         return {"radius": radius, "penalty": self.penalty, "reduction": one_of("reduction", self.reduction, ("mean", "sum"))}
 

@@ -103,7 +103,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def _fit_data(self, data: TaskData) -> FittedTasks:
-        """The coefficients for these data: real targets, or labels -1 and +1. A constant feature is among the features already."""
+        """Return the coefficients for these data: real targets, or labels -1 and +1. A constant feature is among the features already."""
 
     def _learn(self, data: TaskData, *, as_vector: bool = False) -> FittedTasks:
         """Fit to the data and keep what was found; `as_vector` where there is one task and its coefficients are to be a vector."""
@@ -122,7 +122,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         return fitted
 
     def _split(self, coefficients: Array, as_vector: bool) -> tuple[Array, Any]:
-        """Coefficients of the features, m x d, and the intercepts."""
+        """Return coefficients of the features, m x d, and the intercepts."""
         rows = np.ascontiguousarray(coefficients.T)
         intercepts = np.zeros(len(rows))
         if self.fit_intercept:
@@ -212,7 +212,7 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         return self
 
     def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None) -> Self:
-        """`fit` for tasks that have examples of their own.
+        """Fit tasks that have examples of their own.
 
         Parameters
         ----------
@@ -236,12 +236,12 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Array:
-        """Predictions of all tasks, examples x tasks; a vector where the fit was to a vector."""
+        """Return predictions of all tasks, examples x tasks; a vector where the fit was to a vector."""
         scores = self._scores(X)
         return scores[:, 0] if self.coef_.ndim == 1 else scores
 
     def predict_tasks(self, Xs: Sequence[Any]) -> list[Array]:
-        """Predictions for examples of their own, task by task."""
+        """Return predictions for examples of their own, task by task."""
         return self._task_scores(Xs)
 
     def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
@@ -284,7 +284,7 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         return self
 
     def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> Self:
-        """`fit` for tasks that have examples of their own.
+        """Fit tasks that have examples of their own.
 
         Parameters
         ----------
@@ -337,7 +337,7 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         return np.asarray(self.classes_[numbers])
 
     def decision_function_tasks(self, Xs: Sequence[Any]) -> list[Array]:
-        """Scores for examples of their own, task by task."""
+        """Return scores for examples of their own, task by task."""
         return self._task_scores(Xs)
 
     def predict_tasks(self, Xs: Sequence[Any]) -> list[NDArray[Any]]:
@@ -350,7 +350,7 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         return [pair[(s > 0.0).astype(np.intp)] for pair, s in zip(pairs, scores, strict=True)]
 
     def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
-        """The accuracy of every task for examples of its own, averaged over the tasks."""
+        """Return the accuracy of every task for examples of its own, averaged over the tasks."""
         predictions = self.predict_tasks(Xs)
         return float(np.mean([np.mean(y == p) for y, p in zip(_targets_like(predictions, ys), predictions, strict=True)]))
 
@@ -378,7 +378,7 @@ def _warn_unmet(model: Any, fitted: FittedTasks) -> None:
 
 
 def _pair(y: NDArray[Any], name: str) -> NDArray[Any]:
-    """The two labels of a task, ascending."""
+    """Return the two labels of a task, ascending."""
     found = np.unique(y)
     if len(found) != 2:
         what = f"only one class, {found.tolist()[0]!r}" if len(found) == 1 else f"{len(found)} classes"
@@ -387,7 +387,7 @@ def _pair(y: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _weighted(X: Matrix, y: Array, sample_weight: Any, name: str, reduction: str) -> tuple[Matrix, Array]:
-    """Rows and targets times the root of their weight, those of weight 0 left out: the weighted squares are the squares of these.
+    """Return rows and targets times the root of their weight, those of weight 0 left out: the weighted squares are the squares of these.
 
     For a mean the weights are made to have mean 1.
     """

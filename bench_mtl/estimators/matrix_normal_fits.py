@@ -49,7 +49,7 @@ def fit_matrix_normal(
     tol: float,
     budget: Budget,
 ) -> MatrixNormalFit:
-    """A local minimum over W, A and B (positive definite), by turns (flip-flop), of ::
+    """Return a local minimum over W, A and B (positive definite), by turns (flip-flop), of ::
 
         sum_k 1/n_k sum_i (y_ki - x_ki.w_k)^2 + penalty (tr(B W^T A W) + v m P_features(A) + v d P_tasks(B))
 
@@ -137,7 +137,7 @@ class _Weights:
         return float((self._shares * (self._targets - self._design.forward(W)) ** 2).sum())
 
     def best(self, A: Array, B: Array, start: Array) -> Array:
-        """The best W, d x m."""
+        """Return the best W, d x m."""
         mean = MatrixNormalSystem(self._mean_gram, A, B, self._penalty)
         if self._design.is_shared:
             return mean.solve(self._right)
@@ -171,7 +171,7 @@ class MatrixNormalSystem:
 
 
 def _lowered(before: Precision, S: Array, alpha: float, method: str) -> Precision:
-    """The graphical lasso of S, or the precision before where that has no higher objective."""
+    """Return the graphical lasso of S, or the precision before where that has no higher objective."""
     found = sparse_precision(S, alpha, before, method)
     if precision_objective(found.matrix, S, alpha) <= precision_objective(before.matrix, S, alpha):
         return found

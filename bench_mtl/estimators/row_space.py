@@ -75,12 +75,12 @@ class RowSpace(NamedTuple):
         return np.ascontiguousarray(np.asarray(self.rows.T @ (self.inverse @ A)))
 
     def dual(self, dual: Array | None) -> Array | None:
-        """The dual point of the full problem, shaped like its targets."""
+        """Return the dual point of the full problem, shaped like its targets."""
         return dual if dual is None or self.turn is None else np.asarray(self.turn @ dual)
 
 
 def _with_rows(data: TaskData, rows: Array) -> TaskData:
-    """The same targets for other rows, stacked task by task where tasks have their own."""
+    """Return the same targets for other rows, stacked task by task where tasks have their own."""
     if data.design.is_shared:
         return TaskData.shared(rows, data.targets, name=data.name)
     ends = np.cumsum(data.design.sizes)[:-1]

@@ -59,7 +59,7 @@ class SharedStructure(NamedTuple):
 
 
 def fit_shared_structure(data: TaskData, *, penalty: float, n_components: int, loss: str, tol: float, budget: Budget) -> SharedStructure:
-    """A local minimum, by alternation, of ::
+    """Return a local minimum, by alternation, of ::
 
         sum_k 1/n_k sum_i loss(x_ki.(u_k + Theta^T v_k), y_ki) + penalty sum_k ||u_k||^2     over u_k, v_k and Theta, Theta Theta^T = I
 
@@ -119,7 +119,7 @@ def _blocks(design: Design) -> list[Matrix]:
 
 
 def _fitted(fits: list[_Ridge], design: Design, targets: Array, structure: Array) -> Array:
-    """The weights u_k + Theta^T v_k of all tasks that fit these targets best, d x m."""
+    """Return the weights u_k + Theta^T v_k of all tasks that fit these targets best, d x m."""
     if design.is_shared:
         return fits[0].best(targets, structure)
     columns = [fit.best(design.task_outputs(targets, k)[:, None], structure) for k, fit in enumerate(fits)]

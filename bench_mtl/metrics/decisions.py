@@ -12,7 +12,7 @@ from bench_mtl.metrics.tasks import NO_POSITIVE, Mask, TaskMetric, averaged, che
 
 
 def error_rate(labels: Any, scores: Any, *, threshold: float = 0.0, names: Sequence[str] | None = None) -> TaskMetric:
-    """The mean over tasks of the share of examples decided wrongly; every task counts.
+    """Return the mean over tasks of the share of examples decided wrongly; every task counts.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def error_rate(labels: Any, scores: Any, *, threshold: float = 0.0, names: Seque
 
 
 def macro_f1(labels: Any, scores: Any, *, threshold: float = 0.0, names: Sequence[str] | None = None) -> TaskMetric:
-    """The mean over tasks of F1 = 2 TP / (2 TP + FP + FN), scikit-learn's.
+    """Return the mean over tasks of F1 = 2 TP / (2 TP + FP + FN), scikit-learn's.
 
     A task without positive examples is skipped: its F1 is 0 / 0 or, whatever the model, 0. (`f1_score(average="macro")` counts it as 0.)
     One without negative examples has an F1, and counts.

@@ -14,7 +14,7 @@ TIES = ("half", "lost")
 
 
 def average_auc(labels: Any, scores: Any, *, names: Sequence[str] | None = None, ties: str = "half") -> TaskMetric:
-    """The mean over tasks of the area under the ROC curve: the share of pairs of a positive and a negative example ranked rightly.
+    """Return the mean over tasks of the area under the ROC curve: the share of pairs of a positive and a negative example ranked rightly.
 
         AUC_k = 1 / (n+_k n-_k)  sum over positive i, negative j of task k of  I[f_k(x_i) > f_k(x_j)] + c I[f_k(x_i) = f_k(x_j)]
 
@@ -37,7 +37,7 @@ def average_auc(labels: Any, scores: Any, *, names: Sequence[str] | None = None,
 
 
 def multitask_auc(labels: Any, scores: Any, *, names: Sequence[str] | None = None, ties: str = "half") -> TaskMetric:
-    """The multi-task AUC of the l1,inf paper: the mean of the tasks' AUC, each weighted by its number of positive examples.
+    """Return the multi-task AUC of the l1,inf paper: the mean of the tasks' AUC, each weighted by its number of positive examples.
 
         1 / n+  sum_k  sum over positive i, negative j of task k of  I[f_k(x_i) > f_k(x_j)] / n-_k     =  sum_k (n+_k / n+) AUC_k
 
@@ -53,7 +53,7 @@ def multitask_auc(labels: Any, scores: Any, *, names: Sequence[str] | None = Non
 
 
 def average_equal_error_rate(labels: Any, scores: Any, *, names: Sequence[str] | None = None) -> TaskMetric:
-    """The mean over tasks of the equal error rate: the error where as large a share of positives as of negatives is taken wrongly.
+    """Return the mean over tasks of the equal error rate: the error where as large a share of positives as of negatives is taken wrongly.
 
     On the ROC curve with straight lines between its points (equal scores: a slope, as for the AUC) it is the false positive rate where
     that equals 1 - the true positive rate: 0 for a perfect ranking, 1/2 for constant scores. Tasks without a positive or without a

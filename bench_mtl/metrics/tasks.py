@@ -55,7 +55,7 @@ class Task(NamedTuple):
 
 
 def checked_tasks(labels: Any, scores: Any, names: Sequence[str] | None) -> list[Task]:
-    """The tasks of labels and scores, named by number where no names are given.
+    """Return the tasks of labels and scores, named by number where no names are given.
 
     Raises
     ------
@@ -71,12 +71,12 @@ def checked_tasks(labels: Any, scores: Any, names: Sequence[str] | None) -> list
 
 
 def positives(labels: Any) -> list[Mask]:
-    """Which examples of each task are positive; raises InputError as `checked_tasks` does."""
+    """Return which examples of each task are positive; raises InputError as `checked_tasks` does."""
     return [signs(vector)[0] > 0.0 for vector in vectors("labels", labels)]
 
 
 def task_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    """`names` as they are, or the numbers of the tasks."""
+    """Return `names` as they are, or the numbers of the tasks."""
     if names is None:
         return tuple(map(str, range(count)))
     chosen = (names,) if isinstance(names, str) else tuple(map(str, names))
@@ -104,7 +104,7 @@ def vectors(name: str, value: Any) -> list[Array]:
 
 
 def one_sided(task: Task) -> str | None:
-    """Why a task has nothing to rank, if it has not."""
+    """Return why a task has nothing to rank, if it has not."""
     if not task.positive.any():
         return NO_POSITIVE
     return NO_NEGATIVE if task.positive.all() else None

@@ -11,12 +11,14 @@ from bench_mtl.core.errors import unknown
 from bench_mtl.core.types import Limits
 from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.engine.registry import Registry
-from bench_mtl.engine.source_digest import source_digest
+from bench_mtl.engine.source_digest import NUMERICAL_PACKAGES, source_digest
 from bench_mtl.engine.suite import digest
-from bench_mtl.papers.code import made_by
 from bench_mtl.papers.experiment import CellSettings, Experiment
 from bench_mtl.papers.index import experiment
 from bench_mtl.runner.job import Found
+
+#: A cell depends on what its experiment's `compute` imports of these packages, at the top of a file or inside a function.
+PACKAGES = (*NUMERICAL_PACKAGES, *(f"bench_mtl.{folder}" for folder in ("papers", "estimators", "metrics", "data")))
 
 
 @dataclass(frozen=True)
@@ -48,18 +50,18 @@ class Cell:
         return self.experiment, ", ".join(alike)
 
     def compute(self, data_dir: Path | None) -> Found:
-        """What its experiment computes for its settings."""
+        """Return what its experiment computes for its settings."""
         return experiment(self.experiment).compute(self.settings, data_dir)
 
 
 def cells_of(chosen: Experiment, scale: str, registry: Registry, data_dir: Path | None) -> list[Cell]:
-    """The cells of an experiment at a scale, in their order.
+    """Return the cells of an experiment at a scale, in their order.
 
     Raises
     ------
     InputError : an unknown scale, a problem or solver that is not installed, a data file that is missing or cannot be read.
     """
-    code = digest([made_by(chosen.compute), *_digests(chosen.uses, registry)])
+    code = digest([source_digest(chosen.compute, PACKAGES), *_digests(chosen.uses, registry)])
     return [
         Cell(
             chosen.name, settings, chosen.limits, 1, code,

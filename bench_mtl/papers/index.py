@@ -23,12 +23,12 @@ _MODULES = {
 
 
 def experiments() -> tuple[str, ...]:
-    """Names of all experiments."""
+    """Return names of all experiments."""
     return tuple(_MODULES)
 
 
 def experiment(name: str) -> Experiment:
-    """The experiment of that name.
+    """Return the experiment of that name.
 
     Raises
     ------

@@ -11,7 +11,7 @@ _FOLDERS = (Path(__file__).parent / "published", Path(__file__).resolve().parent
 
 
 def published(name: str) -> list[dict[str, str]]:
-    """The rows of docs/papers/NAME.csv, column by column as text.
+    """Return the rows of docs/papers/NAME.csv, column by column as text.
 
     Raises
     ------

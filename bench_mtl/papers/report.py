@@ -114,7 +114,7 @@ def _written(
 
 
 def comparison_frame(comparisons: Sequence[PublishedNumber]) -> pd.DataFrame:
-    """The comparisons as a table, one row each."""
+    """Return the comparisons as a table, one row each."""
     import pandas as pd
 
     columns = ["what", "published", "ours", "published_value", "our_value", "difference", "reading", "on_other_data", "why"]

@@ -23,7 +23,7 @@ class Mean(NamedTuple):
     repetitions: int
 
     def text(self, digits: int = 4, *, sign: bool = False) -> str:
-        """The mean ± half of the interval; "-" where there is no repetition."""
+        """Return the mean ± half of the interval; "-" where there is no repetition."""
         if not self.repetitions:
             return "-"
         shown = f"{self.value:{'+' if sign else ''}.{digits}f}"
@@ -39,7 +39,7 @@ class Judgement(NamedTuple):
 
 
 def mean(values: Sequence[float]) -> Mean:
-    """The mean of one value a repetition."""
+    """Return the mean of one value a repetition."""
     import numpy as np
 
     from bench_mtl.stats.arrays import student_half_width
@@ -51,13 +51,13 @@ def mean(values: Sequence[float]) -> Mean:
 
 
 def paired_difference(rows: pd.DataFrame, measure: str, column: str, subject: Hashable, rival: Hashable) -> Mean:
-    """The mean of `measure` where `column` is the subject minus that where it is the rival, seed by seed where both are there."""
+    """Return the mean of `measure` where `column` is the subject minus that where it is the rival, seed by seed where both are there."""
     both = rows.pivot_table(index="seed", columns=column, values=measure).reindex(columns=[subject, rival])
     return mean((both[subject] - both[rival]).dropna().tolist())
 
 
 def judged_order(differences: Mapping[Any, Mean], sign: float, conditions: str = "", digits: int = 4, least: float = 0.0) -> Judgement:
-    """Whether paired differences all have the published sign (+1 or -1), by their intervals.
+    """Return whether paired differences all have the published sign (+1 or -1), by their intervals.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def judged_order(differences: Mapping[Any, Mean], sign: float, conditions: str =
 
 
 def judged_not_below(differences: Mapping[Any, Mean], margin: float, digits: int = 4) -> Judgement:
-    """Whether paired differences are nowhere below -margin, by their intervals: for "as good as" without a number."""
+    """Return whether paired differences are nowhere below -margin, by their intervals: for "as good as" without a number."""
     found = {where: each for where, each in differences.items() if each.repetitions}
     if not found:
         return NO_PAIR
@@ -98,7 +98,7 @@ NO_PAIR = Judgement("-", Verdict.NOT_RUN, "no cell of both models has an outcome
 def _sorted(
     differences: Mapping[Any, Mean], found: Mapping[Any, Mean], right: tuple[str, list[Any]], wrong: tuple[str, list[Any]]
 ) -> tuple[Verdict, str]:
-    """What conditions that speak for and against a statement, each with its words, say together with those that do not decide."""
+    """Return what conditions that speak for and against a statement, each with its words, say together with those that do not decide."""
     open_ = [where for where in found if where not in (*right[1], *wrong[1])]
     missing = [where for where in differences if where not in found]
     parts = [right, wrong, ("undecided", open_), ("no pair", missing)]
@@ -112,14 +112,14 @@ def _shown(differences: Mapping[Any, Mean], digits: int) -> str:
 
 
 def _fewer(found: Mapping[Any, Mean]) -> str:
-    """Which differences are of fewer pairs than the others, where there are such."""
+    """Return which differences are of fewer pairs than the others, where there are such."""
     most = max(each.repetitions for each in found.values())
     fewer = [f"{where} {each.repetitions}" for where, each in found.items() if each.repetitions < most]
     return f" ({most} pairs, fewer at {', '.join(fewer)})" if fewer else ""
 
 
 def judged_high(means: Mapping[Any, Mean], least: float, conditions: str = "") -> Judgement:
-    """Whether means that are called high without a number are all at least `least`."""
+    """Return whether means that are called high without a number are all at least `least`."""
     found = {where: each for where, each in means.items() if each.repetitions}
     if not found:
         return Judgement("-", Verdict.NOT_RUN, "no cell of the model has an outcome")

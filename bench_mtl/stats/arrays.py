@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:
-    """`value` as an array with at least one entry, of numbers of at least zero; NaN and inf, which both say "never", as NaN.
+    """Return `value` as an array with at least one entry, of numbers of at least zero; NaN and inf, which both say "never", as NaN.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:
 
 
 def per_instance(name: str, value: ArrayLike, instances: int) -> Array:
-    """`value` as a positive finite number for each instance; one number stands for all.
+    """Return `value` as a positive finite number for each instance; one number stands for all.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def per_instance(name: str, value: ArrayLike, instances: int) -> Array:
 
 
 def confidence_level(value: float) -> float:
-    """`value` where it is a probability strictly between 0 and 1.
+    """Return `value` where it is a probability strictly between 0 and 1.
 
     Raises
     ------

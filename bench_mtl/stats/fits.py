@@ -25,7 +25,7 @@ class PowerLaw:
 
 
 def power_law(sizes: ArrayLike, seconds: ArrayLike, *, confidence: float = 0.95) -> PowerLaw:
-    """The least-squares line through the logarithms, with Student's interval of its slope.
+    """Return the least-squares line through the logarithms, with Student's interval of its slope.
 
     The interval takes the logarithms to scatter evenly about a line. Where the true law bends, as it does when fixed costs fade, it
     says how well a line describes these sizes, not what happens beyond them.

@@ -40,7 +40,7 @@ class Interval:
 
 
 def ratio_interval(old: Sequence[ArrayLike], new: Sequence[ArrayLike], *, confidence: float = 0.95, seed: int = 0) -> Interval:
-    """The geometric mean over instances of the ratios old / new of the medians of the repetitions, and an interval for it.
+    """Return the geometric mean over instances of the ratios old / new of the medians of the repetitions, and an interval for it.
 
     The interval spans two: the percentile bootstrap of two levels, which draws instances with replacement and then the repetitions of
     each drawn one on both sides, and Student's on the logarithms of the instances' ratios. Of few instances the bootstrap is too
@@ -74,7 +74,7 @@ def ratio_interval(old: Sequence[ArrayLike], new: Sequence[ArrayLike], *, confid
 
 
 def shifted_mean_interval(seconds: Sequence[ArrayLike], shift: float, *, confidence: float = 0.95, seed: int = 0) -> Interval:
-    """The shifted geometric mean over instances of the medians of the repetitions, and an interval for it, as in `ratio_interval`.
+    """Return the shifted geometric mean over instances of the medians of the repetitions, and an interval for it, as in `ratio_interval`.
 
     It says how much the mean would change with other instances of the kind, so it is wide where the instances are of many sizes.
 
@@ -116,7 +116,7 @@ def _interval(
     instances: int,
     back: Callable[[Array], Array],
 ) -> Interval:
-    """The hull of both intervals and the centre, on the scale of the measurements."""
+    """Return the hull of both intervals and the centre, on the scale of the measurements."""
     ends = [*([] if student is None else student)]
     if drawn is not None:
         ends += np.quantile(drawn, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence]).tolist()
@@ -166,7 +166,7 @@ def _student_of_two(old: Array, new: Array, confidence: float) -> tuple[float, f
 
 
 def _stacked(groups: Sequence[Array]) -> _Stacks:
-    """The instances by how often they were measured: their places, and a matrix with a row for each."""
+    """Return the instances by how often they were measured: their places, and a matrix with a row for each."""
     sizes = np.array([len(values) for values in groups])
     found = []
     for size in np.unique(sizes):
@@ -211,7 +211,7 @@ def _choices(repetitions: int) -> NDArray[np.intp]:
 
 
 def _means(pools: _Pools, seed: int, side: int) -> Array:
-    """`RESAMPLES` means over resampled instances; sides of one seed draw the same instances, and repetitions of their own."""
+    """Return `RESAMPLES` means over resampled instances; sides of one seed draw the same instances, and repetitions of their own."""
     values, counts = pools
     instances, width = _draws(len(values), seed), values.shape[1]
     if width == 1:

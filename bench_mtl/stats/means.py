@@ -57,8 +57,8 @@ def shifted_geometric_mean(seconds: ArrayLike, shift: float) -> float:
     return float(by * np.expm1(np.log1p(times / by).mean()))  # keeps the digits of times far below the shift
 
 
-def suited_shift(seconds: ArrayLike) -> float:
-    """The largest power of ten that is not above the median over the instances of the fastest solver's time.
+def suitable_shift(seconds: ArrayLike) -> float:
+    """Return the largest power of ten that is not above the median over the instances of the fastest solver's time.
 
     The customary 10 s would make an arithmetic mean of runs of milliseconds, which the slowest instance decides alone.
 
@@ -82,8 +82,8 @@ def suited_shift(seconds: ArrayLike) -> float:
     return float(Decimal(1).scaleb(Decimal(repr(float(np.median(fastest)))).adjusted())) if len(fastest) else 0.0
 
 
-def treated(seconds: ArrayLike, limits: ArrayLike, failures: Failures) -> Array:
-    """Times with something in the place of every failure.
+def replace_failures(seconds: ArrayLike, limits: ArrayLike, failures: Failures) -> Array:
+    """Return times with something in the place of every failure.
 
     Parameters
     ----------

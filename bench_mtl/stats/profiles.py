@@ -30,7 +30,7 @@ class Profile:
     instances: int
 
     def share(self, factor: float) -> Array:
-        """Every solver's share at a factor (of a performance profile) or budget (of a data profile).
+        """Return every solver's share at a factor (of a performance profile) or budget (of a data profile).
 
         Raises
         ------
@@ -41,7 +41,7 @@ class Profile:
 
 
 def performance_profile(seconds: ArrayLike, *, resolution: float = RESOLUTION) -> Profile:
-    """The performance profiles of several solvers, rho_s(tau) = |{p : t_ps <= tau min_s' t_ps'}| / |{p}|.
+    """Return the performance profiles of several solvers, rho_s(tau) = |{p : t_ps <= tau min_s' t_ps'}| / |{p}|.
 
     rho_s(1) is the share of the instances p on which s is fastest, alone or with others, and rho_s at the right end the share that
     s has solved. An instance that s fails on has a ratio of infinity, so it never enters; it is in the denominator, and so is one
@@ -67,7 +67,7 @@ def performance_profile(seconds: ArrayLike, *, resolution: float = RESOLUTION) -
 
 
 def pairwise_profile(first: ArrayLike, second: ArrayLike, *, resolution: float = RESOLUTION) -> Profile:
-    """The performance profile of two solvers alone, each measured against the faster of the two.
+    """Return the performance profile of two solvers alone, each measured against the faster of the two.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def pairwise_profile(first: ArrayLike, second: ArrayLike, *, resolution: float =
 
 
 def data_profile(costs: ArrayLike, units: ArrayLike = 1.0) -> Profile:
-    """The data profiles of several solvers, d_s(alpha) = |{p : t_ps <= alpha u_p}| / |{p}|: the share solved within a budget.
+    """Return the data profiles of several solvers, d_s(alpha) = |{p : t_ps <= alpha u_p}| / |{p}|: the share solved within a budget.
 
     Unlike a performance profile it does not depend on which solvers it is drawn of. More and Wild count function evaluations in
     simplex gradients, u_p = n_p + 1; here the cost is passes over the data, which need no unit.

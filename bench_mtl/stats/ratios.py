@@ -31,7 +31,7 @@ class Ratio:
 
 
 def geometric_mean_ratio(old: ArrayLike, new: ArrayLike, *, confidence: float = 0.95, seed: int = 0) -> Ratio:
-    """The geometric mean of new / old over pairs, and an interval for it.
+    """Return the geometric mean of new / old over pairs, and an interval for it.
 
     The interval spans two: the percentile bootstrap over the pairs, and Student's on the logarithms. The bootstrap follows
     skewed ratios where there are many pairs, but of few it is too narrow: five pairs cannot leave their own range, and are all

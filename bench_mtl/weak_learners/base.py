@@ -30,7 +30,7 @@ class WeakLearners(ABC):
 
     @abstractmethod
     def take(self, indices: Any) -> Self:
-        """The learners of these numbers (whole numbers or a mask), in that order.
+        """Return the learners of these numbers (whole numbers or a mask), in that order.
 
         Raises
         ------
@@ -39,7 +39,7 @@ class WeakLearners(ABC):
 
     @abstractmethod
     def joined(self, other: WeakLearners) -> Self:
-        """These learners and then those of `other`.
+        """Return these learners and then those of `other`.
 
         Raises
         ------
@@ -48,19 +48,19 @@ class WeakLearners(ABC):
 
     @abstractmethod
     def describe(self, j: int) -> str:
-        """A line that says where h_j is +1, such as ``x[12] > 0.35``."""
+        """Return a line that says where h_j is +1, such as ``x[12] > 0.35``."""
 
     @abstractmethod
     def features_of(self, j: int) -> tuple[int, ...]:
-        """The features that h_j looks at, ascending."""
+        """Return the features that h_j looks at, ascending."""
 
     def names(self) -> tuple[str, ...]:
-        """`describe` of every learner."""
+        """Return `describe` of every learner."""
         return tuple(self.describe(j) for j in range(len(self)))
 
 
 def chosen(indices: Any, size: int) -> NDArray[np.intp]:
-    """Numbers of learners, from a mask or from numbers.
+    """Return numbers of learners, from a mask or from numbers.
 
     Raises
     ------

@@ -32,13 +32,13 @@ class SortedColumns(NamedTuple):
     n_rows: int
 
     def cuts(self) -> NDArray[np.int64]:
-        """The entries, ascending, after which a larger value of the same feature comes."""
+        """Return the entries, ascending, after which a larger value of the same feature comes."""
         rises = self.values[1:] > self.values[:-1]
         rises[self.starts[1:-1] - 1] = False
         return np.flatnonzero(rises)
 
     def features(self, cuts: NDArray[np.int64]) -> NDArray[np.intp]:
-        """The feature of each of these entries."""
+        """Return the feature of each of these entries."""
         return np.searchsorted(self.starts, cuts, side="right") - 1
 
     def thresholds(self, cuts: NDArray[np.int64]) -> Array:
@@ -60,7 +60,7 @@ class SortedColumns(NamedTuple):
 
 
 def sorted_columns(X: Any) -> SortedColumns:
-    """The columns of X (n x d, dense or sparse), sorted.
+    """Return the columns of X (n x d, dense or sparse), sorted.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _sorted(X: Any) -> SortedColumns:
 
 
 def _columns(X: Any) -> Iterator[tuple[NDArray[Any], Array]]:
-    """Row numbers and values of the non-zero entries, column by column."""
+    """Yield row numbers and values of the non-zero entries, column by column."""
     if isinstance(X, sp.csc_array):
         for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
             yield X.indices[start:stop], X.data[start:stop]

@@ -32,7 +32,7 @@ class Oracle(ABC):
         """
 
     def highest(self, R: Any, norm: str) -> float:
-        """The largest violation found, 0 where no learner is found."""
+        """Return the largest violation found, 0 where no learner is found."""
         return float(self.most_violating(R, norm, 1)[1].max(initial=0.0))
 
 

@@ -81,7 +81,7 @@ class Stumps(WeakLearners):
 
 
 def draw_stumps(X: Any, count: int, seed: int = 0) -> Stumps:
-    """`count` different stumps, drawn with equal chances among all of them on X.
+    """Return `count` different stumps, drawn with equal chances among all of them on X.
 
     These are every feature, every threshold halfway between two neighbouring values of the feature in X, and both polarities. None is
     constant on X, so a feature with one value has none. No two are the same stump, though two may have the same outputs on X, as
@@ -105,11 +105,11 @@ def draw_stumps(X: Any, count: int, seed: int = 0) -> Stumps:
 
 
 def stumps_at(columns: SortedColumns, places: NDArray[np.int64]) -> Stumps:
-    """The stumps of twice a cut (polarity +1), or one more (polarity -1)."""
+    """Return the stumps of twice a cut (polarity +1), or one more (polarity -1)."""
     cuts = places // 2
     return Stumps(columns.features(cuts), columns.thresholds(cuts), np.where(places % 2 == 0, 1.0, -1.0))
 
 
 def _dense(rows: Matrix, columns: NDArray[np.intp]) -> Array:
-    """These columns of a few rows."""
+    """Return these columns of a few rows."""
     return rows[:, columns].toarray() if isinstance(rows, sp.csr_array) else rows[:, columns]

@@ -84,7 +84,7 @@ class Trees(WeakLearners):
 
 
 def grow_trees(X: Any, classes: Any, count: int, depth: int, seed: int = 0) -> Trees:
-    """`count` trees of at most that depth, each fitted to a random half of the classes against the others.
+    """Return `count` trees of at most that depth, each fitted to a random half of the classes against the others.
 
     Each class goes to one of two sides at random (never all to one), examples get independent weights Exp(1), and each split is the
     best on a random sqrt(d) of the features. A tree that is constant on X, or has the outputs on X of an earlier one, is drawn again.
@@ -151,7 +151,7 @@ def single_precision(X: Any) -> Any:
 
 
 def usable(X: Any) -> Any:
-    """`single_precision` of X, if a feature has two different values in it.
+    """Return `single_precision` of X, if a feature has two different values in it.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def usable(X: Any) -> Any:
 
 
 def fitted_tree(columns: Any, labels: NDArray[Any], weights: Array, depth: int, seed: int, max_features: str | None = None) -> Any:
-    """A classifier with labels -1/+1, fitted to columns in the format that `for_fitting` gives."""
+    """Return a classifier with labels -1/+1, fitted to columns in the format that `for_fitting` gives."""
     from sklearn.tree import DecisionTreeClassifier
 
     tree = DecisionTreeClassifier(max_depth=depth, random_state=seed, max_features=max_features)
@@ -177,17 +177,17 @@ def fitted_tree(columns: Any, labels: NDArray[Any], weights: Array, depth: int, 
 
 
 def outputs_of(tree: Any, matrix: Any) -> Array:
-    """The outputs of one tree for rows in single precision."""
+    """Return the outputs of one tree for rows in single precision."""
     return _leaf_values(tree, leaves_only=False)[tree.tree_.apply(matrix)]
 
 
 def is_constant(outputs: Array) -> bool:
-    """Whether all outputs are the same."""
+    """Return whether all outputs are the same."""
     return bool(np.all(outputs == outputs[0]))
 
 
 def for_fitting(matrix: Any) -> Any:
-    """Rows in single precision as columns that a tree is fitted to."""
+    """Return rows in single precision as columns that a tree is fitted to."""
     if not isinstance(matrix, sp.csr_array):
         return matrix
     columns = sp.csc_array(matrix)
@@ -204,7 +204,7 @@ def _partition(generator: np.random.Generator, size: int) -> NDArray[np.int64]:
 
 
 def _leaf_values(tree: Any, *, leaves_only: bool = True) -> Array:
-    """What a tree says at each of its nodes, or at its leaves."""
+    """Return what a tree says at each of its nodes, or at its leaves."""
     values = tree.tree_.value[:, 0, :]
     said = tree.classes_[values.argmax(axis=1)].astype(np.float64) if hasattr(tree, "classes_") else values[:, 0]
     return said[tree.tree_.children_left < 0] if leaves_only else said

@@ -14,7 +14,7 @@ from bench_mtl.model.margins import multiclass_residuals
 
 
 def residuals(U: Any, classes: Any) -> Array:
-    """`multiclass_residuals` of a dual point U (n x K), checked: R_ir = 1[r = y_i] sum_l U_il - U_ir.
+    """Return `multiclass_residuals` of a dual point U (n x K), checked: R_ir = 1[r = y_i] sum_l U_il - U_ir.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def residuals(U: Any, classes: Any) -> Array:
 
 
 def violations(G: Any, norm: str) -> Array:
-    """`positive_dual_norms` of each row of G (J x K), checked; with H of a set of learners, G = H^T R.
+    """Return `positive_dual_norms` of each row of G (J x K), checked; with H of a set of learners, G = H^T R.
 
     Because W >= 0 only the positive part counts: a dual point is feasible for a penalty nu where no learner's violation exceeds nu
     (the seed of group-sparse boosting, Paisitkriangkrai, Shen and van den Hengel 2012, appendix, equations 6 and 11).
@@ -45,7 +45,7 @@ def violations(G: Any, norm: str) -> Array:
 
 
 def direction(g: Array, norm: str) -> Array:
-    """A v >= 0 of norm 1 (l2, l-inf or l1) with v . g = ||max(g, 0)||_dual; zero where no entry is above 0."""
+    """Return a v >= 0 of norm 1 (l2, l-inf or l1) with v . g = ||max(g, 0)||_dual; zero where no entry is above 0."""
     positive = np.maximum(g, 0.0)
     top = positive.max(initial=0.0)
     if top == 0.0:

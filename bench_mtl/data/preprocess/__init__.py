@@ -29,7 +29,7 @@ _WITH_ARGUMENTS = {
 
 
 def preprocess(data: TaskData, steps: Sequence[str]) -> TaskData:
-    """`data` with the named steps applied to its features, in order.
+    """Return `data` with the named steps applied to its features, in order.
 
     ============== ===================================================================================================
     ``none``        nothing
@@ -82,7 +82,7 @@ def _apply(data: TaskData, name: str) -> TaskData:
 
 
 def _transformed(data: TaskData, fitted: Fitted, rows: Matrix, name: str) -> TaskData:
-    """`data` over other rows, without what no longer belongs to them."""
+    """Return `data` over other rows, without what no longer belongs to them."""
     result = fitted.transform(rows)
     require_finite(f"X after preprocessing step '{name}'", result.data if isinstance(result, sp.csr_array) else result)
     truth = data.truth if _keeps_truth(data, fitted) else {}
@@ -111,7 +111,7 @@ def _named(name: str) -> Step | None:
 
 
 def _pooled(data: TaskData) -> Matrix:
-    """The rows of all tasks; those of a shared design once."""
+    """Return the rows of all tasks; those of a shared design once."""
     if data.design.is_shared:
         return data.design.block(0)
     blocks = [data.design.block(k) for k in range(data.n_tasks)]
@@ -121,7 +121,7 @@ def _pooled(data: TaskData) -> Matrix:
 
 
 def _split(data: TaskData, rows: Matrix) -> SharedDesign | PerTaskDesign:
-    """A design like that of `data` over other rows, as many as `_pooled` gives."""
+    """Return a design like that of `data` over other rows, as many as `_pooled` gives."""
     if data.design.is_shared:
         return SharedDesign(rows, data.n_tasks)
     ends = np.cumsum(data.design.sizes)

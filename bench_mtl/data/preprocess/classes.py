@@ -10,7 +10,7 @@ from bench_mtl.model.task_data import TaskData, signs
 
 
 def labels_of_classes(data: TaskData, name: str) -> Array:
-    """The targets, n x m, -1 but for one +1 in each row, for a step of that name.
+    """Return the targets, n x m, -1 but for one +1 in each row, for a step of that name.
 
     Raises
     ------

@@ -21,7 +21,7 @@ _MEDIAN_ROWS = 1000
 
 
 def perceptron_kernel(name: str) -> Step:
-    """The step of that name.
+    """Return the step of that name.
 
     ::
 
@@ -106,7 +106,7 @@ def _width(X: Matrix, rule: str) -> float:
 
 
 def _support(X: Matrix, classes: NDArray[np.intp], m: int, order: NDArray[np.intp], gamma: float, largest: int | None) -> NDArray[np.intp]:
-    """The rows on which the perceptron errs, in that order. Kernels are computed for blocks of rows at once."""
+    """Return the rows on which the perceptron errs, in that order. Kernels are computed for blocks of rows at once."""
     support: list[int] = []
     weights: list[Array] = []
     for start in range(0, len(order), _BLOCK):

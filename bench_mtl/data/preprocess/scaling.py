@@ -14,14 +14,14 @@ from bench_mtl.model.task_data import TaskData
 
 
 def unit_rows(data: TaskData, X: Matrix) -> Fitted:
-    """Every row over its Euclidean length; zero rows as they are."""
+    """Divide every row by its Euclidean length; zero rows stay as they are."""
     empty = int(np.count_nonzero(_largest(X) == 0.0))
     note = "Every row was scaled to unit length" + (f"; {empty} zero row(s) stayed zero." if empty else ".")
     return Fitted(_unit, note, keeps_signs=True)
 
 
 def standardise(data: TaskData, X: Matrix) -> Fitted:
-    """Every feature to mean 0 (unless sparse) and standard deviation 1."""
+    """Scale every feature to mean 0 (unless sparse) and standard deviation 1."""
     from sklearn.preprocessing import StandardScaler
 
     sparse = isinstance(X, sp.csr_array)
@@ -73,12 +73,12 @@ def _unit(X: Matrix) -> Matrix:
 
 
 def _largest(X: Matrix) -> Array:
-    """The largest absolute value of every row."""
+    """Return the largest absolute value of every row."""
     return _vector(abs(X).max(axis=1) if isinstance(X, sp.csr_array) else np.abs(X).max(axis=1))
 
 
 def _rows_divided(X: Matrix, lengths: Array) -> Matrix:
-    """Every row over its length; rows of length 0 as they are."""
+    """Divide every row by its length; rows of length 0 stay as they are."""
     divisors = np.where(lengths == 0.0, 1.0, lengths)
     if not isinstance(X, sp.csr_array):
         return np.asarray(X / divisors[:, None])
@@ -86,5 +86,5 @@ def _rows_divided(X: Matrix, lengths: Array) -> Matrix:
 
 
 def _vector(values: Any) -> Array:
-    """A row or column, perhaps sparse, as a vector."""
+    """Return a row or column, perhaps sparse, as a vector."""
     return np.asarray(values.toarray() if isinstance(values, sp.coo_array) else values, dtype=np.float64).ravel()

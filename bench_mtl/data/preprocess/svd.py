@@ -14,7 +14,7 @@ _SMALL_SVD = 1000
 
 
 def svd(name: str) -> Step:
-    """The step of that name.
+    """Return the step of that name.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def _basis(X: Matrix, k: int) -> Fitted:
 
 
 def _right_singular(X: Matrix, k: int) -> tuple[Array, int]:
-    """The k leading right singular vectors as rows, and how many of them belong to non-zero singular values.
+    """Return the k leading right singular vectors as rows, and how many of them belong to non-zero singular values.
 
     Each vector's entry of largest size is positive, so that the result does not depend on the algorithm's choice.
     """

@@ -17,7 +17,7 @@ TREES = "trees:J:DEPTH or trees:J:DEPTH:SEED"
 
 
 def stumps(name: str) -> Step:
-    """The step of that name: J stumps drawn at random from all on the training rows (`draw_stumps`), with outputs -1 and +1.
+    """Return the step of that name: J stumps drawn at random from all on the training rows (`draw_stumps`), with outputs -1 and +1.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def _naming(name: str) -> Iterator[None]:
 
 
 def _numbers(name: str, form: str, minima: tuple[int, ...], optional: tuple[int, ...]) -> list[int]:
-    """The whole numbers after the step's name, those left out at the end filled up."""
+    """Return the whole numbers after the step's name, those left out at the end filled up."""
     parts = name.split(":")[1:]
     missing = len(minima) - len(parts)
     if 0 <= missing <= len(optional) and all(part.isascii() and part.isdigit() for part in parts):

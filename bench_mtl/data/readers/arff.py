@@ -130,7 +130,7 @@ def _parse(source: Path) -> tuple[str, list[_Attribute], Matrix]:
 
 
 def _decoded(content: bytes) -> str:
-    """Text in UTF-8, or in Latin-1 as older Weka files are."""
+    """Return text in UTF-8, or in Latin-1 as older Weka files are."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -138,7 +138,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _plain_header(line: str, number: int) -> str:
-    """A header line in the form that the parser takes well.
+    """Return a header line in the form that the parser takes well.
 
     It splits keywords from names at a space only (not at a tab), cuts the fraction off entries of type integer, and
     needs exponential time for some malformed lists of values; so tabs become spaces, integer becomes numeric, and lists
@@ -172,7 +172,7 @@ def _require_complete(table: Matrix, attributes: list[_Attribute]) -> None:
 
 
 def _label_columns(labels: object, source: Path, relation: str, names: list[str]) -> list[int]:
-    """Positions of the label attributes, ascending."""
+    """Return positions of the label attributes, ascending."""
     if labels is None:
         labels = _xml_beside(source)
         if labels is None:
@@ -202,7 +202,7 @@ def _label_columns(labels: object, source: Path, relation: str, names: list[str]
 
 
 def _xml_beside(source: Path) -> Path | None:
-    """The Mulan XML file that belongs to an ARFF file, if there is one."""
+    """Return the Mulan XML file that belongs to an ARFF file, if there is one."""
     stems = (source.stem, re.sub(r"[-_](train|test)\b.*$", "", source.stem, flags=re.IGNORECASE))
     return next((file for stem in stems if (file := source.with_name(f"{stem}.xml")).is_file()), None)
 
@@ -239,7 +239,7 @@ def _label_matrix(attributes: list[_Attribute], table: Matrix, chosen: list[int]
 
 
 def _feature_matrix(attributes: list[_Attribute], table: Matrix, others: list[int]) -> tuple[Matrix, tuple[str, ...]]:
-    """Numbers as they are; nominal attributes whose value numbers are not their values already, as extra columns."""
+    """Return numbers as they are; nominal attributes whose value numbers are not their values already, as extra columns."""
     plain = [j for j in others if attributes[j].values is None or attributes[j].numbers == (0.0, 1.0)]
     extra, expanded = [], []
     for j in sorted(set(others) - set(plain)):
@@ -258,7 +258,7 @@ def _feature_matrix(attributes: list[_Attribute], table: Matrix, others: list[in
 
 
 def _joined(first: Matrix, others: list[Array]) -> Matrix:
-    """The matrices side by side, in the storage of the first."""
+    """Return the matrices side by side, in the storage of the first."""
     if isinstance(first, sp.csr_array):
         return sp.csr_array(sp.hstack([first, *(sp.csr_array(other) for other in others)], format="csr"))
     return np.hstack([first, *others])

@@ -62,12 +62,12 @@ def parsing(kind: str) -> Iterator[None]:
 
 
 def one_against_all(classes: NDArray[Any]) -> Array:
-    """A -1/+1 column for each value that occurs in `classes`, in ascending order of the values."""
+    """Return a -1/+1 column for each value that occurs in `classes`, in ascending order of the values."""
     return np.where(classes[:, None] == np.unique(classes), 1.0, -1.0)
 
 
 def _reason(error: Exception) -> str:
-    """The error's text as one line of moderate length."""
+    """Return the error's text as one line of moderate length."""
     try:
         text = " ".join(((isinstance(error, OSError) and error.strerror) or str(error)).split())
     except Exception:  # some parsers put the file's own text into a format string, and fail to print their error

@@ -86,7 +86,7 @@ def read_npz(
     selection = Selection(split=split, labels=labels, classes=classes, target=target, examples=examples, held_out=held_out, seed=seed)
     source = readable_file(path)
     with naming(source):
-        return selection.of(_table(npz_arrays(source, _USED)), source.stem)
+        return selection.of(read_table(source), source.stem)
 
 
 def npz_headers(path: Path) -> dict[str, Header]:
@@ -103,7 +103,7 @@ def npz_headers(path: Path) -> dict[str, Header]:
 
 
 def npz_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Those of the named arrays that the file has.
+    """Return those of the named arrays that the file has.
 
     Raises
     ------
@@ -130,7 +130,14 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
     return Header(shape, dtype)
 
 
-def _table(arrays: Arrays) -> Table:
+def read_table(path: Path) -> Table:
+    """Read all rows and targets of an .npz file.
+
+    Raises
+    ------
+    InputError : as `read_npz` does for files.
+    """
+    arrays = npz_arrays(path, _USED)
     X, feature_notes = _features(arrays)
     n = X.shape[0]
     targets = _targets(arrays, n)
@@ -163,7 +170,7 @@ def _dense(values: NDArray[Any]) -> tuple[Array, tuple[str, ...]]:
 
 
 def _csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]) -> sp.csr_array:
-    """The matrix of CSR parts, each checked: SciPy itself trusts most of them."""
+    """Return the matrix of CSR parts, each checked: SciPy itself trusts most of them."""
     for name, part in zip(_CSR, (data, indices, indptr, shape), strict=True):
         if part.ndim != 1:
             raise InputError(f"{name} must have 1 dimension, but has shape {part.shape}")
@@ -207,12 +214,12 @@ def _targets(arrays: Arrays, n: int) -> _Targets:
 
 
 def _is_binary(classes: NDArray[Any]) -> bool:
-    """Whether class numbers are labels already: one task, not two that mirror each other."""
+    """Return whether class numbers are labels already: one task, not two that mirror each other."""
     return {int(value) for value in np.unique(classes)} in ({0, 1}, {-1, 1})
 
 
 def _task_numbers(task: NDArray[Any], n: int) -> NDArray[Any]:
-    """The task of each of n rows, checked."""
+    """Return the task of each of n rows, checked."""
     if task.shape != (n,) or task.dtype.kind not in "iu":
         raise InputError(f"task must be {n} task numbers, one a row, but has shape {task.shape} and type {task.dtype}")
     numbers = np.unique(task)

@@ -22,7 +22,7 @@ _LONGEST = 40
 
 
 def read_prices(path: str | Path, *, columns: Sequence[str] | None = None, held_out: int = 0) -> TaskData:
-    """A market from a CSV table of prices: gross returns of consecutive lines, x_tj = p_tj / p_(t-1)j.
+    """Return a market from a CSV table of prices: gross returns of consecutive lines, x_tj = p_tj / p_(t-1)j.
 
     The first line names the columns. The first column holds dates or other labels, in the order of time: they are not read. Every
     other column is an asset, every cell a price above 0, with a point for decimals. n lines of prices give n - 1 periods.
@@ -63,7 +63,7 @@ def read_prices(path: str | Path, *, columns: Sequence[str] | None = None, held_
 
 
 def _cells(source: Path) -> NDArray[Any]:
-    """All cells as text, the header first."""
+    """Return all cells as text, the header first."""
     import pandas as pd
 
     with parsing("a CSV table"):
@@ -83,7 +83,7 @@ def _is_number(text: str) -> bool:
 
 
 def _columns(header: list[str], wanted: Sequence[str] | None) -> list[int]:
-    """Positions of the assets' columns."""
+    """Return positions of the assets' columns."""
     if len(header) < 2:
         raise InputError("has one column only: the first one holds dates or labels, prices start at the second")
     if all(_is_number(name) for name in header[1:]):

@@ -13,17 +13,17 @@ from bench_mtl.core.types import Array
 
 
 def test_stream(seed: int) -> np.random.Generator:
-    """The stream of the split "test": independent of ``default_rng(seed)``, which draws coefficients and training examples."""
+    """Return the stream of the split "test": independent of ``default_rng(seed)``, which draws coefficients and training examples."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
 
 
 def held_out_stream(seed: int) -> np.random.Generator:
-    """The stream of held-out examples, independent of those of both splits."""
+    """Return the stream of held-out examples, independent of those of both splits."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
 
 
 def share_of(name: str, value: Any, what: str, *, zero: bool = False, maximum: float = 1.0) -> float:
-    """`value` if it is a share: in (0, maximum], or [0, maximum] where `zero` is allowed."""
+    """Return `value` if it is a share: in (0, maximum], or [0, maximum] where `zero` is allowed."""
     share = real_number(name, value, strict=not zero)
     if share > maximum:
         raise InputError(f"{name} must be at most {maximum:g} (it is the share of {what}), not {share:g}")
@@ -36,5 +36,5 @@ def some_rows(generator: np.random.Generator, n: int, share: float) -> NDArray[n
 
 
 def signs_of(values: Array) -> Array:
-    """Labels -1/+1, where 0 counts as +1."""
+    """Return labels -1/+1, where 0 counts as +1."""
     return np.where(values >= 0.0, 1.0, -1.0)

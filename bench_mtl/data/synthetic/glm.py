@@ -114,7 +114,7 @@ def synthetic_glm(
 
 
 def _sparse_columns(generator: np.random.Generator, d: int, m: int, count: int) -> Array:
-    """A d x m matrix with `count` Gaussian entries in each column."""
+    """Return a d x m matrix with `count` Gaussian entries in each column."""
     W = np.zeros((d, m))
     for k in range(m):
         W[generator.choice(d, size=count, replace=False), k] = generator.standard_normal(count)

@@ -56,7 +56,7 @@ def synthetic_l1inf(
 
 
 def _jointly_sparse(generator: np.random.Generator, d: int, m: int, n_relevant: int) -> Array:
-    """A Gaussian d x m matrix, zero outside each column's own subset of `n_relevant` common rows."""
+    """Return a Gaussian d x m matrix, zero outside each column's own subset of `n_relevant` common rows."""
     entries = generator.standard_normal((d, m))
     common = generator.choice(d, size=n_relevant, replace=False)
     W = np.zeros((d, m))

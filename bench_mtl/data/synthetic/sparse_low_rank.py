@@ -81,7 +81,7 @@ def synthetic_sparse_low_rank(
 
 
 def _truncated(A: Array, rank: int) -> Array:
-    """The best approximation of A of rank `rank`."""
+    """Return the best approximation of A of rank `rank`."""
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     return np.asarray((U[:, :rank] * s[:rank]) @ Vt[:rank])
 

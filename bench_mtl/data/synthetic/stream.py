@@ -28,7 +28,7 @@ class _Law(NamedTuple):
     d: int
 
     def draw(self, generator: np.random.Generator, size: int, first: int = 0) -> Ranks:
-        """Features of `first` or later, by inversion of the distribution function log(1 + r/q) / log(1 + d/q)."""
+        """Return features of `first` or later, by inversion of the distribution function log(1 + r/q) / log(1 + d/q)."""
         low, high = np.log(first + _OFFSET), np.log(self.d + _OFFSET)
         ranks = np.exp(low + (high - low) * generator.random(size)) - _OFFSET
         return np.clip(ranks.astype(np.int64), first, self.d - 1)
@@ -38,7 +38,7 @@ class _Law(NamedTuple):
         return np.log(np.log1p(self.d / _OFFSET)) - np.log(np.log1p(1.0 / (ranks + _OFFSET)))
 
     def rare(self, count: int) -> int:
-        """The first feature that is expected at most half a time in `count` draws (but no later one than the middle one)."""
+        """Return the first feature that is expected at most half a time in `count` draws (but no later one than the middle one)."""
         return min(self.d // 2, max(0, int(np.ceil(2.0 * count / np.log1p(self.d / _OFFSET) - _OFFSET))))
 
 
@@ -133,7 +133,7 @@ def synthetic_stream(
 
 
 def _document(generator: np.random.Generator, law: _Law, count: int) -> tuple[Ranks, NDArray[np.int64]]:
-    """The `count` different features of a document, ascending, and how often each occurs."""
+    """Return the `count` different features of a document, ascending, and how often each occurs."""
     tokens = law.draw(generator, 2 * count)
     features, first = np.unique(tokens, return_index=True)
     while len(features) < count:
@@ -145,7 +145,7 @@ def _document(generator: np.random.Generator, law: _Law, count: int) -> tuple[Ra
 
 
 def _distinct(generator: np.random.Generator, law: _Law, count: int, first: int) -> Ranks:
-    """`count` different features of `first` or later, in the order drawn."""
+    """Return `count` different features of `first` or later, in the order drawn."""
     drawn = law.draw(generator, 2 * count, first)
     while len(np.unique(drawn)) < count:
         drawn = np.concatenate([drawn, law.draw(generator, len(drawn), first)])

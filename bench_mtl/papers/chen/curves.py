@@ -38,7 +38,7 @@ class Condition:
 
 
 def read_curves(table: str, condition: Condition, rows: pd.DataFrame) -> Findings:
-    """The statements of the text on the curves of these rows."""
+    """Return the statements of the text on the curves of these rows."""
     comparisons = []
     rows = rows.assign(at=condition.of(rows)) if len(rows) else rows
     for entry, measure in statements(table):
@@ -67,7 +67,7 @@ def _judged(models: str, relation: str, against: str, measure: str, condition: C
 
 
 def _along(rows: pd.DataFrame, measure: str, places: Sequence[float]) -> Mean:
-    """The last point of a curve minus the first, in points, repetition by repetition."""
+    """Return the last point of a curve minus the first, in points, repetition by repetition."""
     if len(places) < 2:
         return mean([])
     return in_points(paired_difference(rows, measure, "at", places[-1], places[0]))
@@ -86,7 +86,7 @@ def _to_the_best(rows: pd.DataFrame, measure: str, model: str, places: Sequence[
 
 
 def _close(rows: pd.DataFrame, measure: str, at: float) -> Judgement:
-    """Whether the best and the worst learner are close, by the interval of their difference."""
+    """Return whether the best and the worst learner are close, by the interval of their difference."""
     means = rows.groupby("model")[measure].mean().reindex(list(MODELS))
     if means.isna().any():
         return NO_PAIR

@@ -34,7 +34,7 @@ _COLUMNS = ("data", "gamma", "tau", "nonzero_percent", "rank", "roughness_sparse
 
 
 def read(rows: pd.DataFrame) -> Findings:
-    """What the paper says against the rows of each set of faces, tables of the grid, pictures."""
+    """Return what the paper says against the rows of each set of faces, tables of the grid, pictures."""
     import pandas as pd
 
     rows = rows if len(rows) else pd.DataFrame(columns=[*_COLUMNS])
@@ -43,7 +43,7 @@ def read(rows: pd.DataFrame) -> Findings:
 
 
 def _sets(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The rows of each set of faces of which there are any."""
+    """Yield the rows of each set of faces of which there are any."""
     for data in SHAPES:
         part = rows[rows["data"] == data]
         if len(part):
@@ -66,7 +66,7 @@ def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumbe
 
 
 def _numbers(row: Mapping[str, str], data: str, rows: pd.DataFrame) -> Iterator[PublishedNumber]:
-    """The published share of non-zeros and rank beside those at the same gamma and tau."""
+    """Yield the published share of non-zeros and rank beside those at the same gamma and tau."""
     what = f"{NAMES[data]}, gamma {row['gamma']}, tau {row['tau']}: {{}} ({row['where']}, {row['statement']})"
     cell = _cell(rows, float(row["gamma"]), float(row["tau"]))
     for words, name, form in (("non-zero entries in percent", "nonzero_percent", "{:.2f}"), ("rank", "rank", "{:.0f}")):
@@ -84,7 +84,7 @@ def _cell(rows: pd.DataFrame, gamma: float, tau: float) -> dict[Any, Any] | None
 
 
 def _both(rows: pd.DataFrame) -> tuple[str, Verdict, str]:
-    """The order of the paper's two settings."""
+    """Return the order of the paper's two settings."""
     cells = [_cell(rows, *pair) for pair in PAPER]
     if cells[0] is None or cells[1] is None:
         return _NOTHING
@@ -98,7 +98,7 @@ _NOTHING = ("-", Verdict.NOT_RUN, "no cell has an outcome")
 
 
 def _ordered(along: str, at: str, measure: str, sign: float, rows: pd.DataFrame) -> tuple[str, Verdict, str]:
-    """Whether `measure` goes with `sign` along one setting, at each value of the other."""
+    """Return whether `measure` goes with `sign` along one setting, at each value of the other."""
     steps = [
         sign * (after - before) for _, line in rows.groupby(at) for before, after in pairwise(line.sort_values(along)[measure].tolist())
     ]
@@ -115,7 +115,7 @@ def _ordered(along: str, at: str, measure: str, sign: float, rows: pd.DataFrame)
 
 
 def _rough(rows: pd.DataFrame) -> tuple[str, Verdict, str]:
-    """Whether the low-rank picture is the smoother one at both of the paper's settings."""
+    """Return whether the low-rank picture is the smoother one at both of the paper's settings."""
     cells = [_cell(rows, *pair) for pair in PAPER]
     known = [(cell["roughness_sparse"], cell["roughness_low_rank"]) for cell in cells if cell is not None]
     known = [(sparse, low_rank) for sparse, low_rank in known if not (math.isnan(sparse) or math.isnan(low_rank))]

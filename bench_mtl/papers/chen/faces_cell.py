@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from bench_mtl.core.types import Array
 from bench_mtl.data import load
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.papers.chen.sparse_low_rank import fit_parts, rounded, singular_values
-from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.runner.job import Found
 
 #: Rows and columns of the pictures, which the files hold column by column.
@@ -25,12 +25,12 @@ TARGET, SECONDS = 1e-5, 120.0
 COUNTED = 1e-3
 
 
-def data_of(settings: CellSettings) -> dict[str, Any]:
-    """The faces, as `bench_mtl.data.load` takes them: a task a person, labels -1 and +1."""
+def data_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the faces, as `bench_mtl.data.load` takes them: a task a person, labels -1 and +1."""
     return {"name": settings["data"], "preprocess": ["standardise"]}
 
 
-def compute(settings: CellSettings, data_dir: Path | None) -> Found:
+def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Solve the model and look at its parts."""
     data = load(data_of(settings), data_dir=data_dir)
     gamma, tau = settings["gamma"], settings["tau"]
@@ -51,7 +51,7 @@ def compute(settings: CellSettings, data_dir: Path | None) -> Found:
 
 
 def pictured(coefficients: Array, shape: tuple[int, int]) -> Array:
-    """The coefficients of one task as a picture (rows x columns)."""
+    """Return the coefficients of one task as a picture (rows x columns)."""
     return coefficients.reshape(shape, order="F")
 
 

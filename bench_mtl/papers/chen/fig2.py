@@ -45,7 +45,7 @@ _SETTINGS = ("sparse_std", "low_rank_std", "gamma", "tau", "seed")
 
 
 def read(rows: pd.DataFrame) -> Findings:
-    """What the paper says against these rows, tables of all settings, pictures of one draw."""
+    """Return what the paper says against these rows, tables of all settings, pictures of one draw."""
     import pandas as pd
 
     rows = rows if len(rows) else pd.DataFrame(columns=[*_SETTINGS, *_MEASURES, "relative_gap", "true_trace_norm"])
@@ -64,7 +64,7 @@ def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumbe
 
 
 def _judged(what: str, row: Mapping[str, str], rows: pd.DataFrame) -> PublishedNumber:
-    """A statement under each of the assumed deviations."""
+    """Return a statement under each of the assumed deviations."""
     show, holds, rule = _RULES[row["quantity"]]
     found = {pair: _means(rows, *pair) for pair in DEVIATIONS}
     found = {pair: means for pair, means in found.items() if means["zeros_inside"].repetitions}
@@ -142,7 +142,7 @@ def _sections(rows: pd.DataFrame) -> list[Section]:
 
 
 def _table(rows: pd.DataFrame, kinds: Sequence[tuple[float, float, float, float]], title: str, name: str, about: str) -> Section:
-    """A line for each (deviation of P, deviation of Q, gamma, tau) of which there is a row."""
+    """Return a line for each (deviation of P, deviation of Q, gamma, tau) of which there is a row."""
     import pandas as pd
 
     table, shown = [], []
@@ -238,7 +238,7 @@ def _pair(sparse_std: float, low_rank_std: float) -> str:
 
 
 def _grid(seeds: int) -> tuple[CellSettings, ...]:
-    """The paper's gamma and tau for every deviation assumed, then other gamma and tau for the first of them; draw by draw."""
+    """Return the paper's gamma and tau for every deviation assumed, then other gamma and tau for the first of them; draw by draw."""
     return tuple(
         {"sparse_std": sparse, "low_rank_std": low_rank, "gamma": gamma, "tau": tau, "seed": seed}
         for seed in range(seeds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from bench_mtl.core.types import Array
 from bench_mtl.data import synthetic_sparse_low_rank
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.papers.chen.sparse_low_rank import fit_parts, rounded, singular_values
-from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.runner.job import Found
 
 TASKS, FEATURES, EXAMPLES = 30, 100, 60
@@ -27,7 +27,7 @@ VISIBLE = 0.05
 SHOWN_SEED = 0
 
 
-def compute(settings: CellSettings, data_dir: Path | None) -> Found:
+def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Solve the model on one draw of the tasks and compare its parts with the true ones."""
     data = synthetic_sparse_low_rank(
         tasks=TASKS, features=FEATURES, examples=EXAMPLES, rank=RANK, zero_features=ZERO_FEATURES, zero_tasks=ZERO_TASKS,

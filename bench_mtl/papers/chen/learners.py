@@ -41,7 +41,7 @@ class Model:
     """Above it the learner is given that many singular directions of the training examples instead of the features."""
 
     def settings(self) -> Iterator[dict[str, float]]:
-        """All combinations of the grid, the last parameter moving fastest."""
+        """Yield all combinations of the grid, the last parameter moving fastest."""
         for values in itertools.product(*self.grid.values()):
             yield dict(zip(self.grid, values, strict=True))
 

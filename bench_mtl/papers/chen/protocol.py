@@ -15,9 +15,8 @@ from bench_mtl.core.errors import BenchError
 from bench_mtl.core.types import Array, Limits, Matrix, Status
 from bench_mtl.data import TaskData, preprocess
 from bench_mtl.metrics import average_auc, macro_f1, micro_f1
-from bench_mtl.papers.chen.learners import MODELS, TOLERANCE, UNITS, Fit, Mask, Model, fitted
+from bench_mtl.papers.chen.learners import MODELS, TOLERANCE, Fit, Mask, Model, fitted
 from bench_mtl.papers.chen.sets import SETS, split
-from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.runner.job import Found
 
 #: Problems and solvers that the learners take from the registry.
@@ -39,19 +38,19 @@ FOLDS = 3
 TUNING_TOLERANCE = 1e-2
 
 
-def compute(settings: CellSettings, data_dir: Path | None) -> Found:
+def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Tune and judge one learner on one split: settings data, model, seed, and perhaps share."""
     data = split(SETS[settings["data"]], settings.get("share", SHARE), settings["seed"], data_dir)
     return outcome(data, settings["model"], settings["seed"])
 
 
-def files(settings: CellSettings) -> list[dict[str, Any]]:
-    """The data sets of a cell that are read from files."""
+def files(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the data sets of a cell that are read from files."""
     return [SETS[settings["data"]].spec]
 
 
-def grid(sets: Sequence[str], models: Sequence[str], seeds: int, shares: Sequence[float] = ()) -> tuple[CellSettings, ...]:
-    """The settings of all cells, repetition by repetition."""
+def grid(sets: Sequence[str], models: Sequence[str], seeds: int, shares: Sequence[float] = ()) -> tuple[Mapping[str, Any], ...]:
+    """Return the settings of all cells, repetition by repetition."""
     return tuple(
         {"data": name, "model": model, **({"share": share} if shares else {}), "seed": seed}
         for seed in range(seeds)
@@ -148,19 +147,19 @@ def tune(model: Model, X: Matrix, Y: Mask, seed: int) -> Tuned:
 
 
 def _folds(count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Rows for training and for judging, the same for every learner."""
+    """Yield rows for training and for judging, the same for every learner."""
     parts = np.array_split(np.random.default_rng(seed).permutation(count), FOLDS)
     for k, part in enumerate(parts):
         yield np.sort(np.concatenate([other for j, other in enumerate(parts) if j != k])), np.sort(part)
 
 
 def _two_sided(Y: Mask) -> Mask:
-    """Labels with both a positive and a negative example."""
+    """Return labels with both a positive and a negative example."""
     return np.asarray(Y.any(axis=0) & ~Y.all(axis=0))
 
 
 def _best_threshold(positive: Mask, scores: Array) -> float:
-    """The threshold with the highest F1, half way between two scores; 0 where there is no positive example with a score."""
+    """Return the threshold with the highest F1, half way between two scores; 0 where there is no positive example with a score."""
     known = ~np.isnan(scores)
     positive, scores = positive[known], scores[known]
     order = np.argsort(-scores, kind="stable")
@@ -183,7 +182,7 @@ def _features(model: Model, data: TaskData) -> tuple[Matrix, Matrix]:
 
 
 def _pooled_auc(Y: Mask, scores: Array) -> float:
-    """The area under the curve of all examples and labels taken together, as if of one task."""
+    """Return the area under the curve of all examples and labels taken together, as if of one task."""
     return average_auc(Y.ravel(), scores.ravel()).value
 
 
@@ -211,28 +210,3 @@ def _ending(fit: Fit) -> tuple[Status, str]:
     if fit.estimator.converged_:  # a relative gap says nothing of an optimum of 0
         return Status.VERIFIED, f"{reached}: the training examples are fitted exactly, to an objective of {fit.estimator.objective_:.1e}"
     return Status.INACCURATE, f"{reached}: {fit.message}"
-
-
-def about_protocol(ratio: str = "a ratio of 1 to 9") -> str:
-    """What is done, and what was chosen where the paper does not say."""
-    grids = "; ".join(f"{name} {_grid_words(model)}" for name, model in MODELS.items())
-    return f"""\
-Random training and test parts in {ratio}; the squared loss on labels -1 and +1 without intercept (the paper's f(x) = w.x), but for
-IndSVM, which has the squared hinge of scikit-learn's LinearSVC. Chosen here, where the paper does not say: features of dense data have mean
-0 and deviation 1 over the training examples, counts of words are TF-IDF, and then all rows have length 1. Parameters are tuned by
-{FOLDS}-fold cross-validation within the training part, by the average AUC, the same folds for all learners, over grids that are lost in the
-paper's text but for some multiples: {grids}. MixedNorm's grid holds those of its special cases: OneNorm's at tau 0, and TraceNorm's at
-gamma 1, where next to nothing is left of the sparse part. Convex fits of the tuning are proven to a relative gap of {TUNING_TOLERANCE:g}
-and the final one, on the whole training part, to {TOLERANCE:g} (the paper stops where the objective changes by less than 1e-5, which proves
-no accuracy); where examples can be fitted exactly, so that the optimum is 0, to these shares of a millionth of the objective at 0. A label
-without a positive or negative example in the training part is not learnt, and named in cells.csv."""
-
-
-def _grid_words(model: Model) -> str:
-    parts = []
-    for name, values in model.grid.items():
-        unit = model.units.get(name)
-        parts.append(f"{name} of {', '.join(f'{value:g}' for value in values)}" + ("" if unit is None else f" times {UNITS[unit]}"))
-    most = model.most_features
-    basis = "" if most is None else f" (on {most} singular directions of the training examples where there are more features)"
-    return ", ".join(parts) + basis

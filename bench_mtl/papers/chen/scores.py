@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.papers.chen.about import about_protocol
 from bench_mtl.papers.chen.learners import MODELS
-from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, about_protocol, compute, files
+from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, compute, files
 from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
 from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
@@ -45,7 +46,7 @@ def table_experiment(
     scales: Mapping[str, Scale],
     stand_ins: Mapping[str, str] | None = None,
 ) -> Experiment:
-    """A table of scores, made again.
+    """Return a table of scores, made again.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def table_experiment(
 
 
 def _read(numbers: str, claims: str, stand_ins: Mapping[str, str], rows: pd.DataFrame) -> Findings:
-    """The published table beside these rows."""
+    """Return the published table beside these rows."""
     table = published(numbers)
     learners = [name for name in MODELS if any(entry["model"] == name for entry in table)]
     comparisons = [*compared_statements(rows, claims, stand_ins, learners), *compared_numbers(rows, table, stand_ins)]
@@ -77,7 +78,7 @@ def _read(numbers: str, claims: str, stand_ins: Mapping[str, str], rows: pd.Data
 
 
 def compared_numbers(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str]) -> Iterator[PublishedNumber]:
-    """Every published number beside ours.
+    """Yield every published number beside ours.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def compared_numbers(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], sta
 
 
 def closeness(difference: float, deviation: float) -> tuple[Verdict, str]:
-    """What a difference in points says, whose deviation is that of one repetition there against one here."""
+    """Return what a difference in points says, whose deviation is that of one repetition there against one here."""
     if abs(difference) <= CLOSE:
         return Verdict.REPRODUCED, f"within {CLOSE:g} point"
     if math.isnan(deviation):
@@ -121,7 +122,7 @@ one and the same problem, proven to the gap stated, differ by up to 0.26."""
 
 
 def compared_statements(rows: pd.DataFrame, table: str, stand_ins: Mapping[str, str], learners: Sequence[str]) -> Iterator[PublishedNumber]:
-    """What the text says of a table with these learners, judged by paired differences; also on data in the place of others."""
+    """Yield what the text says of a table with these learners, judged by paired differences; also on data in the place of others."""
     for entry, measure in statements(table):
         own = stand_ins.get(entry["data"], entry["data"])
         judged = statement(rows[rows["data"] == own] if len(rows) else rows, entry, MEASURES[measure], learners)
@@ -130,7 +131,7 @@ def compared_statements(rows: pd.DataFrame, table: str, stand_ins: Mapping[str, 
 
 
 def statements(table: str) -> Iterator[tuple[dict[str, str], str]]:
-    """What the text says of a table, once for each measure."""
+    """Yield what the text says of a table, once for each measure."""
     for entry in published("chen2012_statements"):
         if entry["table"] == table:
             for measure in MEASURES if entry["measure"] == "all" else [entry["measure"]]:
@@ -142,12 +143,12 @@ def _named(place: str, stand_ins: Mapping[str, str]) -> str:
 
 
 def expected(entry: Mapping[str, str]) -> str:
-    """What a statement says, in short."""
+    """Return what a statement says, in short."""
     return f"{entry['models']} {entry['relation']} {entry['against']}".strip()
 
 
 def statement(rows: pd.DataFrame, entry: Mapping[str, str], measure: str, learners: Sequence[str]) -> Judgement:
-    """A statement of an order of these learners on the rows of one data set."""
+    """Return a statement of an order of these learners on the rows of one data set."""
     if not len(rows):
         return NO_PAIR
     if entry["models"] == "multi-task":
@@ -187,7 +188,7 @@ _COLUMNS = {
 
 
 def score_table(rows: pd.DataFrame) -> Section:
-    """All scores of all learners."""
+    """Return all scores of all learners."""
     import pandas as pd
 
     table, shown = [], []
@@ -212,7 +213,7 @@ of one final fit."""
 
 
 def fit_table(rows: pd.DataFrame) -> Section:
-    """What was chosen, what it took."""
+    """Return what was chosen, what it took."""
     import pandas as pd
 
     table, shown = [], []
@@ -289,7 +290,7 @@ def _drawn(frame: pd.DataFrame) -> Figure:
 
 
 def _parts(rows: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Rows of each data set and learner, in the order of the rows and of the learners."""
+    """Yield rows of each data set and learner, in the order of the rows and of the learners."""
     for place in dict.fromkeys(rows["data"]):
         for model in MODELS:
             part = rows[(rows["data"] == place) & (rows["model"] == model)]
@@ -320,7 +321,7 @@ def _published(table: Sequence[Mapping[str, str]], stand_ins: Mapping[str, str],
 
 
 def _is_at_edge(name: str, setting: Mapping[str, float]) -> bool:
-    """Whether a parameter of three values or more has the first or the last of them, and could have one beyond."""
+    """Return whether a parameter of three values or more has the first or the last of them, and could have one beyond."""
     model = MODELS[name]
     return any(
         len(values) > 2 and setting[parameter] in (values[0], values[-1]) and not _is_limit(model.units.get(parameter), setting[parameter])

@@ -53,7 +53,7 @@ SETS: Mapping[str, LabelSet] = {
 
 
 def split(data: LabelSet, share: float, seed: int, data_dir: Path | None) -> TaskData:
-    """A random share of the examples for training, the others held out."""
+    """Return a random share of the examples for training, the others held out."""
     total = data.examples or load(data.spec, data_dir=data_dir).design.output_shape[0]
     count = round(share * total)
     return load(data.spec | {"preprocess": data.steps, "examples": count, "held_out": total - count, "seed": seed}, data_dir=data_dir)

@@ -29,12 +29,12 @@ class Parts(NamedTuple):
     reason: str
 
     def found(self, values: Mapping[str, Any]) -> Found:
-        """What a cell has found that has looked at these parts."""
+        """Return what a cell has found that has looked at these parts."""
         return Found({**values, "relative_gap": self.relative_gap}, self.status, self.reason)
 
 
 def fit_parts(data: TaskData, gamma: float, tau: float, name: str, target: float, seconds: float) -> Parts:
-    """The minimiser (P, Q) of 1/2 sum_k ||y_k - X_k (p_k + q_k)||^2 + gamma sum |P| subject to ||Q||_* <= tau.
+    """Return the minimiser (P, Q) of 1/2 sum_k ||y_k - X_k (p_k + q_k)||^2 + gamma sum |P| subject to ||Q||_* <= tau.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ _COLUMNS = ("gamma", "tau", "normalisation", "solver", "change", "iterations", "
 
 
 def read(rows: pd.DataFrame) -> Findings:
-    """Every published number and statement against these rows, the table side by side, figures."""
+    """Return every published number and statement against these rows, the table side by side, figures."""
     import pandas as pd
 
     rows = rows if len(rows) else pd.DataFrame(columns=[*_COLUMNS])
@@ -72,7 +72,7 @@ class _Stops:
         return row["gamma"], row["tau"], f"{row['change']:.0e}", row["solver"], row["normalisation"]
 
     def number(self, pair: tuple[float, float], change: float, solver: str, name: str, normalisation: str = MAIN) -> float | None:
-        """What was found, None where nothing was."""
+        """Return what was found, None where nothing was."""
         row = self._rows.get((*pair, f"{change:.0e}", solver, normalisation))
         value = None if row is None else row[name]
         return None if value is None or math.isnan(value) else float(value)
@@ -83,7 +83,7 @@ class _Stops:
         return None if slow is None or not fast else slow / fast
 
     def missing(self, changes: Sequence[float]) -> str:
-        """The rows of the table with these changes that have not both runs, nothing where all have."""
+        """Return the rows of the table with these changes that have not both runs, nothing where all have."""
         parts = []
         for pair in SETTINGS:
             for solver in SOLVERS:
@@ -121,7 +121,7 @@ def _ratios(stops: _Stops) -> list[PublishedNumber]:
 
 
 def _number(what: str, paper: float, ours: float | None, form: str, besides: str) -> PublishedNumber:
-    """A published number beside ours, by the factor between them."""
+    """Return a published number beside ours, by the factor between them."""
     if ours is None:
         return PublishedNumber(what, form.format(paper), "-", Verdict.NOT_RUN, "no run at this scale, or none that the rule stopped", paper)
     factor = max(ours / paper, paper / ours)
@@ -164,7 +164,7 @@ _NOTHING = ("-", Verdict.NOT_RUN, "no run has ended by the rule")
 
 
 def _judged(holds: bool, missing: str, rule: str) -> tuple[Verdict, str]:
-    """A statement about all rows: what is there can contradict it, but bears it out only where nothing is missing."""
+    """Return a statement about all rows: what is there can contradict it, but bears it out only where nothing is missing."""
     if not holds:
         return Verdict.NOT_REPRODUCED, rule
     return (Verdict.UNKNOWN, f"{rule}; not run, or not ended by the rule: {missing}") if missing else (Verdict.REPRODUCED, rule)
@@ -221,7 +221,7 @@ def _main(races: pd.DataFrame) -> list[dict[Any, Any]]:
 
 
 def _without(races: Sequence[Mapping[Any, Any]]) -> str:
-    """The settings of the table that none of these races has."""
+    """Return the settings of the table that none of these races has."""
     return "; ".join(
         f"gamma {gamma:g}, tau {tau:g}" for gamma, tau in SETTINGS if (gamma, tau) not in {(r["gamma"], r["tau"]) for r in races}
     )

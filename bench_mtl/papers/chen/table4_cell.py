@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ from bench_mtl.data import load
 from bench_mtl.engine.registry import make_problem
 from bench_mtl.model.protocols import Problem
 from bench_mtl.papers.chen.sparse_low_rank import PROBLEM
-from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.papers.solve_to_gap import Enclosed, registry, solve_to_gap
 from bench_mtl.runner.job import Found
 
@@ -41,7 +40,7 @@ NORMALISATIONS = {
 }
 
 
-def data_of(settings: CellSettings) -> dict[str, Any]:
+def data_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Scene, as `bench_mtl.data.load` takes it."""
     return {"name": "scene", "preprocess": NORMALISATIONS[settings["normalisation"]]}
 
@@ -56,7 +55,7 @@ class _Run(NamedTuple):
     course: list[Iterate]
 
 
-def compute(settings: CellSettings, data_dir: Path | None) -> Found:
+def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Iterations, seconds, and how far from the optimum the run stopped."""
     data = load(data_of(settings), data_dir=data_dir)
     problem = make_problem(registry().problem(PROBLEM), data, {"gamma": settings["gamma"], "tau": settings["tau"]})
@@ -65,7 +64,7 @@ def compute(settings: CellSettings, data_dir: Path | None) -> Found:
 
 
 def _stop(solver: str, change: float, problem: Problem, optimum: Enclosed) -> Found:
-    """A run until one step changes the objective by less than `change`."""
+    """Return a run until one step changes the objective by less than `change`."""
     ran = _ran(solver, change, problem)
     certificate = problem.certify(ran.last)
     values = {

@@ -37,7 +37,7 @@ class Points(NamedTuple):
 
 
 def points(number: Number, settings: Sequence[tuple[float, float]], changes: Sequence[float]) -> list[Points]:
-    """What is drawn, of every setting and solver."""
+    """Return what is drawn, of every setting and solver."""
     rows = published("chen2012_table4")
     found = []
     for pair in settings:
@@ -87,7 +87,7 @@ def costs(drawn: Sequence[Points]) -> Figure:
 
 
 def gaps(drawn: Sequence[Points]) -> Figure:
-    """The proven gap where the rule stops."""
+    """Return the proven gap where the rule stops."""
     from matplotlib.lines import Line2D
 
     from bench_mtl.report.figures import style

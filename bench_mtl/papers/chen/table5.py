@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, about_protocol, compute, files, grid
+from bench_mtl.papers.chen.about import about_protocol
+from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, compute, files, grid
 from bench_mtl.papers.chen.scores import RESOLUTION, closeness, fit_table, score_table
 from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
@@ -21,7 +22,7 @@ _SETS = ("scene", "references")
 
 
 def read(rows: pd.DataFrame) -> Findings:
-    """The published times and scores beside these rows."""
+    """Return the published times and scores beside these rows."""
     comparisons = [*_orders(rows), *(each for entry in published("chen2012_table5") for each in _numbers(rows, entry))]
     return Findings(tuple(comparisons), (_costs(rows), score_table(rows), fit_table(rows)) if len(rows) else ())
 
@@ -31,7 +32,7 @@ _ORDERS = (("fit_seconds", "takes more seconds", 3, 1.0, 0.0), ("average_auc", "
 
 
 def _orders(rows: pd.DataFrame) -> Iterator[PublishedNumber]:
-    """What the text says: MixedNorm takes more time, and has a higher AUC."""
+    """Yield what the text says: MixedNorm takes more time, and has a higher AUC."""
     for name in _SETS:
         here = rows[rows["data"] == name] if len(rows) else rows
         for measure, words, digits, scale, least in _ORDERS:
@@ -60,7 +61,7 @@ _SECONDS = (Verdict.UNKNOWN, "another machine, language and accuracy: only the o
 
 
 def _judged_score(entry: dict[str, str], difference: float, deviation: float) -> tuple[Verdict, str]:
-    """The scores are those of the paper's table II, but for one."""
+    """Return the scores are those of the paper's table II, but for one."""
     if (entry["data"], entry["model"]) == ("references", "RidgeReg"):
         return Verdict.UNKNOWN, "a slip of the paper: this is the value of Yeast in its table II, where References has 74.781"
     table = published("chen2012_table2")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from bench_mtl.papers.chen.about import about_protocol
 from bench_mtl.papers.chen.curves import Condition, read_curves
 from bench_mtl.papers.chen.learners import MODELS
-from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, about_protocol, compute, files, grid
+from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, compute, files, grid
 from bench_mtl.papers.chen.sets import SETS
 from bench_mtl.papers.experiment import Experiment, Scale
 

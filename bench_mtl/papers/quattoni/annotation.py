@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.experiment import CellSettings, Experiment, Findings, Scale
 from bench_mtl.papers.quattoni.annotation_data import WORDS, spec
-from bench_mtl.papers.quattoni.annotation_models import MODELS, PROOF_STEPS, RADII, SEARCH_STEPS, STEPS, TARGET, compared, convergence, path
+from bench_mtl.papers.quattoni.annotation_models import MODELS, PROOF_STEPS, RADII, SEARCH_STEPS, STEPS, TARGET, compute
 from bench_mtl.papers.quattoni.annotation_sections import sections
 from bench_mtl.papers.quattoni.annotation_verdicts import ALIKE, COMPARED, CONVERGENCE, DATA, PATH, comparisons
-from bench_mtl.runner.job import Found
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,13 +21,8 @@ SIZES = (30, 40, 80, 160, 320, 640)
 PATH_SIZE, PATH_POINTS = 80, 13
 
 
-def compute(settings: CellSettings, data_dir: Path | None) -> Found:
-    """One of the three parts of the experiment, see there."""
-    return {"models": compared, "path": path, "convergence": convergence}[settings["part"]](settings, data_dir)
-
-
 def read(rows: pd.DataFrame) -> Findings:
-    """What the papers say against these rows, tables by training size, figures."""
+    """Return what the papers say against these rows, tables by training size, figures."""
     return Findings(tuple(replace(each, on_other_data=True) for each in comparisons(rows)), tuple(sections(rows)))
 
 
@@ -38,7 +31,7 @@ def _data(settings: CellSettings) -> Sequence[Mapping[str, Any]]:
 
 
 def _grid(names: Sequence[str], sizes: Sequence[int], seeds: int, path_seeds: int, radii: Sequence[float]) -> tuple[CellSettings, ...]:
-    """The convergence for these C, the finer grids of C, and the comparing cells, repetition by repetition."""
+    """Return the convergence for these C, the finer grids of C, and the comparing cells, repetition by repetition."""
     compared = [{"part": COMPARED, "data": name, "examples": n, "seed": seed} for seed in range(seeds) for n in sizes for name in names]
     paths = [
         {"part": PATH, "data": name, "examples": PATH_SIZE, "model": model, "points": PATH_POINTS, "seed": seed}

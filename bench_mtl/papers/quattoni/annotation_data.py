@@ -61,13 +61,13 @@ class Images:
 
 
 def spec(name: str) -> dict[str, Any]:
-    """What `load` is asked for."""
+    """Return what `load` is asked for."""
     return {"name": name, "split": "train", "held_out": True}
 
 
 @cache
 def images_of(name: str, data_dir: Path | None) -> Images:
-    """The images of a file of the data directory.
+    """Return the images of a file of the data directory.
 
     The `WORDS` words most frequent in the training part are the tasks (ties go to the earlier column). A tenth of the training part is set
     aside for validation. Every image is scaled to length 1, and written in the basis of the right singular vectors of the training images,
@@ -102,7 +102,7 @@ def images_of(name: str, data_dir: Path | None) -> Images:
 
 
 def _in_own_basis(data: TaskData) -> TaskData:
-    """Every image of length 1, in the basis of the right singular vectors of the training images."""
+    """Return every image of length 1, in the basis of the right singular vectors of the training images."""
     scaled = preprocess(data, ["unit_rows"])
     X = scaled.design.block(0)
     return preprocess(scaled, [f"svd:{np.linalg.matrix_rank(X.toarray() if is_sparse(X) else X)}"])
@@ -138,7 +138,7 @@ def training_rows(has_word: Mask, positives: int, seed: int) -> Iterator[NDArray
 
 
 def training_sets(part: Part, positives: int, seed: int) -> tuple[Sequence[Array], Sequence[Array]]:
-    """Features and labels (-1/+1) of every word's training set."""
+    """Return features and labels (-1/+1) of every word's training set."""
     rows = list(training_rows(part.has_word, positives, seed))
     labels = [np.where(part.has_word[own, k], 1.0, -1.0) for k, own in enumerate(rows)]
     return [part.features[own] for own in rows], labels

@@ -50,6 +50,11 @@ class Fit(NamedTuple):
     is_proven: bool
 
 
+def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
+    """Compute one of the three parts of the experiment."""
+    return {"models": compared, "path": path, "convergence": convergence}[settings["part"]](settings, data_dir)
+
+
 def compared(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Train the three models on one draw of training sets for every C, choose C on the validation words, and judge on the other words."""
     images = images_of(settings["data"], data_dir)
@@ -111,7 +116,7 @@ def path(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
 
 
 def convergence(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
-    """The objective of the joint model along the paper's subgradient method, by eta0, and the proven optimum."""
+    """Return the objective of the joint model along the paper's subgradient method, by eta0, and the proven optimum."""
     images = images_of(settings["data"], data_dir)
     Xs, ys = training_sets(images.training, settings["examples"], settings["seed"])
     optimum = fitted("l1inf", settings["radius"], Xs, ys, PROOF_STEPS)
@@ -149,7 +154,7 @@ def fitted(model: str, radius: float, Xs: Sequence[Array], ys: Sequence[Array], 
 
 
 def sharing(W: Array) -> tuple[float, float]:
-    """The share of the features that any word uses, and the mean share of the words that use such a feature."""
+    """Return the share of the features that any word uses, and the mean share of the words that use such a feature."""
     used = np.abs(W) > NEGLIGIBLE_ENTRY * np.abs(W).max()
     rows = used.any(axis=1)
     return float(rows.mean()), float(used[rows].mean()) if rows.any() else 0.0
@@ -160,12 +165,12 @@ def _auc(part: Part, W: Array, words: Any) -> float:
 
 
 def _short(images: Images, positives: int) -> int:
-    """How many words have fewer positive training images than wanted."""
+    """Return how many words have fewer positive training images than wanted."""
     return int((images.training.has_word.sum(axis=0) < positives).sum())
 
 
 def _proof(fits: Sequence[Fit], rejected: Sequence[Fit] = ()) -> tuple[Status, str]:
-    """Whether all fits are proven; those of a rejected C need not be, and are counted."""
+    """Return whether all fits are proven; those of a rejected C need not be, and are counted."""
     status = Status.VERIFIED if all(fit.is_proven for fit in fits) else Status.INACCURATE
     return status, "; ".join(_counted(*each) for each in ((fits, "fits"), (rejected, "fits of a C not chosen")) if each[0])
 

@@ -22,7 +22,7 @@ _SPARSE = ("l1inf", "l1")
 
 
 def sections(rows: pd.DataFrame) -> list[Section]:
-    """All that has cells."""
+    """Return all that has cells."""
     models = long(rows)
     found: list[Section] = []
     if len(models):
@@ -53,7 +53,7 @@ def _sizes(frame: pd.DataFrame) -> list[int]:
 
 
 def _curve(models: pd.DataFrame, title: str, measure: str, label: str, about: str) -> Section:
-    """A measure by the size of the training sets."""
+    """Return a measure by the size of the training sets."""
     import pandas as pd
 
     table, shown = [], []
@@ -164,7 +164,7 @@ def _sign_tests(rows: pd.DataFrame) -> Section:
 
 
 def _words(models: pd.DataFrame) -> Section:
-    """The EER of each word at the smallest size."""
+    """Return the EER of each word at the smallest size."""
     import pandas as pd
 
     size = _sizes(models)[0]
@@ -193,7 +193,7 @@ def _drawn_words(found: dict[str, pd.DataFrame], title: str) -> Figure:
 
 
 def _choices(models: pd.DataFrame) -> Section:
-    """Which C the validation words chose, and what every C would have given."""
+    """Return which C the validation words chose, and what every C would have given."""
     import pandas as pd
 
     table, shown, edges = [], [], dict.fromkeys(MODELS, 0)
@@ -234,7 +234,7 @@ grid, beyond which a better C may lie: {at_an_end}."""
 
 
 def _convergence(rows: pd.DataFrame) -> Section:
-    """The objective along the subgradient method, and the optimum."""
+    """Return the objective along the subgradient method, and the optimum."""
     import pandas as pd
 
     rows = rows.sort_values(["data", "radius"])

@@ -36,7 +36,7 @@ _NOTHING = Judgement("-", Verdict.NOT_RUN, "no cell of it has an outcome")
 
 
 def long(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row for each model of each comparing cell."""
+    """Return a row for each model of each comparing cell."""
     import pandas as pd
 
     columns = ["data", "examples", "seed", "samples", "short", "model"]
@@ -50,12 +50,12 @@ def long(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def part(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The rows of one kind of cells."""
+    """Return the rows of one kind of cells."""
     return rows[rows["part"] == name] if len(rows) else rows
 
 
 def comparisons(rows: pd.DataFrame) -> Iterator[PublishedNumber]:
-    """Every published number and statement, on every collection that was run (on none: once)."""
+    """Yield every published number and statement, on every collection that was run (on none: once)."""
     models = long(rows)
     for row in published("quattoni2009_annotation"):
         subject = f"{row['quantity']}, {NAMES[row['model']]}" + (f" against {NAMES[row['against']]}" if row["against"] else "")
@@ -96,7 +96,7 @@ def _samples(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -
 
 
 def _significant(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> _Judged:
-    """Whether a p-value is on the published one's side of `LEVEL`, in every one of two or more repetitions."""
+    """Return whether a p-value is on the published one's side of `LEVEL`, in every one of two or more repetitions."""
     found = part(rows, COMPARED)
     values = found.loc[found["examples"] == int(row["examples"]), f"{row['against']}_p"].tolist() if len(found) else []
     if not values:
@@ -141,7 +141,7 @@ def _order(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> 
 
 
 def _similar(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> _Judged:
-    """Whether differences are at most `SIMILAR`, by their intervals."""
+    """Return whether differences are at most `SIMILAR`, by their intervals."""
     found = {size: each for size, each in _differences(row, models, _MEASURES[row["quantity"]]).items() if each.repetitions}
     if not found:
         return _NOTHING, None
@@ -162,7 +162,7 @@ def _paths(rows: pd.DataFrame, model: str) -> dict[int, tuple[Sequence[float], S
 
 
 def needed_shares(paths: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[float]:
-    """The smallest share of features with which each model is within `ALIKE` of the AUC that the weakest of them has at its best."""
+    """Return the smallest share of features with which each model is within `ALIKE` of the AUC that the weakest of them has at its best."""
     level = min(max(aucs) for _, aucs in paths) - ALIKE
     return [min(share for share, auc in zip(shares, aucs, strict=True) if auc >= level) for shares, aucs in paths]
 
@@ -190,7 +190,7 @@ def _auc_at_share(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFra
 
 
 def auc_at(share: float, shares: Sequence[float], aucs: Sequence[float]) -> float:
-    """The AUC at a share of the features, on the straight line between neighbouring shares; NaN outside of them."""
+    """Return the AUC at a share of the features, on the straight line between neighbouring shares; NaN outside of them."""
     import numpy as np
 
     order = np.argsort(shares, kind="stable")
@@ -198,7 +198,7 @@ def auc_at(share: float, shares: Sequence[float], aucs: Sequence[float]) -> floa
 
 
 def by_word(models: pd.DataFrame, examples: int) -> pd.DataFrame:
-    """The EER of each word (a row, the most frequent first) and model (a column), the mean over repetitions."""
+    """Return the EER of each word (a row, the most frequent first) and model (a column), the mean over repetitions."""
     import pandas as pd
 
     own = models[models["examples"] == examples].to_dict("records")

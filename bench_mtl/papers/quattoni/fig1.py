@@ -2,79 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.core.types import Array, Status
-from bench_mtl.data import synthetic_l1inf
-from bench_mtl.engine.registry import make_problem
-from bench_mtl.metrics import error_rate, feature_selection
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.papers.experiment import CellSettings, Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
-from bench_mtl.papers.solve_to_gap import registry, solve_to_gap
+from bench_mtl.papers.quattoni.fig1_cell import CERTIFIED, FEATURES, METHODS, MODELS, PAPER, STEPS, TARGET, TASKS, TEST_EXAMPLES, compute
 from bench_mtl.papers.summaries import Judgement, judged_high, judged_order, mean, paired_difference
-from bench_mtl.runner.job import Found
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-    from bench_mtl.model.protocols import Problem
-
-TASKS, FEATURES = 60, 200
-#: Of each task; the paper does not say how many.
-TEST_EXAMPLES = 500
-#: Of each trial step size and of the chosen run, which are the same runs.
-STEPS = 200
-#: The relative gap to which the same models are solved beside the paper's procedure.
-TARGET = 1e-3
-#: On the clock of a solver that is to prove it.
-SECONDS = 120.0
-
-_PROBLEMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "l1inf": ("l1inf_hinge", {"radius": "truth"}),
-    "l1": ("ball_hinge", {"radius": "truth", "norm": "l1"}),
-    "l2": ("ball_hinge", {"radius": "truth", "norm": "l2"}),
-}
-_MODELS = tuple(_PROBLEMS)
-
-#: The paper's procedure, and the optimum of the same model.
-PAPER, CERTIFIED = "200 steps", "certified"
-_METHODS = (PAPER, CERTIFIED)
-
-
-def compute(settings: CellSettings, data_dir: Path | None) -> Found:
-    """Train one model on one draw of the tasks, and judge it on test examples and by its features."""
-    name, parameters = _PROBLEMS[settings["model"]]
-    recipe = {"tasks": TASKS, "features": FEATURES, "seed": settings["seed"]}
-    problem = make_problem(registry().problem(name), synthetic_l1inf(**recipe, examples=settings["examples"]), parameters)
-    W, fit, status, reason = (_subgradient if settings["method"] == PAPER else _certified)(problem)
-    test = synthetic_l1inf(**recipe, examples=TEST_EXAMPLES, split="test")
-    scores = test.design.forward(W)
-    tasks = range(test.n_tasks)
-    error = error_rate([test.design.task_outputs(test.targets, k) for k in tasks], [test.design.task_outputs(scores, k) for k in tasks])
-    features = feature_selection(W, test.truth["W"], threshold=NEGLIGIBLE_ENTRY * float(abs(W).max()))
-    values = {"test_error": error.value, "precision": features.precision, "recall": features.recall, "selected": features.selected}
-    return Found(values | fit, status, reason)
-
-
-def _subgradient(problem: Problem) -> tuple[Array, dict[str, float], Status, str]:
-    """The paper's procedure: 200 steps for each of four eta0, the best iterate of the run with the lowest training objective."""
-    solver = registry().solver("projected_subgradient", {"search_iterations": STEPS, "iterations": STEPS})
-    (last,) = deque(solver.steps(problem), maxlen=1)  # type: ignore[attr-defined] # an iterative solver
-    certificate, W = problem.certify_repaired(last)
-    fit = {"objective": certificate.primal, "relative_gap": certificate.relative_gap}
-    return W, fit, Status.INACCURATE, f"ended after its steps, relative gap {certificate.relative_gap:.1e} proven"
-
-
-def _certified(problem: Problem) -> tuple[Array, dict[str, float], Status, str]:
-    """The same model to a proven relative gap of `TARGET`."""
-    found = solve_to_gap(problem, "pdhg", TARGET, SECONDS)
-    return found.point, {"objective": found.objective, "relative_gap": found.relative_gap}, found.status, found.reason
 
 
 def _grid(sizes: Sequence[int], seeds: int) -> tuple[CellSettings, ...]:
@@ -82,8 +22,8 @@ def _grid(sizes: Sequence[int], seeds: int) -> tuple[CellSettings, ...]:
         {"model": model, "method": method, "examples": examples, "seed": seed}
         for seed in range(seeds)
         for examples in sizes
-        for model in _MODELS
-        for method in _METHODS
+        for model in MODELS
+        for method in METHODS
     )
 
 
@@ -94,7 +34,7 @@ HIGH = 0.9
 
 
 def read(rows: pd.DataFrame) -> Findings:
-    """What the paper says against these rows, tables by training size, figures."""
+    """Return what the paper says against these rows, tables by training size, figures."""
     import pandas as pd
 
     rows = rows if len(rows) else pd.DataFrame(columns=["model", "method", "examples", "seed", *_MEASURES])
@@ -106,7 +46,7 @@ _MEASURES = {"test error": "test_error", "precision": "precision", "recall": "re
 
 
 def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumber]:
-    """A published statement against the rows of each method."""
+    """Return a published statement against the rows of each method."""
     what = f"{row['statement']} ({row['where']})"
     if row["relation"] == "lost":
         why = "the figure is lost and the text has no number of it: only what the text says of the curves can be compared"
@@ -115,7 +55,7 @@ def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumbe
         return [PublishedNumber(what, "as with the true norm", "-", Verdict.NOT_RUN, "every radius here is the true norm")]
     subject = f"{row['quantity']}, {_name(row['model'])}"
     expected = f"{row['relation']} {_name(row['against'])}" if row["against"] else row["relation"]
-    found = {method: _judged(row, rows[rows["method"] == method]) for method in _METHODS}
+    found = {method: _judged(row, rows[rows["method"] == method]) for method in METHODS}
     return [PublishedNumber(f"{subject}, {method}: {what}", expected, *each) for method, each in found.items()]
 
 
@@ -131,7 +71,7 @@ def _judged(row: Mapping[str, str], rows: pd.DataFrame) -> Judgement:
 
 def _sections(rows: pd.DataFrame) -> list[Section]:
     return [
-        _curves(rows, "Test error", "error", ("test_error",), _MODELS),
+        _curves(rows, "Test error", "error", ("test_error",), MODELS),
         _curves(rows, "Features found", "features", ("precision", "recall"), ("l1inf", "l1")),
         _cost(rows),
     ]
@@ -141,15 +81,15 @@ _ABOUT_CURVES = "Means over the repetitions ± half of the 95 % interval; `certi
 
 
 def _curves(rows: pd.DataFrame, title: str, name: str, measures: Sequence[str], models: Sequence[str]) -> Section:
-    """A measure or two over training sizes, a column for each model and method."""
+    """Return a measure or two over training sizes, a column for each model and method."""
     import pandas as pd
 
     table, shown = [], []
     for size in _sizes(rows):
         cells = {}
         for measure in measures:
-            for model in _MODELS:
-                for method in _METHODS:
+            for model in MODELS:
+                for method in METHODS:
                     each = mean(_values(rows[rows["method"] == method], measure, size, model))
                     table.append(
                         {"examples": size, "measure": measure, "model": model, "method": method, "mean": each.value,
@@ -165,15 +105,15 @@ def _curves(rows: pd.DataFrame, title: str, name: str, measures: Sequence[str], 
 
 
 def _drawn(frame: pd.DataFrame, title: str, measures: Sequence[str]) -> Figure:
-    """A panel for each measure: a line for each model, solid for the paper's procedure, dashed for the optimum."""
+    """Draw a panel for each measure: a line for each model, solid for the paper's procedure, dashed for the optimum."""
     from matplotlib.lines import Line2D
 
     from bench_mtl.report.figures import style
     from bench_mtl.report.render import format_count
 
-    looks = style.line_styles(_MODELS)
+    looks = style.line_styles(MODELS)
     dashes = {PAPER: "-", CERTIFIED: (0, (4, 2))}
-    pairs = [(model, method) for model in _MODELS if (frame["model"] == model).any() for method in _METHODS]
+    pairs = [(model, method) for model in MODELS if (frame["model"] == model).any() for method in METHODS]
     sizes = sorted(frame["examples"].unique())
 
     def look(model: str, method: str) -> dict[str, Any]:
@@ -203,15 +143,15 @@ def _cost(rows: pd.DataFrame) -> Section:
 
     table, shown = [], []
     for size in _sizes(rows):
-        for model in _MODELS:
+        for model in MODELS:
             of_both = rows[(rows["model"] == model) & (rows["examples"] == size)]
-            paired = of_both.pivot_table(index="seed", columns="method", values="test_error").reindex(columns=list(_METHODS)).dropna()
+            paired = of_both.pivot_table(index="seed", columns="method", values="test_error").reindex(columns=list(METHODS)).dropna()
             if not len(paired):
                 continue
             cost = mean((paired[PAPER] - paired[CERTIFIED]).tolist())
-            medians = {method: of_both.loc[of_both["method"] == method, ["relative_gap", "seconds"]].median() for method in _METHODS}
-            gap, proven = (float(medians[method]["relative_gap"]) for method in _METHODS)
-            seconds = [float(medians[method]["seconds"]) for method in _METHODS]
+            medians = {method: of_both.loc[of_both["method"] == method, ["relative_gap", "seconds"]].median() for method in METHODS}
+            gap, proven = (float(medians[method]["relative_gap"]) for method in METHODS)
+            seconds = [float(medians[method]["seconds"]) for method in METHODS]
             table.append(
                 {
                     "examples": size,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.report.tables.grid import Column, Grid, grids, told
 from bench_mtl.report.tables.groups import groups
-from bench_mtl.stats import Failures, shifted_geometric_mean, shifted_mean_interval, suited_shift, treated
+from bench_mtl.stats import Failures, replace_failures, shifted_geometric_mean, shifted_mean_interval, suitable_shift
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +38,8 @@ def means(runs: pd.DataFrame, times: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         group, target, solver, kind, instances (of the group), run_on (how many of them the solver was tried on), solved, shift (of all
-        solvers of the group, see `suited_shift`), mean (failures at the limit), mean_at_least (whether there are any, so that the true mean
-        is no smaller), mean_low and mean_high (its interval, see `shifted_mean_interval`; missing where there are), mean_ten_times
+        solvers of the group, see `suitable_shift`), mean (failures at the limit), mean_at_least (whether there are any, so that the true
+        mean is no smaller), mean_low and mean_high (its interval, see `shifted_mean_interval`; missing where there are), mean_ten_times
         (failures at ten times the limit), solved_by_all (instances that were solved by every solver that was tried on all and solved any),
         mean_solved_by_all (over these; of those solvers alone). Means are missing where a failure had no limit.
     """
@@ -52,7 +52,7 @@ def means(runs: pd.DataFrame, times: pd.DataFrame) -> pd.DataFrame:
 def _rows(grid: Grid) -> list[dict[str, Any]]:
     if not grid.columns:
         return []
-    shift = suited_shift(np.column_stack([column.seconds for column in grid.columns]))
+    shift = suitable_shift(np.column_stack([column.seconds for column in grid.columns]))
     competing = [column for column in grid.columns if column.tried.all() and column.solved.any()]
     common = np.all([column.solved for column in competing], axis=0) if competing else np.zeros(grid.instances, dtype=bool)
     rows = []
@@ -88,4 +88,4 @@ def _means(column: Column, common: NDArray[np.bool_], shift: float) -> dict[str,
 
 def _entered(column: Column, failures: Failures) -> Array:
     limits = np.where(np.isnan(column.limits), 1.0, column.limits)  # where there is none, none is needed
-    return treated(column.seconds[:, None], limits, failures)[:, 0]
+    return replace_failures(column.seconds[:, None], limits, failures)[:, 0]

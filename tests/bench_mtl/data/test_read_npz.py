@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData, read_npz
+from bench_mtl.data.readers.npz import read_table
+from bench_mtl.data.selection import Selection
 
 X = np.arange(24, dtype=np.float64).reshape(6, 4)
 Y = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 1, 1], [1, 0, 0], [0, 0, 0]], dtype=np.uint8)
@@ -342,7 +344,8 @@ def test_every_real_file_loads_with_the_shapes_of_the_manifest(data_dir: Path) -
             with pytest.raises(InputError, match=REFUSED[name]):
                 read_npz(path)
             continue
-        data = read_npz(path)
+        table = read_table(path)
+        data = Selection().of(table, name)
         arrays = {key: tuple(shape) for key, (shape, _) in entry["arrays"].items()}
         assert data.n_features == entry["d"], name
         assert data.design.is_sparse == ("X_data" in arrays), name
@@ -355,7 +358,8 @@ def test_every_real_file_loads_with_the_shapes_of_the_manifest(data_dir: Path) -
             assert np.count_nonzero(data.targets == 1.0) == pytest.approx(entry["card"] * entry["n"]), name
         if "train_idx" in arrays:
             for split in ("train", "test"):
-                assert read_npz(path, split=split, labels=1).targets.shape == (*arrays[f"{split}_idx"], 1), name
+                selection = Selection(split=split, labels=1)
+                assert selection.of(table, name).targets.shape == (*arrays[f"{split}_idx"], 1), name
 
 
 def test_the_rows_of_the_test_split_are_held_out(tmp_path: Path) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import linecache
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,9 +16,10 @@ import toy_state
 from bench_mtl.cli import main
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.source_digest import source_modules
 from bench_mtl.papers import CellStore, cells_of, experiment, experiments, rewrite_paper_report
 from bench_mtl.papers import index as catalogue
-from bench_mtl.papers.code import made_by
+from bench_mtl.papers.cells import PACKAGES
 from bench_mtl.papers.published import published
 
 Command = Callable[..., tuple[object, str]]
@@ -201,103 +200,36 @@ def test_a_report_of_the_small_scale_written_again(paper: Command, tmp_path: Pat
 class TestKeys:
     """A row is found again as long as a new run would give the same."""
 
-    source = """
-from pathlib import Path
-OFFSET = 1
-def shifted(x): return x + OFFSET
-class Model:
-    def fit(self): return [shifted(x) for x in range(3)]
-def compute(settings, data_dir): return Model().fit()
-def read(rows): return len(rows)
-"""
+    @pytest.mark.parametrize("name", experiments())
+    def test_of_the_code(self, name: str) -> None:
+        """What `compute` imports, also inside functions, and nothing that only reads rows or writes reports."""
+        compute = experiment(name).compute
+        modules = set(source_modules(compute, PACKAGES))
+        assert compute.__module__ in modules
+        assert "bench_mtl.data.catalogue" in modules or name == "quattoni-fig1" or "bench_mtl.data.synthetic.sparse_low_rank" in modules
+        if compute.__module__ == "bench_mtl.papers.chen.protocol":
+            assert {f"bench_mtl.estimators.{each}" for each in ("sparse_low_rank", "linear", "fitting", "precisions")} <= modules
+            assert {"bench_mtl.metrics.ranking", "bench_mtl.papers.chen.learners"} <= modules
+        words = (
+            "experiment",
+            "index",
+            "published",
+            "report",
+            "store",
+            "summaries",
+            "chen.about",
+            "chen.scores",
+            "quattoni.annotation_sections",
+        )
+        assert not modules & {f"bench_mtl.papers.{each}" for each in words}
+        assert not [module for module in modules if module.startswith(("bench_mtl.report", "bench_mtl.cli", "bench_mtl.results"))]
 
-    def digest(self, folder: Path, source: str, name: str) -> str:
-        path = folder / f"{name}.py"
-        path.write_text(source)
-        module = ModuleType(name)
-        module.__file__ = str(path)
-        sys.modules[name] = module
-        exec(compile(source, path, "exec"), vars(module))
-        return made_by(module.compute)
-
-    @pytest.mark.parametrize(
-        ("old", "new", "is_same"),
-        [
-            ("return len(rows)", "return 0", True),
-            ("OFFSET = 1", "OFFSET = 2", False),
-            ("x + OFFSET", "x - OFFSET", False),
-            ("range(3)", "range(4)", False),
-        ],
-        ids=["what is read", "a constant", "a helper", "a method"],
-    )
-    def test_of_the_code(self, tmp_path: Path, old: str, new: str, is_same: bool) -> None:
-        assert old in self.source
-        first = self.digest(tmp_path, self.source, "toy_code_before")
-        second = self.digest(tmp_path, self.source.replace(old, new), "toy_code_after")
-        assert (first == second) == is_same
-
-    @pytest.mark.parametrize(
-        "code",
-        [
-            "def compute(settings, data_dir, steps=STEPS): return steps",
-            "def compute(settings, data_dir, *, steps=STEPS): return steps",
-            "def compute(settings, data_dir): return list(map(lambda x, steps=STEPS: x, []))",
-            "class Model:\n    @property\n    def size(self): return STEPS\ndef compute(settings, data_dir): return Model().size",
-            "class Model:\n    @property\n    def size(self): return 0\n    @size.setter\n    def size(self, to): self.to = STEPS\n"
-            "def compute(settings, data_dir): return Model().size",
-            "class Model:\n    @staticmethod\n    def size(): return STEPS\ndef compute(settings, data_dir): return Model.size()",
-            "class Model:\n    @classmethod\n    def size(cls): return STEPS\ndef compute(settings, data_dir): return Model.size()",
-            "import functools\nclass Model:\n    @functools.cached_property\n    def size(self): return STEPS\n"
-            "def compute(settings, data_dir): return Model().size",
-            "class Base:\n    def fit(self): return STEPS\nclass Model(Base): pass\ndef compute(settings, data_dir): return Model().fit()",
-            "class Model:\n    steps: int = STEPS\ndef compute(settings, data_dir): return Model()",
-            "class Model:\n    class Part:\n        def fit(self): return STEPS\ndef compute(settings, data_dir): return Model.Part()",
-            "class Model:\n    def __repr__(self): return 'Model()'\n    def fit(self): return STEPS\nMODELS = {'one': (Model(),)}\n"
-            "def compute(settings, data_dir): return MODELS['one'][0].fit()",
-            "def times(steps): return lambda function: function\n@times(STEPS)\ndef compute(settings, data_dir): return 1",
-        ],
-        ids=[
-            "a default", "a default by name", "a default of a lambda", "a property", "a setter", "a static method", "a class method",
-            "a cached property", "a base class", "a field", "a class in a class", "a class of a constant", "a decorator",
-        ],
-    )  # fmt: skip
-    def test_of_a_constant_wherever_it_is_named(self, tmp_path: Path, code: str) -> None:
-        digests = [self.digest(tmp_path, f"STEPS = {steps}\n{code}\n", f"toy_code_of_{steps}") for steps in (1, 2)]
-        assert digests[0] != digests[1]
-
-    def test_of_annotations(self, tmp_path: Path) -> None:
-        """They decide nothing, and may name what is no plain constant."""
-        code = "from __future__ import annotations\nclass Model:\n    steps: ODD = 1\n"
-        code += "def compute(settings: ODD, data_dir: ODD) -> ODD:\n    model: ODD = Model()\n    return model\n"
-        digests = [self.digest(tmp_path, f"{code}ODD = {odd}\n", f"toy_code_odd_{odd}") for odd in ("1", "object()")]
-        assert digests[0] == digests[1]
-
-    def test_of_what_differs_from_process_to_process(self, tmp_path: Path) -> None:
-        cached = self.source.replace("def shifted", "import functools\n@functools.cache\ndef shifted")
-        assert self.digest(tmp_path, cached, "toy_code_cached") == self.digest(tmp_path, cached, "toy_code_cached_again")
-        with pytest.raises(TypeError, match="OFFSET of toy_code_odd is no plain constant"):
-            self.digest(tmp_path, self.source.replace("OFFSET = 1", "OFFSET = object()"), "toy_code_odd")
-
-    @pytest.mark.parametrize(
-        "own",
-        [
-            "from bench_mtl.papers.toy_shared import least as floor\ndef compute(settings, data_dir): return floor(1)\n",
-            "import sys\nshared = sys.modules['bench_mtl.papers.toy_shared']\ndef compute(settings, data_dir): return shared.least(1)\n",
-        ],
-        ids=["a name", "a module"],
-    )
-    def test_of_code_of_other_files(self, tmp_path: Path, own: str) -> None:
-        """What is shared by experiments counts as their own, also under another name, or named as the module's."""
-        shared = "LEAST = 2\ndef least(x): return max(x, LEAST)\n"
-        digests = []
-        for text in (shared, shared.replace("LEAST = 2", "LEAST = 3"), shared + "OTHER = 1\n"):
-            with pytest.raises(AttributeError):
-                self.digest(tmp_path, text, "bench_mtl.papers.toy_shared")
-            digests.append(self.digest(tmp_path, own, "bench_mtl.papers.toy_own"))
-            linecache.clearcache()
-        del sys.modules["bench_mtl.papers.toy_shared"], sys.modules["bench_mtl.papers.toy_own"]
-        assert digests[0] != digests[1]
-        assert digests[0] == digests[2]
+    def test_of_a_changed_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        registry = load_registry()
+        (first, *_), compute = cells_of(toy_jobs.EXPERIMENT, "small", registry, None), toy_jobs.EXPERIMENT.compute
+        digests = {(compute, PACKAGES): "another"}
+        monkeypatch.setattr("bench_mtl.papers.cells.source_digest", lambda thing, packages=(): digests[thing, packages])
+        assert cells_of(toy_jobs.EXPERIMENT, "small", registry, None)[0].key != first.key
 
     @pytest.mark.parametrize("name", experiments())
     def test_of_the_cells(self, name: str, data_dir: Path) -> None:

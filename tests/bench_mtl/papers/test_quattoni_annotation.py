@@ -16,9 +16,9 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.papers import Verdict, cells_of, experiment
 from bench_mtl.papers.quattoni import annotation_data, annotation_models
-from bench_mtl.papers.quattoni.annotation import compute, read
+from bench_mtl.papers.quattoni.annotation import read
 from bench_mtl.papers.quattoni.annotation_data import Images, images_of, training_rows, training_sets
-from bench_mtl.papers.quattoni.annotation_models import MODELS, RADII, fitted, sharing
+from bench_mtl.papers.quattoni.annotation_models import MODELS, RADII, compute, fitted, sharing
 from bench_mtl.papers.quattoni.annotation_verdicts import auc_at, needed_shares
 
 WORDS, TRAINED, TESTED, VISUAL = 8, 90, 40, 12

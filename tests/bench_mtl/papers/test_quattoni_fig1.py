@@ -12,8 +12,9 @@ import pytest
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.registry import load_registry, make_problem
 from bench_mtl.papers import Verdict
-from bench_mtl.papers.quattoni import fig1
-from bench_mtl.papers.quattoni.fig1 import CERTIFIED, PAPER, compute, read
+from bench_mtl.papers.quattoni import fig1_cell
+from bench_mtl.papers.quattoni.fig1 import read
+from bench_mtl.papers.quattoni.fig1_cell import CERTIFIED, PAPER, compute
 from bench_mtl.papers.summaries import mean
 
 TINY = {"tasks": 5, "features": 20, "seed": 3}
@@ -22,23 +23,23 @@ TINY = {"tasks": 5, "features": 20, "seed": 3}
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """The experiment on few tasks and features, with few steps."""
-    monkeypatch.setattr(fig1, "TASKS", TINY["tasks"])
-    monkeypatch.setattr(fig1, "FEATURES", TINY["features"])
-    monkeypatch.setattr(fig1, "TEST_EXAMPLES", 40)
-    monkeypatch.setattr(fig1, "STEPS", 30)
+    monkeypatch.setattr(fig1_cell, "TASKS", TINY["tasks"])
+    monkeypatch.setattr(fig1_cell, "FEATURES", TINY["features"])
+    monkeypatch.setattr(fig1_cell, "TEST_EXAMPLES", 40)
+    monkeypatch.setattr(fig1_cell, "STEPS", 30)
 
 
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("model", fig1._MODELS)
+@pytest.mark.parametrize("model", fig1_cell.MODELS)
 def test_a_cell_against_loops(model: str) -> None:
     found = {
         method: compute({"model": model, "method": method, "examples": 15, "seed": TINY["seed"]}, None) for method in (PAPER, CERTIFIED)
     }
     registry = load_registry()
-    name, parameters = fig1._PROBLEMS[model]
+    name, parameters = fig1_cell._PROBLEMS[model]
     problem = make_problem(registry.problem(name), synthetic_l1inf(**TINY, examples=15), parameters)
     test = synthetic_l1inf(**TINY, examples=40, split="test")
-    for method, fitted in ((PAPER, fig1._subgradient), (CERTIFIED, fig1._certified)):
+    for method, fitted in ((PAPER, fig1_cell._subgradient), (CERTIFIED, fig1_cell._certified)):
         W = fitted(problem)[0]
         wrong = []
         for k in range(5):
@@ -52,8 +53,8 @@ def test_a_cell_against_loops(model: str) -> None:
         assert values["recall"] == pytest.approx(len(chosen & relevant) / len(relevant))
     paper, certified = found[PAPER].values, found[CERTIFIED].values
     assert found[CERTIFIED].status == "verified"
-    assert certified["relative_gap"] <= fig1.TARGET
-    assert certified["objective"] * (1.0 - fig1.TARGET) <= paper["objective"]  # nothing is below a proven optimum
+    assert certified["relative_gap"] <= fig1_cell.TARGET
+    assert certified["objective"] * (1.0 - fig1_cell.TARGET) <= paper["objective"]  # nothing is below a proven optimum
     assert paper["objective"] * (1.0 - paper["relative_gap"]) <= certified["objective"]
 
 

@@ -84,14 +84,14 @@ def test_more_confidence_is_a_wider_interval():
 
 @pytest.mark.parametrize("pairs", [5, pytest.param(20, marks=pytest.mark.slow)])
 def test_intervals_hold_together_as_often_as_they_say(pairs):
-    """Of 20 intervals at once, in 60 experiments: at most 5 % are to miss, in either direction."""
+    """20 intervals at once, in 30 experiments: at most 5 % of these are to have one that misses, in either direction."""
     rng = np.random.default_rng(pairs)
     confidence = joint_confidence(0.95, 20)
     missed = 0
-    for _ in range(60):
+    for _ in range(30):
         ratios = [geometric_mean_ratio(*np.exp(0.05 * rng.standard_normal((2, pairs))), confidence=confidence) for _ in range(20)]
         missed += any(not ratio.low <= 1.0 <= ratio.high for ratio in ratios)
-    assert missed <= 6
+    assert missed <= 4  # more has a chance of 2 % at a rate of 5 %
 
 
 def test_joint_confidence_shares_the_error():
