@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.margins import HingeFit, PairwiseFit
 from bench_mtl.model.normal_equations import factorisable
 from bench_mtl.model.protocols import Problem, Solver
-from bench_mtl.solvers.admm.blocks import Block, Setting, State, block_of, mean_square
+from bench_mtl.solvers.admm.blocks import Setting, State, block_of, mean_square
 
 #: The first balancing of the penalties; the later ones at twice the steps of the one before.
 _FIRST_BALANCE = 4
@@ -45,31 +45,11 @@ class Rule:
     residual_tolerance: float | None
 
 
-class Team(Protocol):
-    """Who takes the steps on the blocks, wherever that is."""
+class CallBlocks(Protocol):
+    """Calls a method of all blocks of examples, wherever they are."""
 
-    def start(self, weights: Array, setting: Setting) -> list[State]: ...
-
-    def step(self, states: Sequence[State], targets: Sequence[Array], setting: Setting) -> list[State]: ...
-
-    def joined(self, duals: Sequence[Array]) -> Array:
-        """Of the examples of all blocks, in their own order."""
-
-
-@dataclass(frozen=True)
-class Alone:
-    """One block of all examples, here."""
-
-    block: Block
-
-    def start(self, weights: Array, setting: Setting) -> list[State]:
-        return [self.block.start(weights, setting)]
-
-    def step(self, states: Sequence[State], targets: Sequence[Array], setting: Setting) -> list[State]:
-        return [self.block.step(states[0], targets[0], setting)]
-
-    def joined(self, duals: Sequence[Array]) -> Array:
-        return duals[0]
+    def __call__(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[State]:
+        """Return block_q.method(*arguments_q) for every block q."""
 
 
 def group_incompatibility(solver: Solver, problem: Problem) -> str | None:
@@ -87,29 +67,41 @@ def group_steps(form: GroupForm, first: Array, rule: Rule, *, dual: Array | None
     ----------
     dual : a dual point that belongs to `first`
     """
-    yield from consensus_steps(form, first, rule, lambda: nullcontext(Alone(block_of(form.fit, 1.0))), 1, dual=dual)
+
+    def blocks() -> AbstractContextManager[CallBlocks]:
+        block = block_of(form.fit, 1.0)
+        return nullcontext(lambda method, arguments: [getattr(block, method)(*arguments[0])])
+
+    yield from consensus_steps(form, first, rule, blocks, 1, lambda duals: duals[0], dual=dual)
 
 
 def consensus_steps(
-    form: GroupForm, first: Array, rule: Rule, team_of: Callable[[], AbstractContextManager[Team]], count: int, *, dual: Array | None = None
-) -> Iterator[Iterate]:
-    """The same with the examples in `count` blocks, each with weights W_q of its own, Z their consensus.
+    form: GroupForm, first: Array, rule: Rule, blocks: Callable[[], AbstractContextManager[CallBlocks]], count: int,
+    join: Callable[[Sequence[Array]], Array], *, dual: Array | None = None,
+) -> Iterator[Iterate]:  # fmt: skip
+    """ADMM with the examples in `count` blocks, each with weights W_q of its own; Z is their consensus.
 
     ::
 
         W_q <- argmin f_q(H_q W) + lambda/2 ||W - Z + U_q||^2,    W^_q = relaxation W_q + (1 - relaxation) Z
         Z   <- prox of nu / (count lambda) sum_j ||Z_j||, Z >= 0, at the mean of W^_q + U_q,    U_q <- U_q + W^_q - Z
+
+    Parameters
+    ----------
+    blocks : makes the blocks, and ends what they run in
+    join : rows of every block -> rows of all examples in their order
+    dual : a dual point that belongs to `first`
     """
     yield Iterate(first, dual, 0, 0.0)
     slope, work = _slope(form, first, dual)
     run = _Run(form, first, rule, count, slope)
-    with team_of() as team:
-        states = team.start(first, run.setting)
+    with blocks() as call:
+        states = call("start", [(first, run.setting)] * count)
         work += 0.5
         step, shown = 0, 0
         average = _Average() if isinstance(form.fit, HingeFit) else None
         while True:
-            states = team.step(states, run.targets(), run.setting)
+            states = call("step", [(state, target, run.setting) for state, target in zip(states, run.targets(), strict=True)])
             step += 1
             work += float(np.mean([state.work for state in states]))
             run.take(states)
@@ -120,7 +112,7 @@ def consensus_steps(
             if ended or step <= _ALL or step % (step // _ONE_IN) == 0:
                 shown += 1
                 proving = duals if average is None or shown % 2 else average.values()
-                yield Iterate(run.consensus, team.joined(proving), step, work)
+                yield Iterate(run.consensus, join(proving), step, work)
             if ended:
                 return
             states = run.balanced(states, step)

@@ -1,4 +1,4 @@
-"""Examples divided into blocks, the same wherever these are worked on."""
+"""The division of the examples into blocks, which depends on the data and the number of blocks alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bench_mtl.solvers.admm.blocks import Block, block_of
 
 
 class Piece(NamedTuple):
-    """What a block is made of; it travels."""
+    """The examples of a block, to be sent to where its steps are taken."""
 
     fit: MulticlassFit
     """The mean loss of the examples of the block."""
     share: float
-    """How many of all examples these are."""
+    """The share of all examples that these are."""
 
     def block(self) -> Block:
         return block_of(self.fit, self.share)
@@ -35,7 +35,7 @@ class Division:
 
     @classmethod
     def of(cls, classes: NDArray[np.intp], count: int) -> Division:
-        """Blocks of sizes and numbers of examples a class that differ by 1 at most: shuffled within classes, then dealt."""
+        """Return blocks whose sizes, and numbers of examples of each class, differ by 1 at most: shuffled within classes, then dealt."""
         shuffled = np.random.default_rng(0).permutation(len(classes))
         dealt = shuffled[np.argsort(classes[shuffled], kind="stable")]
         return cls(tuple(np.sort(dealt[q::count]) for q in range(count)))
@@ -48,7 +48,7 @@ class Division:
         ]
 
     def joined(self, values: Sequence[Array]) -> Array:
-        """Rows of the examples of all blocks, in the order of the examples."""
+        """Return the rows of all blocks in the order of the examples."""
         together = np.empty((sum(map(len, self.rows)), values[0].shape[1]))
         for rows, own in zip(self.rows, values, strict=True):
             together[rows] = own

@@ -1,7 +1,12 @@
-"""Blocks on the workers of a Dask cluster. What a block has between iterations stays here, so that a worker may die at any time."""
+"""The blocks on workers of a Dask cluster. States between iterations stay in this process, so that a worker may die at any time.
+
+Dask unpacks arrays at any address of a message. Products with such arrays bypass BLAS and have other last bits, so all that travels is
+pickled here, which puts every array into memory of its own.
+"""
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -10,43 +15,38 @@ from typing import Any
 from bench_mtl.core.dask_cluster import CONNECT_SECONDS, client_at, client_of, close_local, local_cluster
 from bench_mtl.core.errors import BenchError
 from bench_mtl.core.threads import one_blas_thread
-from bench_mtl.core.types import Array
-from bench_mtl.solvers.admm.blocks import Block, Setting, State
-from bench_mtl.solvers.consensus_admm.division import Division, Piece
+from bench_mtl.solvers.admm.blocks import Block, State
+from bench_mtl.solvers.consensus_admm.division import Piece
 
-#: How often a block may lose its worker within one iteration, on average.
+#: The largest mean number of times that a block may lose its worker within one iteration.
 _MOST_LOSSES = 10
 
-#: How often to look for workers that are gone while steps are under way.
-_LOOK_SECONDS = 0.5
+#: Seconds between two checks for workers that have died while steps are under way.
+_CHECK_SECONDS = 0.5
 
-#: How long to wait for a worker when there is none.
+#: Seconds to wait for a worker when there is none.
 _WAIT_SECONDS = 60.0
 
 
 class ClusterLostError(BenchError):
-    """There is no worker to go on with."""
+    """No Dask worker is left."""
 
 
-class DaskTeam:
-    """Block q has one worker as its home, to which its data are sent once, and again to another one when that dies."""
+class DaskBlocks:
+    """A call of all blocks. Every block has one worker, to which its examples are sent once; when that dies, another one gets them."""
 
-    def __init__(self, division: Division, pieces: Sequence[Piece], client: Any) -> None:
-        self._division, self._pieces, self._client = division, pieces, client
-        self._homes: list[str | None] = [None] * len(pieces)
+    def __init__(self, pieces: Sequence[Piece], client: Any) -> None:
+        self._pieces, self._client = pieces, client
+        self._workers: list[str | None] = [None] * len(pieces)
         self._blocks: list[Any] = [None] * len(pieces)
 
-    def start(self, weights: Array, setting: Setting) -> list[State]:
-        return self._all(_start, lambda q: (weights, setting))
+    def __call__(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[State]:
+        """Return block_q.method(*arguments_q) for every block q; calls that are lost with a worker are made again on another one.
 
-    def step(self, states: Sequence[State], targets: Sequence[Array], setting: Setting) -> list[State]:
-        return self._all(_step, lambda q: (states[q], targets[q], setting))
-
-    def joined(self, duals: Sequence[Array]) -> Array:
-        return self._division.joined(duals)
-
-    def _all(self, function: Callable[..., Any], arguments: Callable[[int], tuple[Any, ...]]) -> list[State]:
-        """The same call for every block; what is lost with a worker is asked of another one."""
+        Raises
+        ------
+        ClusterLostError : no worker is left, the scheduler does not answer, or workers die too often.
+        """
         from distributed import wait
 
         found: dict[int, State] = {}
@@ -55,13 +55,13 @@ class DaskTeam:
         while len(found) < len(self._pieces):
             alive = self._alive()
             for q in (q for q in range(len(self._pieces)) if q not in found):
-                if self._homes[q] not in alive:
-                    self._settle(q, alive)
+                if self._workers[q] not in alive:
+                    self._assign(q, alive)
                 elif q in tasks:
                     continue
-                tasks[q] = self._submit(function, self._blocks[q], *arguments(q), workers=[self._homes[q]])
+                tasks[q] = self._submit(_call, self._blocks[q], method, _pickled(arguments[q]), workers=[self._workers[q]])
             with suppress(Exception):  # time is up, or a task was lost, which is seen below
-                wait(list(tasks.values()), timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
+                wait(list(tasks.values()), timeout=_CHECK_SECONDS, return_when="FIRST_COMPLETED")
             for q in [q for q, task in tasks.items() if task.status != "pending"]:
                 answer = self._answer(tasks.pop(q))
                 if isinstance(answer, Exception):
@@ -69,7 +69,7 @@ class DaskTeam:
                 if answer is not None:
                     found[q] = answer
                     continue
-                self._homes[q] = None
+                self._workers[q] = None
                 losses += 1
                 if losses > _MOST_LOSSES * len(self._pieces):
                     raise ClusterLostError(f"blocks have lost their Dask workers {losses} times in one iteration")
@@ -83,25 +83,25 @@ class DaskTeam:
 
     @staticmethod
     def _answer(task: Any) -> Any:
-        """What a task has returned; None where that is lost. Tasks hand over their own exceptions, so that any other is the cluster's."""
+        """Return the result of a task, or None where it is lost. `_call` returns its own exceptions, so any other is the cluster's."""
         if task.status != "finished":
             return None
         try:
-            return task.result(timeout=CONNECT_SECONDS)
+            return pickle.loads(task.result(timeout=CONNECT_SECONDS))
         except BaseException as error:
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
             return None
 
-    def _settle(self, q: int, alive: list[str]) -> None:
-        """Give a block a home among the workers that are alive: the one that has fewest, the first of these."""
-        home = min(alive, key=lambda worker: (self._homes.count(worker), worker))
-        self._homes[q] = home
-        piece = self._client.scatter([self._pieces[q]], workers=[home], hash=False)[0]
-        self._blocks[q] = self._submit(_block, piece, workers=[home])
+    def _assign(self, q: int, alive: list[str]) -> None:
+        """Send a block to the living worker that has the fewest, the first of these in the order of addresses."""
+        worker = min(alive, key=lambda address: (self._workers.count(address), address))
+        self._workers[q] = worker
+        piece = self._client.scatter([_pickled(self._pieces[q])], workers=[worker], hash=False)[0]
+        self._blocks[q] = self._submit(_block, piece, workers=[worker])
 
     def _alive(self) -> list[str]:
-        """Addresses of the workers, once there is one."""
+        """Return the addresses of the living workers, as soon as there is one."""
         deadline = time.monotonic() + _WAIT_SECONDS
         while True:
             try:
@@ -116,8 +116,8 @@ class DaskTeam:
 
 
 @contextmanager
-def dask_team(division: Division, pieces: Sequence[Piece], workers: int, address: str) -> Iterator[DaskTeam]:
-    """On a cluster of our own ("local") of so many workers, at most one a block, or on all workers of the one with this scheduler."""
+def blocks_on_dask(pieces: Sequence[Piece], workers: int, address: str) -> Iterator[DaskBlocks]:
+    """Yield a call of all blocks by `workers` workers of a new cluster ("local"), or by all workers of the scheduler at this address."""
     with ExitStack() as stack:
         if address == "local":
             cluster = local_cluster("backend dask", min(workers, len(pieces)), _MOST_LOSSES)
@@ -126,28 +126,26 @@ def dask_team(division: Division, pieces: Sequence[Piece], workers: int, address
         else:
             client = client_at("cluster", address)
         stack.callback(client.close)
-        yield DaskTeam(division, pieces, client)
+        yield DaskBlocks(pieces, client)
+
+
+def _pickled(value: Any) -> bytes:
+    return pickle.dumps(value, protocol=4)
 
 
 # What follows runs inside Dask workers.
 
 
-def _block(piece: Piece) -> Block:
+def _block(piece: bytes) -> Block:
     with one_blas_thread():
-        return piece.block()
+        block: Block = pickle.loads(piece).block()
+        return block
 
 
-def _start(block: Block, weights: Array, setting: Setting) -> State | Exception:
+def _call(block: Block, method: str, arguments: bytes) -> bytes:
+    """Return the pickled state, or the pickled exception."""
     try:
         with one_blas_thread():
-            return block.start(weights, setting)
+            return _pickled(getattr(block, method)(*pickle.loads(arguments)))
     except Exception as error:
-        return error
-
-
-def _step(block: Block, state: State, target: Array, setting: Setting) -> State | Exception:
-    try:
-        with one_blas_thread():
-            return block.step(state, target, setting)
-    except Exception as error:
-        return error
+        return _pickled(error)

@@ -13,11 +13,11 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
-from bench_mtl.solvers.admm.group import Rule, Team, consensus_steps, group_incompatibility
+from bench_mtl.solvers.admm.group import CallBlocks, Rule, consensus_steps, group_incompatibility
 from bench_mtl.solvers.admm.solver import check_options
-from bench_mtl.solvers.consensus_admm.division import Division
-from bench_mtl.solvers.consensus_admm.lanes import thread_team
-from bench_mtl.solvers.consensus_admm.processes import process_team
+from bench_mtl.solvers.consensus_admm.division import Division, Piece
+from bench_mtl.solvers.consensus_admm.processes import blocks_in_processes
+from bench_mtl.solvers.consensus_admm.threads import blocks_in_threads
 
 BACKENDS = ("threads", "processes", "dask")
 
@@ -31,13 +31,12 @@ class ConsensusADMM(IterativeSolver):
         U_q <- U_q + W^_q - Z
 
     The steps of a block are those of `ADMM`, which this is with one block; for the hinge every block has scores S_q of its own. Blocks
-    have equally many examples of every class, as near as can be. Where and by how many workers they are worked on changes no bit of the
-    result.
+    have equally many examples of every class, as near as can be. The backend and the number of workers change no bit of the result.
 
     Parameters
     ----------
     blocks : Q, at least 1 and at most the number of examples
-    workers : how many blocks are worked on at once, on this machine
+    workers : number of blocks whose steps are taken at the same time, on this machine
     backend : "threads" of this process; "processes", which get their blocks once; "dask": workers of a Dask cluster, which get their blocks
         once. When one of these dies, others get its blocks, take its last step again, and the result is the same
     cluster : "local" for Dask workers on this machine, or the address of a scheduler, of which all workers serve. Only with "dask"
@@ -92,15 +91,17 @@ class ConsensusADMM(IterativeSolver):
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         form = problem.form(GroupForm)
         rule = Rule(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
-        return consensus_steps(form, problem.repair(start.primal), rule, lambda: self._team(form), self.blocks, dual=start.dual)
-
-    def _team(self, form: GroupForm) -> AbstractContextManager[Team]:
         division = Division.of(form.fit.classes, self.blocks)
-        pieces = division.pieces(form.fit)
-        if self.backend == "threads":
-            return thread_team(division, pieces, self.workers)
-        if self.backend == "processes":
-            return process_team(division, pieces, self.workers)
-        from bench_mtl.solvers.consensus_admm.on_dask import dask_team
+        return consensus_steps(
+            form, problem.repair(start.primal), rule, lambda: self._blocks(division.pieces(form.fit)), self.blocks, division.joined,
+            dual=start.dual,
+        )  # fmt: skip
 
-        return dask_team(division, pieces, self.workers, self.cluster)
+    def _blocks(self, pieces: list[Piece]) -> AbstractContextManager[CallBlocks]:
+        if self.backend == "threads":
+            return blocks_in_threads(pieces, self.workers)
+        if self.backend == "processes":
+            return blocks_in_processes(pieces, self.workers)
+        from bench_mtl.solvers.consensus_admm.on_dask import blocks_on_dask
+
+        return blocks_on_dask(pieces, self.workers, self.cluster)
