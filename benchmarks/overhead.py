@@ -140,9 +140,10 @@ def run_suite(folder: Path, of: Suite, executor: Executor, on_outcome: Callable[
 
 
 def report(folder: Path) -> None:
-    from bench_mtl.report import write_report
+    from bench_mtl.core.threads import available_processors
+    from bench_mtl.report import write_and_sum_up
 
-    write_report(folder)
+    write_and_sum_up(folder, processes=available_processors())
 
 
 def again(folder: Path, of: Suite) -> list[str]:

@@ -71,10 +71,11 @@ def _paper_report(folder: Path, name: str, formats: tuple[str, ...], *, chose: b
 
 
 def written_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: tuple[str, ...] = ()) -> int:
-    """Write the report and say what it says; returns the exit code."""
+    """Write the report, print it in short, and return the exit code."""
+    from bench_mtl.core.threads import available_processors
     from bench_mtl.report import write_and_sum_up
 
-    written = write_and_sum_up(folder, out=out, view=view, formats=formats)
+    written = write_and_sum_up(folder, out=out, view=view, formats=formats, processes=available_processors())
     say()
     say(written.summary)
     say(f"\nreport: {', '.join(map(str, written.paths))}")
@@ -85,7 +86,7 @@ def written_report(folder: Path, *, out: Path | None = None, view: View | None =
 
 
 def exit_code_of(statuses: Collection[Status]) -> int:
-    """Whether some run failed, which is said."""
+    """Return the exit code for runs that ended so, and say how many failed."""
     failed = sum(status.is_failure for status in statuses)
     if failed:
         click.echo(f"{failed} of {len(statuses)} runs failed (wrong, crashed or error); the report says why", err=True)

@@ -51,7 +51,7 @@ def useful_threads(threads: Any, entries: int) -> int:
         threads = whole_number("threads", threads, minimum=1)
     if entries < _WORTH_THREADS:
         return 1
-    allowed = _processors()
+    allowed = available_processors()
     if threads is None:
         first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
         allowed = min(allowed, max(1, int(first))) if first.isdecimal() else allowed
@@ -135,11 +135,12 @@ def _blas_libraries() -> Any:
 def _shared_pool() -> ThreadPoolExecutor:
     global _pool
     if _pool is None:
-        _pool = ThreadPoolExecutor(max(1, _processors() - 1), thread_name_prefix="bench_mtl")
+        _pool = ThreadPoolExecutor(max(1, available_processors() - 1), thread_name_prefix="bench_mtl")
     return _pool
 
 
-def _processors() -> int:
+def available_processors() -> int:
+    """Return how many logical processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

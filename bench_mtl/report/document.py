@@ -55,16 +55,19 @@ def report_tables(results: Results) -> dict[str, pd.DataFrame]:
     }
 
 
-def report_files(results: Results, tables: Mapping[str, pd.DataFrame], formats: Collection[str] = forms.ALL) -> dict[str, bytes]:
-    """All files of a report by their path inside its folder; the same results give the same bytes.
+def report_files(
+    results: Results, tables: Mapping[str, pd.DataFrame], formats: Collection[str] = forms.ALL, processes: int = 1
+) -> dict[str, bytes]:
+    """Return all files of a report by their path inside its folder; the same results give the same bytes.
 
     Parameters
     ----------
     formats : of `bench_mtl.report.formats.ALL`. With CSV come the data of the figures, the runs and the samples.
+    processes : that draw figures where there are many, as of `printing`
     """
     drawn, undrawn = drawings(results, tables) if {*forms.FIGURES, *forms.TEXTS} & set(formats) else ([], [])
     pictures = [form for form in (*forms.FIGURES, "csv") if form in formats]
-    with printing(drawn if pictures else [], pictures) as figures:
+    with printing(drawn if pictures else [], pictures, processes) as figures:
         files = _texts_and_tables(results, tables, drawn, undrawn, formats)
         return files | figures()
 

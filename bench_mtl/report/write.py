@@ -56,8 +56,15 @@ class Written:
     """Of the runs that it is of."""
 
 
-def write_and_sum_up(folder: Path, *, out: Path | None = None, view: View | None = None, formats: Collection[str] = ()) -> Written:
-    """`write_report`, with what it says in short. Raises what `write_report` does."""
+def write_and_sum_up(
+    folder: Path, *, out: Path | None = None, view: View | None = None, formats: Collection[str] = (), processes: int = 1
+) -> Written:
+    """Write the report as `write_report` does, and return it in short.
+
+    Parameters
+    ----------
+    processes : that draw figures where there are many; more than one only where the main module can be imported again
+    """
     from bench_mtl.report.document import report_files, report_tables
     from bench_mtl.report.text import contradictions
     from bench_mtl.results.loading import read_results
@@ -67,7 +74,7 @@ def write_and_sum_up(folder: Path, *, out: Path | None = None, view: View | None
         with made_folder(target):  # before the work: where it cannot be, one hears of it at once
             results = read_results(folder, view)
             tables = report_tables(results)
-            files = report_files(results, tables, wanted)
+            files = report_files(results, tables, wanted, processes)
             replace_files(target, files)
     except OSError as error:
         raise InputError(f"the report cannot be written to {target}: {error.strerror or error}") from None

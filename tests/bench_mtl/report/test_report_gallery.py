@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -99,35 +100,41 @@ def test_of_many_sweeps_the_first_are_drawn_and_one_sentence_tells_of_the_others
     assert undrawn["scaling"] == "Scaling is drawn of the first 2 sweeps and not of 3 more; the table has all."
 
 
-def files_of(drawn, formats):
-    with printing.printing(drawn, formats) as files:
+def files_of(drawn, formats, processes):
+    with printing.printing(drawn, formats, processes) as files:
         return files()
 
 
-def test_two_processes_make_the_same_files_as_one(made, monkeypatch):
+def test_several_processes_make_the_same_files_as_one(made, monkeypatch):
     _, _, drawn = made(*(run("pg", f"p{i}", 1.0 + i) for i in range(2)))
-    monkeypatch.setattr(printing, "_processors", lambda: 1)
-    alone = files_of(drawn, ["svg"])
-    monkeypatch.setattr(printing, "_processors", lambda: 2)
+    alone = files_of(drawn, ["svg", "csv"], 1)
     monkeypatch.setattr(printing, "MANY", 2)
-    drawn_here = []
-    monkeypatch.setattr(printing, "files", lambda one, formats: drawn_here.append(one.stem) or drawing.files(one, formats))
-    together = files_of(drawn, ["svg"])
-    assert drawn_here == ["p1"]
-    assert list(together) == list(alone)
-    assert together == alone
+    monkeypatch.setattr(printing, "_together", once(printing._together))  # a second time, they are drawn here
+    together = files_of(drawn, ["svg", "csv"], 2)
+    assert list(together.items()) == list(alone.items())
+
+
+def once(function):
+    """A function that may be called one time."""
+    calls = []
+
+    def called(*arguments):
+        assert not calls
+        calls.append(arguments)
+        return function(*arguments)
+
+    return called
 
 
 @pytest.mark.parametrize("broken", ["gone", "unpickled"])
-def test_a_second_process_that_fails_is_done_without(made, monkeypatch, broken):
+def test_processes_that_fail_are_done_without(made, monkeypatch, broken):
     _, _, drawn = made(*(run("pg", f"p{i}", 1.0 + i) for i in range(2)))
-    monkeypatch.setattr(printing, "_processors", lambda: 2)
     monkeypatch.setattr(printing, "MANY", 2)
     if broken == "gone":
-        monkeypatch.setattr(printing.sys, "executable", "/bin/false")
+        monkeypatch.setattr(printing, "_ignore_interrupts", sys.exit)
     else:
         drawn = [replace(one, draw=lambda one=one: one.draw()) for one in drawn]
-    assert list(files_of(drawn, ["png"])) == [f"figures/p{i}.{form}" for i in range(2) for form in ("png", "csv")]
+    assert list(files_of(drawn, ["png", "csv"], 2)) == [f"figures/p{i}.{form}" for i in range(2) for form in ("png", "csv")]
 
 
 def test_stems_are_file_names_and_differ():
@@ -137,7 +144,7 @@ def test_stems_are_file_names_and_differ():
 
 def test_a_drawing_is_written_in_the_formats_asked_for_beside_its_data(made):
     _, _, (drawn, *_) = made(run("pg", "p", 1.0))
-    assert list(drawing.files(drawn, ("png",))) == ["figures/p.png", "figures/p.csv"]
-    assert list(drawing.files(drawn, ())) == ["figures/p.csv"]
+    assert list(drawing.files(drawn, ("csv", "png"))) == ["figures/p.png", "figures/p.csv"]
+    assert list(drawing.files(drawn, ("csv",))) == ["figures/p.csv"]
     with pytest.raises(ValueError, match="formats: eps cannot be written, only svg, png, pdf"):
         drawing.files(drawn, ("png", "eps"))
