@@ -76,34 +76,30 @@ def _run(
     suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[[], Executor], interrupt: Interrupt,
     *, force: bool, retry_failed: bool,
 ) -> int:  # fmt: skip
-    """Run the cases that `folder` has no row of; returns how many.
+    """Run the cases that `folder` has no row of; return their number.
 
     Raises
     ------
     KeyboardInterrupt : the user has asked to stop, once (the running cases are finished then) or twice.
     """
     from bench_mtl.cli.progress import reporter
-    from bench_mtl.core.files import exists
     from bench_mtl.engine.suite import one_of_each
-    from bench_mtl.results import FILE_NAME, Store
+    from bench_mtl.results import Store, plan_suite
     from bench_mtl.runner import run_cases
 
-    waiting, changes = cases, True
-    if exists("output folder", folder / FILE_NAME):
-        with Store.open(folder) as store:
-            waiting, changes = store.foresee(suite, cases, force=force, retry_failed=retry_failed)
-    if len(waiting) < len(cases):
-        say(f"{len(cases) - len(waiting)} of {len(cases)} cases are done already")
-    if not changes and not waiting:
+    plan = plan_suite(folder, suite, cases, force=force, retry_failed=retry_failed)
+    if len(plan.waiting) < len(cases):
+        say(f"{len(cases) - len(plan.waiting)} of {len(cases)} cases are done already")
+    if not plan.has_changes and not plan.waiting:
         return 0
     with contextlib.ExitStack() as stack:
-        executor = stack.enter_context(make_executor()) if waiting else None
+        executor = stack.enter_context(make_executor()) if plan.waiting else None
         if executor is not None:
-            refusal = executor.refusal(one_of_each(waiting))
-            if refusal is not None:
-                raise InputError(refusal)  # mistakes end here, before anything is written
+            mistake = executor.find_mistake(one_of_each(plan.waiting))
+            if mistake is not None:
+                raise InputError(mistake)  # mistakes end here, before anything is written
         store = stack.enter_context(Store.create(folder, suite))
-        waiting = store.plan(cases, force=force, retry_failed=retry_failed)
+        waiting = store.apply(plan)
         if executor is not None:
             with reporter(waiting, store.durations(), executor.capacity) as show, interrupt:
                 run_cases(waiting, store, executor=executor, on_start=show.start, on_outcome=show.end, should_stop=interrupt.asks)

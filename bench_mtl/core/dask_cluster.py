@@ -22,7 +22,7 @@ CONNECT_SECONDS = 10.0
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ucxx|ws|wss)://)?(?:\[[0-9A-Fa-f:.]+(?:%\w+)?\]|[^\s/:\[\]]+):(?P<port>\d{1,5})/?|inproc://\S+")
 
 #: How long each request to a cluster may take once all is to stop now.
-PARTING_SECONDS = 2.0
+CLOSING_SECONDS = 2.0
 
 
 def distributed_module(asker: str) -> Any:
@@ -109,7 +109,7 @@ def close_local(cluster: Any, patience: float) -> None:
         with contextlib.suppress(ProcessLookupError, TypeError):  # there is none any more
             os.kill(nanny.pid, signal.SIGKILL)
     with contextlib.suppress(Exception):
-        closing.result(PARTING_SECONDS)
+        closing.result(CLOSING_SECONDS)
 
 
 def answer(request: Callable[[], Any], seconds: float) -> Any:

@@ -18,7 +18,7 @@ from bench_mtl.model.protocols import Capability, IterativeSolver, OneShotSolver
 #: Iterates are certified at steps that grow by this factor: a curve of about 250 points over five decades.
 SAMPLE_GROWTH = 1.05
 #: And at every step that costs so many passes over the data, one or two of which a certificate takes.
-_DEAR = 8.0
+_EXPENSIVE = 8.0
 
 #: A claim of optimality is refuted by a feasible point that is better by more than this share of its objective ...
 REFUTING_SHARE = 1e-2
@@ -210,8 +210,8 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             reached = unsampled is not None and sample(unsampled)
             return _iterative_record(session, reached, "the solver ended by itself")
         stop = _limit_reached(limits, clock, iterate)
-        unsampled, dear, before = iterate, is_dear(iterate, before), iterate
-        if stop is None and iterate.step < next_step and not dear:
+        unsampled, expensive, before = iterate, is_expensive(iterate, before), iterate
+        if stop is None and iterate.step < next_step and not expensive:
             continue
         unsampled = None
         next_step = max(iterate.step + 1, math.ceil(iterate.step * SAMPLE_GROWTH))
@@ -221,9 +221,9 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
 
 
-def is_dear(iterate: Iterate, before: Iterate | None) -> bool:
+def is_expensive(iterate: Iterate, before: Iterate | None) -> bool:
     """Whether the steps since the iterate before cost so much each that looking at every one hardly adds to it."""
-    return before is not None and iterate.work - before.work >= _DEAR * max(1, iterate.step - before.step)
+    return before is not None and iterate.work - before.work >= _EXPENSIVE * max(1, iterate.step - before.step)
 
 
 def _measured(measures: Mapping[str, float]) -> Measures:

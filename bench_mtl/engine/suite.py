@@ -191,11 +191,11 @@ def expand(suite: Suite, registry: Registry) -> list[Case]:
                 ]  # fmt: skip
     if not cases:
         raise InputError("the suite has no case: no solver is meant for any of its problems")
-    _refuse_twins(cases)
+    _require_distinct(cases)
     return cases
 
 
-def _refuse_twins(cases: list[Case]) -> None:
+def _require_distinct(cases: list[Case]) -> None:
     """A case is stored once, under its key; two with the same key would be the same run."""
     seen: dict[str, Case] = {}
     for case in cases:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import BenchError, InputError, plural
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Status, Tolerance
-from bench_mtl.engine.driver import is_dear, run
+from bench_mtl.engine.driver import is_expensive, run
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.model.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
 
@@ -142,7 +142,7 @@ class _Thinned(IterativeSolver):
     def _thinned(self, iterates: Iterator[Iterate]) -> Iterator[Iterate]:
         next_step, next_work, held, before = 0.0, 0.0, None, None
         for iterate in iterates:
-            costly, held, before = is_dear(iterate, before), iterate, iterate
+            costly, held, before = is_expensive(iterate, before), iterate, iterate
             if costly or iterate.step >= next_step or iterate.work > next_work or (self.last is not None and iterate.step >= self.last):
                 next_step, next_work, held = _GROWTH * iterate.step + 4.0, _GROWTH * iterate.work + 4.0, None
                 yield iterate

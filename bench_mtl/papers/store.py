@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,19 +17,9 @@ from bench_mtl.core.types import Status
 from bench_mtl.papers.cells import Cell
 from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.results import Outcome
-from bench_mtl.results.files import (
-    FolderLock,
-    close_written,
-    connect_to_read,
-    connect_to_write,
-    decoding,
-    made_folder,
-    make_file,
-    naming,
-    require_intact,
-    require_own_wal,
-)
+from bench_mtl.results.files import connect_to_read, decoding, naming, require_intact, require_own_wal
 from bench_mtl.results.rows import storable
+from bench_mtl.results.sqlite_store import COMMON_TABLES, SqliteStore, insert
 
 FILE_NAME = "cells.sqlite"
 
@@ -40,8 +29,7 @@ REPORT_NAMES = ("report.md", "comparison.csv", "cells.csv", "tables", "figures")
 SCHEMA_VERSION = 1
 
 _SCHEMA = (
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    "CREATE TABLE environment (id INTEGER PRIMARY KEY, started TEXT NOT NULL, description TEXT NOT NULL)",
+    *COMMON_TABLES,
     """CREATE TABLE cell (
         id INTEGER PRIMARY KEY,
         key TEXT NOT NULL,
@@ -59,18 +47,14 @@ _SCHEMA = (
 )
 
 
-class CellStore:
+class CellStore(SqliteStore):
     """An open file of cells. Use as a context manager. Every method raises InputError where the file cannot be used."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, lock: FolderLock | None = None) -> None:
-        self.path = path
-        """Path of the file."""
-        self._connection = connection
-        self._lock = lock
+    schema_version = SCHEMA_VERSION
 
     @classmethod
     def create(cls, folder: Path, experiment: str) -> Self:
-        """The store of an experiment in `folder`: a new one, or the one that holds cells of it already.
+        """Return the store of an experiment in `folder`: a new one, or the one that holds cells of it already.
 
         Raises
         ------
@@ -78,28 +62,8 @@ class CellStore:
             files that a report would overwrite, or it cannot be written.
         """
         path = folder / FILE_NAME
-        is_new = not exists("output folder", path)
-        if is_new:
-            for name in REPORT_NAMES:
-                if exists("output folder", folder / name):
-                    raise InputError(f"{folder} holds {name} but no {FILE_NAME}: the report would overwrite it; choose another --out")
-        with made_folder(folder):
-            lock = FolderLock(folder)
-            try:
-                if is_new:
-                    make_file(path, lambda connection: _lay_out(connection, experiment))
-                with naming(path):
-                    require_own_wal(path)
-                    connection = connect_to_write(path)
-            except BaseException:
-                lock.release()
-                raise
-            store = cls(path, connection, lock)
-            try:
-                store._check(experiment)
-            except BaseException:
-                store.close()
-                raise
+        store = cls._opened_to_write(path, lambda: _holds_cells(path), lambda connection: _lay_out(connection, experiment))
+        store._require(experiment)
         return store
 
     @classmethod
@@ -115,37 +79,19 @@ class CellStore:
             raise InputError(f"{folder} holds no {FILE_NAME}")
         with naming(path):
             store = cls(path, connect_to_read(path))
-        try:
-            store._check(experiment)
-        except BaseException:
-            store.close()
-            raise
+        store._require(experiment)
         return store
 
-    def _check(self, experiment: str) -> None:
-        require_intact(self.path, self._connection)
-        meta = dict(self._all("SELECT key, value FROM meta"))
-        version = meta.get("schema_version")
-        if version != str(SCHEMA_VERSION):
-            raise InputError(f"{self.path} has schema version {version}, but this bench_mtl reads version {SCHEMA_VERSION}")
-        if meta.get("experiment") != experiment:
-            raise InputError(f"{self.path.parent} already holds the cells of '{meta.get('experiment')}': choose another folder with --out")
-
-    def close(self) -> None:
-        if self._lock is None:
-            self._connection.close()
-            return
+    def _require(self, experiment: str) -> None:
+        """Close the store and raise InputError where it does not hold intact cells of this experiment."""
         try:
-            with naming(self.path):
-                close_written(self._connection)
-        finally:
-            self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+            require_intact(self.path, self._connection)
+            held = self._require_version().get("experiment")
+            if held != experiment:
+                raise InputError(f"{self.path.parent} already holds the cells of '{held}': choose another folder with --out")
+        except BaseException:
+            self.close()
+            raise
 
     def plan(self, cells: Sequence[Cell], *, force: bool = False, retry_failed: bool = False) -> list[Cell]:
         """The cells that are still to be run, in their order.
@@ -169,26 +115,22 @@ class CellStore:
         """Keys of the cells that have a row that counts."""
         return {key for (key,) in self._all("SELECT key FROM cell WHERE superseded = 0")}
 
-    def add_environment(self, description: Mapping[str, Any]) -> int:
-        """Store an environment that cells are run in; returns its id, which an equal one has already."""
-        text = json.dumps(description, sort_keys=True)
-        known = self._all("SELECT id FROM environment WHERE description = ?", text)
-        if known:
-            return int(known[0][0])
-        row = (datetime.now(UTC).isoformat(timespec="seconds"), text)
-        with self._writing() as connection:
-            return int(connection.execute("INSERT INTO environment (started, description) VALUES (?, ?)", row).lastrowid or 0)
-
     def add(self, cell: Cell, outcome: Outcome, environment_id: int) -> None:
         """The row of one cell, in one transaction."""
         record = outcome.record
-        row = (
-            cell.key, environment_id, _text(cell.settings), str(record.status), record.reason,
-            json.dumps(dict(outcome.found), default=_plain), record.times.solve, outcome.wall_seconds, record.peak_memory_mib,
-        )  # fmt: skip
-        names = "key, environment_id, settings, status, reason, found, seconds, wall_seconds, peak_memory_mib"
+        row = {
+            "key": cell.key,
+            "environment_id": environment_id,
+            "settings": _text(cell.settings),
+            "status": str(record.status),
+            "reason": record.reason,
+            "found": json.dumps(dict(outcome.found), default=_plain),
+            "seconds": record.times.solve,
+            "wall_seconds": outcome.wall_seconds,
+            "peak_memory_mib": record.peak_memory_mib,
+        }
         with self._writing() as connection:
-            connection.execute(f"INSERT INTO cell ({names}) VALUES ({', '.join('?' * len(row))})", tuple(map(storable, row)))
+            insert(connection, "cell", {name: storable(value) for name, value in row.items()})
 
     def rows(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """The rows of `cells` that there are, in their order: settings, what was found, `status`, `reason`, `seconds`, `environment_id`."""
@@ -213,29 +155,25 @@ class CellStore:
             }  # fmt: skip
 
     def environments(self, ids: set[int]) -> list[dict[str, Any]]:
-        """The environments of these ids."""
-        with decoding(self.path):
-            return [
-                {"id": key, "started": started, **json.loads(text)}
-                for key, started, text in self._all("SELECT id, started, description FROM environment ORDER BY id")
-                if key in ids
-            ]
+        """Return the environments of these ids."""
+        return self._described(f"id IN ({', '.join(map(str, ids))})")
 
     def durations(self, cells: Sequence[Cell]) -> list[tuple[str, str, float]]:
         """Labels and seconds of the cells that have a row."""
         known = dict(self._all("SELECT key, seconds FROM cell WHERE superseded = 0"))
         return [(*cell.labels, known[cell.key]) for cell in cells if cell.key in known]
 
-    def _all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with naming(self.path), closing(self._connection.execute(query, values)) as cursor:
-            return cursor.fetchall()
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it or nothing."""
-        with naming(self.path), self._connection as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            yield connection
+def _holds_cells(path: Path) -> bool:
+    """Tell whether there is a file of cells. What a report would overwrite where there is none is refused."""
+    if exists("output folder", path):
+        with naming(path):
+            require_own_wal(path)
+        return True
+    for name in REPORT_NAMES:
+        if exists("output folder", path.parent / name):
+            raise InputError(f"{path.parent} holds {name} but no {FILE_NAME}: the report would overwrite it; choose another --out")
+    return False
 
 
 def experiment_in(folder: Path) -> str | None:

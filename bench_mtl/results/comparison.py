@@ -188,7 +188,7 @@ def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = Fals
     conditions = _differences(timed, ["environment", "threads"], _machine)
     machine = [entry for entry in conditions if entry.is_known]
     if machine and not anyway:
-        raise _refusal(machine, old, new)
+        raise _other_machine_error(machine, old, new)
     targets = tuple(target for target in results[0].targets if target in results[1].targets)
     times = _times(results[0], pairs["id_a"], targets), _times(results[1], pairs["id_b"], targets)
     known = (pairs["data_fingerprint_a"] != "") & (pairs["data_fingerprint_b"] != "")  # files of schema 1 have none
@@ -274,7 +274,7 @@ def _limits(limits: str) -> dict[str, Any]:
     return dict(json.loads(limits))
 
 
-def _refusal(machine: Sequence[Difference], old: Path, new: Path) -> InputError:
+def _other_machine_error(machine: Sequence[Difference], old: Path, new: Path) -> InputError:
     told = ", ".join(f"{entry.what} ({entry.old} in A, {entry.new} in B)" for entry in machine)
     return InputError(
         f"times of A ({old}) and B ({new}) do not compare, for they differ in {told}: compare them all the same with --anyway"

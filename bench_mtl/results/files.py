@@ -255,7 +255,7 @@ class FolderLock:
         return any(lock._folder == resolved for lock in cls._held)
 
     @classmethod
-    def let_go_in_child(cls) -> None:
+    def release_in_child(cls) -> None:
         """A forked child would keep the folder locked for as long as it lives."""
         for lock in list(cls._held):
             lock._close()
@@ -273,7 +273,7 @@ class FolderLock:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=FolderLock.let_go_in_child)
+    os.register_at_fork(after_in_child=FolderLock.release_in_child)
 
 
 def _locked(path: Path) -> int:

@@ -129,7 +129,7 @@ class _Selection:
 
 def _held(store: Store) -> list[_Held]:
     query = "SELECT id, case_key, listed, problem_label, solver_label FROM run WHERE superseded = 0 ORDER BY position IS NULL, position, id"
-    return [_Held(id_, key, bool(listed), (problem, solver)) for id_, key, listed, problem, solver in store.rows(query)]
+    return [_Held(id_, key, bool(listed), (problem, solver)) for id_, key, listed, problem, solver in store.query(query)]
 
 
 def _select(folders: Sequence[Sequence[_Held]]) -> _Selection:
@@ -162,7 +162,7 @@ def _fill(connection: sqlite3.Connection, stores: Sequence[Store], facts: Mappin
 def _add_environments(connection: sqlite3.Connection, store: Store, known: dict[str, int]) -> dict[int, int]:
     """Add those that no folder before had; returns the new ids by the old ones."""
     ids = {}
-    for id_, started, description in store.rows("SELECT id, started, description FROM environment ORDER BY id"):
+    for id_, started, description in store.query("SELECT id, started, description FROM environment ORDER BY id"):
         with decoding(store.path):
             text = json.dumps(json.loads(description), sort_keys=True)
         if text not in known:
@@ -176,11 +176,11 @@ def _add_runs(
     connection: sqlite3.Connection, store: Store, number: int, environments: Mapping[int, int], selection: _Selection, offset: int
 ) -> int:
     """Add all runs of a folder with their samples, measures and patterns, the ids moved by `offset`; returns the highest there are now."""
-    names = [name for _, name, *_ in store.rows("PRAGMA table_info(run)")]
+    names = [name for _, name, *_ in store.query("PRAGMA table_info(run)")]
     columns = ", ".join(names)
     insert = f"INSERT INTO run ({columns}) VALUES ({', '.join('?' * len(names))})"
     highest = offset
-    for values in store.rows(f"SELECT {columns} FROM run ORDER BY id"):
+    for values in store.query(f"SELECT {columns} FROM run ORDER BY id"):
         row = dict(zip(names, values, strict=True))
         row |= _standing(row["case_key"], (number, row["id"]) in selection.winners, selection)
         with decoding(store.path):
@@ -191,11 +191,11 @@ def _add_runs(
         SELECT run_id + {offset}, number, seconds, iteration, passes, primal, dual, relative_gap, infeasibility, asked_tolerance
         FROM sample ORDER BY run_id, number
     """
-    connection.executemany("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", store.rows(samples))
+    connection.executemany("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", store.query(samples))
     measures = f"SELECT run_id + {offset}, number, name, value FROM measure ORDER BY run_id, number, name"
-    connection.executemany("INSERT INTO measure VALUES (?, ?, ?, ?)", store.rows(measures))
+    connection.executemany("INSERT INTO measure VALUES (?, ?, ?, ?)", store.query(measures))
     patterns = f"SELECT run_id + {offset}, part, rows, columns, nonzeros, rank, bits FROM pattern ORDER BY run_id, part"
-    connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", store.rows(patterns))
+    connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", store.query(patterns))
     return highest
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Self
 
-from bench_mtl.core.dask_cluster import CONNECT_SECONDS, PARTING_SECONDS, answer, client_at, client_of, close_local, local_cluster
+from bench_mtl.core.dask_cluster import CLOSING_SECONDS, CONNECT_SECONDS, answer, client_at, client_of, close_local, local_cluster
 from bench_mtl.core.errors import IncompleteError
 from bench_mtl.core.types import Status
 from bench_mtl.engine.suite import Case
@@ -75,10 +75,10 @@ class ClusterExecutor:
             self._counted = now, threads
         return self._counted[1]
 
-    def refusal(self, cases: Sequence[Case]) -> str | None:
+    def find_mistake(self, cases: Sequence[Case]) -> str | None:
         self._count_threads()  # which says if there is none
         try:
-            found: str | None = self._client.submit(_find_refusal, list(cases), self._setting, self._layout, pure=False).result()
+            found: str | None = self._client.submit(_find_mistake, list(cases), self._setting, self._layout, pure=False).result()
         except Exception as error:
             raise _lost(error) from None
         return found
@@ -132,7 +132,7 @@ class ClusterExecutor:
     @property
     def _patience(self) -> float:
         """How long to wait for what is only tried, seconds."""
-        return min(PARTING_SECONDS, _CONNECT_SECONDS) if self._is_stopped else _CONNECT_SECONDS
+        return min(CLOSING_SECONDS, _CONNECT_SECONDS) if self._is_stopped else _CONNECT_SECONDS
 
 
 def _answer(request: Callable[[], Any], seconds: float | None = None) -> Any:
@@ -155,8 +155,8 @@ def _run_case(case: Case | Job, setting: Setting, layout: Sequence[Setting] | No
     return _slot(setting, layout).run(case)
 
 
-def _find_refusal(cases: Sequence[Case], setting: Setting, layout: Sequence[Setting] | None) -> str | None:
-    return _slot(setting, layout).refusal(cases)
+def _find_mistake(cases: Sequence[Case], setting: Setting, layout: Sequence[Setting] | None) -> str | None:
+    return _slot(setting, layout).find_mistake(cases)
 
 
 def _slot(setting: Setting, layout: Sequence[Setting] | None) -> Slot:

@@ -33,8 +33,8 @@ class Executor(Protocol):
     def capacity(self) -> int:
         """How many cases run at once now."""
 
-    def refusal(self, cases: Sequence[Case]) -> str | None:
-        """What is wrong with the first of the cases whose data or parameters are a mistake, if one is."""
+    def find_mistake(self, cases: Sequence[Case]) -> str | None:
+        """Return what is wrong with the first of the cases, at least one, whose data or parameters are a mistake, if one is."""
 
     def submit(self, case: Case | Job) -> Future[Outcome]:
         """Begin a case. The future raises `IncompleteError` where nobody can say any more how the case ended."""
@@ -68,13 +68,13 @@ class Slot:
         except (OSError, DeadBeforeError) as error:  # no more processes, or no memory for one
             reason = f"the worker could not be started: {describe(error)}"
             return Gathered(self._setting.environment()).ended(Status.CRASHED, reason)
-        if self._worker is not None and (not self._worker.is_alive or self._worker.is_worn):
+        if self._worker is not None and (not self._worker.is_alive or self._worker.should_be_replaced):
             self.close()
         return outcome
 
-    def refusal(self, cases: Sequence[Case]) -> str | None:
+    def find_mistake(self, cases: Sequence[Case]) -> str | None:
         with contextlib.suppress(OSError):  # no worker: the runs will say so
-            return next(filter(None, (self._worker_for(case.threads).refusal(case) for case in cases)), None)
+            return first_mistake(cases, lambda case: self._worker_for(case.threads).find_mistake(case))
         return None
 
     def end(self) -> None:
@@ -87,7 +87,7 @@ class Slot:
     def close(self) -> None:
         worker, self._worker = self._worker, None
         if worker is not None:
-            worker.bury()
+            worker.close()
 
     def _worker_for(self, threads: int) -> Worker:
         if self._worker is not None and (not self._worker.is_alive or self._setting.threads != threads):
@@ -114,8 +114,8 @@ class LocalExecutor:
         # A thread a slot: the system kills a worker when the thread that started it ends.
         self._threads = ThreadPoolExecutor(slots, "slot", self._take_slot)
 
-    def refusal(self, cases: Sequence[Case]) -> str | None:
-        return self._threads.submit(lambda: self._slot.refusal(cases)).result()
+    def find_mistake(self, cases: Sequence[Case]) -> str | None:
+        return self._threads.submit(lambda: self._slot.find_mistake(cases)).result()
 
     def submit(self, case: Case | Job) -> Future[Outcome]:
         return self._threads.submit(lambda: self._slot.run(case))
@@ -155,8 +155,8 @@ class InlineExecutor:
         self._threads = setting.threads
         self._pinned = contextlib.ExitStack()
 
-    def refusal(self, cases: Sequence[Case]) -> str | None:
-        return next(filter(None, (self._runner.refusal(case.instance) for case in cases)), None)
+    def find_mistake(self, cases: Sequence[Case]) -> str | None:
+        return first_mistake(cases, lambda case: self._runner.find_mistake(case.instance))
 
     def submit(self, case: Case | Job) -> Future[Outcome]:
         gathered = Gathered(self._environment)
@@ -179,6 +179,16 @@ class InlineExecutor:
 
     def __exit__(self, *_: object) -> None:
         self._pinned.close()
+
+
+def first_mistake(cases: Sequence[Case], find_mistake: Callable[[Case], str | None]) -> str | None:
+    """Return what is wrong with the first of the cases that is a mistake.
+
+    The first case is looked at last, because its problem, which is built for that, is kept for its run, and it is the first to be run.
+    """
+    first, *others = cases
+    found = next(filter(None, map(find_mistake, others)), None)
+    return find_mistake(first) or found
 
 
 def processors(slots: int, threads: int) -> list[tuple[int, ...] | None]:

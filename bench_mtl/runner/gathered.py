@@ -46,7 +46,7 @@ class Gathered:
     """Of the solution, as far as there are any."""
     found: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """What a job has found."""
-    is_worn: bool | None = None
+    has_leftovers: bool | None = None
     """Whether the run has left something behind in its process; None until that has told all there is."""
     peak_mib: float | None = None
 
@@ -72,7 +72,7 @@ class Gathered:
             else:
                 self.phases[name] = seconds
         elif kind == "patterns":
-            self.patterns, self.is_worn = content
+            self.patterns, self.has_leftovers = content
         else:
             self.record, peak = content
             self.note_memory(peak)

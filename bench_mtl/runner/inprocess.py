@@ -101,16 +101,17 @@ class CaseRunner:
         info = tuple((_short(key), _plain(value)) for key, value in record.info[:_MOST_ENTRIES])
         return Ran(Record(record.status, _short(record.reason), (), record.times, None, info), problem, record.solution)
 
-    def refusal(self, instance: Instance) -> str | None:
-        """What is wrong with the data or parameters of `instance`, if the mistake has a name; other failures are for the run to show."""
+    def find_mistake(self, instance: Instance) -> str | None:
+        """Return what is wrong with the data or parameters of `instance`, if the mistake has a name.
+
+        Other failures are for the run to show. The problem that was built to find out is kept for the run of its first case.
+        """
         try:
             self._problem(instance)
         except InputError as error:
             return f"{instance.label}: {error}"
         except (Exception, SystemExit):
             return None
-        finally:
-            self._built = None  # its run is to build it under its own limits
         return None
 
     def _problem(self, instance: Instance) -> _Built:

@@ -35,19 +35,19 @@ GRACE_SECONDS = 0.3
 #: Loading, building a problem and compiling are on no clock, but they may not take for ever either.
 PREPARATION_SECONDS = 600.0
 #: The longest that nobody looks at a worker.
-_PATIENCE_SECONDS = 0.05
+_LONGEST_WAIT_SECONDS = 0.05
 #: No program fills memory faster, MiB/s: the closer to its limit, the sooner a worker is looked at again.
 _FASTEST_FILLING = 8192.0
 #: How often to look for what a worker has started.
-_CENSUS_SECONDS = 0.1
+_CHILDREN_SECONDS = 0.1
 #: A worker that holds more than this after a case is replaced, so that the next case's memory is its own.
 _KEPT_MIB = 600.0
 #: How long a worker may take, once it has handed in a record, to look at the solution and at what the run has left behind.
-_AFTERMATH_SECONDS = 10.0
+_AFTER_RECORD_SECONDS = 10.0
 #: How long a worker whose pipe is closed may take to end.
-_PARTING_SECONDS = 1.0
+_EXIT_SECONDS = 1.0
 #: How long to wait for killed processes to be gone.
-_DYING_SECONDS = 5.0
+_KILL_SECONDS = 5.0
 #: Of what a worker prints, its last bytes are kept, for the runs that fail.
 _TAIL_BYTES = 4000
 
@@ -84,7 +84,7 @@ class Worker:
         return self._process.returncode is None and self._process.poll() is None
 
     @property
-    def is_worn(self) -> bool:
+    def should_be_replaced(self) -> bool:
         """Whether the next case should have another worker: the last run has left something behind in this one, or running beside it."""
         return self._has_leftovers or resident_mib(self._process.pid) > _KEPT_MIB or any(map(_runs, descendants(self._process.pid)))
 
@@ -99,7 +99,7 @@ class Worker:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
 
-    def bury(self) -> None:
+    def close(self) -> None:
         """`end`, and leave nothing behind."""
         self.end()
         self._process.wait()
@@ -126,56 +126,59 @@ class Worker:
         try:
             self._pipe.send(("run", case))
             while gathered.record is None:
-                if self._hears(watch.patience()):
+                if self._has_message(watch.longest_wait()):
                     gathered.take(self._received())
                 broken = None if gathered.record is not None else watch.broken()
                 if broken is not None:
                     gathered.ended_at = time.monotonic()
                     counted = watch.counted()
                     self.end()
-                    if not self._told_after_death(gathered):
-                        return self._buried(gathered, *broken, counted)
-                    self.bury()
+                    if not self._receive_what_was_sent(gathered):
+                        return self._closed_with_outcome(gathered, *broken, counted)
+                    self.close()
         except (EOFError, OSError):
             if not gathered.is_taken:
-                self.bury()
+                self.close()
                 raise DeadBeforeError from None
             gathered.ended_at = time.monotonic()
             counted = watch.counted()
-            self._part(lambda: watch.broken() is not None)
-            return self._buried(gathered, Status.CRASHED, "the solver's process died", counted)
+            self._wait_for_exit(lambda: watch.broken() is not None)
+            return self._closed_with_outcome(gathered, Status.CRASHED, "the solver's process died", counted)
         except _UnreadableError as error:
-            self.bury()
+            self.close()
             return gathered.ended(Status.CRASHED, f"the solver's process sent what cannot be read ({error})")
-        self._hear_out(gathered)
+        self._receive_the_rest(gathered)
         return gathered.outcome()
 
-    def _hear_out(self, gathered: Gathered) -> None:
+    def _receive_the_rest(self, gathered: Gathered) -> None:
         """Take what follows the record. It costs the run nothing if that does not come; the worker is gone then."""
-        deadline = time.monotonic() + _AFTERMATH_SECONDS
+        deadline = time.monotonic() + _AFTER_RECORD_SECONDS
         with contextlib.suppress(EOFError, OSError, _UnreadableError):
-            while gathered.is_worn is None and time.monotonic() < deadline:
-                if self._hears(_PATIENCE_SECONDS):
+            while gathered.has_leftovers is None and time.monotonic() < deadline:
+                if self._has_message(_LONGEST_WAIT_SECONDS):
                     gathered.take(self._received())
-        if gathered.is_worn is None:
-            self.bury()
-        self._has_leftovers = gathered.is_worn is not False
+        if gathered.has_leftovers is None:
+            self.close()
+        self._has_leftovers = gathered.has_leftovers is not False
 
-    def refusal(self, case: Case) -> str | None:
-        """What is wrong with the data or parameters of the case's problem; None where nothing is, or nobody can tell within its limits."""
+    def find_mistake(self, case: Case) -> str | None:
+        """Return what is wrong with the data or parameters of the case's problem, for whose run the worker keeps it.
+
+        None means that nothing is wrong, or that nobody can tell within the limits of the case.
+        """
         if self._await_ready() is not None:
             return None
         watch = _Watch(case.limits, self._process.pid, self._deadline, Gathered())
         try:
             self._pipe.send(("check", case.instance))
-            while not self._hears(watch.patience()):
+            while not self._has_message(watch.longest_wait()):
                 if watch.broken() is not None:
-                    self.bury()
+                    self.close()
                     return None
             found: str | None = self._pipe.recv()
             return found
         except (EOFError, OSError):
-            self.bury()
+            self.close()
             return None
 
     def _await_ready(self) -> tuple[Status, str] | None:
@@ -188,10 +191,10 @@ class Worker:
                 return Status.CRASHED, f"the worker did not start within {PREPARATION_SECONDS:g} s"
             self._environment = self._pipe.recv()
         except (EOFError, OSError):
-            self._part()
+            self._wait_for_exit()
             code = self._process.returncode
             last = self._output.text.strip().splitlines()
-            self.bury()
+            self.close()
             return Status.CRASHED, f"the worker died at its start: {_exit_sentence(code)}" + (f" ({last[-1]})" if last else "")
         return None
 
@@ -199,12 +202,12 @@ class Worker:
         """Wait for the next message; a worker that sends none is gone."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if self._hears(_PATIENCE_SECONDS):
+            if self._has_message(_LONGEST_WAIT_SECONDS):
                 return True
-        self.bury()
+        self.close()
         return False
 
-    def _hears(self, seconds: float) -> bool:
+    def _has_message(self, seconds: float) -> bool:
         """Whether there is a message, now or within `seconds`; what is printed meanwhile is read."""
         sources: list[Connection | int] = [self._pipe] if self._output.has_ended else [self._pipe, self._output.fd]
         ready = wait(sources, seconds)
@@ -212,7 +215,7 @@ class Worker:
             self._output.read()
         return self._pipe in ready
 
-    def _told_after_death(self, gathered: Gathered) -> bool:
+    def _receive_what_was_sent(self, gathered: Gathered) -> bool:
         """Take what was sent before the end; whether the record was among it, so that the run had come to its own end."""
         with contextlib.suppress(EOFError, OSError, _UnreadableError):
             while gathered.record is None and self._pipe.poll(0.0):
@@ -228,18 +231,18 @@ class Worker:
             raise _UnreadableError(describe(error)) from None
         return message
 
-    def _buried(self, gathered: Gathered, status: Status, reason: str, counted: float | None) -> Outcome:
+    def _closed_with_outcome(self, gathered: Gathered, status: Status, reason: str, counted: float | None) -> Outcome:
         died = status is Status.CRASHED
         code = self._process.returncode
         self._output.read()
         output = self._output.text
-        self.bury()
+        self.close()
         sentence = f"{reason}: {_exit_sentence(code)}" if died else f"{reason}, killed; {gathered.proven}"
         return gathered.ended(status, sentence, counted, (("output", output),) if output else ())
 
-    def _part(self, breaks_limit: Callable[[], bool] = lambda: False) -> None:
+    def _wait_for_exit(self, breaks_limit: Callable[[], bool] = lambda: False) -> None:
         """Give a worker that has closed its pipe the time to end by itself, so that it can be told how, and read its last words."""
-        deadline = time.monotonic() + _PARTING_SECONDS
+        deadline = time.monotonic() + _EXIT_SECONDS
         while self._process.poll() is None and time.monotonic() < deadline and not breaks_limit():
             time.sleep(0.001)
         self._output.read()
@@ -268,9 +271,9 @@ class _Watch:
         self._shared = 0.0
         """Counted more than once in the sum over the processes, MiB."""
 
-    def patience(self) -> float:
+    def longest_wait(self) -> float:
         """For how long nothing can go wrong, seconds."""
-        return min(_PATIENCE_SECONDS, max(0.001, (self._memory_mib - self._resident()) / _FASTEST_FILLING))
+        return min(_LONGEST_WAIT_SECONDS, max(0.001, (self._memory_mib - self._resident()) / _FASTEST_FILLING))
 
     def broken(self) -> tuple[Status, str] | None:
         """What the run has broken, if anything."""
@@ -294,7 +297,7 @@ class _Watch:
     def _resident(self) -> float:
         """Of the worker and all that it has started, MiB; what they share counts once, as much as it was when last looked for."""
         now = time.monotonic()
-        if now - self._counted_at > _CENSUS_SECONDS:
+        if now - self._counted_at > _CHILDREN_SECONDS:
             self._children, self._counted_at = descendants(self._pid), now
             self._shared = max(0.0, self._sum(resident_mib) - self._proportional()) if self._children else 0.0
         used = self._sum(resident_mib) - self._shared
@@ -364,17 +367,17 @@ def _kill_marked(mark: str) -> None:
 
     One that forks and exits may be another before it is looked at. So it is over only when there is no process that was not looked at.
     """
-    deadline = time.monotonic() + _DYING_SECONDS
+    deadline = time.monotonic() + _KILL_SECONDS
     seen: set[int] = set()
     while time.monotonic() < deadline and (new := set(psutil.pids()) - seen):
-        if _kill_among(new, mark):
+        if _kill_marked_among(new, mark):
             seen.clear()
             time.sleep(0.001)
         else:
             seen |= new
 
 
-def _kill_among(pids: set[int], mark: str) -> bool:
+def _kill_marked_among(pids: set[int], mark: str) -> bool:
     """Whether there was a process to kill, or one still dying."""
     found = False
     for pid in pids:

@@ -40,12 +40,12 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     messages of `bench_mtl.runner.gathered`, and ("check", instance) with what is wrong with it, or None.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
-    _stay_in_reach(parent)
+    _die_with_parent(parent)
     faulthandler.enable()  # the parent keeps the last lines of standard error
     pipe, deadline = Connection(pipe_fd), SharedDeadline(deadline_fd)
     # A child that a solver forks must not be able to talk in the name of the run, or to move its deadline.
     os.register_at_fork(after_in_child=pipe.close)
-    os.register_at_fork(after_in_child=deadline.let_go)
+    os.register_at_fork(after_in_child=deadline.detach)
     setting: Setting = pipe.recv()
     runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
     pipe.send(setting.environment())
@@ -55,7 +55,7 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
         except EOFError:
             return
         if what == "check":
-            pipe.send(runner.refusal(content))
+            pipe.send(runner.find_mistake(content))
             continue
         pipe.send(TAKEN)
         before = _State()
@@ -69,7 +69,7 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
         tell: Callable[[Message], None] = pipe.send
         tell(("record", ran.record, peak_mib()))
         # What a job loads and compiles on its way stays, and is no leftover of a solver that somebody plugged in.
-        tell(("patterns", ran.patterns(), isinstance(content, Case) and before.is_worn()))
+        tell(("patterns", ran.patterns(), isinstance(content, Case) and before.has_leftovers()))
 
 
 class _State:
@@ -92,7 +92,7 @@ class _State:
 
         return told
 
-    def is_worn(self) -> bool:
+    def has_leftovers(self) -> bool:
         """Whether the run holds on to memory, has left threads or a timer, or has changed a setting of the whole process."""
         return self._holds_memory() or threading.active_count() > 1 or self._now() != self._settings
 
@@ -133,12 +133,12 @@ class SharedDeadline:
     def value(self, value: float) -> None:
         self._cell.value = value
 
-    def let_go(self) -> None:
+    def detach(self) -> None:
         """Share it no longer."""
         self._cell = ctypes.c_double(0.0)
 
 
-def _stay_in_reach(parent: int) -> None:
+def _die_with_parent(parent: int) -> None:
     """Ask Linux to kill this process when its parent dies, however it dies, and to leave it what its children leave behind.
 
     Elsewhere the closed pipe ends it.

@@ -14,7 +14,7 @@ import pytest
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate, Limits, Sample, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.engine.driver import is_dear, run
+from bench_mtl.engine.driver import is_expensive, run
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
@@ -338,6 +338,6 @@ def test_a_run_is_told_its_target_and_keeps_the_last_note(problem: L1InfHinge) -
 @pytest.mark.parametrize(("work", "dear"), [(7.0, False), (8.0, True), (100.0, True), (math.inf, True)])
 def test_a_step_of_many_passes_is_looked_at(work: float, dear: bool) -> None:
     point = np.zeros(1)
-    assert is_dear(Iterate(point, None, 5, 20.0 + work), Iterate(point, None, 4, 20.0)) is dear
-    assert is_dear(Iterate(point, None, 6, 20.0 + 2 * work), Iterate(point, None, 4, 20.0)) is dear
-    assert not is_dear(Iterate(point, None, 6, 2 * work), None)
+    assert is_expensive(Iterate(point, None, 5, 20.0 + work), Iterate(point, None, 4, 20.0)) is dear
+    assert is_expensive(Iterate(point, None, 6, 20.0 + 2 * work), Iterate(point, None, 4, 20.0)) is dear
+    assert not is_expensive(Iterate(point, None, 6, 2 * work), None)

@@ -15,7 +15,7 @@ from hand_made import MACHINE, case, content, fill, in_python, numbers, outcome,
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Status
-from bench_mtl.results import FILE_NAME, Store
+from bench_mtl.results import FILE_NAME, Store, plan_suite
 from bench_mtl.results.files import LOCK_NAME
 
 
@@ -95,6 +95,37 @@ def test_a_plan_that_says_nothing_new_leaves_the_tables_alone(tmp_path: Path) ->
         written = store._connection.total_changes
         assert store.plan([case(0), case(1), case(2)]) == []
         assert store._connection.total_changes == written
+
+
+def test_a_plan_is_made_without_writing_and_applied_as_it_was_made(tmp_path: Path) -> None:
+    cases = [case(0), case(1), case(2, "other")]
+    plan = plan_suite(tmp_path / "new", suite(), cases)
+    assert (plan.waiting, plan.has_changes) == (cases, True)
+    assert not (tmp_path / "new").exists()
+    before = results_bytes(fill(tmp_path, [0, 2]))
+    plan = plan_suite(tmp_path, suite(), cases)
+    assert (plan.waiting, plan.has_changes, len(plan.changes)) == ([case(1)], True, 1)
+    assert results_bytes(tmp_path) == before
+    with Store.create(tmp_path, suite()) as store:
+        assert store.apply(plan) == [case(1)]
+        store.add(case(1), outcome(), store.add_environment({}))
+    plan = plan_suite(tmp_path, suite(), cases)
+    assert (plan.waiting, plan.has_changes) == ([], False)
+    assert plan_suite(tmp_path, suite(text="other"), cases).has_changes
+
+
+def test_a_plan_is_made_anew_where_another_run_has_written_since(tmp_path: Path) -> None:
+    fill(tmp_path, [0])
+    cases = [case(0), case(1), case(2)]
+    plan = plan_suite(tmp_path, suite(), cases)
+    forced = plan_suite(tmp_path, suite(), cases, force=True)
+    fill(tmp_path, [1], plan=[case(1), case(0)])
+    with Store.create(tmp_path, suite()) as store:
+        assert store.apply(plan) == [case(2)]
+    assert numbers(tmp_path) == [0, 1]
+    with Store.create(tmp_path, suite()) as store:
+        assert store.apply(forced) == cases
+    assert numbers(tmp_path) == []
 
 
 @pytest.mark.parametrize(

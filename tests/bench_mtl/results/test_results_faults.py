@@ -19,8 +19,6 @@ from bench_mtl.results import FILE_NAME, SCHEMA_VERSION, Store
 from bench_mtl.results.export import export
 from bench_mtl.results.files import LOCK_NAME
 
-VERSION_1 = Path(__file__).parent / "version_1" / FILE_NAME
-
 
 @contextmanager
 def mounted(folder: Path, *options: str) -> Iterator[Path]:
@@ -101,14 +99,14 @@ def test_any_damage_is_one_error_or_none(tmp_path: Path) -> None:
     assert not [error for error in errors if "\n" in error]
 
 
-def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+def test_another_schema_version_is_refused(tmp_path: Path) -> None:
     fill(tmp_path, [0])
-    for version in ("99", "0", "²", ""):
+    for version in ("99", "3", "1", "0", "²", ""):
         with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
             connection.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (version,))
         before = content(tmp_path)
         for action in (lambda: Store.open(tmp_path), lambda: Store.create(tmp_path, suite())):
-            with pytest.raises(InputError, match=f"schema version {version}, but this bench_mtl reads up to version {SCHEMA_VERSION}"):
+            with pytest.raises(InputError, match=f"schema version {version}, but this bench_mtl reads version {SCHEMA_VERSION}"):
                 action()
         assert content(tmp_path) == before
 
@@ -183,77 +181,6 @@ def test_a_change_that_was_cut_short_is_undone_for_readers_too(tmp_path: Path) -
         assert set(store.runs()["reason"]) == {"as it is"}
         assert set(store.samples()["primal"]) == {1.0}
     assert content(tmp_path) == before
-
-
-# Migration ---------------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def version_1(tmp_path: Path) -> Path:
-    shutil.copy(VERSION_1, tmp_path)
-    return tmp_path
-
-
-def test_an_earlier_file_is_read_as_if_migrated_and_not_touched(version_1: Path) -> None:
-    before = content(version_1)
-    with closing(sqlite3.connect(version_1 / FILE_NAME)) as connection:
-        rows = connection.execute("SELECT count(*) FROM run").fetchone()[0]
-        samples = connection.execute("SELECT count(*) FROM sample").fetchone()[0]
-    with Store.open(version_1) as store:
-        runs = store.runs()
-        assert (len(runs), len(store.samples()), len(store.environments())) == (rows, samples, 1)
-        assert runs["wall_seconds"].isna().all()
-        assert set(runs["limits"]) == {"{}"}
-        assert len(store.finished()) == rows
-    export(version_1, "csv")
-    shutil.rmtree(version_1 / "export")
-    assert content(version_1) == before == {FILE_NAME: VERSION_1.read_bytes()}
-
-
-def test_an_earlier_file_is_migrated_to_be_written(version_1: Path) -> None:
-    with closing(sqlite3.connect(version_1 / FILE_NAME)) as connection, connection:
-        connection.execute("INSERT INTO environment (started, description) SELECT started, description FROM environment")
-        connection.execute("UPDATE run SET environment_id = 2 WHERE id % 2")
-    with Store.open(version_1) as store:
-        runs, samples = store.runs(), store.samples()
-        assert len(store.environments()) == 1
-    with Store.create(version_1, suite("quick")) as store:
-        assert store.runs().equals(runs)
-        assert store.samples().equals(samples)
-        assert store.meta()["schema_version"] == str(SCHEMA_VERSION)
-        assert store.plan([case(0)]) == [case(0)]
-        store.add(case(0), outcome(), store.add_environment({}))
-    assert numbers(version_1) == [0]
-    with closing(sqlite3.connect(version_1 / FILE_NAME)) as connection:
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        assert connection.execute("SELECT count(*) FROM run").fetchone() == (len(runs) + 1,)
-
-
-KILLED_IN_MIGRATION = """
-import os, sys
-from pathlib import Path
-from hand_made import suite
-from bench_mtl.results import Store
-from bench_mtl.results import schema
-step = schema._STEPS[1]
-def killed(connection):
-    connection.execute("PRAGMA cache_size = 1")  # what is not committed goes to disk
-    step(connection)
-    os.kill(os.getpid(), 9)
-schema._STEPS[1] = killed
-Store.create(Path(sys.argv[1]), suite("quick"))
-"""
-
-
-def test_a_migration_that_is_killed_has_not_happened(version_1: Path) -> None:
-    with Store.open(version_1) as store:
-        runs = store.runs()
-    assert in_python(KILLED_IN_MIGRATION, version_1).returncode == -9
-    with closing(sqlite3.connect(version_1 / FILE_NAME)) as connection:
-        assert connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone() == ("1",)
-        assert [row[1] for row in connection.execute("PRAGMA table_info(run)")].count("listed") == 0
-    with Store.create(version_1, suite("quick")) as store:
-        assert store.runs().equals(runs)
 
 
 # Full disks --------------------------------------------------------------------------------------------------------------------------

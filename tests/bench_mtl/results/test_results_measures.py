@@ -1,8 +1,7 @@
-"""Measures of points in a results file: kept with their samples, migrated to, merged, exported."""
+"""Measures of points in a results file: kept with their samples, merged, exported."""
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hand_made import case, content, fill, in_python, outcome, suite
+from hand_made import case, fill, outcome, suite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Certificate, Sample, Status
-from bench_mtl.results import FILE_NAME, SCHEMA_VERSION, Outcome, Store
+from bench_mtl.results import FILE_NAME, Outcome, Store
 from bench_mtl.results.export import export
 from bench_mtl.results.loading import read_results
 from bench_mtl.results.merge import merge
@@ -105,66 +104,3 @@ def test_a_file_without_its_table_is_refused(tmp_path: Path) -> None:
     change(fill(tmp_path, [0]), "DROP TABLE measure")
     with pytest.raises(InputError, match="other columns than it should have"):
         read(tmp_path)
-
-
-@pytest.fixture(params=[1, 2, 3])
-def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    folder = tmp_path / f"version_{request.param}"
-    shutil.copytree(HERE / folder.name, folder)
-    return folder
-
-
-def has_measures(folder: Path) -> bool:
-    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
-        return bool(connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'measure'").fetchone()[0])
-
-
-def test_an_earlier_file_is_read_with_no_measures_and_not_touched(earlier: Path) -> None:
-    before = content(earlier)
-    assert not has_measures(earlier)
-    assert read(earlier) == []
-    assert read_results(earlier).measures.empty
-    assert export(earlier, "csv", earlier / "out")[earlier / "out" / "measures.csv"] == 0
-    assert content(earlier) == before
-
-
-def test_an_earlier_file_is_migrated_to_hold_measures(earlier: Path) -> None:
-    with Store.open(earlier) as store:
-        runs, samples, patterns = store.runs(), store.samples(), store.patterns()
-    with Store.create(earlier, QUICK) as store:
-        assert store.meta()["schema_version"] == str(SCHEMA_VERSION)
-        assert store.runs().equals(runs)
-        assert store.samples().equals(samples)
-        assert store.patterns() == patterns
-        assert store.measures().empty
-        store.plan([case(9)])
-        store.add(case(9), measured({"non-zeros": 3.0}), store.add_environment({}))
-    assert [row[1:] for row in read(earlier)] == [(0, "non-zeros", 3.0)]
-    with closing(sqlite3.connect(earlier / FILE_NAME)) as connection:
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-
-
-KILLED_IN_MIGRATION = """
-import os, sys
-from pathlib import Path
-from hand_made import suite
-from bench_mtl.results import Store
-from bench_mtl.results import schema
-step = schema._STEPS[3]
-def killed(connection):
-    connection.execute("PRAGMA cache_size = 1")  # what is not committed goes to disk
-    step(connection)
-    connection.execute("UPDATE run SET reason = hex(randomblob(20000))")
-    os.kill(os.getpid(), 9)
-schema._STEPS[3] = killed
-Store.create(Path(sys.argv[1]), suite("quick"))
-"""
-
-
-def test_a_migration_that_is_killed_has_not_happened(earlier: Path) -> None:
-    with Store.open(earlier) as store:
-        runs = store.runs()
-    assert in_python(KILLED_IN_MIGRATION, earlier).returncode == -9
-    assert not has_measures(earlier)
-    with Store.create(earlier, QUICK) as store:
-        assert store.runs().equals(runs)

@@ -122,14 +122,6 @@ def test_texts_that_differ_are_all_there_and_still_a_suite_file(tmp_path: Path) 
     assert tomllib.loads(text) == {"name": "hand", "x": 1}
 
 
-def test_an_earlier_schema_is_merged(tmp_path: Path) -> None:
-    from test_store_faults import VERSION_1
-
-    merged = merge([VERSION_1.parent, VERSION_1.parent], tmp_path / "out")
-    assert merged.runs == merged.superseded == len(read(tmp_path / "out")[0])
-    assert read(tmp_path / "out")[0].equals(read(VERSION_1.parent)[0])
-
-
 def test_results_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
     first = fill(tmp_path / "first", [0])
     second = fill(tmp_path / "second", [0], of=suite("other"))

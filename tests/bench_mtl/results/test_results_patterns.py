@@ -1,8 +1,7 @@
-"""Patterns in a results file: kept with their runs, migrated to, merged, exported, and left out where they are damaged."""
+"""Patterns in a results file: kept with their runs, merged, exported, and left out where they are damaged."""
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hand_made import case, content, fill, in_python, outcome, results_bytes, suite
+from hand_made import case, fill, in_python, outcome, results_bytes, suite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -18,9 +17,8 @@ from hypothesis.extra import numpy as hnp
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Status
 from bench_mtl.report import write_report
-from bench_mtl.results import FILE_NAME, SCHEMA_VERSION, Store
+from bench_mtl.results import FILE_NAME, Store
 from bench_mtl.results.comparison import compare
-from bench_mtl.results.export import export
 from bench_mtl.results.loading import read_results
 from bench_mtl.results.merge import merge
 from bench_mtl.results.view import View
@@ -86,89 +84,13 @@ def test_the_columns_are_those_a_table_can_show(tmp_path: Path) -> None:
         assert store.columns("patterns") == kinds
 
 
-# Earlier versions --------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=[1, 2])
-def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    folder = tmp_path / f"version_{request.param}"
-    shutil.copytree(HERE / folder.name, folder)
-    return folder
-
-
-def has_patterns(folder: Path) -> bool:
-    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
-        return bool(connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'pattern'").fetchone()[0])
-
-
-def test_an_earlier_file_is_read_with_no_patterns_and_not_touched(earlier: Path) -> None:
-    before = content(earlier)
-    assert not has_patterns(earlier)
-    assert read(earlier) == []
-    assert read_results(earlier).patterns == ()
-    files = export(earlier, "csv", earlier / "out")
-    assert files[earlier / "out" / "patterns.csv"] == 0
-    assert content(earlier) == before
-
-
-def test_an_earlier_file_is_migrated_to_hold_patterns(earlier: Path) -> None:
-    with Store.open(earlier) as store:
-        runs, samples, environments, finished = store.runs(), store.samples(), store.environments(), store.finished()
-    with Store.create(earlier, QUICK) as store:
-        assert store.meta()["schema_version"] == str(SCHEMA_VERSION)
-        assert store.runs().equals(runs)
-        assert store.samples().equals(samples)
-        assert store.environments() == environments
-        assert store.finished() == finished
-        assert store.patterns() == ()
-        assert store.plan([case(0)]) == [case(0)]
-        store.add(case(0), outcome(solution={"W": np.eye(2)}), store.add_environment({}))
-    assert [row[1:] for row in read(earlier)] == [("W", [[True, False], [False, True]], 2, 2)]
-    with closing(sqlite3.connect(earlier / FILE_NAME)) as connection:
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        assert connection.execute("SELECT count(*) FROM run").fetchone() == (len(runs) + 1,)
-
-
-KILLED_IN_MIGRATION = """
-import os, sys
-from pathlib import Path
-from hand_made import suite
-from bench_mtl.results import Store
-from bench_mtl.results import schema
-step = schema._STEPS[2]
-def killed(connection):
-    connection.execute("PRAGMA cache_size = 1")  # what is not committed goes to disk
-    step(connection)
-    connection.execute("UPDATE run SET reason = hex(randomblob(20000))")
-    os.kill(os.getpid(), 9)
-schema._STEPS[2] = killed
-Store.create(Path(sys.argv[1]), suite("quick"))
-"""
-
-
-def test_a_migration_that_is_killed_has_not_happened(earlier: Path) -> None:
-    with Store.open(earlier) as store:
-        runs = store.runs()
-    assert in_python(KILLED_IN_MIGRATION, earlier).returncode == -9
-    assert not has_patterns(earlier)
-    with Store.open(earlier) as store:
-        assert store.runs().equals(runs)
-    with Store.create(earlier, QUICK) as store:
-        assert store.runs().equals(runs)
-        assert store.patterns() == ()
-
-
-def test_all_versions_are_merged(tmp_path: Path) -> None:
-    newest = fill(
-        tmp_path / "newest", {0: outcome(solution={"W": np.eye(2)}), 1: outcome(solution={"P": np.eye(2), "Q": np.eye(2)})}, of=QUICK
-    )
-    folders = [HERE / "version_2", newest, HERE / "version_1"]
-    counts = [len(read_results(folder).runs) for folder in folders]
-    merged = merge(folders, tmp_path / "out")
-    assert (merged.runs, merged.superseded) == (sum(counts), 0)
-    assert counts[0] == 4
+def test_merged_patterns_are_those_of_their_runs(tmp_path: Path) -> None:
+    first = fill(tmp_path / "first", range(4))
+    second = fill(tmp_path / "second", {4: outcome(solution={"W": np.eye(2)}), 5: outcome(solution={"P": np.eye(2), "Q": np.eye(2)})})
+    merged = merge([first, second, fill(tmp_path / "third", [6])], tmp_path / "out")
+    assert (merged.runs, merged.superseded) == (7, 0)
     assert [row[:2] for row in read(tmp_path / "out")] == [(5, "W"), (6, "P"), (6, "Q")]
-    assert [row[2:] for row in read(tmp_path / "out")] == [row[2:] for row in read(newest)]
+    assert [row[2:] for row in read(tmp_path / "out")] == [row[2:] for row in read(second)]
 
 
 def test_a_comparison_has_nothing_to_do_with_patterns(tmp_path: Path) -> None:

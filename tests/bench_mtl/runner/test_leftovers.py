@@ -17,7 +17,7 @@ from runs import PLUGINS, TINY, await_that, cases_of, is_running, run_suite, sol
 
 from bench_mtl.core.types import Status
 from bench_mtl.results import Store
-from bench_mtl.runner import LocalExecutor, Setting, executors, process, run_cases
+from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, executors, process, run_cases
 from bench_mtl.runner.executors import Slot
 
 
@@ -77,22 +77,28 @@ def test_a_check_of_parameters_ends_at_the_limit_of_memory() -> None:
     cases = cases_of(suite_of('name = "reports"', problems=laborious(mib=1200, refused=True), limits=limits))
     harmless = cases_of(suite_of('name = "reports"', limits=limits))
     with LocalExecutor(Setting(1, PLUGINS)) as executor:
-        assert executor.refusal(cases) is None  # at its end it would have been refused
+        assert executor.find_mistake(cases) is None  # at its end it would have been refused
         record = executor.submit(cases[0]).result().record
         assert (record.status, record.reason.split(",")[0]) == (Status.MEMORY, "memory limit of 0.3 GiB")
         assert 0.3 * 1024 < (record.peak_memory_mib or 0.0) < 0.3 * 1024 * 1.3
-        assert executor.refusal(harmless) is None
+        assert executor.find_mistake(harmless) is None
         assert executor.submit(harmless[0]).result().record.status is Status.INACCURATE
 
 
-def test_a_case_builds_anew_what_was_built_to_check_its_parameters() -> None:
-    cases = cases_of(suite_of('name = "reports"\ngrid = { number = [1, 2] }', problems=laborious()))
-    small = cases_of(suite_of('name = "reports"', problems=laborious(mib=4, refused=True)))
-    with LocalExecutor(Setting(1, PLUGINS)) as executor:
-        assert executor.refusal(small) == "tiny: 4 MiB were needed only to refuse this"
-        assert executor.refusal(cases[:1]) is None
-        outcomes = [executor.submit(case).result() for case in cases]
-    assert [outcome.notes for outcome in outcomes] == [("built 3 times",)] * 2
+@pytest.mark.parametrize("make", [LocalExecutor, InlineExecutor])
+def test_a_problem_that_was_built_to_be_checked_is_not_built_again_to_be_run(make: type[LocalExecutor | InlineExecutor]) -> None:
+    cases = cases_of(suite_of('name = "reports"\ngrid = { number = [1, 2] }', problems=laborious(mib=1)))
+    others = cases_of(suite_of('name = "reports"', problems=laborious(mib=2) + laborious(mib=3).replace("tiny", "third")))
+    refused = cases_of(suite_of('name = "reports"', problems=laborious(mib=4, refused=True)))
+    with make(Setting(1, PLUGINS)) as executor:
+        assert executor.find_mistake(refused) == "tiny: 4 MiB were needed only to refuse this"
+        counted = executor.submit(others[0]).result().notes
+        assert executor.find_mistake([*others, *refused]) == "tiny: 4 MiB were needed only to refuse this"
+        assert executor.find_mistake([cases[0], *others]) is None  # the first one is the first to be run
+        outcomes = [executor.submit(case).result() for case in (*cases, others[0])]
+    built = [int(notes[0].split()[1]) for notes in (counted, *(outcome.notes for outcome in outcomes))]
+    # Built since: the third, the refused one and the second; the third and the first; nothing for the runs of its cases; the second.
+    assert [number - built[0] for number in built[1:]] == [5, 5, 6]
 
 
 @pytest.mark.parametrize("noticed", [True, False], ids=["noticed before", "noticed by the case"])

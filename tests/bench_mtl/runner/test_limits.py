@@ -44,7 +44,7 @@ def test_preparation_may_not_go_on_for_ever(tmp_path: Path, monkeypatch: pytest.
     suite = suite_of('name = "faulty_phase"\noptions = { hangs = "warm_up" }', problems=problems)
     with LocalExecutor(Setting(1, PLUGINS)) as executor:
         harmless = cases_of(suite_of(solver("waits", "number", 0)))
-        assert executor.refusal(harmless) is None  # waits for the worker, which the shorter limit is not meant for
+        assert executor.find_mistake(harmless) is None  # waits for the worker, which the shorter limit is not meant for
         monkeypatch.setattr(process, "PREPARATION_SECONDS", 0.5)
         runs = run_suite(tmp_path, suite, executor=executor)
     assert runs["status"].tolist() == ["timeout"]

@@ -139,7 +139,7 @@ def test_a_pattern_that_cannot_be_made_costs_nothing(tmp_path: Path, monkeypatch
     names = ["raise", "exit", "many", "none", "surrogate", "number", "nothing", "good"]
     if executor is LocalExecutor:
         names = ["abort", "hang", *names]
-        monkeypatch.setattr(process, "_AFTERMATH_SECONDS", 0.5)
+        monkeypatch.setattr(process, "_AFTER_RECORD_SECONDS", 0.5)
     suite = suite_of('name = "projected_gradient"', problems=parted(*names))
     runs = run_suite(tmp_path, suite, executor=executor(Setting(1, PLUGINS)))
     assert runs["problem_label"].tolist() == names
