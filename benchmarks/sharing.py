@@ -53,11 +53,11 @@ def data_sets(data_dir: Path | None) -> Iterator[tuple[str, TaskData]]:
 
 def fits(label: str, data: TaskData, norm: str) -> list[dict[str, Any]]:
     """A row a nu, from sparse to dense; each fit begins at the one before."""
-    largest = GroupBoosting(data, nu="1 max", norm=norm).nu
+    largest = GroupBoosting(data, penalty="1 max", norm=norm).penalty
     solver = MultiboostL1() if norm == "l1" else MultiboostGroup()
 
     def problem(nu: float) -> GroupBoosting:
-        return GroupBoosting(data, nu=nu, norm=norm)
+        return GroupBoosting(data, penalty=nu, norm=norm)
 
     def row(point: PathPoint) -> dict[str, Any]:
         record = point.record

@@ -28,7 +28,7 @@ class GroupBoosting(Problem):
 
     ::
 
-        min_W  f(H W) + nu sum_j ||W_j||   subject to  W >= 0
+        min_W  f(H W) + penalty sum_j ||W_j||   subject to  W >= 0
 
     H (n x J) has the outputs of J weak learners on n examples, W (J x K) their weights in the scores H W of K classes, and the norm of a
     row is l2 ("l12"), l-infinity ("l1inf") or l1 ("l1": no sharing, as in MultiBoost-l1). With the margins rho_ir = S_i,y_i - S_ir of
@@ -43,7 +43,7 @@ class GroupBoosting(Problem):
 
     A point is W. A dual point is U, n x K, of which entries at labels do not count: at the optimum U_ir = -l'(rho_ir) / (n K), or for the
     hinge a row of 1/n times probabilities. With R_ir = -U_ir, R_i,y_i = sum_{r != y_i} U_ir and G = H^T R the bounds are, for the best
-    c >= 0 with c ||max(G_j, 0)||_* <= nu for every j (dual norms l2, l1 and l-infinity),
+    c >= 0 with c ||max(G_j, 0)||_* <= penalty for every j (dual norms l2, l1 and l-infinity),
 
         D(c) = l(0) / K + 1/(n K) sum_{r != y_i} g(c n K U_ir),     g(u) = -l*(-u);      hinge:  D(c) = c sum_{r != y_i} U_ir,  c <= 1
 
@@ -53,17 +53,17 @@ class GroupBoosting(Problem):
     Parameters
     ----------
     data : TaskData with a shared design H and labels of one class a row. Classes without an example are allowed, and noted.
-    nu : at least 0; or "0.1 max", a share of the smallest nu known to give W = 0 (that of the duals at W = 0). With nu = 0 no
-        entry of G may be above 0, which rounding leaves to nearly no U but c = 0: then the bound is l(0) / K (of the hinge 0), the least
-        that the loss can be, and a gap is proven only where that is approached: where some W >= 0 separates the examples
+    penalty : nu in the paper, at least 0; or "0.1 max", a share of the smallest penalty known to give W = 0 (that of the duals at W = 0).
+        With 0 no entry of G may be above 0, which rounding leaves to nearly no U but c = 0: then the bound is l(0) / K (of the hinge 0),
+        the least that the loss can be, and a gap is proven only where that is approached: where some W >= 0 separates the examples
     norm : "l12", "l1inf" or "l1"
     loss : "logistic", "squared_hinge", "exponential" or "hinge"; from Python also a `bench_mtl.model.losses.MarginLoss`
     others : from Python, what weak learners outside H ask for: a function of R (n x K) that gives their largest ||max(h^T R, 0)||_*. Bounds
-        then hold for the problem over all of them. (`nu` as a share takes them into account.)
+        then hold for the problem over all of them. (`penalty` as a share takes them into account.)
 
     Raises
     ------
-    InputError : labels without exactly one class a row, a single class, designs that are not shared, a negative `nu`, an unknown norm or
+    InputError : labels without exactly one class a row, a single class, designs that are not shared, a negative penalty, an unknown norm or
         loss.
 
     References
@@ -77,13 +77,14 @@ class GroupBoosting(Problem):
         {Capability.SMOOTH, Capability.SUBGRADIENT, Capability.SMOOTHED, Capability.PROX, Capability.CONIC}
     )
     forms: ClassVar[tuple[type[Form], ...]] = (GroupForm,)
+    aliases: ClassVar[Mapping[str, str]] = {"nu": "penalty"}
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "quadratic", "exponential"})}
 
     def __init__(
         self,
         data: TaskData,
         *,
-        nu: float | str,
+        penalty: float | str,
         norm: str = "l12",
         loss: str | MarginLoss = "logistic",
         others: Callable[[Array], float] | None = None,
@@ -99,8 +100,8 @@ class GroupBoosting(Problem):
         self._others = others
         fit = multiclass_fit(data.design, frozen(indicators.argmax(axis=1)), loss)
         self._form = GroupForm(fit, 0.0, norm)
-        self.nu = number_or_share("nu", nu, self._largest_nu)
-        self._form = GroupForm(fit, self.nu, norm)
+        self.penalty = number_or_share("penalty", penalty, self._largest_penalty)
+        self._form = GroupForm(fit, self.penalty, norm)
         absent = np.flatnonzero(indicators.sum(axis=0) == 0.0)
         if len(absent):
             have = "has" if len(absent) == 1 else "have"
@@ -127,16 +128,16 @@ class GroupBoosting(Problem):
         scores = H @ rng.exponential(size=(J, K)) + 0.5 * rng.standard_normal((n, K))
         labels = np.where(np.arange(K) == scores.argmax(axis=1)[:, None], 1.0, -1.0)
         dense, csr = TaskData.shared(H, labels, name="tiny"), TaskData.shared(sparse, labels, name="tiny CSR")
-        yield cls(dense, nu=0.02)
-        yield cls(dense, nu=0.02, norm="l1inf")
-        yield cls(csr, nu=0.01, norm="l1")
-        yield cls(dense, nu=0.05, loss="squared_hinge")
-        yield cls(csr, nu=0.03, loss="squared_hinge", norm="l1inf")
-        yield cls(dense, nu=0.05, loss="exponential")
-        yield cls(dense, nu=0.05, loss="exponential", norm="l1inf")
-        yield cls(dense, nu=0.1, loss="hinge")
-        yield cls(csr, nu=0.05, loss="hinge", norm="l1inf")
-        yield cls(dense, nu=0.05, loss="hinge", norm="l1")
+        yield cls(dense, penalty=0.02)
+        yield cls(dense, penalty=0.02, norm="l1inf")
+        yield cls(csr, penalty=0.01, norm="l1")
+        yield cls(dense, penalty=0.05, loss="squared_hinge")
+        yield cls(csr, penalty=0.03, loss="squared_hinge", norm="l1inf")
+        yield cls(dense, penalty=0.05, loss="exponential")
+        yield cls(dense, penalty=0.05, loss="exponential", norm="l1inf")
+        yield cls(dense, penalty=0.1, loss="hinge")
+        yield cls(csr, penalty=0.05, loss="hinge", norm="l1inf")
+        yield cls(dense, penalty=0.05, loss="hinge", norm="l1")
 
     @property
     def point_shape(self) -> tuple[int, ...]:
@@ -241,7 +242,7 @@ class GroupBoosting(Problem):
             xi = cp.Variable(n, nonneg=True)
             loss, constraints = cp.sum(xi) / n, [scores, sp.kron(sp.eye_array(n), np.ones((K - 1, 1))) @ xi >= 1.0 - margins]
         rows = {"l12": lambda: cp.norm(W, 2, axis=1), "l1inf": lambda: cp.max(W, axis=1), "l1": lambda: cp.sum(W, axis=1)}
-        problem = cp.Problem(cp.Minimize(loss + self.nu * cp.sum(rows[self.norm]())), constraints)
+        problem = cp.Problem(cp.Minimize(loss + self.penalty * cp.sum(rows[self.norm]())), constraints)
 
         def recover() -> tuple[Array, Array | None]:
             multiplier = scores.dual_value
@@ -264,8 +265,8 @@ class GroupBoosting(Problem):
         """sigma_max(H)^2 / n: the star of a label and the other classes, whose Laplacian has norm K, cancels the 1/K of the mean."""
         return float(self.design.norms().max()) ** 2 / self.design.sizes[0]
 
-    def _largest_nu(self) -> float:
-        """The smallest nu known to give W = 0."""
+    def _largest_penalty(self) -> float:
+        """The smallest penalty known to give W = 0."""
         R = self._form.fit.residuals(self._form.fit.duals(np.zeros(self.dual_shape)))
         largest = float(self._form.dual_norms(self.design.adjoint(R)).max(initial=0.0))
         return max(largest, 0.0 if self._others is None else self._others(R))

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design, frozen
@@ -16,6 +15,7 @@ from bench_mtl.model.linear_loss import LinearFit, example_weights
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.protocols import Capability, ConicModel, Form, Problem
 from bench_mtl.model.task_data import TaskData, binary_labels
+from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data
 
 
 class RidgeHinge(Problem):
@@ -57,18 +57,12 @@ class RidgeHinge(Problem):
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
-        d, m, n = 6, 3, 12
-        W = rng.standard_normal((d, m))
-        X = rng.standard_normal((n, d))
-        sparse = sp.csr_array(X * (rng.random((n, d)) < 0.5))
-        Y = np.where(X @ W + 0.5 * rng.standard_normal((n, m)) >= 0.0, 1.0, -1.0)
-        Xs = [rng.standard_normal((size, d)) for size in (5, 9, 7)]
-        ys = [np.where(Xk @ W[:, k] + 0.5 * rng.standard_normal(len(Xk)) >= 0.0, 1.0, -1.0) for k, Xk in enumerate(Xs)]
-        yield cls(TaskData.shared(X, Y[:, 0], name="tiny"), ridge=0.1)
-        yield cls(TaskData.shared(X, Y, name="tiny shared"), ridge=0.5)
-        yield cls(TaskData.per_task(Xs, ys, name="tiny per task"), ridge=0.2)
-        yield cls(TaskData.shared(sparse, Y, name="tiny CSR"), ridge=0.05)
-        yield cls(TaskData.per_task([sp.csr_array(Xk) for Xk in Xs], ys, name="tiny per task CSR"), ridge=0.1)
+        data = tiny_data(rng, rng.standard_normal((FEATURES, TASKS)), 0.5).labelled()
+        yield cls(one_task(data.shared), ridge=0.1)
+        yield cls(data.shared, ridge=0.5)
+        yield cls(data.per_task, ridge=0.2)
+        yield cls(data.shared_csr, ridge=0.05)
+        yield cls(data.per_task_csr, ridge=0.1)
 
     @property
     def point_shape(self) -> tuple[int, ...]:
@@ -131,13 +125,10 @@ class RidgeHinge(Problem):
         """The quadratic programme with explicit slacks xi: minimise s.xi + sigma ||W||^2 subject to xi >= 1 - y x.w, xi >= 0."""
         import cvxpy as cp
 
-        design, y = self.design, self.design.stack(self._fit.targets)
-        W, xi = cp.Variable(self.point_shape), cp.Variable(len(y), nonneg=True)
-        margin = xi >= 1.0 - sp.csr_array(design.stacked() * y[:, None]) @ cp.vec(W, order="F")
-        objective = design.stack(self._fit.weights) @ xi + self.ridge * cp.sum_squares(W)
+        W = cp.Variable(self.point_shape)
+        loss, margin, as_dual = self._fit.model(cp.vec(W, order="F"))
 
         def recover() -> tuple[Array, Array | None]:
-            a = margin.dual_value
-            return np.asarray(W.value), None if a is None else design.unstack(np.asarray(a) * y)
+            return np.asarray(W.value), None if margin.dual_value is None else as_dual(np.asarray(margin.dual_value))
 
-        return ConicModel(cp.Problem(cp.Minimize(objective), [margin]), recover)
+        return ConicModel(cp.Problem(cp.Minimize(loss + self.ridge * cp.sum_squares(W)), [margin]), recover)

@@ -6,18 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from bench_mtl.core.checks import real_number
-from bench_mtl.core.designs import Design, frozen
+from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import RelationshipForm
-from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import Capability, ConicModel, Form
 from bench_mtl.model.task_data import TaskData
+from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data
 from bench_mtl.projections import norm_trace, prox_squared_trace
 
 
@@ -62,27 +61,19 @@ class TaskRelationships(FitProblem):
         self.ridge, self.coupling = real_number("ridge", ridge), real_number("coupling", coupling)
         if self.ridge == 0.0 and self.coupling == 0.0:
             raise InputError("ridge and coupling are both 0: one of them must be above 0")
-        self.design: Design = data.design
-        self.notes = data.notes
         shares = data.design.per_example(2.0 / np.asarray(data.design.sizes))
-        weights = frozen(np.ascontiguousarray(np.broadcast_to(shares, data.targets.shape)))
-        self.fit = LinearFit(data.design, data.targets, Squared(), weights)
+        super().__init__(data, Squared(), frozen(np.ascontiguousarray(np.broadcast_to(shares, data.targets.shape))))
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
-        d, m, n = 6, 3, 12
-        W = np.outer(rng.standard_normal(d), rng.standard_normal(m)) + 0.2 * rng.standard_normal((d, m))
-        X = rng.standard_normal((n, d))
-        sparse = sp.csr_array(X * (rng.random((n, d)) < 0.5))
-        Y = X @ W + 0.3 * rng.standard_normal((n, m))
-        Xs = [rng.standard_normal((size, d)) for size in (5, 9, 7)]
-        ys = [Xk @ W[:, k] + 0.3 * rng.standard_normal(len(Xk)) for k, Xk in enumerate(Xs)]
-        yield cls(TaskData.shared(X, Y[:, 0], name="tiny"), ridge=0.1, coupling=0.2)
-        yield cls(TaskData.shared(X, Y, name="tiny shared"), ridge=0.2, coupling=0.1)
-        yield cls(TaskData.shared(X[:4], Y[:4], name="tiny wide"), ridge=0.05, coupling=0.5)
-        yield cls(TaskData.per_task(Xs, ys, name="tiny per task"), ridge=0.1, coupling=0.1)
-        yield cls(TaskData.shared(sparse, Y, name="tiny CSR"), ridge=0.0, coupling=0.3)
-        yield cls(TaskData.per_task([sp.csr_array(Xk) for Xk in Xs], ys, name="tiny per task CSR"), ridge=0.3, coupling=0.0)
+        W = np.outer(rng.standard_normal(FEATURES), rng.standard_normal(TASKS)) + 0.2 * rng.standard_normal((FEATURES, TASKS))
+        data = tiny_data(rng, W)
+        yield cls(one_task(data.shared), ridge=0.1, coupling=0.2)
+        yield cls(data.shared, ridge=0.2, coupling=0.1)
+        yield cls(TaskData.shared(data.shared.design.block(0)[:4], data.shared.targets[:4], name="tiny wide"), ridge=0.05, coupling=0.5)
+        yield cls(data.per_task, ridge=0.1, coupling=0.1)
+        yield cls(data.shared_csr, ridge=0.0, coupling=0.3)
+        yield cls(data.per_task_csr, ridge=0.3, coupling=0.0)
 
     def repair(self, point: Array) -> Array:
         return point
@@ -115,7 +106,7 @@ class TaskRelationships(FitProblem):
     def make_forms(self) -> tuple[Form, ...]:
         return (RelationshipForm(self.fit, self.ridge, self.coupling),)
 
-    def to_cvxpy(self, form: str = "nuclear_norm") -> ConicModel:
+    def to_cvxpy(self, form: str | None = None) -> ConicModel:
         """The problem with `cvxpy.normNuc`, and the residuals as variables, so that their constraint's multiplier is a dual point."""
         import cvxpy as cp
 

@@ -56,7 +56,7 @@ class BlockCoordinate(IterativeSolver):
         step = 0
         while True:
             count = 1 + step // SHOWN_SHARE
-            kind = (form.gamma, form.tau, SWEEPS, _PROJECTIONS, curvature)
+            kind = (form.penalty, form.radius, SWEEPS, _PROJECTIONS, curvature)
             block_steps(blocks.rows, blocks.offsets, target, *kind, state, count)
             step += count
             yield Iterate(np.ascontiguousarray(state[:2].transpose(0, 2, 1)), None, step, float(step * (SWEEPS + _PROJECTIONS + 1)))

@@ -53,7 +53,7 @@ class FrankWolfeTrace(IterativeSolver):
         step = 0
         while True:
             count = 1 + step // SHOWN_SHARE
-            gap = frank_wolfe_steps(blocks.rows, blocks.offsets, target, form.gamma, form.tau, SWEEPS, state, direction, count)
+            gap = frank_wolfe_steps(blocks.rows, blocks.offsets, target, form.penalty, form.radius, SWEEPS, state, direction, count)
             step += count
             point = np.ascontiguousarray(state[:2].transpose(0, 2, 1))
             yield Iterate(point, None, step, float(step * (SWEEPS + 3)), note=f"Frank-Wolfe gap of Q {gap:.1e}")

@@ -211,7 +211,9 @@ def gram_steps(problem: Problem, start: Array | None, rule: GramRule) -> Iterato
     step, shown = 0, 0
     while not scalars[STOPPED]:
         count = 1 + step // SHOWN_SHARE
-        made = gradient_steps(blocks.rows, blocks.offsets, blocks.thin, target, form.gamma, form.tau, *kind, state, scratch, scalars, count)
+        made = gradient_steps(
+            blocks.rows, blocks.offsets, blocks.thin, target, form.penalty, form.radius, *kind, state, scratch, scalars, count
+        )
         step += made
         last = step - 1
         if scalars[STOPPED] and last > shown:

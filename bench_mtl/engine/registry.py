@@ -105,11 +105,12 @@ def problem_parameters(cls: type[Problem]) -> dict[str, Any]:
 
 
 def make_problem(cls: type[Problem], data: Any, parameters: Mapping[str, Any]) -> Problem:
-    """`cls.from_data` with its parameters checked by name."""
+    """Return `cls.from_data` with its parameters checked by name; `Problem.aliases` are names too."""
     allowed = problem_parameters(cls)
     for key in parameters:
-        if key not in allowed:
+        if key not in allowed and key not in cls.aliases:
             raise unknown(f"parameter of problem '{cls.name}'", key, allowed)
+    parameters = cls.without_aliases(parameters)
     missing = [key for key, default in allowed.items() if default is inspect.Parameter.empty and key not in parameters]
     if missing:
         raise InputError(f"problem '{cls.name}' needs parameter {', '.join(missing)}")

@@ -68,7 +68,7 @@ class GroupBoostingModel:
     def problem(self, H: Array, penalty: float | str, others: Callable[[Array], float] | None = None) -> Problem:
         """Make the problem over the learners with these outputs, n x J. Where J = 0 it has one learner, whose output is always 0."""
         columns = H if H.shape[1] else np.zeros((len(H), 1))
-        parameters: Mapping[str, Any] = {"nu": penalty, "norm": self.norm, "loss": self.loss, "others": others}
+        parameters: Mapping[str, Any] = {"penalty": penalty, "norm": self.norm, "loss": self.loss, "others": others}
         return installed().problem("group_boosting").from_data(TaskData.shared(columns, self.labels), **parameters)
 
     def without_learners(self) -> Problem:
@@ -77,7 +77,7 @@ class GroupBoostingModel:
 
     def penalty(self, H: Array, penalty: float | str, others: Callable[[Array], float] | None = None) -> float:
         """Return `penalty` as a number."""
-        return float(self.problem(H, penalty, others).nu)  # type: ignore[attr-defined]
+        return float(self.problem(H, penalty, others).penalty)  # type: ignore[attr-defined]
 
 
 def fit_dictionary(

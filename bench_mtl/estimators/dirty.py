@@ -23,7 +23,7 @@ class _Dirty(SolvedTasks):
     loss = "squared"  # no parameter unless a subclass makes it one
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
-        parameters = {"lambda_b": self.shared_penalty, "lambda_s": self.own_penalty, "loss": self.loss, "reduction": self.reduction}
+        parameters = {"row_penalty": self.shared_penalty, "entry_penalty": self.own_penalty, "loss": self.loss, "reduction": self.reduction}
         return self._solve("dirty_model", data, parameters, _PREFERRED, ("shared_coef_", "own_coef_"))
 
 

@@ -28,7 +28,7 @@ class _SparseLowRank(SolvedTasks):
     loss = "squared"  # no parameter unless a subclass makes it one
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
-        parameters = {"gamma": self.penalty, "tau": self.radius, "loss": self.loss}
+        parameters = {"penalty": self.penalty, "radius": self.radius, "loss": self.loss}
         preferred = _PREFERRED
         if data.design.is_shared and self.loss == "squared":
             preferred = _WIDE if data.n_features > _WIDTH * data.design.sizes[0] else _SQUARES

@@ -23,7 +23,7 @@ class _TraceNorm(SolvedTasks):
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
         radius = 1.0 if self.radius is None and self.penalty is None else self.radius
-        parameters = {"tau": radius, "penalty": self.penalty, "loss": self.loss}
+        parameters = {"radius": radius, "penalty": self.penalty, "loss": self.loss}
         return self._solve("trace_norm_glm", data, parameters, _PREFERRED, rotated=self.loss)
 
 

@@ -1,47 +1,77 @@
-"""What all problems of a loss of linear predictions share: operators that follow from the data, whatever the constraint or penalty."""
+"""What all problems of a smooth loss of linear predictions share."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import numpy as np
 
 from bench_mtl.core.types import Array
+from bench_mtl.model.composite_problem import CompositeProblem
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.protocols import Problem
+from bench_mtl.model.losses import Loss
+from bench_mtl.model.norms import Norm
+from bench_mtl.model.regularisers import Constraint, Regulariser, constraint_or_penalty
+from bench_mtl.model.task_data import TaskData
 
 
-class FitProblem(Problem):
-    """A problem with a `LinearFit`, W its points: everything but the constraint or penalty."""
+class FitProblem(CompositeProblem):
+    """min_W f(W) + R(W), f a `LinearFit`. A dual point is any r, shaped like the targets; at the optimum minus the derivative of f."""
 
     fit: LinearFit
 
+    def __init__(self, data: TaskData, loss: Loss, weights: Array) -> None:
+        """Read the targets that the loss wants, of held-out examples too. (The regulariser is up to the class.)
+
+        Raises
+        ------
+        InputError : targets of another kind than the loss wants.
+        """
+        targets, self.notes = loss.targets(data)
+        self.design = data.design
+        self.fit = LinearFit(data.design, targets, loss, weights)
+        self._held_out = None if data.held_out is None else (data.held_out.design, loss.targets(data.held_out)[0])
+
+    def regularise(self, regulariser: Regulariser) -> None:
+        """Add a regulariser, and say which cones the conic forms need."""
+        self.regulariser = regulariser
+        own = {form: cones | self.fit.loss.cones for form, cones in regulariser.models.items()}
+        self.conic_forms = own  # type: ignore[misc] # those of the class are of the squared loss
+
+    def constrain_or_penalise(
+        self, norm: Norm, data: TaskData, radius: float | str | None, penalty: float | str | None
+    ) -> tuple[float | None, float | None]:
+        """`regularise` by a norm of at most `radius` or with the weight `penalty`, see `constraint_or_penalty`; return both as numbers."""
+        chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=lambda: norm.dual(-self.gradient_at_zero()))
+        self.regularise(chosen)
+        return (chosen.radius, None) if isinstance(chosen, Constraint) else (None, chosen.weight)
+
     @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (self.fit.design.n_features, self.fit.design.n_tasks)
+    def loss(self) -> Loss:
+        return self.fit.loss
+
+    @property
+    def modelled_fit(self) -> LinearFit:
+        return self.fit
 
     @property
     def dual_shape(self) -> tuple[int, ...]:
         return self.fit.targets.shape
 
-    @property
-    def dimensions(self) -> Mapping[str, int]:
-        design = self.fit.design
-        return {"n": design.n_examples, "d": design.n_features, "m": design.n_tasks}
-
     def objective(self, point: Array) -> float:
         return self.smooth_value(point) + self.prox_value(point)
 
     def predictions(self, point: Array) -> Array:
-        return self.fit.design.forward(point)
+        return self.design.forward(point)
 
     def dual_at(self, point: Array, dual: Array | None) -> Array:
-        """The dual point, or where there is none minus the slopes of the loss at `point`."""
+        """Return the dual point, or where there is none minus the derivative of the loss at `point`."""
         return -self.fit.derivatives(self.predictions(point)) if dual is None else dual
+
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        return self.fit.regularised_bound(self.dual_at(point, dual), self.regulariser.support_and_limit)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         predictions = self.predictions(point)
-        return self.fit.value(predictions), self.fit.design.adjoint(self.fit.derivatives(predictions))
+        return self.fit.value(predictions), self.design.adjoint(self.fit.derivatives(predictions))
 
     def smooth_value(self, point: Array) -> float:
         return self.fit.value(self.predictions(point))
@@ -49,6 +79,21 @@ class FitProblem(Problem):
     def lipschitz(self) -> float:
         """max_k s_k sigma_max(X_k)^2 for tasks of weight s_k, times the largest second derivative of the loss."""
         return self.fit.lipschitz()
+
+    def gradient_at_zero(self) -> Array:
+        """Return the gradient of f at W = 0, d x m."""
+        return self.design.adjoint(self.fit.derivatives(np.zeros(self.dual_shape)))
+
+    def held_out_error(self, point: Array) -> dict[str, float]:
+        """Return the error on held-out examples, see `Loss.error`, by its name; nothing without such examples."""
+        if self._held_out is None:
+            return {}
+        design, targets = self._held_out
+        return {"held-out error": self.fit.loss.error(design.forward(self.coefficients(point)), targets)}
+
+    def coefficients(self, point: Array) -> Array:
+        """Return the d x m coefficients that make the predictions of a point."""
+        return point
 
 
 class StackedFitProblem(FitProblem):
@@ -59,7 +104,10 @@ class StackedFitProblem(FitProblem):
         return (2, *super().point_shape)
 
     def predictions(self, point: Array) -> Array:
-        return super().predictions(point[0] + point[1])
+        return super().predictions(self.coefficients(point))
+
+    def coefficients(self, point: Array) -> Array:
+        return np.asarray(point[0] + point[1])
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         value, block = super().value_and_gradient(point)

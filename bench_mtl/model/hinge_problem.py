@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import Hinges
-from bench_mtl.model.linear_loss import example_weights
-from bench_mtl.model.protocols import Problem
+from bench_mtl.model.composite_problem import CompositeProblem
+from bench_mtl.model.forms import BallForm, HingeForm, Hinges
+from bench_mtl.model.linear_loss import LinearFit, example_weights
+from bench_mtl.model.losses import Hinge
 from bench_mtl.model.task_data import TaskData, binary_labels
 
 
-class HingeProblem(Problem):
+class HingeProblem(CompositeProblem):
     """A problem with hinges, W its points and a its dual points: everything but the constraint or penalty."""
 
-    hinges: Hinges
+    hinges: HingeForm | BallForm
 
     @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (self.hinges.design.n_features, self.hinges.design.n_tasks)
+    def modelled_fit(self) -> LinearFit:
+        return LinearFit(self.hinges.design, self.hinges.labels, Hinge(), self.hinges.weights)
+
+    def _own_dual(self, dual: Any) -> Array:
+        return np.asarray(self.hinges.labels * dual)
 
     @property
     def dual_shape(self) -> tuple[int, ...]:
         return self.hinges.labels.shape
 
-    @property
-    def dimensions(self) -> Mapping[str, int]:
-        design = self.hinges.design
-        return {"n": design.n_examples, "d": design.n_features, "m": design.n_tasks}
-
     def objective(self, point: Array) -> float:
         return self.hinges.loss(self.hinges.margins(point)) + self.prox_value(point)
 
     def box_dual(self, point: Array, dual: Array | None) -> Array:
-        """The dual point clipped to its box, or the one that gives the subgradient at `point`."""
+        """Return the dual point clipped to its box, or the one that gives the subgradient at `point`."""
         return self.hinges.duals(self.hinges.margins(point)) if dual is None else np.clip(dual, 0.0, self.hinges.weights)
+
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        a = self.box_dual(point, dual)
+        return self.hinges.bound(a, self.hinges.adjoint(a))
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
         margins = self.hinges.margins(point)
@@ -66,42 +67,12 @@ class HingeProblem(Problem):
         return self.hinges.smoothed_lipschitz(smoothing)
 
 
-def hinges_of(data: TaskData, loss: str) -> tuple[Hinges, tuple[str, ...]]:
-    """The hinges of labelled tasks, with weights 1/n_k ("mean") or 1 ("sum"), and the notes on the data.
+def hinges_of(data: TaskData, reduction: str) -> tuple[Hinges, tuple[str, ...]]:
+    """Return the hinges of labelled tasks, with weights 1/n_k ("mean") or 1 ("sum"), and the notes on the data.
 
     Raises
     ------
     InputError : labels other than -1/+1 or 0/1.
     """
     labels, notes = binary_labels(data)
-    return Hinges(data.design, labels, example_weights(data.design, loss)), notes
-
-
-class HingeModel(NamedTuple):
-    """Hinges written for CVXPY."""
-
-    loss: Any
-    margin: Any
-    """The constraint whose multiplier is a dual point."""
-    recover: Callable[[], tuple[Array, Array | None]]
-    """As of `ConicModel`."""
-
-
-def hinge_model(hinges: Hinges, W: Any) -> HingeModel:
-    """Weighted hinges of a d x m variable W with explicit slacks: s.xi subject to xi >= 1 - y x.w, xi >= 0.
-
-    The slacks are variables of their own because CVXPY 1.9 can take ``pos(1 - multiply(y, X @ w))`` to a wrong answer.
-    """
-    import cvxpy as cp
-
-    design = hinges.design
-    signed = sp.csr_array(design.stacked() * design.stack(hinges.labels)[:, None])
-    weights = design.stack(hinges.weights)
-    xi = cp.Variable(len(weights), nonneg=True)
-    margin = xi >= 1.0 - signed @ cp.vec(W, order="F")
-
-    def recover() -> tuple[Array, Array | None]:
-        dual = None if margin.dual_value is None else design.unstack(np.asarray(margin.dual_value))
-        return np.asarray(W.value), dual
-
-    return HingeModel(weights @ xi, margin, recover)
+    return Hinges(data.design, labels, example_weights(data.design, reduction)), notes

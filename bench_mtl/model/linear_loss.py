@@ -104,22 +104,16 @@ class LinearFit(SmoothForm):
         """
         return self.loss.bound(dual, self.targets, self.weights, support, limit) if dual.any() else 0.0
 
-    def norm_bound(
-        self, dual: Array, dual_norm: Callable[[Array], float], *, radius: float | None = None, penalty: float | None = None
-    ) -> float:
-        """Return a proven lower bound on min f(W) subject to ||W|| <= radius, or on min f(W) + penalty ||W||, from any dual point.
-
-        `dual_norm` of G (d x m) is max <G, W> over ||W|| <= 1; an upper bound on it will do. One of `radius` and `penalty` is given.
-        """
+    def regularised_bound(self, dual: Array, support_and_limit: Callable[[Array], tuple[float, float]]) -> float:
+        """Return a proven lower bound on min f(W) + R(W), from any dual point; the function is that of R, see `Regulariser`."""
         r = self.normalised(self.admissible(dual))
         size = float(np.abs(r).max())
         if size == 0.0:
             return 0.0
-        height = dual_norm(self.design.adjoint(r / size))  # of tiny or huge entries squares would leave the range of doubles
-        if radius is not None:
-            return self.bound(r, size * radius * height)
-        assert penalty is not None
-        return self.bound(r, 0.0, penalty / height / size if height > 0.0 else np.inf)
+        support, limit = support_and_limit(
+            self.design.adjoint(r / size)
+        )  # of tiny or huge entries squares would leave the range of doubles
+        return self.bound(r, size * support, limit / size)
 
     def model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """Return f in CVXPY for the coefficients vec(W), column by column.

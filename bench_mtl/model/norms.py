@@ -1,18 +1,272 @@
-"""Norms of matrices of coefficients: what problems constrain or penalise."""
+"""Norms of matrices of coefficients, a class for each: what problems constrain or penalise."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, final
+
 import numpy as np
 
+from bench_mtl.core.designs import leading_pair, spectral_norm_bound
 from bench_mtl.core.types import Array
+from bench_mtl.projections import (
+    norm_l1inf,
+    norm_l12,
+    norm_linf1,
+    norm_trace,
+    project_l1_ball,
+    project_l1inf_ball,
+    project_l12_ball,
+    project_trace_ball,
+    prox_l1inf,
+    prox_l12,
+    prox_trace,
+    soft_threshold,
+)
 
 
-def l1inf_vertex(direction: Array, radius: float) -> Array:
-    """argmin <direction, W> subject to sum_j max_k |W_jk| <= radius.
+class NormModel(NamedTuple):
+    """A d x m variable of CVXPY with its norm: at most `value` under the constraints, and equal to it at the best other variables."""
 
-    W_j = -radius sign(direction_j) in the row j of `direction` with the largest l1 norm, all else 0.
+    matrix: Any
+    value: Any
+    constraints: list[Any]
+
+
+class Norm(ABC):
+    """A norm ||W|| of matrices d x m, or of those in a cone: +inf outside."""
+
+    models: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear"})}
+    """Forms that `model` writes, each with the cones it needs, as in `Problem.conic_forms`."""
+
+    @abstractmethod
+    def value(self, W: Array) -> float:
+        """Return ||W||, of a W in the cone."""
+
+    @abstractmethod
+    def dual(self, G: Array) -> float:
+        """Return max <G, W> over ||W|| <= 1, or an upper bound of it that is off by rounding at most."""
+
+    @abstractmethod
+    def project(self, W: Array, radius: float) -> Array:
+        """Return argmin_V 1/2 ||V - W||_F^2 subject to ||V|| <= radius."""
+
+    @abstractmethod
+    def prox(self, W: Array, weight: float) -> Array:
+        """Return argmin_V 1/2 ||V - W||_F^2 + weight ||V||."""
+
+    @abstractmethod
+    def vertex(self, direction: Array, radius: float) -> Array:
+        """Return argmin_W <direction, W> subject to ||W|| <= radius, an extreme point."""
+
+    @abstractmethod
+    def model(self, form: str, shape: tuple[int, int]) -> NormModel:
+        """Return a matrix of this shape and its norm in CVXPY."""
+
+    def to_cone(self, W: Array) -> Array:
+        """Return the nearest matrix in the cone."""
+        return W
+
+    def outside_cone(self, W: Array) -> float:
+        """Return how far an entry is outside the cone, at most; 0 inside."""
+        return 0.0
+
+
+@final
+@dataclass(frozen=True)
+class L1Inf(Norm):
+    """sum_j max_k |W_jk|, whose dual norm is max_j sum_k |G_jk|. (Quattoni et al. 2009.)"""
+
+    def value(self, W: Array) -> float:
+        return norm_l1inf(W)
+
+    def dual(self, G: Array) -> float:
+        return norm_linf1(G)
+
+    def project(self, W: Array, radius: float) -> Array:
+        return project_l1inf_ball(W, radius)
+
+    def prox(self, W: Array, weight: float) -> Array:
+        return prox_l1inf(W, weight)
+
+    def vertex(self, direction: Array, radius: float) -> Array:
+        """W_j = -radius sign(direction_j) in the row j of `direction` with the largest l1 norm, all else 0."""
+        W = np.zeros(direction.shape)
+        row = int(np.abs(direction).sum(axis=1).argmax())
+        W[row] = np.where(direction[row] > 0.0, -radius, radius)
+        return W
+
+    def model(self, form: str, shape: tuple[int, int]) -> NormModel:
+        """Row bounds mu: -mu_j <= W_jk <= mu_j. That mu >= 0 follows; Clarabel ends at optimal points more often when it is told."""
+        import cvxpy as cp
+
+        d, m = shape
+        W, mu = cp.Variable(shape), cp.Variable(d, nonneg=True)
+        rows = cp.reshape(mu, (d, 1), order="C") @ np.ones((1, m))
+        return NormModel(W, cp.sum(mu), [rows >= W, rows >= -W])
+
+
+@final
+@dataclass(frozen=True)
+class L12(Norm):
+    """sum_j ||W_j||_2, whose dual norm is the largest l2 norm of a row."""
+
+    models: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "quadratic"})}
+
+    def value(self, W: Array) -> float:
+        return norm_l12(W)
+
+    def dual(self, G: Array) -> float:
+        return float(lengths(G.T).max(initial=0.0))
+
+    def project(self, W: Array, radius: float) -> Array:
+        return np.asarray(project_l12_ball(W, radius))
+
+    def prox(self, W: Array, weight: float) -> Array:
+        return np.asarray(prox_l12(W, weight))
+
+    def vertex(self, direction: Array, radius: float) -> Array:
+        """W_j = -radius direction_j / ||direction_j||_2 in the row j where this is longest, all else 0."""
+        W, sizes = np.zeros(direction.shape), lengths(direction.T)
+        row = int(sizes.argmax())
+        if sizes[row] > 0.0:
+            W[row] = -radius * (direction[row] / sizes[row])
+        return W
+
+    def model(self, form: str, shape: tuple[int, int]) -> NormModel:
+        import cvxpy as cp
+
+        W = cp.Variable(shape)
+        return NormModel(W, cp.sum(cp.norm(W, 2, axis=1)), [])
+
+
+@final
+@dataclass(frozen=True)
+class L1(Norm):
+    """sum_jk |W_jk| (`balls` "all"), or max_k sum_j |W_jk|, whose balls are one ball for every task ("task").
+
+    With `nonneg` of matrices with W_jk orientation_jk >= 0 only (W >= 0 where `orientation` is None).
     """
-    vertex = np.zeros(direction.shape)
-    row = int(np.abs(direction).sum(axis=1).argmax())
-    vertex[row] = np.where(direction[row] > 0.0, -radius, radius)
-    return vertex
+
+    balls: str = "all"
+    nonneg: bool = False
+    orientation: Array | None = None
+    """Signs, d x m; only with `nonneg`."""
+
+    def value(self, W: Array) -> float:
+        return float(np.abs(W).sum(axis=self._axis).max())
+
+    def dual(self, G: Array) -> float:
+        """The largest entry, or the sum of those of the columns; of positive ones with `nonneg`."""
+        heights = np.maximum(self.oriented(G), 0.0) if self.nonneg else np.abs(G)
+        largest = heights.max(axis=0)
+        return float(largest.max() if self.balls == "all" else largest.sum())
+
+    def project(self, W: Array, radius: float, *, method: str = "newton") -> Array:
+        """`method` as in `project_l1_ball`."""
+        if self.balls == "task":
+            return self.oriented(project_l1_ball(self.oriented(W), radius, method=method, axis=0, nonneg=self.nonneg))
+        flat = project_l1_ball(np.ascontiguousarray(self.oriented(W)).ravel(), radius, method=method, nonneg=self.nonneg)
+        return self.oriented(flat.reshape(W.shape))
+
+    def prox(self, W: Array, weight: float) -> Array:
+        """The soft threshold, of `balls` "all" only."""
+        assert self.balls == "all"
+        return self.oriented(np.maximum(self.oriented(W) - weight, 0.0)) if self.nonneg else soft_threshold(W, weight)
+
+    def vertex(self, direction: Array, radius: float) -> Array:
+        """At most one entry a ball: -radius times the sign of the entry of `direction` that is largest in magnitude."""
+        W = np.zeros(direction.shape)
+        heights = self.oriented(-direction) if self.nonneg else np.abs(direction)
+        signs = self.oriented(np.ones(direction.shape)) if self.nonneg else np.where(direction > 0.0, -1.0, 1.0)
+        if self.balls == "task":
+            places: tuple[Any, ...] = (heights.argmax(axis=0), np.arange(direction.shape[1]))
+        else:
+            places = tuple(np.array([i]) for i in np.unravel_index(int(heights.argmax()), direction.shape))
+        W[places] = np.where(heights[places] > 0.0, radius * signs[places], 0.0)
+        return W
+
+    def to_cone(self, W: Array) -> Array:
+        return self.oriented(np.maximum(self.oriented(W), 0.0)) if self.nonneg else W
+
+    def outside_cone(self, W: Array) -> float:
+        return max(0.0, -float(self.oriented(W).min())) if self.nonneg else 0.0
+
+    def oriented(self, W: Array) -> Array:
+        """Return W in coordinates in which what may not be negative is W itself, and back."""
+        return W if self.orientation is None else W * self.orientation
+
+    def model(self, form: str, shape: tuple[int, int]) -> NormModel:
+        """Bounds mu >= |W|; with `nonneg` mu is W, turned."""
+        import cvxpy as cp
+
+        W = cp.Variable(shape)
+        if self.nonneg:
+            mu = W if self.orientation is None else cp.multiply(self.orientation, W)
+            constraints = [mu >= 0.0]
+        else:
+            mu = cp.Variable(shape)
+            constraints = [mu >= W, mu >= -W]
+        return NormModel(W, cp.sum(mu, axis=self._axis), constraints)
+
+    @property
+    def _axis(self) -> int | None:
+        return 0 if self.balls == "task" else None
+
+
+@final
+@dataclass(frozen=True)
+class Trace(Norm):
+    """The sum of the singular values, whose dual norm is the largest (of which `dual` is an upper bound)."""
+
+    models: ClassVar[Mapping[str, frozenset[str]]] = {"sdp": frozenset({"linear", "psd"}), "nuclear_norm": frozenset({"linear", "psd"})}
+
+    def value(self, W: Array) -> float:
+        return norm_trace(W)
+
+    def dual(self, G: Array) -> float:
+        return spectral_norm_bound(G)
+
+    def project(self, W: Array, radius: float) -> Array:
+        return _without_empty_rows(lambda rows: project_trace_ball(rows, radius), W)
+
+    def prox(self, W: Array, weight: float) -> Array:
+        return _without_empty_rows(lambda rows: prox_trace(rows, weight), W)
+
+    def vertex(self, direction: Array, radius: float) -> Array:
+        """-radius u v^T, (u, v) the leading singular vectors of `direction` (Jaggi, ICML 2013, section 4.1)."""
+        u, v = leading_pair(direction)
+        return np.outer(-radius * u, v)
+
+    def model(self, form: str, shape: tuple[int, int]) -> NormModel:
+        """ "sdp" writes the lifting out: ||W||_* <= r iff some [[A, W], [W^T, B]] >= 0 has trace A + trace B <= 2 r.
+
+        "nuclear_norm" leaves it to `cvxpy.normNuc`.
+        """
+        import cvxpy as cp
+
+        d, m = shape
+        if form == "sdp":
+            lifted = cp.Variable((d + m, d + m), PSD=True)
+            return NormModel(lifted[:d, d:], 0.5 * cp.trace(lifted), [])
+        W = cp.Variable(shape)
+        return NormModel(W, cp.normNuc(W), [])
+
+
+def lengths(W: Array) -> Array:
+    """Return the l2 norms of the columns; squares of tiny or huge entries do not leave the range of doubles."""
+    top = np.abs(W).max(axis=0, initial=0.0)
+    scale = np.where(top > 0.0, top, 1.0)
+    return np.asarray(scale * np.sqrt(((W / scale) ** 2).sum(axis=0)))
+
+
+def _without_empty_rows(shrink: Callable[[Array], Array], W: Array) -> Array:
+    """Shrink singular values, which leaves rows of zeros alone: those of features that no example has, most where examples are few."""
+    rows = np.flatnonzero(W.any(axis=1))
+    if 2 * len(rows) > len(W) or not len(rows):
+        return shrink(W)
+    shrunk = np.zeros(W.shape)
+    shrunk[rows] = shrink(W[rows])
+    return shrunk

@@ -155,13 +155,33 @@ class Problem(ABC):
     """What instances of the class can offer; an instance that does not offer all of it has an attribute of its own."""
     forms: ClassVar[tuple[type[Form], ...]] = ()
     """Kinds of form that instances of the class can have; `make_forms` returns those of one instance."""
+    aliases: ClassVar[Mapping[str, str]] = {}
+    """Other names of parameters, such as a paper's letters, each with the name that it stands for."""
     notes: tuple[str, ...] = ()
     """What a reader of results should be told about the data."""
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
         """Return the problem on `data`. A suite can set the keyword-only parameters of the class, or of its own `from_data`."""
-        return cls(data, **parameters)  # type: ignore[call-arg] # the constructor of the class itself
+        return cls(data, **cls.without_aliases(parameters))  # type: ignore[call-arg] # the constructor of the class itself
+
+    @final
+    @classmethod
+    def without_aliases(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters by their names, where `aliases` may have been given.
+
+        Raises
+        ------
+        InputError : a parameter is given by two names.
+        """
+        found: dict[str, Any] = {}
+        for given, value in parameters.items():
+            name = cls.aliases.get(given, given)
+            if name in found:
+                both = " and ".join(key for key in parameters if cls.aliases.get(key, key) == name)
+                raise InputError(f"{both} are the same parameter of problem '{cls.name}': give one of them")
+            found[name] = value
+        return found
 
     @classmethod
     @abstractmethod

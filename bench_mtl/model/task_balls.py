@@ -2,67 +2,126 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar, final
 
 import numpy as np
 
 from bench_mtl.core.types import Array
+from bench_mtl.model.norms import lengths
+from bench_mtl.model.regularisers import Regulariser, RegulariserModel
 from bench_mtl.projections import project_l1_ball, project_l2_ball
-
-#: Norms of a column.
-NORMS = ("l1", "l2")
 
 
 @dataclass(frozen=True)
-class TaskBalls:
-    """The matrices W with ||w_k|| <= radii_k for every column k, in the l1 or the l2 norm."""
+class TaskBalls(Regulariser):
+    """The matrices W with ||w_k|| <= radii_k for every column k."""
 
-    norm: str
-    """One of `NORMS`."""
     radii: Array
     """At least 0, one a task."""
+    norm: ClassVar[str]
 
+    @abstractmethod
     def norms(self, W: Array) -> Array:
-        """||w_k|| of every column, m numbers."""
-        return np.asarray(np.abs(W).sum(axis=0)) if self.norm == "l1" else _lengths(W)
+        """Return ||w_k|| of every column, m numbers."""
 
+    @abstractmethod
     def dual_norms(self, G: Array) -> Array:
-        """max <g_k, w> over ||w|| <= 1 for every column, m numbers: the largest entry, or the length."""
-        return np.asarray(np.abs(G).max(axis=0, initial=0.0)) if self.norm == "l1" else _lengths(G)
+        """Return max <g_k, w> over ||w|| <= 1 for every column, m numbers."""
 
-    def excess(self, W: Array) -> float:
-        """max_k of ||w_k|| - radii_k, relative to the radius where that is not 0; 0 inside."""
-        over = np.maximum(self.norms(W) - self.radii, 0.0)
+    def value(self, point: Array) -> float:
+        return 0.0
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        return self.project(point)
+
+    def excess(self, point: Array) -> float:
+        over = np.maximum(self.norms(point) - self.radii, 0.0)
         return float((over / np.where(self.radii > 0.0, self.radii, 1.0)).max(initial=0.0))
 
-    def project(self, W: Array) -> Array:
-        """argmin_V 1/2 ||V - W||_F^2 over these matrices."""
-        if self.norm == "l2":
-            return project_l2_ball(W, self.radii, axis=0)
+    @abstractmethod
+    def vertex(self, direction: Array) -> Array:
+        """Return argmin <direction, W> over these matrices; of a column of zeros the origin."""
+
+    def support_and_limit(self, G: Array) -> tuple[float, float]:
+        return float(self.radii @ self.dual_norms(G)), np.inf
+
+
+@final
+@dataclass(frozen=True)
+class L1TaskBalls(TaskBalls):
+    """Balls of the l1 norm, whose dual norm is the largest entry."""
+
+    norm: ClassVar[str] = "l1"
+
+    def norms(self, W: Array) -> Array:
+        return np.asarray(np.abs(W).sum(axis=0))
+
+    def dual_norms(self, G: Array) -> Array:
+        return np.asarray(np.abs(G).max(axis=0, initial=0.0))
+
+    def project(self, point: Array) -> Array:
         radii = np.unique(self.radii)
         if len(radii) == 1:
-            return project_l1_ball(W, float(radii[0]), axis=0)
-        V = np.empty(W.shape, order="F")
+            return project_l1_ball(point, float(radii[0]), axis=0)
+        V = np.empty(point.shape, order="F")
         for radius in radii:
             same = np.flatnonzero(self.radii == radius)
-            V[:, same] = project_l1_ball(np.asfortranarray(W[:, same]), float(radius), axis=0)
+            V[:, same] = project_l1_ball(np.asfortranarray(point[:, same]), float(radius), axis=0)
         return np.ascontiguousarray(V)
 
     def vertex(self, direction: Array) -> Array:
-        """argmin <direction, W> over these matrices; of a column of zeros the origin."""
         W = np.zeros(direction.shape)
-        if self.norm == "l1":
-            places = np.abs(direction).argmax(axis=0), np.arange(direction.shape[1])
-            W[places] = -self.radii * np.sign(direction[places])
-            return W
+        places = np.abs(direction).argmax(axis=0), np.arange(direction.shape[1])
+        W[places] = -self.radii * np.sign(direction[places])
+        return W
+
+    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
+        """Bounds M: -M <= W <= M, sum_j M_jk <= radii_k."""
+        import cvxpy as cp
+
+        W, M = cp.Variable(shape), cp.Variable(shape)
+        return RegulariserModel(W, 0.0, [W <= M, -M <= W, cp.sum(M, axis=0) <= self.radii], lambda: np.asarray(W.value))
+
+    @property
+    def models(self) -> Mapping[str, frozenset[str]]:
+        return {"lp": frozenset({"linear"})}
+
+
+@final
+@dataclass(frozen=True)
+class L2TaskBalls(TaskBalls):
+    """Balls of the l2 norm, which is its own dual."""
+
+    norm: ClassVar[str] = "l2"
+
+    def norms(self, W: Array) -> Array:
+        return lengths(W)
+
+    def dual_norms(self, G: Array) -> Array:
+        return lengths(G)
+
+    def project(self, point: Array) -> Array:
+        return project_l2_ball(point, self.radii, axis=0)
+
+    def vertex(self, direction: Array) -> Array:
         top = np.abs(direction).max(axis=0, initial=0.0)
         unit = direction / np.where(top > 0.0, top, 1.0)
-        lengths = _lengths(unit)
-        return np.asarray(-self.radii * (unit / np.where(lengths > 0.0, lengths, 1.0)))
+        sizes = lengths(unit)
+        return np.asarray(-self.radii * (unit / np.where(sizes > 0.0, sizes, 1.0)))
+
+    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
+        import cvxpy as cp
+
+        W = cp.Variable(shape)
+        return RegulariserModel(W, 0.0, [cp.norm(W, 2, axis=0) <= self.radii], lambda: np.asarray(W.value))
+
+    @property
+    def models(self) -> Mapping[str, frozenset[str]]:
+        return {"socp": frozenset({"linear", "quadratic"})}
 
 
-def _lengths(W: Array) -> Array:
-    """The l2 norms of the columns; squares of tiny or huge entries do not leave the range of doubles."""
-    top = np.abs(W).max(axis=0, initial=0.0)
-    scale = np.where(top > 0.0, top, 1.0)
-    return np.asarray(scale * np.sqrt(((W / scale) ** 2).sum(axis=0)))
+#: Balls by the norm of a column.
+TASK_BALLS: dict[str, type[TaskBalls]] = {balls.norm: balls for balls in (L1TaskBalls, L2TaskBalls)}

@@ -133,7 +133,9 @@ def binary_labels(data: TaskData) -> tuple[Array, tuple[str, ...]]:
 
 
 def number_or_truth(name: str, value: Any, data: TaskData, part: str, norm: Callable[[Array], float]) -> float:
-    """`value` as a finite number of at least 0; "truth" as the norm of this part ("W", "P" or "Q") of what the generator of the data knows.
+    """Return `value` as a finite number of at least 0; for "truth", the norm of this part of what the generator of the data knows.
+
+    The part is "W" (P + Q where these are known instead), "P" or "Q".
 
     Raises
     ------
@@ -141,9 +143,12 @@ def number_or_truth(name: str, value: Any, data: TaskData, part: str, norm: Call
     """
     if value != "truth":
         return real_number(name, value)
-    if part not in data.truth:
+    truth = data.truth
+    if part == "W" and "W" not in truth and {"P", "Q"} <= truth.keys():
+        return norm(truth["P"] + truth["Q"])
+    if part not in truth:
         raise InputError(f"{name} 'truth' needs data that know their true {part}, which '{data.name}' do not: give a number")
-    return norm(data.truth[part])
+    return norm(truth[part])
 
 
 def class_indicators(data: TaskData) -> tuple[Array, tuple[str, ...]]:

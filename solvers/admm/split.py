@@ -65,13 +65,13 @@ def _factorised(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> Ite
     if resumed:
         # At the optimum the multipliers rho_p U = rho_q V are X^T of the residuals.
         slope = form.design.adjoint(form.targets - form.design.forward(first[0] + first[1])).T
-        state[2], state[3] = np.clip(slope, -form.gamma, form.gamma) / penalties[0], slope / penalties[1]
+        state[2], state[3] = np.clip(slope, -form.penalty, form.penalty) / penalties[0], slope / penalties[1]
     step, work, next_balance = 0, 2.0 if resumed else 1.0, _FIRST_BALANCE
     while True:
         count = max(_FEWEST, step // 10)
         if rule.balance and step < next_balance:
             count = min(count, next_balance - step)
-        arguments = (form.gamma, form.tau, *penalties, rule.relaxation or _RELAXATION, state, scratch, residuals, count)
+        arguments = (form.penalty, form.radius, *penalties, rule.relaxation or _RELAXATION, state, scratch, residuals, count)
         admm_steps(blocks.rows, blocks.offsets, blocks.thin, target, *arguments)
         step += count
         work += count + 0.5
@@ -102,7 +102,7 @@ def _by_products(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> It
         r -= products.forward(first[0] + first[1])
     image = products.adjoint(r)
     if resumed:
-        state[2], state[3] = np.clip(image, -form.gamma, form.gamma) / penalties[0], image / penalties[1]
+        state[2], state[3] = np.clip(image, -form.penalty, form.penalty) / penalties[0], image / penalties[1]
     while True:
         count = 1 + step // 10
         if rule.balance and step < next_balance:
@@ -114,7 +114,7 @@ def _by_products(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> It
             residual = form.targets - r - products.forward(state[4] + image / rho)
             work += 0.5 + resolvent.improve(residual, r, image, rho)
             state[4] += image / rho
-            admm_split(form.gamma, form.tau, *penalties, rule.relaxation or _RELAXATION, state, scratch, residuals, left == 0)
+            admm_split(form.penalty, form.radius, *penalties, rule.relaxation or _RELAXATION, state, scratch, residuals, left == 0)
         step += count
         yield Iterate(state[:2].copy(), r.copy(), step, work)
         if rule.balance and step == next_balance:

@@ -17,7 +17,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.threads import run_together, useful_threads
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import BallForm, HingeForm
-from bench_mtl.model.task_balls import TaskBalls
+from bench_mtl.model.task_balls import L1TaskBalls
 
 #: Beyond so many entries the norms of the data are not computed but estimated from below, by so many power iterations, and enlarged by
 #: this factor; a run that finds them too small all the same enlarges them again.
@@ -404,7 +404,7 @@ def compile_kernels() -> None:
     designs = (PerTaskDesign([X]), PerTaskDesign([sparse]), SharedDesign(X, 1), SharedDesign(sparse, 1))
     for design in designs:
         labels = np.ones(design.output_shape)
-        run = Run(BallForm(design, labels, labels, TaskBalls("l1", np.ones(1))), np.zeros((2, 1)), None, True, None)
+        run = Run(BallForm(design, labels, labels, L1TaskBalls(np.ones(1))), np.zeros((2, 1)), None, True, None)
         run.average(Restarts())
         run = Run(HingeForm(design, labels, labels, 1.0, None), np.zeros((2, 1)), None, True, None)
         run.average(Restarts())

@@ -12,7 +12,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
-from bench_mtl.model.task_balls import NORMS, TaskBalls
+from bench_mtl.model.task_balls import TASK_BALLS
 from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import project_l1_ball, project_l2_ball
@@ -28,16 +28,16 @@ def test_objective_by_hand() -> None:
     W = np.array([[0.5, 0.0], [0.0, 0.25]])
     # margins: task 0: 0.5, 0, 0.5; task 1: 0, 0.5, 0.25
     assert BallHinge(DATA, radius=1.0).objective(W) == pytest.approx((0.5 + 1 + 0.5) / 3 + (1 + 0.5 + 0.75) / 3)
-    assert BallHinge(DATA, radius=1.0, loss="sum").objective(W) == pytest.approx(2.0 + 2.25)
+    assert BallHinge(DATA, radius=1.0, reduction="sum").objective(W) == pytest.approx(2.0 + 2.25)
 
 
 def test_dual_bound_by_hand() -> None:
     a = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, 0.5]])  # g_0 = (1, 0), g_1 = (0.5, 1.5)
     zero = np.zeros((2, 2))
-    assert BallHinge(DATA, radius=0.25, loss="sum").dual_bound(zero, a) == pytest.approx(0.75 + 1.0 - 0.25 * 1.5)
-    assert BallHinge(DATA, radius=0.25, norm="l2", loss="sum").dual_bound(zero, a) == pytest.approx(0.75 + 1.0 - 0.25 * 2.5**0.5)
-    assert BallHinge(DATA, radius=[2.0, 0.25], loss="sum").dual_bound(zero, a) == pytest.approx(1.0 - 0.25 * 1.5), "one task proves 0"
-    assert BallHinge(DATA, radius=0.0, loss="sum").dual_bound(zero, 100 * a) == pytest.approx(1.0 + 2.0), "a is clipped"
+    assert BallHinge(DATA, radius=0.25, reduction="sum").dual_bound(zero, a) == pytest.approx(0.75 + 1.0 - 0.25 * 1.5)
+    assert BallHinge(DATA, radius=0.25, norm="l2", reduction="sum").dual_bound(zero, a) == pytest.approx(0.75 + 1.0 - 0.25 * 2.5**0.5)
+    assert BallHinge(DATA, radius=[2.0, 0.25], reduction="sum").dual_bound(zero, a) == pytest.approx(1.0 - 0.25 * 1.5), "one task proves 0"
+    assert BallHinge(DATA, radius=0.0, reduction="sum").dual_bound(zero, 100 * a) == pytest.approx(1.0 + 2.0), "a is clipped"
     assert BallHinge(DATA, radius=0.0).dual_bound(zero, 100 * a) == pytest.approx(1.0)
 
 
@@ -53,16 +53,16 @@ def test_infeasibility_is_relative_to_the_radius_of_the_task() -> None:
 def test_balls_project_column_by_column(norm: str, project: object, radii: list[float]) -> None:
     W = np.random.default_rng(0).standard_normal((7, 3))
     before = W.copy()
-    V = TaskBalls(norm, np.array(radii)).project(W)
+    V = TASK_BALLS[norm](np.array(radii)).project(W)
     assert np.array_equal(W, before)
     for k, radius in enumerate(radii):
         assert np.array_equal(V[:, k], project(W[:, k], radius))  # type: ignore[operator]
 
 
-@given(st.integers(0, 10_000), st.sampled_from(NORMS), st.sampled_from([1e-200, 1e-3, 1.0, 1e200]))
+@given(st.integers(0, 10_000), st.sampled_from(tuple(TASK_BALLS)), st.sampled_from([1e-200, 1e-3, 1.0, 1e200]))
 def test_vertices_attain_the_dual_norm_and_no_feasible_point_exceeds_it(seed: int, norm: str, scale: float) -> None:
     rng = np.random.default_rng(seed)
-    balls = TaskBalls(norm, rng.exponential(size=3) * (rng.random(3) < 0.8))
+    balls = TASK_BALLS[norm](rng.exponential(size=3) * (rng.random(3) < 0.8))
     G = scale * rng.standard_normal((5, 3)) * (rng.random((5, 3)) < 0.7)
     heights, vertex = balls.radii * balls.dual_norms(G), balls.vertex(G)
     assert np.all(balls.norms(vertex) <= balls.radii * (1 + 1e-14))
@@ -109,14 +109,14 @@ def test_radii_of_the_truth_are_the_norms_of_its_columns() -> None:
         assert problem.infeasibility(data.truth["W"]) <= 1e-15
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("norm", TASK_BALLS)
 @pytest.mark.parametrize("scale", [1e-160, 1e-8, 1e8, 1e160])
 def test_bounds_hold_on_data_of_any_size(norm: str, scale: float) -> None:
     check_weak_duality(BallHinge(TaskData.shared(scale * X, Y), radius=1.0 / scale, norm=norm), np.random.default_rng(0))
 
 
 def test_a_design_of_zeros_is_solved_at_once() -> None:
-    for norm in NORMS:
+    for norm in TASK_BALLS:
         certificate = BallHinge(TaskData.shared(np.zeros((3, 2)), Y), radius=1.0, norm=norm).certify(Iterate(np.zeros((2, 2))))
         assert (certificate.primal, certificate.dual) == (pytest.approx(2.0), pytest.approx(2.0))
 
@@ -134,7 +134,7 @@ def test_a_design_of_zeros_is_solved_at_once() -> None:
         ({"radius": [1.0, "2"]}, "radius of task 1 must be a number"),
         ({"radius": np.ones((2, 2))}, "radius of task 0 must be a number"),
         ({"radius": 1.0, "norm": "linf"}, "norm must be one of l1, l2"),
-        ({"radius": 1.0, "loss": "squared"}, "loss must be one of mean, sum"),
+        ({"radius": 1.0, "reduction": "squared"}, "reduction must be one of mean, sum"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(arguments: dict[str, object], words: str) -> None:

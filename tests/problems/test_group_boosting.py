@@ -35,9 +35,9 @@ def data(H: Any = H, classes: np.ndarray = CLASSES, K: int = K) -> TaskData:
 
 @pytest.mark.parametrize("loss", MULTICLASS_LOSSES)
 @pytest.mark.parametrize("norm", ROW_NORMS)
-@pytest.mark.parametrize("nu", ["0.6 max", "0.1 max"])
-def test_primal_and_dual_meet_at_the_optimum(loss: str, norm: str, nu: str) -> None:
-    problem = GroupBoosting(data(), nu=nu, norm=norm, loss=loss)
+@pytest.mark.parametrize("penalty", ["0.6 max", "0.1 max"])
+def test_primal_and_dual_meet_at_the_optimum(loss: str, norm: str, penalty: str) -> None:
+    problem = GroupBoosting(data(), penalty=penalty, norm=norm, loss=loss)
     model = problem.to_cvxpy()
     value = float(model.problem.solve(solver="CLARABEL"))
     found = problem.certify(Iterate(*model.recover()))
@@ -50,17 +50,17 @@ def test_primal_and_dual_meet_at_the_optimum(loss: str, norm: str, nu: str) -> N
 @pytest.mark.parametrize("loss", MULTICLASS_LOSSES)
 @pytest.mark.parametrize("norm", ROW_NORMS)
 def test_a_large_nu_has_the_solution_zero_and_it_is_proven(loss: str, norm: str) -> None:
-    problem = GroupBoosting(data(), nu="1.0000001 max", norm=norm, loss=loss)
+    problem = GroupBoosting(data(), penalty="1.0000001 max", norm=norm, loss=loss)
     found = problem.certify(Iterate(np.zeros((J, K))))
     assert found.gap == pytest.approx(0.0, abs=1e-15)
     assert problem.certify(Iterate(np.full((J, K), 0.01))).primal > found.primal
-    below = GroupBoosting(data(), nu="0.9 max", norm=norm, loss=loss)
+    below = GroupBoosting(data(), penalty="0.9 max", norm=norm, loss=loss)
     assert below.certify(Iterate(np.zeros((J, K)))).gap > 1e-4
 
 
 def test_without_a_penalty_a_separable_problem_is_proven_as_far_as_it_can_be() -> None:
     """The infimum of the losses is not attained; what is left of the objective is the labels' own constant."""
-    problem = GroupBoosting(data(np.eye(K)[CLASSES], CLASSES), nu=0.0)
+    problem = GroupBoosting(data(np.eye(K)[CLASSES], CLASSES), penalty=0.0)
     certificate = problem.certify(Iterate(50.0 * np.eye(K)))
     assert certificate.dual == pytest.approx(np.log(2.0) / K)
     assert certificate.gap < 1e-12
@@ -69,21 +69,21 @@ def test_without_a_penalty_a_separable_problem_is_proven_as_far_as_it_can_be() -
 @pytest.mark.parametrize("loss", MULTICLASS_LOSSES)
 def test_without_a_penalty_the_bound_is_the_infimum_of_the_loss_unless_no_learner_helps(loss: str) -> None:
     rng = np.random.default_rng(0)
-    infimum = 0.0 if loss == "hinge" else GroupBoosting(data(), nu=0.0, loss=loss).objective(np.zeros((J, K))) / K
-    mixed = GroupBoosting(data(H, rng.permutation(CLASSES)), nu=0.0, loss=loss)
+    infimum = 0.0 if loss == "hinge" else GroupBoosting(data(), penalty=0.0, loss=loss).objective(np.zeros((J, K))) / K
+    mixed = GroupBoosting(data(H, rng.permutation(CLASSES)), penalty=0.0, loss=loss)
     model = mixed.to_cvxpy()
     value = float(model.problem.solve(solver="CLARABEL"))
     assert value > 1.05 * infimum
     for U in (model.recover()[1], None, rng.random((N, K))):
         assert mixed.certify(Iterate(model.recover()[0], U)).dual == pytest.approx(infimum)
-    useless = GroupBoosting(data(np.zeros((N, J))), nu=0.0, loss=loss)
+    useless = GroupBoosting(data(np.zeros((N, J))), penalty=0.0, loss=loss)
     assert useless.certify(Iterate(np.zeros((J, K)))).gap == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_point_where_the_loss_overflows_is_certified() -> None:
     """Its duals are infinite there; the bound is that of the examples whose loss is."""
     W = 1e3 * np.eye(K)
-    problem = GroupBoosting(data(-np.eye(K)[CLASSES], CLASSES), nu=0.05, loss="exponential")
+    problem = GroupBoosting(data(-np.eye(K)[CLASSES], CLASSES), penalty=0.05, loss="exponential")
     certificate = problem.certify(Iterate(W))
     assert certificate.primal == np.inf
     assert 1.0 / K <= certificate.dual <= problem.objective(0.0 * W)
@@ -91,18 +91,18 @@ def test_a_point_where_the_loss_overflows_is_certified() -> None:
 
 def test_only_positive_parts_count() -> None:
     """The bound of a dual point does not suffer from a G that is negative, which no W >= 0 can use."""
-    R = GroupBoosting(data(), nu=0.1).form(GroupForm)
+    R = GroupBoosting(data(), penalty=0.1).form(GroupForm)
     G = np.array([[3.0, -100.0, 4.0]])
     assert R.dual_norms(G) == pytest.approx([5.0])
 
 
 def test_others_widen_the_bound_to_weak_learners_outside() -> None:
     """With a dictionary of half of the columns and the others asked for, a bound is that of the whole dictionary."""
-    whole = GroupBoosting(data(), nu=0.05)
-    half = GroupBoosting(data(H[:, :3]), nu=0.05, others=lambda R: float(whole.form(GroupForm).dual_norms(H[:, 3:].T @ R).max()))
+    whole = GroupBoosting(data(), penalty=0.05)
+    half = GroupBoosting(data(H[:, :3]), penalty=0.05, others=lambda R: float(whole.form(GroupForm).dual_norms(H[:, 3:].T @ R).max()))
     dual = np.abs(RNG.standard_normal((N, K))) / (N * K)
     assert half.dual_bound(np.zeros((3, K)), dual) == pytest.approx(whole.dual_bound(np.zeros((J, K)), dual))
-    assert GroupBoosting(data(H[:, :3]), nu=0.05).dual_bound(np.zeros((3, K)), dual) > half.dual_bound(np.zeros((3, K)), dual)
+    assert GroupBoosting(data(H[:, :3]), penalty=0.05).dual_bound(np.zeros((3, K)), dual) > half.dual_bound(np.zeros((3, K)), dual)
 
 
 @pytest.mark.parametrize("loss", MULTICLASS_LOSSES)
@@ -120,7 +120,7 @@ def test_others_widen_the_bound_to_weak_learners_outside() -> None:
 )
 def test_bounds_hold_on_odd_data(loss: str, H: Any, classes: np.ndarray, K: int) -> None:
     for norm in ROW_NORMS:
-        problem = GroupBoosting(data(H, classes, K), nu=0.05, norm=norm, loss=loss)
+        problem = GroupBoosting(data(H, classes, K), penalty=0.05, norm=norm, loss=loss)
         check_weak_duality(problem, np.random.default_rng(0))
     absent = K - len(np.unique(classes))
     assert bool(problem.notes) == bool(absent)
@@ -128,19 +128,19 @@ def test_bounds_hold_on_odd_data(loss: str, H: Any, classes: np.ndarray, K: int)
         assert f"{absent} of {K} classes {'has' if absent == 1 else 'have'} no example" in problem.notes[-1]
 
 
-@pytest.mark.parametrize("nu", [0.0, "0.2 max"])
-def test_duplicates_change_no_optimum(nu: float | str) -> None:
-    problems = [GroupBoosting(data(each), nu=nu) for each in (H, np.hstack([H, H[:, :2]]))]
+@pytest.mark.parametrize("penalty", [0.0, "0.2 max"])
+def test_duplicates_change_no_optimum(penalty: float | str) -> None:
+    problems = [GroupBoosting(data(each), penalty=penalty) for each in (H, np.hstack([H, H[:, :2]]))]
     solver = AcceleratedGradient(step_rule="line_search", restart="gradient")
     records = [run(problem, solver, tolerance=Tolerance(1e-7), limits=Limits(seconds=20.0, iterations=3000)) for problem in problems]
     assert records[0].best.primal == pytest.approx(records[1].best.primal, rel=1e-4)  # type: ignore[union-attr]
-    if nu:
+    if penalty:
         assert {record.status for record in records} == {Status.VERIFIED}
 
 
 def test_measures_count_learners_and_their_classes() -> None:
     held = data(H[:5], CLASSES[:5])
-    problem = GroupBoosting(data().with_held_out(held), nu=0.1)
+    problem = GroupBoosting(data().with_held_out(held), penalty=0.1)
     W = np.zeros((J, K))
     W[0, :2], W[2, 1], W[3, 0] = 1.0, 0.5, 1e-9
     found = problem.measures(W)
@@ -152,17 +152,17 @@ def test_measures_count_learners_and_their_classes() -> None:
 @pytest.mark.parametrize(
     ("tasks", "parameters", "message"),
     [
-        (TaskData.shared(H, np.ones((N, 1))), {"nu": 0.1}, "at least 2 classes, but the data have 1"),
-        (TaskData.shared(H, np.ones((N, 2))), {"nu": 0.1}, "exactly one class a row, but row 0 has 2"),
-        (TaskData.per_task([H, H], [np.ones(N), -np.ones(N)]), {"nu": 0.1}, "one design for all"),
-        (data(), {"nu": -1.0}, "nu"),
-        (data(), {"nu": float("nan")}, "nu"),
-        (data(), {"nu": "0.1"}, "a share such as '0.1 max', not '0.1'"),
-        (data(), {"nu": "much max"}, "a share such as"),
-        (data(), {"nu": "-1 max"}, "a share such as"),
-        (data(), {"nu": 0.1, "norm": "l2"}, "norm"),
-        (data(), {"nu": 0.1, "loss": "huber"}, "unknown loss 'huber'"),
-        (data(), {"nu": 0.1, "others": "all"}, "others must be a function"),
+        (TaskData.shared(H, np.ones((N, 1))), {"penalty": 0.1}, "at least 2 classes, but the data have 1"),
+        (TaskData.shared(H, np.ones((N, 2))), {"penalty": 0.1}, "exactly one class a row, but row 0 has 2"),
+        (TaskData.per_task([H, H], [np.ones(N), -np.ones(N)]), {"penalty": 0.1}, "one design for all"),
+        (data(), {"penalty": -1.0}, "penalty"),
+        (data(), {"penalty": float("nan")}, "penalty"),
+        (data(), {"penalty": "0.1"}, "a share such as '0.1 max', not '0.1'"),
+        (data(), {"penalty": "much max"}, "a share such as"),
+        (data(), {"penalty": "-1 max"}, "a share such as"),
+        (data(), {"penalty": 0.1, "norm": "l2"}, "norm"),
+        (data(), {"penalty": 0.1, "loss": "huber"}, "unknown loss 'huber'"),
+        (data(), {"penalty": 0.1, "others": "all"}, "others must be a function"),
     ],
 )
 def test_bad_input_has_a_name(tasks: TaskData, parameters: dict[str, Any], message: str) -> None:
@@ -175,6 +175,6 @@ def test_a_loss_of_ones_own_without_a_model_offers_no_conic_form() -> None:
         name = "own"
         cones = frozenset()
 
-    problem = GroupBoosting(data(), nu=0.1, loss=Own())
+    problem = GroupBoosting(data(), penalty=0.1, loss=Own())
     assert not problem.conic_forms
-    assert problem.certify(Iterate(np.zeros((J, K)))) == GroupBoosting(data(), nu=0.1).certify(Iterate(np.zeros((J, K))))
+    assert problem.certify(Iterate(np.zeros((J, K)))) == GroupBoosting(data(), penalty=0.1).certify(Iterate(np.zeros((J, K))))

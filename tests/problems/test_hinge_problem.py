@@ -25,17 +25,17 @@ def test_objective_by_hand() -> None:
     W = np.array([[0.5, 0.0], [0.0, 0.25]])
     # margins: task 0: 0.5, 0, 0.5; task 1: 0, 0.5, 0.25
     assert L1InfHinge(DATA, radius=1.0).objective(W) == pytest.approx((0.5 + 1 + 0.5) / 3 + (1 + 0.5 + 0.75) / 3)
-    assert L1InfHinge(DATA, radius=1.0, loss="sum").objective(W) == pytest.approx(2.0 + 2.25)
-    assert L1InfHinge(DATA, penalty=2.0, loss="sum").objective(W) == pytest.approx(4.25 + 2 * 0.75)
+    assert L1InfHinge(DATA, radius=1.0, reduction="sum").objective(W) == pytest.approx(2.0 + 2.25)
+    assert L1InfHinge(DATA, penalty=2.0, reduction="sum").objective(W) == pytest.approx(4.25 + 2 * 0.75)
 
 
 def test_dual_bound_by_hand() -> None:
     a = np.zeros((3, 2))
     a[0, 0] = 1.0  # G = [[1, 0], [0, 0]], so ||G||_{inf,1} = 1
-    assert L1InfHinge(DATA, radius=0.25, loss="sum").dual_bound(np.zeros((2, 2)), a) == pytest.approx(0.75)
-    assert L1InfHinge(DATA, radius=2.0, loss="sum").dual_bound(np.zeros((2, 2)), a) == 0.0
-    assert L1InfHinge(DATA, penalty=0.5, loss="sum").dual_bound(np.zeros((2, 2)), a) == pytest.approx(0.5)
-    assert L1InfHinge(DATA, penalty=5.0, loss="sum").dual_bound(np.zeros((2, 2)), 100 * a) == pytest.approx(1.0), "a is clipped"
+    assert L1InfHinge(DATA, radius=0.25, reduction="sum").dual_bound(np.zeros((2, 2)), a) == pytest.approx(0.75)
+    assert L1InfHinge(DATA, radius=2.0, reduction="sum").dual_bound(np.zeros((2, 2)), a) == 0.0
+    assert L1InfHinge(DATA, penalty=0.5, reduction="sum").dual_bound(np.zeros((2, 2)), a) == pytest.approx(0.5)
+    assert L1InfHinge(DATA, penalty=5.0, reduction="sum").dual_bound(np.zeros((2, 2)), 100 * a) == pytest.approx(1.0), "a is clipped"
 
 
 def test_infeasibility_is_relative_to_the_radius() -> None:
@@ -55,7 +55,7 @@ def test_infeasibility_is_relative_to_the_radius() -> None:
         ({"radius": "true"}, "radius must be a number"),
         ({"radius": "truth"}, "needs data that know their true W"),
         ({"penalty": -1e-3}, "penalty must be finite and at least 0"),
-        ({"radius": 1.0, "loss": "squared"}, "loss must be one of mean, sum"),
+        ({"radius": 1.0, "reduction": "squared"}, "reduction must be one of mean, sum"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(arguments: dict[str, object], words: str) -> None:

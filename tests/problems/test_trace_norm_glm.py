@@ -30,26 +30,26 @@ SOLVER = AcceleratedGradient(restart="gradient", gram="never")  # which compiles
 def test_objective_by_hand() -> None:
     W = np.array([[1.0, 0.0], [0.0, 1.0]])
     # predictions: [[1, 0], [0, 2], [1, 1]]; residuals: [[0, -1], [0.5, -1], [0, 2]]
-    assert TraceNormGLM(DATA, tau=2.0).objective(W) == pytest.approx(0.5 * (1 + 0.25 + 1 + 4))
+    assert TraceNormGLM(DATA, radius=2.0).objective(W) == pytest.approx(0.5 * (1 + 0.25 + 1 + 4))
     assert TraceNormGLM(DATA, penalty=3.0).objective(W) == pytest.approx(0.5 * (1 + 0.25 + 1 + 4) + 6.0)
     margins = LABELS * (X @ W)
-    assert TraceNormGLM(TaskData.shared(X, LABELS), tau=2.0, loss="logistic").objective(W) == pytest.approx(
+    assert TraceNormGLM(TaskData.shared(X, LABELS), radius=2.0, loss="logistic").objective(W) == pytest.approx(
         np.log1p(np.exp(-margins)).sum()
     )
 
 
 def test_dual_bound_by_hand() -> None:
     r = np.zeros((3, 2))
-    r[0, 0] = 1.0  # G = [[1, 0], [0, 0]]: D(c) = c (1 - tau) - c^2/2
+    r[0, 0] = 1.0  # G = [[1, 0], [0, 0]]: D(c) = c (1 - radius) - c^2/2
     zero = np.zeros((2, 2))
-    assert TraceNormGLM(DATA, tau=0.5).dual_bound(zero, r) == pytest.approx(0.125)
-    assert TraceNormGLM(DATA, tau=2.0).dual_bound(zero, r) == 0.0
+    assert TraceNormGLM(DATA, radius=0.5).dual_bound(zero, r) == pytest.approx(0.125)
+    assert TraceNormGLM(DATA, radius=2.0).dual_bound(zero, r) == 0.0
     assert TraceNormGLM(DATA, penalty=0.25).dual_bound(zero, 7.0 * r) == pytest.approx(0.25 - 0.03125)
     assert TraceNormGLM(DATA, penalty=4.0).dual_bound(zero, r) == pytest.approx(0.5)
 
 
 def test_no_room_gives_zero_and_a_closed_gap() -> None:
-    for parameters in ({"tau": 0.0}, {"penalty": 100.0}):
+    for parameters in ({"radius": 0.0}, {"penalty": 100.0}):
         squared = TraceNormGLM(DATA, **parameters).certify(Iterate(np.zeros((2, 2))))  # type: ignore[arg-type]
         assert squared.primal == pytest.approx(0.5 * (Y**2).sum())
         assert squared.gap == pytest.approx(0.0, abs=1e-12)
@@ -70,9 +70,9 @@ def test_the_penalised_solution_of_an_identity_design_shrinks_singular_values() 
 def test_the_penalty_of_a_constrained_solution_gives_it_back() -> None:
     """At the optimum of the ball the spectral norm of the gradient is the multiplier of its constraint."""
     data = synthetic_sparse_low_rank(tasks=5, features=8, examples=30, rank=2, zero_features=2, zero_tasks=1)
-    ball = run(TraceNormGLM(data, tau=5.0), SOLVER, tolerance=Tolerance(1e-12), limits=Limits(seconds=20.0))
+    ball = run(TraceNormGLM(data, radius=5.0), SOLVER, tolerance=Tolerance(1e-12), limits=Limits(seconds=20.0))
     assert ball.solution is not None
-    problem = TraceNormGLM(data, tau=5.0)
+    problem = TraceNormGLM(data, radius=5.0)
     multiplier = np.linalg.norm(problem.value_and_gradient(ball.solution)[1], ord=2)
     other = run(TraceNormGLM(data, penalty=float(multiplier)), SOLVER, tolerance=Tolerance(1e-12), limits=Limits(seconds=20.0))
     assert other.solution is not None
@@ -83,8 +83,8 @@ def test_the_penalty_of_a_constrained_solution_gives_it_back() -> None:
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_the_optimum_is_that_of_the_sparse_low_rank_problem_without_room_for_the_sparse_part(loss: str) -> None:
     data = TaskData.shared(X, LABELS)
-    mine = run(TraceNormGLM(data, tau=0.7, loss=loss), SOLVER, tolerance=Tolerance(1e-9), limits=Limits(seconds=10.0))
-    both = run(SparseLowRank(data, gamma=1e3, tau=0.7, loss=loss), SOLVER, tolerance=Tolerance(1e-9), limits=Limits(seconds=10.0))
+    mine = run(TraceNormGLM(data, radius=0.7, loss=loss), SOLVER, tolerance=Tolerance(1e-9), limits=Limits(seconds=10.0))
+    both = run(SparseLowRank(data, penalty=1e3, radius=0.7, loss=loss), SOLVER, tolerance=Tolerance(1e-9), limits=Limits(seconds=10.0))
     assert (mine.status, both.status) == (Status.VERIFIED, Status.VERIFIED)
     assert mine.best is not None
     assert both.best is not None
@@ -100,16 +100,16 @@ def test_leading_pairs_attain_the_spectral_norm(seed: int, d: int, m: int, scale
 
 
 def test_the_oracle_of_a_zero_direction_is_on_the_ball() -> None:
-    assert np.linalg.norm(TraceNormGLM(DATA, tau=2.0).lmo(np.zeros((2, 2))), ord="nuc") == pytest.approx(2.0)
+    assert np.linalg.norm(TraceNormGLM(DATA, radius=2.0).lmo(np.zeros((2, 2))), ord="nuc") == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("parameters", [{"tau": 1.5}, {"penalty": 0.4}])
+@pytest.mark.parametrize("parameters", [{"radius": 1.5}, {"penalty": 0.4}])
 @pytest.mark.parametrize("kept", [0, 1, 4, 15])
 def test_rows_of_zeros_stay_and_change_nothing(parameters: dict[str, float], kept: int) -> None:
     point = np.zeros((20, 3))
     point[2 : 2 + kept] = np.random.default_rng(0).standard_normal((kept, 3))
     problem = TraceNormGLM(TaskData.shared(np.eye(20), np.ones((20, 3))), **parameters)  # type: ignore[arg-type]
-    whole = project_trace_ball(point, 1.5) if "tau" in parameters else prox_trace(point, 2.0 * 0.4)
+    whole = project_trace_ball(point, 1.5) if "radius" in parameters else prox_trace(point, 2.0 * 0.4)
     assert np.allclose(problem.prox(point, 2.0), whole, rtol=1e-12, atol=1e-13)
     assert not problem.prox(point, 2.0)[2 + kept :].any()
 
@@ -118,43 +118,43 @@ def test_rows_of_zeros_stay_and_change_nothing(parameters: dict[str, float], kep
 @pytest.mark.parametrize("scale", [1e-160, 1e-8, 1e8, 1e150])
 def test_bounds_hold_on_data_of_any_size(loss: str, scale: float) -> None:
     data = TaskData.shared(scale * X, LABELS)
-    check_weak_duality(TraceNormGLM(data, tau=1.0 / scale, loss=loss), np.random.default_rng(0))
+    check_weak_duality(TraceNormGLM(data, radius=1.0 / scale, loss=loss), np.random.default_rng(0))
     check_weak_duality(TraceNormGLM(data, penalty=scale, loss=loss), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_data_of_any_size_are_solved(scale: float) -> None:
     record = run(
-        TraceNormGLM(TaskData.shared(X, scale * Y), tau=0.5 * scale), SOLVER, tolerance=Tolerance(1e-8), limits=Limits(seconds=10.0)
+        TraceNormGLM(TaskData.shared(X, scale * Y), radius=0.5 * scale), SOLVER, tolerance=Tolerance(1e-8), limits=Limits(seconds=10.0)
     )
     assert record.status is Status.VERIFIED, record.reason
 
 
 def test_designs_and_targets_of_zeros_are_solved() -> None:
     for data in (TaskData.shared(np.zeros((3, 2)), Y), TaskData.shared(X, np.zeros((3, 2))), TaskData.shared(sp.csr_array((3, 2)), Y)):
-        assert run(TraceNormGLM(data, tau=1.0), SOLVER, limits=Limits(seconds=5.0)).status is Status.VERIFIED
+        assert run(TraceNormGLM(data, radius=1.0), SOLVER, limits=Limits(seconds=5.0)).status is Status.VERIFIED
 
 
 def test_tau_of_the_truth() -> None:
     data = synthetic_sparse_low_rank(tasks=5, features=8, examples=10, rank=2, zero_features=2, zero_tasks=1)
-    assert TraceNormGLM(data, tau="truth").tau == pytest.approx(np.linalg.norm(data.truth["P"] + data.truth["Q"], "nuc"))
+    assert TraceNormGLM(data, radius="truth").radius == pytest.approx(np.linalg.norm(data.truth["P"] + data.truth["Q"], "nuc"))
     data = synthetic_l1inf(tasks=3, features=8, examples=5)
-    assert TraceNormGLM(data, tau="truth", loss="logistic").tau == pytest.approx(np.linalg.norm(data.truth["W"], "nuc"))
+    assert TraceNormGLM(data, radius="truth", loss="logistic").radius == pytest.approx(np.linalg.norm(data.truth["W"], "nuc"))
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, "exactly one of tau"),
-        ({"tau": 1.0, "penalty": 1.0}, "exactly one of tau"),
-        ({"tau": -1.0}, "tau must be finite and at least 0"),
-        ({"tau": np.nan}, "tau must be finite"),
-        ({"tau": "truth"}, "needs data that know their true W"),
-        ({"tau": "1"}, "tau must be a number"),
+        ({}, "exactly one of radius"),
+        ({"radius": 1.0, "penalty": 1.0}, "exactly one of radius"),
+        ({"radius": -1.0}, "radius must be finite and at least 0"),
+        ({"radius": np.nan}, "radius must be finite"),
+        ({"radius": "truth"}, "needs data that know their true W"),
+        ({"radius": "1"}, "radius must be a number"),
         ({"penalty": -1.0}, "penalty must be finite and at least 0"),
         ({"penalty": "much"}, "penalty must be a number"),
-        ({"tau": 1.0, "loss": "hinge"}, "loss must be one of"),
-        ({"tau": 1.0, "loss": "logistic"}, "labels must be -1/\\+1"),
+        ({"radius": 1.0, "loss": "hinge"}, "loss must be one of"),
+        ({"radius": 1.0, "loss": "logistic"}, "labels must be -1/\\+1"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(arguments: dict[str, object], words: str) -> None:
@@ -164,13 +164,13 @@ def test_bad_parameters_are_refused_by_name(arguments: dict[str, object], words:
 
 def test_labels_of_the_logistic_loss_are_converted_and_the_reader_told() -> None:
     with pytest.warns(UserWarning, match="converted"):
-        problem = TraceNormGLM(TaskData.shared(X, (LABELS + 1.0) / 2.0), tau=1.0, loss="logistic")
+        problem = TraceNormGLM(TaskData.shared(X, (LABELS + 1.0) / 2.0), radius=1.0, loss="logistic")
     assert np.array_equal(problem.form(LinearFit).targets, LABELS)
     assert any("converted" in note for note in problem.notes)
 
 
 def test_wrong_points_and_dual_points_are_refused() -> None:
-    problem = TraceNormGLM(DATA, tau=1.0)
+    problem = TraceNormGLM(DATA, radius=1.0)
     with pytest.raises(InputError, match=r"primal point must have shape \(2, 2\)"):
         problem.certify(Iterate(np.zeros((2, 3))))
     with pytest.raises(InputError, match=r"dual point must have shape \(3, 2\)"):

@@ -51,7 +51,7 @@ def test_is_the_textbook_method(name: str) -> None:
                 right = double.T @ y + rho * (Z - U)[:, k]
                 ahead[:, k] = np.linalg.solve(double.T @ double + np.diag(rho), right)
             relaxed = relaxation * ahead + (1 - relaxation) * Z + U
-            Z = np.vstack([soft_threshold(relaxed[:d], problem.gamma / penalty), project_trace_ball(relaxed[d:], problem.tau)])
+            Z = np.vstack([soft_threshold(relaxed[:d], problem.penalty / penalty), project_trace_ball(relaxed[d:], problem.radius)])
             U = relaxed - Z
         assert np.allclose(iterate.primal, Z.reshape(2, d, m), atol=1e-10)
         assert np.allclose(iterate.dual, problem.targets - problem.design.forward(ahead[:d] + ahead[d:]), atol=1e-10)
@@ -59,7 +59,7 @@ def test_is_the_textbook_method(name: str) -> None:
 
 def test_balancing_makes_up_for_a_bad_penalty() -> None:
     data = synthetic_sparse_low_rank(tasks=5, features=10, examples=20, rank=2, zero_features=2, zero_tasks=1)
-    problem = SparseLowRank(data, gamma=2.0, tau=3.0)
+    problem = SparseLowRank(data, penalty=2.0, radius=3.0)
     steps = {}
     for balance in (True, False):
         record = run(problem, ADMM(penalty=2e3, balance=balance), tolerance=Tolerance(1e-6), limits=Limits(iterations=20_000))

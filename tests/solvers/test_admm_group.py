@@ -28,7 +28,7 @@ def boosting(n: int = 30, J: int = 8, K: int = 3, *, seed: int = 0, scale: float
     H = np.where(rng.random((n, J)) < 0.5, 1.0, -1.0)
     y = (H @ rng.exponential(size=(J, K)) + rng.standard_normal((n, K))).argmax(axis=1)
     H[:, -1], H[:, -2] = 1.0, H[:, 0]
-    return GroupBoosting(_data(scale * H, y, K), **{"nu": "0.1 max", **parameters})
+    return GroupBoosting(_data(scale * H, y, K), **{"penalty": "0.1 max", **parameters})
 
 
 def _data(H: Any, classes: Any, K: int) -> TaskData:
@@ -91,14 +91,14 @@ CASES: dict[str, Any] = {
     "fewer examples than classes": lambda loss, norm: boosting(4, 6, 6, loss=loss, norm=norm),
     "more learners than examples": lambda loss, norm: boosting(12, 40, loss=loss, norm=norm),
     "two classes": lambda loss, norm: boosting(20, 6, 2, loss=loss, norm=norm),
-    "one learner": lambda loss, norm: GroupBoosting(_data([[1.0], [-1.0], [1.0]], [0, 1, 1], 2), nu=0.01, loss=loss, norm=norm),
-    "all learners zero": lambda loss, norm: GroupBoosting(_data(np.zeros((4, 2)), [0, 1, 2, 0], 3), nu=0.01, loss=loss, norm=norm),
+    "one learner": lambda loss, norm: GroupBoosting(_data([[1.0], [-1.0], [1.0]], [0, 1, 1], 2), penalty=0.01, loss=loss, norm=norm),
+    "all learners zero": lambda loss, norm: GroupBoosting(_data(np.zeros((4, 2)), [0, 1, 2, 0], 3), penalty=0.01, loss=loss, norm=norm),
     "a class without examples": lambda loss, norm: GroupBoosting(
-        _data(np.eye(4)[:, :3], [0, 1, 1, 0], 4), nu=0.01, loss=loss, norm=norm
+        _data(np.eye(4)[:, :3], [0, 1, 1, 0], 4), penalty=0.01, loss=loss, norm=norm
     ),
     "sparse": lambda loss, norm: GroupBoosting(
         _data(sp.random_array((25, 10), density=0.3, rng=np.random.default_rng(0), format="csr"), np.arange(25) % 3, 3),
-        nu="0.2 max", loss=loss, norm=norm,
+        penalty="0.2 max", loss=loss, norm=norm,
     ),
     "tiny data": lambda loss, norm: boosting(scale=1e-8, loss=loss, norm=norm),
     "huge data": lambda loss, norm: boosting(scale=1e8, loss=loss, norm=norm),
@@ -115,7 +115,7 @@ def test_awkward_data(name: str, loss: str) -> None:
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "exponential", "hinge"])
 def test_no_penalty(loss: str) -> None:
     """Nothing can be proven then, for a dual point must be feasible to the last bit: CVXPY says what the optimum is."""
-    problem = boosting(60, 3, 4, loss=loss, nu=0.0)
+    problem = boosting(60, 3, 4, loss=loss, penalty=0.0)
     optimum = float(problem.to_cvxpy().problem.solve(solver="CLARABEL"))
     record = run(problem, ADMM(), tolerance=Tolerance(1e-9), limits=Limits(iterations=400))
     assert record.best is not None
@@ -125,7 +125,7 @@ def test_no_penalty(loss: str) -> None:
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "exponential", "hinge"])
 def test_a_penalty_that_leaves_nothing_is_proven_at_the_start(loss: str, norm: str) -> None:
-    problem = boosting(loss=loss, norm=norm, nu="1.0 max")
+    problem = boosting(loss=loss, norm=norm, penalty="1.0 max")
     record = solved(problem, ADMM(), 1e-12)
     assert record.samples[-1].step == 0
     for iterate in islice(ADMM().steps(problem), 4):
@@ -155,7 +155,7 @@ def test_restricted_forms_take_the_same_steps() -> None:
     problem = boosting()
     rows = np.array([1, 3, 4])
     data = _data(np.asarray(problem.design.block(0))[:, rows], problem.form(GroupForm).fit.classes, 3)
-    other = GroupBoosting(data, nu=problem.nu)
+    other = GroupBoosting(data, penalty=problem.penalty)
     rule = Rule(1.5, None, True, None)
     restricted = group_steps(problem.form(GroupForm).restricted(rows), np.zeros((3, 3)), rule)
     steps = zip(restricted, ADMM(relaxation=1.5).steps(other), strict=False)

@@ -31,7 +31,7 @@ def larger() -> L1InfHinge:
 @pytest.fixture(scope="module")
 def low_rank() -> SparseLowRank:
     data = synthetic_sparse_low_rank(tasks=5, features=8, examples=10, rank=2, zero_features=2, zero_tasks=1, shared=True)
-    return SparseLowRank(data, gamma=2.0, tau=3.0)
+    return SparseLowRank(data, penalty=2.0, radius=3.0)
 
 
 def fitting(problem: L1InfHinge, backend: str, method: str | None, **options: Any) -> Conic:
@@ -131,7 +131,7 @@ def test_an_iteration_limit_is_no_time_limit(larger: L1InfHinge) -> None:
 
 
 def test_all_backends_agree_on_a_penalised_sum_with_sparse_rows(hinge: L1InfHinge) -> None:
-    penalised = L1InfHinge(synthetic_l1inf(tasks=4, features=6, examples=9), penalty=0.5, loss="sum")
+    penalised = L1InfHinge(synthetic_l1inf(tasks=4, features=6, examples=9), penalty=0.5, reduction="sum")
     objectives = []
     for backend, method in LINEAR:
         solver = Conic(backend=backend, method=method)

@@ -32,7 +32,7 @@ def boosting(n: int = 60, J: int = 8, K: int = 3, *, seed: int = 0, **parameters
     rng = np.random.default_rng(seed)
     H = np.where(rng.random((n, J)) < 0.5, 1.0, -1.0)
     y = (H @ rng.exponential(size=(J, K)) + rng.standard_normal((n, K))).argmax(axis=1)
-    return GroupBoosting(_data(H, y, K), **{"nu": "0.1 max", **parameters})
+    return GroupBoosting(_data(H, y, K), **{"penalty": "0.1 max", **parameters})
 
 
 def _data(H: Any, classes: Any, K: int) -> TaskData:
@@ -61,7 +61,7 @@ def test_any_number_of_blocks_reaches_the_optimum(loss: str, norm: str) -> None:
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_is_the_textbook_method(loss: str) -> None:
     """Against the iteration of Boyd et al., section 7.1.2, its multipliers not scaled and its block steps taken to the end."""
-    problem, lam, Q = boosting(12, 4, 3, loss=loss, nu=0.05), 0.1, 3
+    problem, lam, Q = boosting(12, 4, 3, loss=loss, penalty=0.05), 0.1, 3
     form = problem.form(GroupForm)
     options = {"relaxation": 1.0, "penalty": lam, "balance": False, "blocks": Q}
     found = iterates(problem, 90 if loss == "logistic" else 2, **options)
@@ -125,11 +125,11 @@ CASES: dict[str, Any] = {
     "sparse": lambda loss: (
         GroupBoosting(
             _data(sp.random_array((40, 10), density=0.3, rng=np.random.default_rng(0), format="csr"), np.arange(40) % 4, 4),
-            nu="0.2 max", loss=loss,
+            penalty="0.2 max", loss=loss,
         ),
         3,
     ),
-    "a class without examples": lambda loss: (GroupBoosting(_data(np.eye(4)[:, :3], [0, 1, 1, 0], 4), nu=0.01, loss=loss), 2),
+    "a class without examples": lambda loss: (GroupBoosting(_data(np.eye(4)[:, :3], [0, 1, 1, 0], 4), penalty=0.01, loss=loss), 2),
 }  # fmt: skip
 
 

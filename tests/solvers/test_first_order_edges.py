@@ -55,7 +55,7 @@ INSTANCES: dict[str, Callable[[np.random.Generator], L1InfHinge]] = {
     "radius that does not bind": lambda rng: L1InfHinge(per_task(rng, 30, 3, 2), radius=100.0),
     "huge penalty": lambda rng: L1InfHinge(per_task(rng, 8, 5, 3), penalty=1e6),
     "CSR": lambda rng: L1InfHinge(per_task(rng, 9, 6, 3, sp.csr_array), radius=0.8),
-    "shared": lambda rng: L1InfHinge(TaskData.shared(rng.standard_normal((15, 6)), labels(rng, 15, 4)), radius=0.8, loss="sum"),
+    "shared": lambda rng: L1InfHinge(TaskData.shared(rng.standard_normal((15, 6)), labels(rng, 15, 4)), radius=0.8, reduction="sum"),
     "duplicate rows": lambda rng: L1InfHinge(per_task(rng, 12, 5, 3, duplicated), radius=0.8),
     "features that are all zero": lambda rng: L1InfHinge(per_task(rng, 12, 6, 3, dead_features), radius=0.8),
     "nothing but zeros": lambda rng: L1InfHinge(TaskData.shared(np.zeros((4, 3)), labels(rng, 4, 2)), radius=1.0),

@@ -369,7 +369,7 @@ def test_says_what_memory_it_would_take() -> None:
     assert reason.startswith("interior_point would need ")
     assert "GiB for its factors, above its memory_gib of 4" in reason
     assert InteriorPoint(memory_gib=100.0).incompatibility(problem) is None
-    low_rank = SparseLowRank(TaskData.shared(np.eye(3), np.ones((3, 2))), gamma=1.0, tau=1.0)
+    low_rank = SparseLowRank(TaskData.shared(np.eye(3), np.ones((3, 2))), penalty=1.0, radius=1.0)
     assert "interior_point takes HingeForm; sparse_low_rank has SplitForm" in (InteriorPoint().incompatibility(low_rank) or "")
     for bad in (0.0, -1.0, np.nan, "much"):
         with pytest.raises(InputError, match="memory_gib"):

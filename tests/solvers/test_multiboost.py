@@ -53,7 +53,7 @@ def proven(problem: GroupBoosting, target: float = 1e-9, **options: object) -> A
 @pytest.mark.parametrize("loss", [*SMOOTH, "hinge"])
 @pytest.mark.parametrize("columns", [None, 1])
 def test_the_optimum_is_that_of_cvxpy(norm: str, loss: str, columns: int | None) -> None:
-    problem = GroupBoosting(data(), nu="0.1 max", norm=norm, loss=loss)
+    problem = GroupBoosting(data(), penalty="0.1 max", norm=norm, loss=loss)
     W = proven(problem, 1e-7 if loss == "hinge" else 1e-9, columns=columns)
     value = float(problem.to_cvxpy().problem.solve(solver="CLARABEL"))
     assert problem.objective(W) == pytest.approx(value, rel=1e-6)
@@ -61,7 +61,7 @@ def test_the_optimum_is_that_of_cvxpy(norm: str, loss: str, columns: int | None)
 
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 def test_columns_join_by_their_violations(norm: str) -> None:
-    problem = GroupBoosting(data(), nu="0.1 max", norm=norm)
+    problem = GroupBoosting(data(), penalty="0.1 max", norm=norm)
     form = problem.form(GroupForm)
     iterates = list(islice(solver_for(norm, columns=1, accuracy=1e-7).steps(problem), 60))
     assert not iterates[0].primal.any()
@@ -106,7 +106,7 @@ def twin(problem: GroupBoosting, rounds: int) -> list[int]:
 @pytest.mark.parametrize("norm", ["l12", "l1"])
 @pytest.mark.parametrize("seed", range(3))
 def test_one_column_a_round_is_the_published_algorithm(norm: str, seed: int) -> None:
-    problem = GroupBoosting(data(seed=seed), nu="0.15 max", norm=norm)
+    problem = GroupBoosting(data(seed=seed), penalty="0.15 max", norm=norm)
     expected = twin(problem, 6)
     joined: list[int] = []
     for iterate in islice(solver_for(norm, columns=1, accuracy=1e-9).steps(problem), 200):
@@ -116,7 +116,7 @@ def test_one_column_a_round_is_the_published_algorithm(norm: str, seed: int) -> 
 
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 def test_the_objective_never_rises_and_points_are_feasible(norm: str) -> None:
-    problem = GroupBoosting(data(), nu="0.03 max", norm=norm)
+    problem = GroupBoosting(data(), penalty="0.03 max", norm=norm)
     iterates = list(solver_for(norm).steps(problem))
     values = [problem.objective(iterate.primal) for iterate in iterates]
     assert np.all(np.diff(values) <= 1e-14)
@@ -127,7 +127,7 @@ def test_the_objective_never_rises_and_points_are_feasible(norm: str) -> None:
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 def test_a_start_keeps_its_rows_and_is_not_lost(norm: str) -> None:
     """The dual point of a start comes from its scores alone, so it proves what the iterate that had this point proved, up to rounding."""
-    problem = GroupBoosting(data(), nu="0.05 max", norm=norm)
+    problem = GroupBoosting(data(), penalty="0.05 max", norm=norm)
     *_, last = solver_for(norm).steps(problem)
     best = last.primal.copy()
     kept = best.copy()
@@ -145,8 +145,8 @@ def test_constant_and_duplicate_learners_do_not_matter(norm: str, sparse: bool) 
     many = np.concatenate([H, np.ones((len(H), 1)), H[:, :5], np.zeros((len(H), 2)), H[:, :3]], axis=1)
     y = plain.targets
     more = TaskData.shared(sp.csr_array(many) if sparse else many, y)
-    nu = GroupBoosting(plain, nu="0.05 max", norm=norm).nu
-    a, b = GroupBoosting(plain, nu=nu, norm=norm), GroupBoosting(more, nu=nu, norm=norm)
+    penalty = GroupBoosting(plain, penalty="0.05 max", norm=norm).penalty
+    a, b = GroupBoosting(plain, penalty=penalty, norm=norm), GroupBoosting(more, penalty=penalty, norm=norm)
     W = proven(b)
     assert b.objective(W) == pytest.approx(a.objective(proven(a)), rel=1e-8)
     assert not W[[12, 18, 19]].any()
@@ -155,7 +155,7 @@ def test_constant_and_duplicate_learners_do_not_matter(norm: str, sparse: bool) 
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 @pytest.mark.parametrize("loss", [*SMOOTH, "hinge"])
 def test_a_huge_penalty_is_proven_at_once(norm: str, loss: str) -> None:
-    problem = GroupBoosting(data(), nu="1 max", norm=norm, loss=loss)
+    problem = GroupBoosting(data(), penalty="1 max", norm=norm, loss=loss)
     iterates = list(solver_for(norm).steps(problem))
     assert not iterates[-1].primal.any()
     assert problem.certify(iterates[0]).relative_gap <= 1e-12
@@ -166,14 +166,14 @@ def test_a_huge_penalty_is_proven_at_once(norm: str, loss: str) -> None:
     ("n", "J", "K", "classes"), [(40, 1, 2, 2), (40, 20, 2, 2), (3, 20, 5, 5), (50, 20, 4, 3), (1, 5, 3, 1), (400, 30, 12, 12)]
 )
 def test_odd_sizes(norm: str, n: int, J: int, K: int, classes: int) -> None:
-    for nu in ("0.1 max", "0.5 max"):
-        proven(GroupBoosting(data(n, J, K, classes=classes), nu=nu, norm=norm), 1e-8)
+    for penalty in ("0.1 max", "0.5 max"):
+        proven(GroupBoosting(data(n, J, K, classes=classes), penalty=penalty, norm=norm), 1e-8)
 
 
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 def test_no_penalty(norm: str) -> None:
     """Where G must be 0 or less exactly, nothing but the constant is proven; the objective still falls to the optimum."""
-    problem = GroupBoosting(data(n=200, J=6), nu=0.0, norm=norm)
+    problem = GroupBoosting(data(n=200, J=6), penalty=0.0, norm=norm)
     record = run(problem, solver_for(norm), tolerance=Tolerance(1e-9), limits=Limits(seconds=10.0, iterations=200))
     assert record.best is not None
     value = float(problem.to_cvxpy().problem.solve(solver="CLARABEL"))
@@ -185,7 +185,8 @@ def test_no_penalty(norm: str) -> None:
 @pytest.mark.parametrize("loss", ["exponential", "squared_hinge"])
 def test_the_first_step_does_not_overflow(loss: str, norm: str, scale: float) -> None:
     tasks = data()
-    problem = GroupBoosting(TaskData.shared(scale * tasks.design.block(0), tasks.targets, name="large"), nu="0.3 max", norm=norm, loss=loss)
+    large = TaskData.shared(scale * tasks.design.block(0), tasks.targets, name="large")
+    problem = GroupBoosting(large, penalty="0.3 max", norm=norm, loss=loss)
     record = run(problem, solver_for(norm), tolerance=Tolerance(1e-6), limits=Limits(seconds=20.0, iterations=500))
     assert record.status is Status.VERIFIED
 
@@ -195,8 +196,8 @@ def test_the_first_step_does_not_overflow(loss: str, norm: str, scale: float) ->
 def test_units_of_the_learners(norm: str, scale: float) -> None:
     plain = data()
     scaled = TaskData.shared(scale * plain.design.block(0), plain.targets)
-    value = GroupBoosting(plain, nu="0.1 max", norm=norm)
-    other = GroupBoosting(scaled, nu=scale * value.nu, norm=norm)
+    value = GroupBoosting(plain, penalty="0.1 max", norm=norm)
+    other = GroupBoosting(scaled, penalty=scale * value.penalty, norm=norm)
     assert other.objective(proven(other)) == pytest.approx(value.objective(proven(value)), rel=1e-8)
 
 
@@ -221,12 +222,12 @@ class Smoothed(MarginLoss):
 
 
 def test_losses_of_ones_own_need_no_second_derivatives() -> None:
-    proven(GroupBoosting(data(), nu="0.1 max", loss=Smoothed()))
+    proven(GroupBoosting(data(), penalty="0.1 max", loss=Smoothed()))
 
 
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_hessians_are_those_of_the_slopes(loss: str) -> None:
-    problem = GroupBoosting(data(), nu="0.1 max", loss=loss)
+    problem = GroupBoosting(data(), penalty="0.1 max", loss=loss)
     model = PairModel(problem.form(GroupForm).fit)  # type: ignore[arg-type]
     assert_hessian(model, problem.design.block(0), 4)
 
@@ -256,13 +257,13 @@ def assert_hessian(model: ScoreModel, H: Array, K: int) -> None:
 
 
 def test_the_hessian_of_the_hinge_is_that_of_its_slopes() -> None:
-    problem = GroupBoosting(data(), nu="0.1 max", loss="hinge")
+    problem = GroupBoosting(data(), penalty="0.1 max", loss="hinge")
     q = np.random.default_rng(0).dirichlet(np.ones(4), size=60)
     assert_hessian(CentredHinge(problem.form(GroupForm).fit, 0.3, q), problem.design.block(0), 4)  # type: ignore[arg-type]
 
 
 def test_the_model_of_the_hinge_is_below_it_and_proves_as_much() -> None:
-    problem = GroupBoosting(data(), nu="0.1 max", loss="hinge")
+    problem = GroupBoosting(data(), penalty="0.1 max", loss="hinge")
     fit, rng = problem.form(GroupForm).fit, np.random.default_rng(0)
     model = CentredHinge(fit, 0.3, rng.dirichlet(np.ones(4), size=60))  # type: ignore[arg-type]
     scores = rng.standard_normal((60, 4))
@@ -273,7 +274,7 @@ def test_the_model_of_the_hinge_is_below_it_and_proves_as_much() -> None:
 
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 def test_the_damped_model_minimiser_is_feasible_and_lowers_the_model(norm: str) -> None:
-    form = GroupBoosting(data(), nu=0.1, norm=norm).form(GroupForm)
+    form = GroupBoosting(data(), penalty=0.1, norm=norm).form(GroupForm)
     rng = np.random.default_rng(0)
     W = np.array([[1.0, 0.5, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.2, 0.2, 0.2, 0.2], [1.0, 0.0, 0.0, 0.0]])
     entries = Entries.of(form, W)
@@ -292,7 +293,7 @@ def test_the_damped_model_minimiser_is_feasible_and_lowers_the_model(norm: str) 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_newton_steps_by_conjugate_gradients(norm: str, loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where entries are many: the same optimum, as precisely."""
-    problem = GroupBoosting(data(), nu="0.05 max", norm=norm, loss=loss)
+    problem = GroupBoosting(data(), penalty="0.05 max", norm=norm, loss=loss)
     expected = problem.objective(proven(problem, 1e-7))
     monkeypatch.setattr("bench_mtl.solvers.multiboost.restricted._MOST_STORED", 0)
     monkeypatch.setattr(Restricted, "_hessian_price", None)  # nothing is stored
@@ -323,7 +324,7 @@ def test_options_are_refused_by_name(options: dict[str, object]) -> None:
 
 
 def test_each_is_for_its_norms() -> None:
-    shared, alone = GroupBoosting(data(), nu=0.1), GroupBoosting(data(), nu=0.1, norm="l1")
+    shared, alone = GroupBoosting(data(), penalty=0.1), GroupBoosting(data(), penalty=0.1, norm="l1")
     assert "l12 and l1inf" in str(MultiboostGroup().incompatibility(alone))
     assert "l1" in str(MultiboostL1().incompatibility(shared))
     assert MultiboostGroup().incompatibility(shared) is None
@@ -336,7 +337,7 @@ def test_labels_show_the_number_of_columns() -> None:
 
 
 def test_rows_outside_the_working_set_are_zero() -> None:
-    problem = GroupBoosting(data(J=100), nu="0.1 max")
+    problem = GroupBoosting(data(J=100), penalty="0.1 max")
     counts = [int(iterate.primal.any(axis=1).sum()) for iterate in islice(MultiboostGroup(columns=2).steps(problem), 5)]
     assert isinstance(next(MultiboostGroup().steps(problem)), Iterate)
     assert counts[0] == 0

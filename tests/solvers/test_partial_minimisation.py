@@ -28,11 +28,11 @@ def _compiled() -> None:
     PartialMinimisation().warm_up()
 
 
-def wide(seed: int, *, sparse: bool = True, gamma: float = 0.2, tau: float = 1.0) -> SparseLowRank:
+def wide(seed: int, *, sparse: bool = True, penalty: float = 0.2, radius: float = 1.0) -> SparseLowRank:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((15, 80)) * (rng.random((15, 80)) < 0.3)
     Y = rng.standard_normal((15, 4))
-    return SparseLowRank(TaskData.shared(sp.csr_array(X) if sparse else X, Y), gamma=gamma, tau=tau)
+    return SparseLowRank(TaskData.shared(sp.csr_array(X) if sparse else X, Y), penalty=penalty, radius=radius)
 
 
 @pytest.mark.parametrize("name", SHARED)
@@ -42,9 +42,9 @@ def test_reaches_a_gap(name: str) -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "CSR"])
-@pytest.mark.parametrize(("gamma", "tau"), [(1.0, 0.5), (0.2, 1.0), (0.02, 0.3), (0.5, 0.0)])
-def test_wide_data(gamma: float, tau: float, sparse: bool) -> None:
-    problem = wide(3, sparse=sparse, gamma=gamma, tau=tau)
+@pytest.mark.parametrize(("penalty", "radius"), [(1.0, 0.5), (0.2, 1.0), (0.02, 0.3), (0.5, 0.0)])
+def test_wide_data(penalty: float, radius: float, sparse: bool) -> None:
+    problem = wide(3, sparse=sparse, penalty=penalty, radius=radius)
     record = run(problem, PartialMinimisation(), tolerance=Tolerance(1e-6), limits=Limits(seconds=20.0, iterations=50_000))
     assert record.status is Status.VERIFIED, record.reason
     other = run(problem, AcceleratedGradient(restart="gradient"), tolerance=Tolerance(1e-4), limits=Limits(seconds=20.0))
@@ -64,7 +64,7 @@ def twin(problem: SparseLowRank, rounds: int, sweeps: int) -> tuple[np.ndarray, 
     def update(j: int, k: int, S: np.ndarray) -> None:
         if h[j] > 0.0:
             r = Y[:, k] - X @ (P[:, k] + S[:, k])
-            P[j, k] = soft_threshold(np.array([P[j, k] + X[:, j] @ r / h[j]]), problem.gamma / h[j])[0]
+            P[j, k] = soft_threshold(np.array([P[j, k] + X[:, j] @ r / h[j]]), problem.penalty / h[j])[0]
 
     def sweep(S: np.ndarray, entries: np.ndarray) -> None:
         for k in range(m):
@@ -80,7 +80,7 @@ def twin(problem: SparseLowRank, rounds: int, sweeps: int) -> tuple[np.ndarray, 
         active = P != 0.0
         for _ in range(sweeps):
             sweep(S, active)
-        new = np.asarray(project_trace_ball(S + X.T @ (Y - X @ (P + S)) / L, problem.tau))
+        new = np.asarray(project_trace_ball(S + X.T @ (Y - X @ (P + S)) / L, problem.radius))
         uphill = float(((S - new) * (new - Q)).sum()) > 0.0
         before, Q, t = (new, new, 1.0) if uphill else (Q, new, ahead)
     sweep(Q, np.ones((d, m), dtype=bool))
@@ -111,9 +111,9 @@ def test_what_it_cannot_take() -> None:
     solver = PartialMinimisation()
     assert "one design for all tasks" in str(solver.incompatibility(AWKWARD["per task"]))
     data = TaskData.shared(np.eye(3), np.where(np.eye(3) > 0.0, 1.0, -1.0))
-    assert "logistic loss" in str(solver.incompatibility(SparseLowRank(data, gamma=1.0, tau=1.0, loss="logistic")))
+    assert "logistic loss" in str(solver.incompatibility(SparseLowRank(data, penalty=1.0, radius=1.0, loss="logistic")))
     tall = TaskData.shared(np.ones((4001, 1)), np.ones(4001))
-    assert "4000 rows" in str(solver.incompatibility(SparseLowRank(tall, gamma=1.0, tau=1.0)))
+    assert "4000 rows" in str(solver.incompatibility(SparseLowRank(tall, penalty=1.0, radius=1.0)))
     assert solver.incompatibility(wide(0)) is None
 
 
@@ -138,13 +138,13 @@ def test_a_ball_with_room_for_an_interpolation_needs_one_step() -> None:
     X, Y = problem.design.block(0), problem.targets
     least = np.linalg.pinv(X.toarray()) @ Y
     norm = float(np.linalg.svd(least, compute_uv=False).sum())
-    *_, last = PartialMinimisation().steps(wide(4, tau=norm * (1.0 + 1e-12)))
+    *_, last = PartialMinimisation().steps(wide(4, radius=norm * (1.0 + 1e-12)))
     assert last.step == 1
     np.testing.assert_allclose(last.primal, [np.zeros_like(least), least], atol=1e-12)
-    dense = SparseLowRank(TaskData.shared(X.toarray(), Y), gamma=0.2, tau=norm * (1.0 + 1e-12))
+    dense = SparseLowRank(TaskData.shared(X.toarray(), Y), penalty=0.2, radius=norm * (1.0 + 1e-12))
     *_, also = PartialMinimisation().steps(dense)
     np.testing.assert_allclose(also.primal, last.primal, atol=1e-12)
-    below = wide(4, tau=0.99 * norm)
+    below = wide(4, radius=0.99 * norm)
     record = run(below, PartialMinimisation(), tolerance=Tolerance(1e-6), limits=Limits(seconds=20.0, iterations=50_000))
     assert record.status is Status.VERIFIED, record.reason
 
@@ -153,17 +153,17 @@ def test_an_interpolation_of_rank_one_at_the_very_border() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((10, 50)), rng.standard_normal(10)
     norm = np.linalg.norm(np.linalg.pinv(X) @ y) * np.sqrt(20.0)
-    problem = SparseLowRank(TaskData.shared(X, np.tile(y[:, None], (1, 20))), gamma=0.1, tau=norm * (1.0 + 1e-9))
+    problem = SparseLowRank(TaskData.shared(X, np.tile(y[:, None], (1, 20))), penalty=0.1, radius=norm * (1.0 + 1e-9))
     *_, last = PartialMinimisation().steps(problem)
     assert last.step == 1
     assert problem.objective(last.primal) <= 1e-20
 
 
-@pytest.mark.parametrize(("agree", "tau"), [(True, 100.0), (False, 100.0), (True, 0.0)], ids=["same", "other targets", "no low rank"])
-def test_rows_that_are_there_twice(agree: bool, tau: float) -> None:
+@pytest.mark.parametrize(("agree", "radius"), [(True, 100.0), (False, 100.0), (True, 0.0)], ids=["same", "other targets", "no low rank"])
+def test_rows_that_are_there_twice(agree: bool, radius: float) -> None:
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((6, 40)), rng.standard_normal((6, 3))
     again = Y[:1] if agree else -Y[:1]
-    problem = SparseLowRank(TaskData.shared(np.vstack([X, X[:1]]), np.vstack([Y, again])), gamma=0.1, tau=tau)
+    problem = SparseLowRank(TaskData.shared(np.vstack([X, X[:1]]), np.vstack([Y, again])), penalty=0.1, radius=radius)
     record = run(problem, PartialMinimisation(), tolerance=Tolerance(1e-4), limits=Limits(seconds=20.0, iterations=50_000))
     assert record.status is Status.VERIFIED, record.reason

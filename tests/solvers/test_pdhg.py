@@ -271,7 +271,7 @@ def test_balls_of_one_task_take_the_steps_of_the_l1inf_norm() -> None:
 
 
 def test_what_is_neither_has_no_place_here() -> None:
-    problem = SparseLowRank(TaskData.shared(np.eye(2), np.eye(2)), gamma=1.0, tau=1.0)
+    problem = SparseLowRank(TaskData.shared(np.eye(2), np.eye(2)), penalty=1.0, radius=1.0)
     assert PDHG().incompatibility(problem) == "pdhg takes HingeForm or BallForm; sparse_low_rank has SplitForm"
     huge = BallHinge(TaskData.shared(np.eye(2), np.ones((2, 2))), radius=1.0, norm="l2")
     with pytest.raises(InputError, match="pdhg cannot project points of this size"):

@@ -25,7 +25,7 @@ def hinge() -> L1InfHinge:
 @pytest.fixture(scope="module")
 def low_rank() -> SparseLowRank:
     data = synthetic_sparse_low_rank(tasks=5, features=8, examples=10, rank=2, zero_features=2, zero_tasks=1, shared=True)
-    return SparseLowRank(data, gamma=2.0, tau=3.0)
+    return SparseLowRank(data, penalty=2.0, radius=3.0)
 
 
 def test_projected_subgradient_is_the_papers_method(hinge: L1InfHinge) -> None:
@@ -64,7 +64,7 @@ def test_the_step_size_search_counts_and_the_best_goes_on(hinge: L1InfHinge) -> 
 def paper_step(problem: SparseLowRank, P: np.ndarray, Q: np.ndarray, L: float) -> tuple[np.ndarray, np.ndarray]:
     X, Y = problem.design.block(0), problem.targets
     gradient = X.T @ (X @ (P + Q) - Y)
-    return soft_threshold(P - gradient / L, problem.gamma / L), project_trace_ball(Q - gradient / L, problem.tau)
+    return soft_threshold(P - gradient / L, problem.penalty / L), project_trace_ball(Q - gradient / L, problem.radius)
 
 
 def test_projected_gradient_is_algorithm_3(low_rank: SparseLowRank) -> None:

@@ -43,7 +43,7 @@ def test_the_first_round_is_that_of_plain_coordinate_descent(name: str) -> None:
     """From zero, with a ball of radius 0 so that Q stays there."""
     given = AWKWARD[name]
     problem = SparseLowRank.__new__(SparseLowRank)
-    problem.__dict__.update(given.__dict__, tau=0.0)
+    problem.__dict__.update(given.__dict__, radius=0.0)
     _, d, m = problem.point_shape
     P = np.zeros((d, m))
     for _ in range(2):
@@ -52,7 +52,7 @@ def test_the_first_round_is_that_of_plain_coordinate_descent(name: str) -> None:
             for j in range(d):
                 h = float(X[:, j] @ X[:, j])
                 t = P[j, k] + float(X[:, j] @ (y - X @ P[:, k])) / h
-                P[j, k] = soft_threshold(np.array([t]), problem.gamma / h)[0]
+                P[j, k] = soft_threshold(np.array([t]), problem.penalty / h)[0]
     for solver in (BlockCoordinate(), FrankWolfeTrace()):
         iterate = list(islice(solver.steps(problem), 2))[1]
         assert np.allclose(iterate.primal, [P, np.zeros_like(P)], atol=1e-10)

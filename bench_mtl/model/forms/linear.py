@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,9 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Loss
+from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import ObjectiveForm, Problem
-from bench_mtl.projections import project_l1_ball, soft_threshold
+from bench_mtl.model.regularisers import Constraint, Penalty
 
 
 @dataclass(frozen=True)
@@ -43,51 +43,42 @@ class L1Form(ObjectiveForm):
         assert (self.radius is None) != (self.penalty is None), "a form has either a radius or a penalty"
         self.fit.check_derivatives(rng)
 
+    @property
+    def norm(self) -> L1:
+        """The norm, of matrices that point the right way."""
+        return L1("all" if self.radius is None else self.balls, self.nonneg, self.orientation)
+
+    @property
+    def regulariser(self) -> Constraint | Penalty:
+        if self.radius is not None:
+            return Constraint(self.norm, self.radius)
+        assert self.penalty is not None
+        return Penalty(self.norm, self.penalty)
+
     def project(self, W: Array, *, method: str = "newton") -> Array:
-        """argmin_V 1/2 ||V - W||^2 over the feasible set; `method` as in `project_l1_ball`."""
-        if self.radius is None:
-            return self.oriented(np.maximum(self.oriented(W), 0.0)) if self.nonneg else W
-        if self.balls == "task":
-            return self.oriented(project_l1_ball(self.oriented(W), self.radius, method=method, axis=0, nonneg=self.nonneg))
-        flat = project_l1_ball(np.ascontiguousarray(self.oriented(W)).ravel(), self.radius, method=method, nonneg=self.nonneg)
-        return self.oriented(flat.reshape(W.shape))
+        """Return argmin_V 1/2 ||V - W||^2 over the feasible set; `method` as in `project_l1_ball`."""
+        return self.norm.to_cone(W) if self.radius is None else self.norm.project(W, self.radius, method=method)
 
     def prox(self, W: Array, step_size: float, *, method: str = "newton") -> Array:
-        """`project` with a radius; with a penalty argmin_V 1/2 ||V - W||^2 + step_size penalty sum |V| over V that point the right way."""
-        if self.radius is not None:
-            return self.project(W, method=method)
-        assert self.penalty is not None
-        threshold = step_size * self.penalty
-        return self.oriented(np.maximum(self.oriented(W) - threshold, 0.0)) if self.nonneg else soft_threshold(W, threshold)
+        """Return `project` with a radius; with a penalty argmin_V 1/2 ||V - W||^2 + step_size penalty sum |V| over the feasible set."""
+        return self.regulariser.prox(W, step_size) if self.radius is None else self.project(W, method=method)
 
     def support(self, G: Array) -> float:
-        """max <G, W> over the set with radius 1; the dual norm of the penalty (0 where only W = 0 attains it, with `nonneg`)."""
-        heights = np.maximum(self.oriented(G), 0.0) if self.nonneg else np.abs(G)
-        largest = heights.max(axis=0)
-        together = self.balls == "task" and self.radius is not None
-        return float(largest.sum() if together else largest.max())
+        """Return max <G, W> over the set with radius 1; the dual norm of the penalty (0 where only W = 0 attains it, with `nonneg`)."""
+        return self.norm.dual(G)
 
     def bound(self, dual: Array) -> float:
-        """A proven lower bound on the optimum, from any dual point."""
-        return self.fit.norm_bound(dual, self.support, radius=self.radius, penalty=self.penalty)
+        """Return a proven lower bound on the optimum, from any dual point."""
+        return self.fit.regularised_bound(dual, self.regulariser.support_and_limit)
 
     def vertex(self, direction: Array) -> Array:
-        """argmin <direction, W> over the feasible set of a form with a radius: at most one entry a ball."""
+        """Return argmin <direction, W> over the feasible set of a form with a radius: at most one entry a ball."""
         assert self.radius is not None
-        W = np.zeros(direction.shape)
-        heights = self.oriented(-direction) if self.nonneg else np.abs(direction)
-        signs = self.oriented(np.ones(direction.shape)) if self.nonneg else np.where(direction > 0.0, -1.0, 1.0)
-        if self.balls == "task":
-            places: tuple[Any, ...] = (heights.argmax(axis=0), np.arange(direction.shape[1]))
-        else:
-            places = tuple(np.array([i]) for i in np.unravel_index(int(heights.argmax()), direction.shape))
-        chosen = heights[places] > 0.0
-        W[places] = np.where(chosen, self.radius * signs[places], 0.0)
-        return W
+        return self.norm.vertex(direction, self.radius)
 
     def oriented(self, W: Array) -> Array:
-        """W in coordinates in which what may not be negative is W itself, and back."""
-        return W if self.orientation is None else W * self.orientation
+        """Return W in coordinates in which what may not be negative is W itself, and back."""
+        return self.norm.oriented(W)
 
 
 @dataclass(frozen=True)
@@ -126,7 +117,7 @@ class SplitForm(ObjectiveForm):
 
     ::
 
-        min_{P,Q}  sum_k sum_i loss(x_ki.(p_k + q_k), targets_ki) + gamma sum |P|   subject to  ||Q||_* <= tau
+        min_{P,Q}  sum_k sum_i loss(x_ki.(p_k + q_k), targets_ki) + penalty sum |P|   subject to  ||Q||_* <= radius
     """
 
     design: Design
@@ -134,9 +125,9 @@ class SplitForm(ObjectiveForm):
     """In the output shape of the design: real for the squared loss, -1 or +1 for the logistic one."""
     loss: Loss
     """`Squared` or `Logistic`."""
-    gamma: float
-    tau: float
+    penalty: float
+    radius: float
 
     def objective(self, point: Array) -> float:
         predictions = self.design.forward(point[0] + point[1])
-        return float(self.loss.values(predictions, self.targets).sum()) + self.gamma * float(np.abs(point[0]).sum())
+        return float(self.loss.values(predictions, self.targets).sum()) + self.penalty * float(np.abs(point[0]).sum())

@@ -219,7 +219,7 @@ def test_small_units_are_not_verified_for_nothing() -> None:
     X, Y = rng.standard_normal((9, 4)), rng.standard_normal((9, 2))
     AcceleratedGradient(restart="gradient").warm_up()  # compiling is not on the runner's clock either
     for size in (1e-120, 1e-10, 1e10):
-        problem = SparseLowRank(TaskData.shared(X, size * Y), gamma=0.5 * size, tau=0.2 * size)
+        problem = SparseLowRank(TaskData.shared(X, size * Y), penalty=0.5 * size, radius=0.2 * size)
         record = run(problem, AcceleratedGradient(restart="gradient"), tolerance=Tolerance(1e-6), limits=SHORT)
         assert record.status is Status.VERIFIED
         assert record.best is not None

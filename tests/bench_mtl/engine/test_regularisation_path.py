@@ -27,8 +27,8 @@ TIGHT = Tolerance(1e-6)
 FAIR = Tolerance(1e-4)
 
 FAMILIES: dict[str, Callable[[float], Problem]] = {
-    "tau": lambda tau: SparseLowRank(LOW_RANK, gamma=2.0, tau=tau),
-    "gamma": lambda gamma: SparseLowRank(LOW_RANK, gamma=gamma, tau=3.0),
+    "tau": lambda tau: SparseLowRank(LOW_RANK, penalty=2.0, radius=tau),
+    "gamma": lambda gamma: SparseLowRank(LOW_RANK, penalty=gamma, radius=3.0),
 }
 
 

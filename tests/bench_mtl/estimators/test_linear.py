@@ -268,7 +268,7 @@ BAD_PARAMETERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"solver_options": {"restart": "none"}}, "solver_options are those of a solver, but solver is None"),
     ({"loss": "squint"}, "loss must be one of .*, not 'squint'"),
     ({"reduction": "median"}, "reduction must be one of .*, not 'median'"),
-    ({"own_penalty": -1.0}, "(own_penalty|lambda_s) must be finite and at least 0"),
+    ({"own_penalty": -1.0}, "(own_penalty|entry_penalty) must be finite and at least 0"),
     ({"alpha": 0.0}, "alpha must be finite and above 0"),
     ({"C": 0.0}, "C must be finite and above 0"),
 )
@@ -280,8 +280,8 @@ def test_bad_parameters_are_refused_by_name(name: str) -> None:
     bad = [(parameters, message) for parameters, message in BAD_PARAMETERS if set(parameters) <= set(known)]
     if "radius" in known:
         is_alternative = "penalty" in known and None in (known["radius"], known["penalty"])
-        bad.append(({"radius": -1.0, **({"penalty": None} if is_alternative else {})}, r"(radius|tau)\b.* must be finite and at least 0"))
-        bad += [({"radius": 1.0, "penalty": 1.0}, "give exactly one of (radius|tau)")] * is_alternative
+        bad.append(({"radius": -1.0, **({"penalty": None} if is_alternative else {})}, r"radius\b.* must be finite and at least 0"))
+        bad += [({"radius": 1.0, "penalty": 1.0}, "give exactly one of radius")] * is_alternative
     elif "penalty" in known:
         bad.append(({"penalty": -1.0}, "penalty must be finite and at least 0"))
     for parameters, message in bad:

@@ -71,7 +71,7 @@ def pairs(name: str) -> list[tuple[Problem, Problem, RowSpace]]:
     for squares in (False, True):
         space = RowSpace.of(data, squares=squares)
         assert space is not None
-        found.append((TraceNormGLM(data, tau=0.3), TraceNormGLM(space.data, tau=0.3), space))
+        found.append((TraceNormGLM(data, radius=0.3), TraceNormGLM(space.data, radius=0.3), space))
         found.append((TraceNormGLM(data, penalty=0.5), TraceNormGLM(space.data, penalty=0.5), space))
         found.append((TaskRelationships(data, ridge=0.1, coupling=0.2), TaskRelationships(space.data, ridge=0.1, coupling=0.2), space))
     return found

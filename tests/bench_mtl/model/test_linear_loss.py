@@ -14,7 +14,8 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit, example_weights
 from bench_mtl.model.losses import LOSSES, Logistic, MarginLoss
-from bench_mtl.projections import norm_linf1
+from bench_mtl.model.norms import L1Inf
+from bench_mtl.model.regularisers import Constraint
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 5))
@@ -144,7 +145,8 @@ def test_a_loss_of_ones_own_has_what_it_does_not_have_to_define() -> None:
     fit, twin = LinearFit(SharedDesign(X, 3), TARGETS["logistic"], Unmodelled(), fit_of("logistic").weights), fit_of("logistic")
     assert np.allclose(fit.curvatures(SCORES), twin.curvatures(SCORES), rtol=1e-4, atol=1e-7)
     dual = -fit.derivatives(0.1 * SCORES)
-    assert fit.norm_bound(dual, norm_linf1, radius=0.5) == twin.norm_bound(dual, norm_linf1, radius=0.5)
+    ball = Constraint(L1Inf(), 0.5).support_and_limit
+    assert fit.regularised_bound(dual, ball) == twin.regularised_bound(dual, ball)
     with pytest.raises(InputError, match="loss 'unmodelled' has no model here"):
         fit.model(cp.Variable(15))
     with pytest.raises(InputError, match="loss 'unmodelled' has no Lipschitz constant"):

@@ -14,7 +14,7 @@ from bench_mtl.problems.sparse_low_rank import SparseLowRank
 
 def problem() -> SparseLowRank:
     rng = np.random.default_rng(0)
-    return SparseLowRank(TaskData.shared(rng.standard_normal((30, 12)), rng.standard_normal((30, 3))), gamma=1.0, tau=1.0)
+    return SparseLowRank(TaskData.shared(rng.standard_normal((30, 12)), rng.standard_normal((30, 3))), penalty=1.0, radius=1.0)
 
 
 def test_a_gap_is_proven() -> None:

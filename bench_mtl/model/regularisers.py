@@ -1,0 +1,205 @@
+"""What is added to a loss: a norm as a constraint or a penalty, and one for each matrix of a stack."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from bench_mtl.core.checks import number_or_share
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.model.norms import Norm
+from bench_mtl.model.task_data import TaskData, number_or_truth
+
+
+class RegulariserModel(NamedTuple):
+    """A regulariser in CVXPY."""
+
+    coefficients: Any
+    """The d x m expression that predictions are made of."""
+    penalty: Any
+    constraints: list[Any]
+    point: Callable[[], Array]
+    """Reads a point from the solved variables."""
+
+
+class Regulariser(ABC):
+    """A convex function R of points that is added to a loss: a penalty, or 0 on a convex set and +inf elsewhere."""
+
+    @abstractmethod
+    def value(self, point: Array) -> float:
+        """Return R at a feasible point: 0 for a constraint."""
+
+    @abstractmethod
+    def prox(self, point: Array, step_size: float) -> Array:
+        """Return argmin_z 1/2 ||z - point||^2 + step_size R(z): a projection for a constraint."""
+
+    def project(self, point: Array) -> Array:
+        """Return the nearest feasible point."""
+        return point
+
+    def excess(self, point: Array) -> float:
+        """Return how far the point is outside the constraint, relative to the bound where that is not 0; 0 inside."""
+        return 0.0
+
+    def vertex(self, direction: Array) -> Array | None:
+        """Return argmin <direction, z> over the feasible points; None where they are unbounded."""
+        return None
+
+    def support_and_limit(self, G: Array) -> tuple[float, float]:
+        """Return what G, d x m, costs a dual point and how much of it is allowed: for every c from 0 to the limit, ::
+
+            min_z <-c G, z> + R(z) >= -c support
+
+        where z of a stack of matrices stands for their sum.
+        """
+        raise NotImplementedError
+
+    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
+        """Return this part of the problem in CVXPY, for d x m coefficients."""
+        raise NotImplementedError
+
+    @property
+    def models(self) -> Mapping[str, frozenset[str]]:
+        """Forms that `model` writes, each with the cones it needs, as in `Problem.conic_forms`."""
+        return {}
+
+
+@final
+@dataclass(frozen=True)
+class Constraint(Regulariser):
+    """||W|| <= radius."""
+
+    norm: Norm
+    radius: float
+
+    def value(self, point: Array) -> float:
+        return 0.0
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        return self.norm.project(point, self.radius)
+
+    def project(self, point: Array) -> Array:
+        return self.norm.project(point, self.radius)
+
+    def excess(self, point: Array) -> float:
+        return max(self.norm.outside_cone(point), self.norm.value(point) - self.radius, 0.0) / (self.radius or 1.0)
+
+    def vertex(self, direction: Array) -> Array | None:
+        return self.norm.vertex(direction, self.radius)
+
+    def support_and_limit(self, G: Array) -> tuple[float, float]:
+        return self.radius * self.norm.dual(G), np.inf
+
+    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
+        matrix, value, constraints = self.norm.model(form, shape)
+        return RegulariserModel(matrix, 0.0, [*constraints, value <= self.radius], lambda: np.asarray(matrix.value))
+
+    @property
+    def models(self) -> Mapping[str, frozenset[str]]:
+        return self.norm.models
+
+
+@final
+@dataclass(frozen=True)
+class Penalty(Regulariser):
+    """weight ||W||."""
+
+    norm: Norm
+    weight: float
+
+    def value(self, point: Array) -> float:
+        return self.weight * self.norm.value(point)
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        return self.norm.prox(point, step_size * self.weight)
+
+    def project(self, point: Array) -> Array:
+        return self.norm.to_cone(point)
+
+    def excess(self, point: Array) -> float:
+        return self.norm.outside_cone(point)
+
+    def support_and_limit(self, G: Array) -> tuple[float, float]:
+        height = self.norm.dual(G)
+        return 0.0, self.weight / height if height > 0.0 else np.inf
+
+    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
+        matrix, value, constraints = self.norm.model(form, shape)
+        return RegulariserModel(matrix, self.weight * value, constraints, lambda: np.asarray(matrix.value))
+
+    @property
+    def models(self) -> Mapping[str, frozenset[str]]:
+        return self.norm.models
+
+
+@final
+@dataclass(frozen=True)
+class Stacked(Regulariser):
+    """A regulariser for each matrix of a stack whose sum makes predictions: R_1(P) + R_2(Q) + ..."""
+
+    parts: tuple[Regulariser, ...]
+
+    def value(self, point: Array) -> float:
+        return sum(part.value(matrix) for part, matrix in zip(self.parts, point, strict=True))
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        return np.stack([part.prox(matrix, step_size) for part, matrix in zip(self.parts, point, strict=True)])
+
+    def project(self, point: Array) -> Array:
+        if all(isinstance(part, Penalty) for part in self.parts):
+            return point
+        return np.stack([part.project(matrix) for part, matrix in zip(self.parts, point, strict=True)])
+
+    def excess(self, point: Array) -> float:
+        return max(part.excess(matrix) for part, matrix in zip(self.parts, point, strict=True))
+
+    def support_and_limit(self, G: Array) -> tuple[float, float]:
+        found = [part.support_and_limit(G) for part in self.parts]
+        return sum(support for support, _ in found), min(limit for _, limit in found)
+
+    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
+        models = [part.model(form, shape) for part in self.parts]
+        return RegulariserModel(
+            sum(model.coefficients for model in models),
+            sum(model.penalty for model in models),
+            [constraint for model in models for constraint in model.constraints],
+            lambda: np.stack([model.point() for model in models]),
+        )
+
+    @property
+    def models(self) -> Mapping[str, frozenset[str]]:
+        """Those of the part with a form of its own; the other parts are written in their only one."""
+        longest = max((part.models for part in self.parts), key=lambda models: (len(models), "epigraph" not in models))
+        return {form: cones.union(*(next(iter(part.models.values())) for part in self.parts)) for form, cones in longest.items()}
+
+
+def constraint_or_penalty(
+    norm: Norm,
+    data: TaskData,
+    *,
+    radius: float | str | None,
+    penalty: float | str | None,
+    largest: Callable[[], float],
+) -> Constraint | Penalty:
+    """Return a norm of at most `radius`, or with the weight `penalty`.
+
+    Parameters
+    ----------
+    norm, data : the norm, and the data whose true W, if they know it, gives the radius "truth"
+    radius : at least 0, or "truth", the norm of the true W
+    penalty : at least 0, or as "0.1 max" a share of `largest()`, the weight from which on W = 0 is optimal
+
+    Raises
+    ------
+    InputError : none or both are given, a negative one, "truth" of data that do not know it.
+    """
+    if (radius is None) == (penalty is None):
+        raise InputError("give exactly one of radius (constrained) and penalty (penalised)")
+    if penalty is not None:
+        return Penalty(norm, number_or_share("penalty", penalty, largest))
+    return Constraint(norm, number_or_truth("radius", radius, data, "W", norm.value))
