@@ -46,7 +46,7 @@ def test_is_the_textbook_method(name: str) -> None:
         for _ in range(5):
             ahead = np.empty_like(Z)
             for k in range(m):
-                X, y = np.asarray(problem.design.block(k)), problem.design.task_outputs(problem.targets, k)
+                X, y = np.asarray(problem.design.block(k)), problem.design.task_outputs(problem.fit.targets, k)
                 double = np.hstack([X, X])
                 right = double.T @ y + rho * (Z - U)[:, k]
                 ahead[:, k] = np.linalg.solve(double.T @ double + np.diag(rho), right)
@@ -54,7 +54,7 @@ def test_is_the_textbook_method(name: str) -> None:
             Z = np.vstack([soft_threshold(relaxed[:d], problem.penalty / penalty), project_trace_ball(relaxed[d:], problem.radius)])
             U = relaxed - Z
         assert np.allclose(iterate.primal, Z.reshape(2, d, m), atol=1e-10)
-        assert np.allclose(iterate.dual, problem.targets - problem.design.forward(ahead[:d] + ahead[d:]), atol=1e-10)
+        assert np.allclose(iterate.dual, problem.fit.targets - problem.design.forward(ahead[:d] + ahead[d:]), atol=1e-10)
 
 
 def test_balancing_makes_up_for_a_bad_penalty() -> None:

@@ -56,7 +56,7 @@ def test_wide_data(penalty: float, radius: float, sparse: bool) -> None:
 
 def twin(problem: SparseLowRank, rounds: int, sweeps: int) -> tuple[np.ndarray, np.ndarray]:
     """The steps as the docstring has them, with Q itself and dense data."""
-    X, Y = np.asarray(sp.csr_array(problem.design.block(0)).toarray()), problem.targets
+    X, Y = np.asarray(sp.csr_array(problem.design.block(0)).toarray()), problem.fit.targets
     _, d, m = problem.point_shape
     P, Q, before, t = np.zeros((d, m)), np.zeros((d, m)), np.zeros((d, m)), 1.0
     L, h = np.linalg.norm(X, 2) ** 2, (X**2).sum(axis=0)
@@ -135,7 +135,7 @@ def test_the_estimator_takes_it_where_features_are_very_many() -> None:
 
 def test_a_ball_with_room_for_an_interpolation_needs_one_step() -> None:
     problem = wide(4)
-    X, Y = problem.design.block(0), problem.targets
+    X, Y = problem.design.block(0), problem.fit.targets
     least = np.linalg.pinv(X.toarray()) @ Y
     norm = float(np.linalg.svd(least, compute_uv=False).sum())
     *_, last = PartialMinimisation().steps(wide(4, radius=norm * (1.0 + 1e-12)))

@@ -62,7 +62,7 @@ def test_the_step_size_search_counts_and_the_best_goes_on(hinge: L1InfHinge) -> 
 
 
 def paper_step(problem: SparseLowRank, P: np.ndarray, Q: np.ndarray, L: float) -> tuple[np.ndarray, np.ndarray]:
-    X, Y = problem.design.block(0), problem.targets
+    X, Y = problem.design.block(0), problem.fit.targets
     gradient = X.T @ (X @ (P + Q) - Y)
     return soft_threshold(P - gradient / L, problem.penalty / L), project_trace_ball(Q - gradient / L, problem.radius)
 

@@ -10,7 +10,7 @@ from low_rank_cases import AWKWARD
 
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
-from bench_mtl.model.losses import Logistic
+from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.projections import soft_threshold
 from bench_mtl.solvers.block_coordinate import BlockCoordinate
@@ -42,13 +42,12 @@ def test_never_goes_up_much(name: str, solver: BlockCoordinate | FrankWolfeTrace
 def test_the_first_round_is_that_of_plain_coordinate_descent(name: str) -> None:
     """From zero, with a ball of radius 0 so that Q stays there."""
     given = AWKWARD[name]
-    problem = SparseLowRank.__new__(SparseLowRank)
-    problem.__dict__.update(given.__dict__, radius=0.0)
+    problem = SparseLowRank(TaskData(given.design, given.fit.targets), penalty=given.penalty, radius=0.0)
     _, d, m = problem.point_shape
     P = np.zeros((d, m))
     for _ in range(2):
         for k in range(m):
-            X, y = np.asarray(problem.design.block(k)), problem.design.task_outputs(problem.targets, k)
+            X, y = np.asarray(problem.design.block(k)), problem.design.task_outputs(problem.fit.targets, k)
             for j in range(d):
                 h = float(X[:, j] @ X[:, j])
                 t = P[j, k] + float(X[:, j] @ (y - X @ P[:, k])) / h
@@ -60,8 +59,8 @@ def test_the_first_round_is_that_of_plain_coordinate_descent(name: str) -> None:
 
 def test_says_what_it_cannot_take() -> None:
     squared = AWKWARD["shared"]
-    labels = SparseLowRank.__new__(SparseLowRank)
-    labels.__dict__.update(squared.__dict__, loss=Logistic())
+    signs = np.where(squared.fit.targets > 0.0, 1.0, -1.0)
+    labels = SparseLowRank(TaskData(squared.design, signs), penalty=1.0, radius=1.0, loss="logistic")
     for solver in (BlockCoordinate(), FrankWolfeTrace()):
         assert solver.incompatibility(squared) is None
         assert "logistic loss" in str(solver.incompatibility(labels))

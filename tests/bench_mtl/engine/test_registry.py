@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from bench_mtl.cli.listing import render
 from bench_mtl.core.errors import InputError
-from bench_mtl.engine.registry import Registry, load_registry, problem_parameters, solver_options
+from bench_mtl.engine.registry import Registry, load_registry, make_problem, problem_parameters, solver_options
 from bench_mtl.model.protocols import Problem
+from bench_mtl.model.task_data import TaskData
 from bench_mtl.validation.validate import validate
 
 PLUGIN = '''
@@ -115,8 +118,8 @@ def test_bad_plugins_are_named(tmp_path: Path) -> None:
 def test_options_and_parameters_are_read_off_the_classes() -> None:
     registry = load_registry()
     assert solver_options(registry.solvers["projected_gradient"])["step_rule"] == "lipschitz"
-    assert list(problem_parameters(registry.problems["l1inf_hinge"])) == ["radius", "penalty", "loss"]
-    assert list(problem_parameters(registry.problems["sparse_low_rank"])) == ["gamma", "tau", "loss"]
+    assert list(problem_parameters(registry.problems["l1inf_hinge"])) == ["radius", "penalty", "reduction"]
+    assert list(problem_parameters(registry.problems["sparse_low_rank"])) == ["penalty", "radius", "loss"]
 
 
 @pytest.mark.parametrize(
@@ -149,3 +152,33 @@ def test_a_label_taken_for_a_name_is_explained() -> None:
         load_registry().solver("ecos")
     with pytest.raises(InputError, match="unknown solver 'clarabel': that is solver 'conic' with its defaults"):
         load_registry().solver("clarabel")
+
+
+def test_letters_of_papers_are_names_of_parameters_too() -> None:
+    """Each alias stands for a parameter and gives the same problem; both names together are refused, as is what is none of them."""
+    registry, rng = load_registry(), np.random.default_rng(0)
+    labels = np.where(np.arange(3) == rng.integers(0, 3, size=8)[:, None], 1.0, -1.0)
+    data = TaskData.shared(rng.standard_normal((8, 4)), labels)
+    needed: dict[str, dict[str, Any]] = {
+        "ball_hinge": {"radius": 0.5, "reduction": "sum"},
+        "dirty_model": {"row_penalty": 0.3, "entry_penalty": 0.2},
+        "group_boosting": {"penalty": 0.1},
+        "l1inf_hinge": {"radius": 0.5, "reduction": "sum"},
+        "sparse_low_rank": {"penalty": 0.3, "radius": 0.2},
+        "trace_norm_glm": {"radius": 0.5},
+    }
+    assert {name for name, cls in registry.problems.items() if cls.aliases} == needed.keys()
+    for name, parameters in needed.items():
+        cls = registry.problem(name)
+        assert set(cls.aliases.values()) <= problem_parameters(cls).keys()
+        assert not set(cls.aliases) & (problem_parameters(cls).keys() - {"loss"})
+        letters = {own: letter for letter, own in cls.aliases.items()}
+        by_letters = {letters.get(key, key): value for key, value in parameters.items()}
+        point = rng.exponential(size=make_problem(cls, data, parameters).point_shape)
+        values = [make_problem(cls, data, given).objective(point) for given in (parameters, by_letters)]
+        assert values[0] == values[1] == cls.from_data(data, **by_letters).objective(point)
+        letter, own = next(iter(cls.aliases.items()))
+        with pytest.raises(InputError, match=f"{own} and {letter} are the same parameter of problem '{name}': give one of them"):
+            make_problem(cls, data, {**parameters, letter: parameters[own]})
+    with pytest.raises(InputError, match="unknown parameter of problem 'dirty_model' 'row_penaltie': did you mean 'row_penalty'"):
+        make_problem(registry.problem("dirty_model"), data, {"row_penaltie": 1.0})

@@ -208,7 +208,7 @@ def test_the_same_case_twice_is_refused(text: str, words: str) -> None:
         ("{ radius = 1.0, penalty = 1.0 }", "exactly one of radius"),
         ("{ }", "exactly one of radius"),
         ("{ raduis = 1.0 }", "unknown parameter of problem 'l1inf_hinge' 'raduis': did you mean 'radius'"),
-        ('{ radius = 1.0, loss = "max" }', "loss must be one of mean, sum"),
+        ('{ radius = 1.0, loss = "max" }', "reduction must be one of mean, sum"),
     ],
 )
 def test_bad_parameters_are_refused_when_the_instance_is_built(parameters: str, words: str) -> None:
@@ -219,7 +219,7 @@ def test_bad_parameters_are_refused_when_the_instance_is_built(parameters: str, 
 
 def test_missing_parameters_are_named() -> None:
     text = SMALL.replace("l1inf_hinge", "sparse_low_rank").replace("radius", "tau")
-    with pytest.raises(InputError, match="problem 'sparse_low_rank' needs parameter gamma"):
+    with pytest.raises(InputError, match="problem 'sparse_low_rank' needs parameter penalty"):
         expand(parsed(text), REGISTRY)[0].instance.build(REGISTRY, None)
 
 
