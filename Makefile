@@ -1,4 +1,5 @@
 # make demo: install into .venv and run the suite "quick" into results/demo.   make test: lint, types, tests.   Override PYTHON to choose one.
+# make portable: the numerical tests again, as other processors would run them (ten minutes).
 # make soak: the long fault tests (minutes).
 # make system: install what a few tests need beyond Python, through apt: Chromium and LaTeX. Without them those tests are skipped.
 # make bench: time the projections and the framework itself, tables into results/bench (minutes; GRID=quick: under one for the projections).
@@ -11,7 +12,7 @@ GRID ?= full
 # Tests start hundreds of processes, each of which would compile our sources again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test soak lint compiled compiled-auto compiled-rest bench reports reports-kept setup system clean
+.PHONY: demo test portable soak lint compiled compiled-auto compiled-rest bench reports reports-kept setup system clean
 
 demo: $(STAMP)
 	rm -rf results/demo
@@ -20,6 +21,10 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(MAKE) --no-print-directory -j 2 lint compiled  # side by side
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+portable: $(STAMP)
+	$(MAKE) --no-print-directory -j 2 compiled
+	$(BIN)/python tests/portable.py
 
 soak: $(STAMP)
 	$(BIN)/pytest -m slow

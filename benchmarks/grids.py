@@ -17,7 +17,7 @@ Sampler = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
 @dataclass(frozen=True)
 class Grid:
-    """How much of everything."""
+    """Sizes, data and radii of the cells, and the time for each."""
 
     l1inf: tuple[tuple[int, int], ...]
     l1: tuple[int, ...]
@@ -82,12 +82,12 @@ SAMPLERS: dict[str, Sampler] = {
 
 
 def sample(data: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The same data in every run."""
+    """Draw the data of a cell, the same in every run."""
     return np.ascontiguousarray(SAMPLERS[data](np.random.default_rng([*shape, *data.encode()]), shape))
 
 
 def l1inf_cells(grid: Grid) -> Iterator[Cell]:
-    """The l1,inf ball: this code with one thread and two, its merge method, NumPy, and a copy."""
+    """The l1,inf ball: this code, its merge method, NumPy, and a copy."""
     for shape in grid.l1inf:
         for data in grid.matrices:
             A = sample(data, shape)
@@ -96,9 +96,8 @@ def l1inf_cells(grid: Grid) -> Iterator[Cell]:
                 project = partial(projections.project_l1inf_ball, A, ratio * norm, out=out)
                 calls: dict[str, Call] = {
                     "copy": partial(np.copyto, out, A),
-                    "newton": partial(project, threads=1),
-                    "newton, 2 threads": partial(project, threads=2),
-                    "merge": partial(project, method="merge", threads=1),
+                    "newton": project,
+                    "merge": partial(project, method="merge"),
                     "numpy": partial(numpy_sort.plain, A, ratio * norm, out),
                     "numpy, tuned": partial(numpy_sort.tuned, A, ratio * norm, out),
                 }

@@ -14,17 +14,17 @@ Call: TypeAlias = Callable[[], object]
 #: A sample shorter than this is a mean over several calls, because a clock's own cost would show.
 _SHORTEST_SAMPLE = 1e-3
 
-#: A call up to so long is made once before each sample, unrecorded: the contestant before has emptied the caches.
+#: A call up to this long is made once before each sample, unrecorded: the contestant before has emptied the caches.
 _WARMED = 5e-3
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a contestant may be timed for in one cell."""
+    """The bounds on timing one contestant in one cell."""
 
     repeats: int
     seconds: float
-    """No further repeat is begun after so much of a contestant's own time; one is always made."""
+    """No further repeat is begun after this much of a contestant's own time; one is always made."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class Measured:
     def elements(self) -> int:
         return self.shape[0] * (self.shape[1] if len(self.shape) > 1 else 1)
 
-    def over(self, contestant: str, other: str, *, clock: str = "cpu") -> float:
-        """How many times as long `contestant` takes as `other`."""
-        return float(getattr(self.times[contestant], clock) / getattr(self.times[other], clock))
+    def over(self, contestant: str, other: str) -> float:
+        """Return the time of `contestant` over that of `other`."""
+        return self.times[contestant].cpu / self.times[other].cpu
 
     def as_table(self) -> dict[str, Any]:
         return asdict(self)

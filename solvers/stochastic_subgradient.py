@@ -70,7 +70,7 @@ class StochasticSubgradient(IterativeSolver):
     def warm_up(self) -> None:
         warm_up()
         far = np.full((3, 2), 10.0)
-        prox_l1inf(l1inf_projection(far, 1.0, theta0=1.0, threads=1).matrix, 0.1, threads=1)
+        prox_l1inf(l1inf_projection(far, 1.0, theta0=1.0).matrix, 0.1)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.form(HingeForm)
@@ -93,10 +93,10 @@ class StochasticSubgradient(IterativeSolver):
         def prox(W: Array, eta: float) -> Array:
             nonlocal theta
             if form.radius is not None:
-                projection = l1inf_projection(W, form.radius, theta0=theta, threads=1, out=W)
+                projection = l1inf_projection(W, form.radius, theta0=theta, out=W)
                 theta = projection.theta
             elif form.penalty:
-                prox_l1inf(W, eta * form.penalty, threads=1, out=W)
+                prox_l1inf(W, eta * form.penalty, out=W)
             return W
 
         return DenseRun(fit, examples, prox, Order(examples.count, "random", self.seed), eta0, self.batch, self.averaging, start)

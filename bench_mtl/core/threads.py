@@ -21,14 +21,14 @@ _WORTH_BLAS_THREADS = 4_000_000
 
 
 class _Hold:
-    """On BLAS's threads: how many are inside `one_blas_thread`."""
+    """The limit on BLAS's threads, and how many threads are inside `one_blas_thread`."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # an abandoned generator may be closed while its thread holds it
         self.inside = 0
         self.restore: Callable[[], None] = lambda: None
         self.generation = 0
-        """Of processes, by forks."""
+        """The number of forks between this process and the first."""
 
 
 _hold = _Hold()
@@ -37,11 +37,11 @@ _pool: ThreadPoolExecutor | None = None  # made at the first use; threads that w
 
 
 def useful_threads(threads: Any, entries: int) -> int:
-    """How many threads to use on so many entries.
+    """Return how many threads are worth using on data with this number of entries.
 
     Parameters
     ----------
-    threads : at most so many; None for the processors this process may use, or OMP_NUM_THREADS where that is set and smaller
+    threads : the most to use; None for the processors this process may use, or OMP_NUM_THREADS where that is set and smaller
 
     Raises
     ------
@@ -58,18 +58,11 @@ def useful_threads(threads: Any, entries: int) -> int:
     return min(allowed if threads is None else min(threads, allowed), 2 * entries // _WORTH_THREADS)
 
 
-def start_together(work: Callable[[], None], helpers: int) -> None:
-    """Run work() in so many other threads, soon, or in fewer where there are no more to be had; nobody waits for it."""
-    with suppress(RuntimeError):  # "can't start new thread", or the interpreter is shutting down
-        for _ in range(helpers):
-            _shared_pool().submit(work)
-
-
 def run_together(calls: Sequence[Callable[[], None]]) -> None:
-    """Run all calls, the first of them in this thread; ends when all have ended, also where one fails."""
+    """Run all calls, the first of them in this thread; return when all have ended, also where one fails."""
     others: list[Future[None]] = []
     left = list(calls[1:])
-    with suppress(RuntimeError):
+    with suppress(RuntimeError):  # "can't start new thread", or the interpreter is shutting down
         while left:
             others.append(_shared_pool().submit(left[0]))
             left.pop(0)
@@ -83,13 +76,13 @@ def run_together(calls: Sequence[Callable[[], None]]) -> None:
 
 
 def fitting_blas_threads(numbers: int) -> AbstractContextManager[None]:
-    """In which BLAS takes one thread, in the whole process, or where the data have very many numbers those that it would take anyway."""
+    """Return a context in which BLAS takes one thread in the whole process; one that changes nothing for data of very many numbers."""
     return one_blas_thread() if numbers < _WORTH_BLAS_THREADS else nullcontext()
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS takes one thread, in the whole process, while at least one of its threads is inside; then what was set before holds again."""
+    """Limit BLAS to one thread, in the whole process, while at least one thread is inside; then restore what was set before."""
     with _hold.lock:
         generation = _hold.generation
         if _hold.inside == 0:
@@ -99,14 +92,14 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         with _hold.lock:
-            if generation == _hold.generation:  # otherwise this is a child, forked inside, which has let go already
+            if generation == _hold.generation:  # otherwise this is a child, forked inside, which has released it already
                 _hold.inside -= 1
                 if _hold.inside == 0:
                     _hold.restore()
 
 
 def _limited_blas() -> Callable[[], None]:
-    """Sets one thread, and returns what undoes it, from whatever thread."""
+    """Limit BLAS to one thread; return the function that undoes it, which any thread may call."""
     from threadpoolctl import OpenBLASController
 
     # Newer releases let only the first thread that sets OpenBLAS's threads do so, until it lets go; here any may.
@@ -125,7 +118,7 @@ def _limited_blas() -> Callable[[], None]:
 
 @lru_cache(maxsize=1)
 def _blas_libraries() -> Any:
-    """Those that are loaded: looking for them takes milliseconds."""
+    """The BLAS libraries that are loaded: looking for them takes milliseconds."""
     import scipy.linalg  # noqa: F401 - has a library of its own
     from threadpoolctl import ThreadpoolController
 
@@ -145,7 +138,7 @@ def available_processors() -> int:
 
 
 def _after_fork() -> None:
-    """In the child, where no other thread of the parent has survived."""
+    """Start afresh in the child, where no other thread of the parent has survived."""
     global _pool
     _pool = None
     _hold.lock = threading.RLock()

@@ -10,7 +10,7 @@ import numpy as np
 from bench_mtl.core.checks import floating_array, require_finite, result_array
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
-from bench_mtl.projections.scratch import own_scratch
+from bench_mtl.projections.scratch import scratch_buffer
 
 _LARGEST, _SCALE = 2.0**900, 2.0**-100  # above the first sums may overflow, and everything is scaled by the second
 _SLACK = 1e-14  # a mass this close to what the bounds allow is what they allow: their sums round too
@@ -69,7 +69,7 @@ def _project(v: AnyArray, mass: float, lower: Array, upper: Array, out: AnyArray
     """The projection of a contiguous vector into a contiguous `out`, which may be `v`."""
     from bench_mtl.projections.kernels import box as kernel
 
-    scratch = own_scratch("box", kernel.ROWS * kernel.LANES).reshape(kernel.ROWS, kernel.LANES)
+    scratch = scratch_buffer("box", kernel.ROWS * kernel.LANES).reshape(kernel.ROWS, kernel.LANES)
     if not kernel.project(v, lower, upper, mass, out, scratch):
         require_finite("v", v)
     return out

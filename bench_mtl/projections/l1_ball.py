@@ -8,7 +8,7 @@ import numpy as np
 
 from bench_mtl.core.checks import floating_array, real_number, require_finite, result_array
 from bench_mtl.core.types import AnyArray
-from bench_mtl.projections.in_place import apart, workplace
+from bench_mtl.projections.aliasing import separated, work_arrays
 from bench_mtl.projections.simplex import project_lines
 
 
@@ -62,8 +62,8 @@ def soft_threshold(A: Any, threshold: float, *, out: AnyArray | None = None) -> 
     target = result_array(out, A)
     if out is not None and np.may_share_memory(A, out):
         require_finite("A", A)  # before the first entry is overwritten
-    A, same = apart(A, out)
-    A, work, same = workplace(A, target, same)
+    A, same = separated(A, out)
+    A, work, same = work_arrays(A, target, same)
 
     from bench_mtl.projections.kernels import norms as kernel
 

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from bench_mtl.core.checks import is_sparse, one_of, real_number, result_array
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.threads import useful_threads
 from bench_mtl.core.types import AnyArray, Array, Matrix
 from bench_mtl.projections import l1inf_levels
-from bench_mtl.projections.in_place import apart
+from bench_mtl.projections.aliasing import separated
 from bench_mtl.projections.l1inf_levels import Levels
-from bench_mtl.projections.l1inf_passes import Passes, shared_passes
+from bench_mtl.projections.l1inf_passes import Passes
 from bench_mtl.projections.matrix_rows import MatrixRows, checked_matrix, is_plain, require_finite_matrix
 
 METHODS = ("newton", "merge")
 
 
 class L1InfProjection(NamedTuple):
-    """A projection onto the l1,inf ball, and what there is to know of it."""
+    """A projection onto the l1,inf ball with details."""
 
     matrix: Matrix
     """The projection B: an array, or CSR."""
     theta: float
-    """What every row with something left has lost: sum_k |A_jk| - |B_jk| = theta; 0 inside the ball. Good to start from at a
-    matrix nearby."""
+    """The sum that every row with something left has lost, sum_k |A_jk| - |B_jk|; 0 inside the ball. A good start for a matrix nearby."""
     maxima: Array
     """max_k |B_jk| of every row j, shape (d,)."""
     passes: int
@@ -61,7 +60,6 @@ def project_l1inf_ball(
     nonneg: bool = False,
     method: str = "newton",
     theta0: float | None = None,
-    threads: int | None = None,
     out: AnyArray | None = None,
 ) -> Matrix:
     """argmin_B 1/2 ||B - A||_F^2 subject to sum_j max_k |B_jk| <= radius (and B >= 0 if `nonneg`).
@@ -73,8 +71,6 @@ def project_l1inf_ball(
     nonneg : keep B non-negative as well: the projection of max(A, 0)
     method : "newton", or "merge", the published algorithm (sort all rows, merge their breakpoints). They differ in time alone.
     theta0 : a guess of theta for "newton", such as that of the projection of a matrix nearby (see `l1inf_projection`)
-    threads : the most to use, for "newton" on large matrices; None for as many as there are processors, or as OMP_NUM_THREADS says.
-        The result does not depend on it.
     out : where to write the result, an array of the shape and type of A; may be A itself
 
     Returns
@@ -84,7 +80,7 @@ def project_l1inf_ball(
 
     Raises
     ------
-    InputError : not a matrix, NaN or inf, a negative radius or theta0, an unknown method, threads below 1, an `out` that does not fit.
+    InputError : not a matrix, NaN or inf, a negative radius or theta0, an unknown method, an `out` that does not fit.
 
     Notes
     -----
@@ -92,7 +88,7 @@ def project_l1inf_ball(
     theta with sum_j mu_j(theta) = radius (Quattoni, Carreras, Collins, Darrell, ICML 2009, lemma 3). "newton" finds it by Newton's method,
     "merge" as in figure 1 of their technical report of 2008. The error is a few units in the last place of max |A|.
     """
-    return _project(A, radius, nonneg, method, theta0, threads, out)[0]
+    return _project(A, radius, nonneg, method, theta0, out)[0]
 
 
 def l1inf_projection(
@@ -102,43 +98,38 @@ def l1inf_projection(
     nonneg: bool = False,
     method: str = "newton",
     theta0: float | None = None,
-    threads: int | None = None,
     out: AnyArray | None = None,
 ) -> L1InfProjection:
     """`project_l1inf_ball` together with theta, the row maxima and the number of passes."""
-    matrix, levels = _project(A, radius, nonneg, method, theta0, threads, out)
+    matrix, levels = _project(A, radius, nonneg, method, theta0, out)
     maxima = levels.values.copy() if matrix.dtype == np.float64 else _rounded_down(levels.values, matrix.dtype)
     return L1InfProjection(matrix, levels.theta, maxima, levels.passes)
 
 
-def _project(
-    A: Any, radius: float, nonneg: bool, method: str, theta0: float | None, threads: int | None, out: AnyArray | None
-) -> tuple[Matrix, Levels]:
+def _project(A: Any, radius: float, nonneg: bool, method: str, theta0: float | None, out: AnyArray | None) -> tuple[Matrix, Levels]:
     radius = real_number("radius", radius)
     one_of("method", method, METHODS)
     guess = None if theta0 is None else real_number("theta0", theta0)
     A = checked_matrix("A", A)
-    workers = useful_threads(threads, A.size)
-    workers = workers if method == "newton" else 1
 
     def find(passes: Passes) -> Levels | None:
         return l1inf_levels.merge(passes, radius) if method == "merge" else l1inf_levels.newton(passes, radius, guess)
 
-    return _clipped(A, find, nonneg, workers, out)
+    return _clipped(A, find, nonneg, out)
 
 
 def _rounded_down(levels: Array, dtype: Any) -> Array:
-    """What the kernels write where they cut at these levels."""
+    """The numbers that the kernels write where they cut at these levels."""
     rounded = levels.astype(dtype)
     return np.where(rounded > levels, np.nextafter(rounded, dtype.type(0)), rounded).astype(np.float64)
 
 
-def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, threads: int | None = None, out: AnyArray | None = None) -> Matrix:
+def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, out: AnyArray | None = None) -> Matrix:
     """argmin_B 1/2 ||B - A||_F^2 + weight * sum_j max_k |B_jk| (subject to B >= 0 if `nonneg`).
 
     Parameters
     ----------
-    A, nonneg, threads, out : as for `project_l1inf_ball`
+    A, nonneg, out : as for `project_l1inf_ball`
     weight : at least 0
 
     Returns
@@ -147,7 +138,7 @@ def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, threads: int | No
 
     Raises
     ------
-    InputError : not a matrix, NaN or inf, a negative weight, threads below 1, an `out` that does not fit.
+    InputError : not a matrix, NaN or inf, a negative weight, an `out` that does not fit.
 
     Notes
     -----
@@ -156,8 +147,7 @@ def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, threads: int | No
     """
     weight = real_number("weight", weight)
     A = checked_matrix("A", A)
-    workers = useful_threads(threads, A.size)
-    return _clipped(A, lambda passes: l1inf_levels.fixed(passes, weight), nonneg, workers, out)[0]
+    return _clipped(A, lambda passes: l1inf_levels.fixed(passes, weight), nonneg, out)[0]
 
 
 def _norms(A: Any) -> tuple[float, float]:
@@ -167,51 +157,45 @@ def _norms(A: Any) -> tuple[float, float]:
         A = A.copy(order="C")
     norms = l1inf_levels.norms(MatrixRows.of(A))
     if norms is None:
-        _refuse(A)
+        _raise_not_finite(A)
     return norms
 
 
-def _refuse(A: Matrix) -> NoReturn:
+def _raise_not_finite(A: Matrix) -> NoReturn:
     require_finite_matrix("A", A)
     raise AssertionError("a kernel found NaN or inf where there is none")
 
 
-def _clipped(A: Matrix, find: Callable[[Passes], Levels | None], nonneg: bool, workers: int, out: AnyArray | None) -> tuple[Matrix, Levels]:
+def _clipped(A: Matrix, find: Callable[[Passes], Levels | None], nonneg: bool, out: AnyArray | None) -> tuple[Matrix, Levels]:
     """The rows of A cut at the levels that `find` returns (None: A has NaN or inf), and the levels."""
     if is_sparse(A):
         if out is not None:
             raise InputError("out must be None for a sparse matrix, whose result is a new one")
         rows = MatrixRows.of(A)
+        if nonneg:  # so that the kernels need no variant for it
+            require_finite_matrix("A", A)
+            rows = replace(rows, data=np.maximum(rows.data, 0.0))
         data = np.empty_like(rows.data)
-        levels = _find_and_clip(A, rows, find, nonneg, workers, data)
+        levels = _clip(A, find, Passes.of(rows, False, data))
         result = type(A)((data, A.indices.copy(), A.indptr.copy()), shape=A.shape)
         result.eliminate_zeros()
         return result, levels
     target = result_array(out, A)
-    source, _ = apart(A, out)
+    source, _ = separated(A, out)
     work = target if is_plain(target) else np.empty(A.shape, A.dtype)
     if not (is_plain(source) and source.flags.c_contiguous == work.flags.c_contiguous):
         np.copyto(work, source)
         source = work
-    levels = _find_and_clip(source, MatrixRows.of(source), find, nonneg, workers, MatrixRows.of(work).data)
+    levels = _clip(source, find, Passes.of(MatrixRows.of(source), nonneg, MatrixRows.of(work).data))
     if work is not target:
         np.copyto(target, work)
     return target, levels
 
 
-def _find_and_clip(
-    A: Matrix, rows: MatrixRows, find: Callable[[Passes], Levels | None], nonneg: bool, workers: int, result: AnyArray
-) -> Levels:
-    if workers == 1:
-        return _clip(A, find, Passes.of(rows, nonneg, result))
-    with shared_passes(Passes.of(rows, nonneg, result), workers) as passes:
-        return _clip(A, find, passes)
-
-
 def _clip(A: Matrix, find: Callable[[Passes], Levels | None], passes: Passes) -> Levels:
     levels = find(passes)
     if levels is None:
-        _refuse(A)
+        _raise_not_finite(A)
     if not levels.inside:
         passes.clip(levels.values)
     elif passes.nonneg:

@@ -15,7 +15,7 @@ from bench_mtl.projections.matrix_rows import MatrixRows
 
 
 class Levels(NamedTuple):
-    """Where each row is cut. (`values` may be memory that the next call uses again.)"""
+    """The level at which each row is cut. (The next call may use the memory of `values` again.)"""
 
     values: Array
     theta: float
@@ -28,13 +28,12 @@ def newton(passes: Passes, radius: float, theta0: float | None) -> Levels | None
     """Levels of the projection by `kernels.l1inf`; None where there is NaN or inf."""
     kernel, state = kernels(), passes.state
     if passes.rows.data.size == 0:
-        return _nothing(passes)
-    status, theta, count = _search(passes, radius, -1.0 if theta0 is None else theta0)
+        return _uncut(passes)
+    status, theta, count = passes.search(radius, -1.0 if theta0 is None else theta0)
     if status == kernel.INSIDE:
         return Levels(state[kernel.MAXIMUM], 0.0, count, inside=True)
     if status == kernel.PROJECTED:
         return Levels(state[kernel.LEVEL], theta, count)
-    passes.dismiss()  # what follows is rare, and the work of one
     if status == kernel.OUT_OF_SCALE:
         return _rescaled(passes, radius, lambda scaled, size: newton(scaled, size, None))
     if status == kernel.TINY_RADIUS:
@@ -46,7 +45,7 @@ def merge(passes: Passes, radius: float) -> Levels | None:
     """Levels of the projection by the published algorithm, `kernels.l1inf_merge`; None where there is NaN or inf."""
     kernel, rows, state = kernels(), passes.rows, passes.state
     if rows.data.size == 0:
-        return _nothing(passes)
+        return _uncut(passes)
     passes.prediction[0] = np.nan
     status = kernel.assess(state, passes.first(0.0), radius)
     if status == kernel.INSIDE:
@@ -66,11 +65,10 @@ def fixed(passes: Passes, theta: float) -> Levels | None:
     """Levels above which each row has theta >= 0 in all, 0 where it has less; None where there is NaN or inf."""
     kernel, rows, state = kernels(), passes.rows, passes.state
     if rows.data.size == 0 or theta == 0.0:
-        return _nothing(passes) if norms(rows) is not None else None
-    kernel.search(rows.matrix, rows.lanes, rows.d, 0.0, theta, True, passes.prediction, state, passes.nonneg)
+        return _uncut(passes) if norms(rows) is not None else None
+    passes.search(0.0, theta, only_prepare=True)
     unsettled = passes.first(theta)
     if kernel.assess(state, unsettled, 0.0) == kernel.OUT_OF_SCALE:
-        passes.dismiss()
         return _rescaled(passes, theta, fixed)
     if unsettled > 0:
         passes.following(theta, theta)
@@ -93,29 +91,6 @@ def norms(rows: MatrixRows) -> tuple[float, float] | None:
     return float(kernel.compensated_sum(passes.state[kernel.MAXIMUM])), float(passes.state[kernel.TOTAL].max())
 
 
-def _search(passes: Passes, radius: float, guess: float) -> tuple[int, float, int]:
-    """`kernels.l1inf.search`, or the same to the last bit where several threads share the passes."""
-    kernel, rows, state = kernels(), passes.rows, passes.state
-    status, theta, count = kernel.search(
-        rows.matrix, rows.lanes, rows.d, radius, guess, passes.shared, passes.prediction, state, passes.nonneg
-    )
-    if not passes.shared:
-        return status, theta, count
-    unsettled = passes.first(theta)
-    status = kernel.assess(state, unsettled, radius)
-    count, fresh = count + 1, True
-    while status == kernel.PROJECTED:
-        following = kernel.following_theta(state, theta, radius, fresh, unsettled)
-        if following < 0.0:
-            kernel.settle(state[kernel.LEVEL], radius)
-            break
-        if count == kernel.MAX_PASSES:
-            return kernel.UNFINISHED, theta, count
-        unsettled = passes.following(theta, following)
-        theta, count, fresh = following, count + 1, False
-    return status, theta, count
-
-
 def _rescaled(passes: Passes, size: float, find: Callable[[Passes, float], Levels | None]) -> Levels | None:
     """Levels of a matrix that is too large or too small to be summed and squared: those of its multiple by a power of two."""
     data = passes.rows.data
@@ -125,7 +100,7 @@ def _rescaled(passes: Passes, size: float, find: Callable[[Passes, float], Level
         data = np.maximum(data, 0.0)  # what is below may be too large for the scale of the rest
     largest = float(np.abs(data).max())
     if largest <= 0.0:
-        return _nothing(passes)
+        return _uncut(passes)
     exponent = math.frexp(largest)[1]
     scaled = np.ldexp(data.astype(np.float64), -exponent)
     levels = find(Passes.of(replace(passes.rows, data=scaled), bool(passes.nonneg), scaled), _ldexp(size, -exponent))
@@ -213,5 +188,6 @@ def _magnitudes(passes: Passes) -> Array:
     return np.maximum(data, 0.0).astype(np.float64) if passes.nonneg else np.abs(data).astype(np.float64)
 
 
-def _nothing(passes: Passes) -> Levels:
+def _uncut(passes: Passes) -> Levels:
+    """The levels of a matrix of which nothing is cut."""
     return Levels(np.zeros(passes.rows.d), 0.0, 0, inside=True)

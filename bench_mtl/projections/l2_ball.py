@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bench_mtl.core.checks import floating_array, real_array, real_number, require_finite, result_array
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
-from bench_mtl.projections.in_place import apart, workplace
-from bench_mtl.projections.scratch import own_scratch
+from bench_mtl.projections.aliasing import separated, work_arrays
+from bench_mtl.projections.scratch import scratch_buffer
 
 #: The powers of two by which every line is scaled, an array where they are not all 0.
 Exponents: TypeAlias = Any
@@ -78,10 +78,10 @@ def scale_lines(name: str, A: AnyArray, axis: int | None, goals: Callable[[Array
     goals : of the norms and exponents of `line_norms`
     """
     target = result_array(out, A)
-    A, same = apart(A, out)
+    A, same = separated(A, out)
     if A.size == 0:
         return target
-    A, work, same = workplace(A, target, same)
+    A, work, same = work_arrays(A, target, same)
     norms, exponents = line_norms(name, A, axis)
     goal, shift, stay = goals(norms, exponents)
     with np.errstate(over="ignore", under="ignore"):
@@ -142,7 +142,7 @@ def _norms(A: AnyArray, axis: int | None) -> Array:
 
     lines = _as_rows(A, axis)
     norms = np.empty(lines.shape[0])
-    scratch = own_scratch("norms", 2 * kernel.LANES).reshape(2, kernel.LANES)
+    scratch = scratch_buffer("norms", 2 * kernel.LANES).reshape(2, kernel.LANES)
     if lines.flags.c_contiguous:
         kernel.row_norms(lines, norms, scratch)
     else:

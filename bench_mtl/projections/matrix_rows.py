@@ -13,11 +13,11 @@ from bench_mtl.core.checks import floating_array, is_sparse, require_finite
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Matrix
 
-#: Rows of at most so many entries are searched side by side; so are the rows of a matrix in Fortran order, up to the second length.
+#: Rows of at most this length are searched side by side; so are the rows of a matrix in Fortran order, up to the second length.
 _SHORT_ROW, _LONGEST_STRIDED_ROW = 32, 256
 
 
-#: Integers as wide as a float of so many bytes, and all their bits but the sign.
+#: By the bytes of a float: an integer type as wide, and all its bits but the sign.
 _INTEGERS: dict[int, tuple[Any, Any]] = {
     8: (np.dtype(np.int64), np.int64(np.iinfo(np.int64).max)),
     4: (np.dtype(np.int32), np.int32(np.iinfo(np.int32).max)),
@@ -39,7 +39,8 @@ class MatrixRows:
         """The rows of an array for which `is_plain` holds, or of a canonical CSR matrix."""
         d, m = A.shape
         if is_sparse(A):
-            data, indptr = (part if _usable(part) else part.copy() for part in (A.data, A.indptr))
+            indptr = A.indptr.astype(np.int32, copy=False) if len(A.data) <= np.iinfo(np.int32).max else A.indptr  # one type, compiled once
+            data, indptr = (part if _usable(part) else part.copy() for part in (A.data, indptr))
             return cls(data, indptr, None, d, m)
         if A.flags.c_contiguous:
             return cls(A.reshape(-1), None, (m, 1) if m <= _SHORT_ROW else None, d, m)
@@ -53,7 +54,7 @@ class MatrixRows:
 
 
 def is_plain(A: AnyArray) -> bool:
-    """Whether kernels can work on the array as it lies in memory. (One that is read-only would be compiled for anew.)"""
+    """Return whether kernels can work on the array as it lies in memory. (A read-only one would need a compiled variant of its own.)"""
     flags = A.flags
     return _usable(A) and (flags.c_contiguous or (flags.f_contiguous and A.shape[1] <= _LONGEST_STRIDED_ROW))
 

@@ -12,16 +12,11 @@ _kept = threading.local()
 _LARGEST_KEPT = 1 << 22  # doubles
 
 
-def own_scratch(name: str, size: int) -> Array:
-    """`size` doubles of this thread's own buffer of that name; whatever was in it before is still there."""
+def scratch_buffer(name: str, size: int) -> Array:
+    """Return `size` doubles of this thread's buffer of that name, with whatever was in it before."""
     buffer: Array | None = getattr(_kept, name, None)
     if buffer is None or buffer.size < size:
         buffer = np.zeros(size)
         if size <= _LARGEST_KEPT:
             setattr(_kept, name, buffer)
     return buffer[:size]
-
-
-def forget_scratch() -> None:
-    """Let go of all buffers of this thread, for somebody else may be using them."""
-    vars(_kept).clear()

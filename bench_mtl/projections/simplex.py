@@ -9,8 +9,8 @@ import numpy as np
 from bench_mtl.core.checks import floating_array, one_of, real_number, require_finite, result_array
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray
-from bench_mtl.projections.in_place import apart
-from bench_mtl.projections.scratch import own_scratch
+from bench_mtl.projections.aliasing import separated
+from bench_mtl.projections.scratch import scratch_buffer
 
 METHODS = ("newton", "filter", "pivot", "sort")
 
@@ -67,7 +67,7 @@ def project_lines(
     one_of("method", method, METHODS)
     _require_axis(v, axis)
     target = result_array(out, v)
-    v, same = apart(v, out)
+    v, same = separated(v, out)
     if same and v.ndim == 2:
         require_finite("v", v)  # before the first row is overwritten
     if v.size == 0:
@@ -115,7 +115,7 @@ def _project(
         return _compiled(lines, results, same, radius, method, absolute, ball, tolerance)
     count, length = lines.shape
     together = min(count, max(_TOGETHER, _SMALL // length))
-    block = own_scratch("simplex lines", _SMALL) if together * length <= _SMALL else np.empty(together * length)
+    block = scratch_buffer("simplex lines", _SMALL) if together * length <= _SMALL else np.empty(together * length)
     block = block.view(lines.dtype)[: together * length].reshape(together, length)
     for start in range(0, count, together):
         part = block[: min(together, count - start)]
@@ -136,7 +136,7 @@ def _compiled(
     """Every row of contiguous `lines`; False at the first that is not finite."""
     from bench_mtl.projections.kernels import simplex as kernel
 
-    scratch = own_scratch("simplex", kernel.SCRATCH)
+    scratch = scratch_buffer("simplex", kernel.SCRATCH)
     keys = scratch[None, :0]
     if method == "sort":
         keys = np.sort((np.abs(lines) if absolute else lines).astype(np.float64), axis=-1)

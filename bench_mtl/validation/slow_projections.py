@@ -1,6 +1,7 @@
-"""Slow references of the projections and proximal operators: long double, from the optimality conditions, nothing shared with the kernels.
+"""Slow twins of the projections and proximal operators: long double, from the optimality conditions, nothing shared with the kernels.
 
-Each takes an array and a parameter as its fast counterpart does, and returns long double. Input is trusted.
+Each takes an array and a parameter as its fast counterpart does, and returns long double. Input is trusted. `bench-mtl validate` and the
+tests of projections compare with these.
 """
 
 from __future__ import annotations
@@ -16,24 +17,27 @@ from bench_mtl.core.types import AnyArray
 Long: TypeAlias = NDArray[np.longdouble]
 
 
+#: Halvings of a bracket after which a search ends: 64 settle a root of its size, the others one that is smaller.
+_MOST_HALVINGS = 400
+
+
 def simplex(v: AnyArray, mass: float, *, axis: int = -1) -> Long:
     """max(v - theta, 0) with theta such that the sum along `axis` is `mass`."""
-    return box_simplex(v, mass, np.zeros_like(v), np.full_like(v, np.inf), axis=axis)
+    largest = np.max(v, axis=axis, keepdims=True)
+    shifted = np.asarray(v, np.longdouble) - largest  # theta less the largest entry is between -mass and 0, however large the entries
+    zero = np.zeros(largest.shape, np.longdouble)
+    theta = _bisect(lambda theta: np.maximum(shifted - theta, 0.0).sum(axis=axis, keepdims=True) - mass, np.full_like(zero, -mass), zero)
+    return np.asarray(np.maximum(shifted - theta, 0.0))
 
 
-def box_simplex(v: AnyArray, mass: float, lower: AnyArray, upper: AnyArray, *, axis: int = -1) -> Long:
-    """clip(v - theta, lower, upper) with theta such that the sum along `axis` is `mass`."""
+def box_simplex(v: AnyArray, mass: float, lower: AnyArray | float, upper: AnyArray | float) -> Long:
+    """clip(v - theta, lower, upper) of a vector, with theta such that the sum is `mass`; bounds may be infinite."""
     v = np.asarray(v, np.longdouble)
-    lower, upper = np.asarray(lower, np.longdouble), np.asarray(upper, np.longdouble)
-
-    def excess(theta: Long) -> Long:
-        return np.asarray(np.clip(v - theta, lower, upper).sum(axis=axis, keepdims=True) - mass)
-
-    # Above v - lower everything is at its lower bound; below v - min(upper, mass - the other lower bounds) the sum reaches the mass.
-    high = np.max(v - lower, axis=axis, keepdims=True)
-    enough = np.minimum(upper, mass - lower.sum(axis=axis, keepdims=True) + lower)
-    low = np.min(v - enough, axis=axis, keepdims=True)
-    return np.asarray(np.clip(v - _bisect(excess, low, high), lower, upper))
+    bounds = np.concatenate([np.atleast_1d(lower), np.atleast_1d(upper)])
+    reach = 1.0 + 2.0 * np.abs(v).max() + abs(mass) + np.abs(bounds[np.isfinite(bounds)]).max(initial=0.0)
+    bracket = np.full(1, v.size * reach, dtype=np.longdouble)
+    theta = _bisect(lambda theta: np.clip(v - theta, lower, upper).sum(keepdims=True) - mass, -bracket, bracket)
+    return np.asarray(np.clip(v - theta, lower, upper))
 
 
 def l1_ball(v: AnyArray, radius: float, *, axis: int = -1, nonneg: bool = False) -> Long:
@@ -88,10 +92,10 @@ def prox_l1inf(A: AnyArray, weight: float, *, nonneg: bool = False) -> Long:
     """Magnitudes clipped at the mu_j for which each row loses `weight` in all; none is left of a row with less."""
     A = _signed_part(A, nonneg)
     magnitude = np.abs(A)
-    high = magnitude.max(axis=1, keepdims=True)
-    mu = _bisect(lambda mu: np.maximum(magnitude - mu, 0.0).sum(axis=1, keepdims=True) - weight, np.zeros_like(high), high)
     small = magnitude.sum(axis=1, keepdims=True) <= weight
-    return np.asarray(np.copysign(np.where(small, 0.0, np.minimum(magnitude, mu)), A))
+    high = np.where(small, 0.0, magnitude.max(axis=1, keepdims=True))
+    mu = _bisect(lambda mu: np.maximum(magnitude - mu, 0.0).sum(axis=1, keepdims=True) - weight, np.zeros_like(high), high)
+    return np.asarray(np.copysign(np.minimum(magnitude, mu), A))
 
 
 def trace_ball(A: AnyArray, radius: float) -> Long:
@@ -118,9 +122,11 @@ def prox_squared_trace(A: AnyArray, weight: float) -> Long:
 
 
 def _bisect(decreasing: Callable[[Long], Long], low: Long, high: Long) -> Long:
-    """The roots of independent decreasing functions, to 2^-80 of where they are sought."""
-    for _ in range(80):
+    """Return the roots of independent decreasing functions, between `low` and `high`, as exactly as long doubles hold them."""
+    for _ in range(_MOST_HALVINGS):
         middle: Long = np.asarray((low + high) / 2, dtype=np.longdouble)
+        if not np.any((low < middle) & (middle < high)):
+            break
         above = decreasing(middle) > 0
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return high

@@ -1,7 +1,7 @@
 """Keeps compiled code on disk in step with the source.
 
-Numba compiles a function anew when the file it stands in has changed, but not when that of a function it calls has, which is part
-of its machine code. So where any file of kernels has changed, all compiled code goes.
+Numba compiles a function again when its own file has changed, but not when the file of a function that it calls has changed, although
+that function is part of its machine code. So all compiled code is deleted where any file of kernels has changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 
 _STAMP = "kernels.stamp"
-
 
 _PACKAGE = Path(__file__).parents[2]
 

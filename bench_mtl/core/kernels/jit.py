@@ -1,4 +1,4 @@
-"""How every kernel is compiled: once, cached on disk, without the GIL."""
+"""The decorators that compile every kernel: once, cached on disk, without the GIL."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 import numba
-import numba.extending
 
 from bench_mtl.core.kernels.cache import forget_outdated
 
@@ -26,8 +25,8 @@ _REORDERED = {"reassoc", "nsz", "arcp", "contract"}
 
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-#: For code whose rounding matters: compensated sums, the last step of a search. (Said aloud, because a function inherits the flags
-#: of the function that it is first compiled for.)
+#: For code whose rounding matters: compensated sums, the last step of a search. (The flags are stated, because a function otherwise
+#: inherits those of the function that it is first compiled for.)
 exact: _Compiler = numba.njit(fastmath=False, **_OPTIONS)
 
 #: For a few lines of `exact` code that a hot loop calls: put there before compilation, since passing arrays costs more than such lines do.
@@ -39,6 +38,3 @@ reordered: _Compiler = numba.njit(fastmath=_REORDERED, **_OPTIONS)
 #: For loops that compare and select; only for data known to hold no NaN. Index with `range`, over a contiguous slice: that is
 #: the form the compiler turns into vector instructions (a pass over `for a in row` or over `row[i + k]` is up to 30 times slower).
 selecting: _Compiler = numba.njit(fastmath=_REORDERED | {"nnan"}, **_OPTIONS)
-
-#: For functions written in the compiler's own instructions.
-intrinsic: Callable[[Callable[..., Any]], Callable[..., Any]] = numba.extending.intrinsic

@@ -21,7 +21,7 @@ ROWS = 5  # of the scratch, of LANES entries each
 
 @exact
 def _add(v: Any, lower: Any, upper: Any, high: float, middle: float, total: Any, error: Any) -> None:
-    """Add a block of w to as many compensated sums."""
+    """Add a block of w to compensated sums, one for each of its entries."""
     for i in range(v.size):
         w = min(max((np.float64(v[i]) - high) - middle, lower[i]), upper[i])
         old = total[i]
@@ -33,7 +33,7 @@ def _add(v: Any, lower: Any, upper: Any, high: float, middle: float, total: Any,
 
 @exact
 def _count(v: Any, lower: Any, upper: Any, high: float, middle: float) -> tuple[int, int, int, int]:
-    """How many entries of a block are at or below, below, at or above, and above their bounds."""
+    """The numbers of entries of a block at or below, below, at or above, and above their bounds."""
     at_lower = 0
     below = 0
     at_upper = 0

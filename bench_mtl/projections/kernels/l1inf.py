@@ -18,7 +18,7 @@ from bench_mtl.projections.kernels.l1inf_passes import LEVEL, MAXIMUM, SLOPE, SQ
 from bench_mtl.projections.kernels.levels import fit_prediction, sum_and_count
 from bench_mtl.projections.kernels.sums import compensated_parts, compensated_sum, two_sum
 
-#: What a search found.
+#: The status of a search.
 PROJECTED, INSIDE, OUT_OF_SCALE, TINY_RADIUS, UNFINISHED, PREPARED = range(6)
 
 #: Passes after which the search gives up (the merge method, which has no iterations, then takes over).
@@ -34,7 +34,7 @@ _SAMPLE_PASSES = 8
 def search(
     matrix: Any, lanes: Any, d: int, radius: float, theta: float, only_prepare: bool, prediction: Any, state: Any, nonneg: Any
 ) -> tuple[int, float, int]:
-    """What there is to do, theta, and the number of passes over all or some rows; the levels are left in the state.
+    """Find theta and leave the levels in the state; return the status, theta and the number of passes over all or some rows.
 
     First a sample of the rows and their share of the radius give a theta to start from, and a prediction of the rows' levels there;
     then follow all rows. (One loop does both: a pass is much code, and the time to compile it is the user's.)
@@ -54,9 +54,9 @@ def search(
     for passes in range(1, MAX_PASSES + 1):
         rows = state[:, :n]
         if fresh:
-            unsettled = first_pass(matrix, lanes, step, 0, n, theta, prediction, rows, nonneg)
+            unsettled = first_pass(matrix, lanes, step, theta, prediction, rows, nonneg)
         else:
-            unsettled = next_pass(matrix, lanes, step, 0, n, old, theta, rows, nonneg)
+            unsettled = next_pass(matrix, lanes, step, old, theta, rows, nonneg)
         old = theta
         if sampling:
             good = guessed
@@ -88,7 +88,7 @@ def search(
 
 @exact
 def _typical_excess(matrix: Any, lanes: Any, step: int, n: int, share: float, sample: Any, nonneg: Any) -> float:
-    """What rows have above a level that all rows with data share, on average: theta, if rows were alike. 0 for a sample inside the ball."""
+    """The mean over rows of their sums above a level that all share: theta, if rows were alike. 0 for a sample inside the ball."""
     data, _, _, indptr, m = matrix
     norm = 0.0
     rows = 0
@@ -115,7 +115,7 @@ def _typical_excess(matrix: Any, lanes: Any, step: int, n: int, share: float, sa
 
 @exact
 def assess(state: Any, unsettled: int, radius: float) -> int:
-    """What the first pass says of the matrix: PROJECTED where a search has to go on."""
+    """The status after the first pass: PROJECTED where a search has to go on."""
     if unsettled < 0:
         return OUT_OF_SCALE
     norm = compensated_sum(state[MAXIMUM])

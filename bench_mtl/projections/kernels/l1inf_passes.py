@@ -4,8 +4,8 @@ A `matrix` is a tuple (data, bits, mask, indptr, m): its entries in one array, t
 the row pointer if it is CSR, else None, and its number of columns. `lanes` is None where a row lies together and is searched by itself; or
 (across, along) where entry (j, k) is at j * across + k * along, and rows are searched side by side.
 
-`nonneg` is None or True; a None is compiled away. All functions work on rows lo ... hi - 1 of every `step`-th row of the matrix, and on the
-columns lo ... hi - 1 of the state, so that threads share nothing.
+`nonneg` is None or True; a None is compiled away. Passes work on every `step`-th row of the matrix; column i of the state is that of row
+i * step.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ _FIRST_STEPS = 2
 
 
 @exact
-def first_pass(matrix: Any, lanes: Any, step: int, lo: int, hi: int, theta: float, prediction: Any, state: Any, nonneg: Any) -> int:
-    """The whole state at theta >= 0; without a prediction (its first coefficient is NaN) with exact levels.
+def first_pass(matrix: Any, lanes: Any, step: int, theta: float, prediction: Any, state: Any, nonneg: Any) -> int:
+    """Fill the whole state at theta >= 0; without a prediction (its first coefficient is NaN) with exact levels.
 
     Returns how many levels are only lower bounds; or -1, and a void state, where there are NaN, inf, or numbers with infinite sums.
     """
     if lanes is None:
-        return _first_pass_rows(matrix, step, lo, hi, theta, prediction, state, nonneg)
+        return _first_pass_rows(matrix, step, theta, prediction, state, nonneg)
     else:
-        return _first_pass_lanes(matrix, lanes, step, lo, hi, theta, prediction, state, nonneg)
+        return _first_pass_lanes(matrix, lanes, step, theta, prediction, state, nonneg)
 
 
 @exact
-def next_pass(matrix: Any, lanes: Any, step: int, lo: int, hi: int, old: float, theta: float, state: Any, nonneg: Any) -> int:
+def next_pass(matrix: Any, lanes: Any, step: int, old: float, theta: float, state: Any, nonneg: Any) -> int:
     """Move the levels from theta `old` to `theta`, exactly; returns how many rows had to be searched again."""
     if lanes is None:
-        return _next_pass_rows(matrix, step, lo, hi, old, theta, state, nonneg)
+        return _next_pass_rows(matrix, step, old, theta, state, nonneg)
     else:
-        return _next_pass_lanes(matrix, lanes, step, lo, hi, old, theta, state, nonneg)
+        return _next_pass_lanes(matrix, lanes, step, old, theta, state, nonneg)
 
 
 @exact
 def row_bounds(indptr: Any, m: int, j: int) -> tuple[int, int]:
-    """Where row j begins and ends in the data."""
+    """The places in the data where row j begins and ends."""
     if indptr is None:
         return j * m, (j + 1) * m
     else:
@@ -74,12 +74,12 @@ def _set(state: Any, i: int, level: float, slope: float, low: float, high: float
 
 
 @exact
-def _first_pass_rows(matrix: Any, step: int, lo: int, hi: int, theta: float, prediction: Any, state: Any, nonneg: Any) -> int:
+def _first_pass_rows(matrix: Any, step: int, theta: float, prediction: Any, state: Any, nonneg: Any) -> int:
     data, bits, mask, indptr, m = matrix
     worst = mask & 0
     unsettled = 0
     predicts = prediction[0] == prediction[0]
-    for i in range(lo, hi):
+    for i in range(state.shape[1]):
         begin, end = row_bounds(indptr, m, i * step)
         row = data[begin:end]
         total, squares, largest, magnitude = row_statistics(row, bits[begin:end], mask, nonneg)
@@ -115,12 +115,12 @@ def _number(bits: Any, data: Any) -> float:
 
 
 @exact
-def _next_pass_rows(matrix: Any, step: int, lo: int, hi: int, old: float, theta: float, state: Any, nonneg: Any) -> int:
+def _next_pass_rows(matrix: Any, step: int, old: float, theta: float, state: Any, nonneg: Any) -> int:
     data, _, _, indptr, m = matrix
     searched = 0
     change = theta - old
-    for start in range(lo, hi, LANES):
-        stop = min(start + LANES, hi)
+    for start in range(0, state.shape[1], LANES):
+        stop = min(start + LANES, state.shape[1])
         if _move_along(state[:, start:stop], change, theta) == 0.0:
             continue
         for i in range(start, stop):
@@ -158,7 +158,10 @@ def _move_along(state: Any, change: float, theta: float) -> float:
 
 @selecting
 def _move_lines(total: Any, level: Any, slope: Any, low: Any, high: Any, change: float, theta: float) -> tuple[float, float]:
-    """How many rows may have left their line, and how many have vanished. (Products of 0 and 1, as `and` would branch.)"""
+    """`_move_along` for rows that stay on their line; return how many may have left it, and how many have vanished.
+
+    (Products of 0 and 1, as `and` would branch.)
+    """
     left = 0.0
     gone = 0.0
     for i in range(total.size):
@@ -178,7 +181,7 @@ def _move_lines(total: Any, level: Any, slope: Any, low: Any, high: Any, change:
 
 
 @exact
-def _first_pass_lanes(matrix: Any, lanes: Any, step: int, lo: int, hi: int, theta: float, prediction: Any, state: Any, nonneg: Any) -> int:
+def _first_pass_lanes(matrix: Any, lanes: Any, step: int, theta: float, prediction: Any, state: Any, nonneg: Any) -> int:
     data, m = matrix[0], matrix[4]
     columns, scratch, rows = _workspace(m)
     total, squares, maximum, floor = scratch[0], scratch[1], scratch[2], scratch[3]
@@ -187,8 +190,8 @@ def _first_pass_lanes(matrix: Any, lanes: Any, step: int, lo: int, hi: int, thet
     predicts = prediction[0] == prediction[0]
     guessing = prediction if predicts else np.array([np.inf, 0.0, 0.0, 0.0])  # no guess is below the largest entry, so the floor is
     unsettled = 0
-    for start in range(lo, hi, LANES):
-        n = min(LANES, hi - start)
+    for start in range(0, state.shape[1], LANES):
+        n = min(LANES, state.shape[1] - start)
         for r in range(n):
             rows[r] = start + r
         _gather(columns, rows, n, data, lanes, m, step)
@@ -237,20 +240,20 @@ def _keep_levels(level: Any, known: Any, low: Any, high: Any, state: Any) -> flo
 
 
 @exact
-def _next_pass_lanes(matrix: Any, lanes: Any, step: int, lo: int, hi: int, old: float, theta: float, state: Any, nonneg: Any) -> int:
+def _next_pass_lanes(matrix: Any, lanes: Any, step: int, old: float, theta: float, state: Any, nonneg: Any) -> int:
     data, m = matrix[0], matrix[4]
     columns, scratch, rows = _workspace(m)
     searched = 0
     waiting = 0
-    for start in range(lo, hi, LANES):
-        stop = min(start + LANES, hi)
+    for start in range(0, state.shape[1], LANES):
+        stop = min(start + LANES, state.shape[1])
         left = _move_along(state[:, start:stop], theta - old, theta) > 0.0
         for i in range(start, stop if left else start):
             if state[HIGH, i] < 0.0:
                 rows[waiting] = i
                 waiting += 1
                 searched += 1
-        if waiting >= LANES or (waiting > 0 and stop == hi):
+        if waiting >= LANES or (waiting > 0 and stop == state.shape[1]):
             for first in range(0, waiting, LANES):
                 n = min(LANES, waiting - first)
                 _gather(columns, rows[first:], n, data, lanes, m, step)
@@ -305,19 +308,19 @@ def _search_again(columns: Any, scratch: Any, rows: Any, m: int, theta: float, s
 
 
 @exact
-def clip(matrix: Any, lanes: Any, lo: int, hi: int, levels: Any, nonneg: Any, out: Any) -> None:
-    """Write rows lo ... hi - 1, cut at their level, into `out`, which is laid out as `data`."""
+def clip(matrix: Any, lanes: Any, levels: Any, nonneg: Any, out: Any) -> None:
+    """Write all rows, cut at their level, into `out`, which is laid out as `data`."""
     data, _, _, indptr, m = matrix
     if lanes is None:
-        for j in range(lo, hi):
+        for j in range(levels.size):
             begin, end = row_bounds(indptr, m, j)
             _clip_row(data[begin:end], _rounded_down(levels[j], data), nonneg, out[begin:end])
     elif lanes[1] == 1:
-        _clip_short_rows(data.reshape((-1, m)), lo, hi, levels, nonneg, out.reshape((-1, m)))
+        _clip_short_rows(data.reshape((-1, m)), levels, nonneg, out.reshape((-1, m)))
     else:
         rounded = np.empty(LANES, dtype=data.dtype)
-        for start in range(lo, hi, LANES):
-            stop = min(start + LANES, hi)
+        for start in range(0, levels.size, LANES):
+            stop = min(start + LANES, levels.size)
             for j in range(start, stop):
                 rounded[j - start] = _rounded_down(levels[j], data)
             for k in range(m):
@@ -339,8 +342,8 @@ def _clip_row(row: Any, level: Any, nonneg: Any, out: Any) -> None:
 
 
 @selecting
-def _clip_short_rows(A: Any, lo: int, hi: int, levels: Any, nonneg: Any, out: Any) -> None:
-    for j in range(lo, hi):
+def _clip_short_rows(A: Any, levels: Any, nonneg: Any, out: Any) -> None:
+    for j in range(levels.size):
         level = _rounded_down(levels[j], A)
         if level == 0:
             for k in range(A.shape[1]):

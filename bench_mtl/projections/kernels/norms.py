@@ -60,7 +60,7 @@ def _square_sum(x: Any, total: Any, error: Any) -> float:
 
 @exact
 def _vanished(x: Any) -> float:
-    """What stands for the norm of a line whose squares all vanish: 0 only where every entry is 0."""
+    """Return a stand-in for the norm of a line whose squares all vanish: 0 only where every entry is 0."""
     for i in range(x.size):
         if x[i] != 0.0:
             return _TINIEST

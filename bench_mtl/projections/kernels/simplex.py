@@ -253,7 +253,7 @@ def _far(x: Any, radius: float, absolute: bool) -> tuple[float, float, float, fl
 
 @exact
 def _near(sample: Any, share: float, theta: float, new: float) -> float:
-    """How many keys lie between `theta` and `new`, at most, from a sample that is a `share` of all."""
+    """An upper estimate of how many keys lie between `theta` and `new`, from a sample that is a `share` of all."""
     _, one = _rough_pass(sample, theta, False)
     _, other = _rough_pass(sample, new, False)
     between = abs(one - other)
@@ -349,7 +349,7 @@ def _load(x: Any, absolute: bool, keys: Any) -> None:
 def _pivot_theta(keys: Any, radius: float) -> float:
     """Figure 2 of Duchi et al.: a random pivot splits the candidates; those above it stay for good, or are all that is left.
 
-    Expected O(n). After 8 log2(n) + 64 splits (never, but by ill luck) Newton's method ends the search, so the worst case is O(n log n).
+    Expected O(n). After 8 log2(n) + 64 splits (practically never) Newton's method ends the search, so the worst case is O(n log n).
     """
     low = 0
     high = keys.size
@@ -463,7 +463,7 @@ def _short_newton(x: Any, theta: float, radius: float, absolute: bool) -> float:
 def _find(
     x: Any, keys: Any, radius: float, absolute: bool, ball: bool, tolerance: float, method: int, scratch: Any
 ) -> tuple[int, float, float, float, float]:
-    """How it ends (`_REFUSED`, `_INSIDE`, `_OUTSIDE`), the root as three doubles, and the number of keys thought to be above it."""
+    """The status (`_REFUSED`, `_INSIDE`, `_OUTSIDE`), the root as three doubles, and the number of keys thought to be above it."""
     if method == FAR:
         if ball and _rough_pass(x, 0.0, absolute)[0] <= 2.0 * radius and _pass(x, 0.0, 0.0, radius, absolute)[0] <= radius * tolerance:
             return _INSIDE, 0.0, 0.0, 0.0, 0.0

@@ -1,14 +1,15 @@
 """A sparse vector under an l1 ball: only non-zeros, a lazy shift, and a projection that does not depend on the dimension.
 
 An entry of value v is stored as sign(v) (|v| + shift), so that subtracting theta from all of them is adding it to the shift. An entry
-whose stored number is at most the shift in magnitude is 0, *dead*: nobody has to visit it.
+whose stored number is at most the shift in magnitude is 0, *dead*, and is not visited.
 
 Entries have places 0, 1, 2, ... in the arrays `features` and `stored`, in the order in which they came; `slots` (open addressing, linear
 probing, a power of two of them in use) leads from a feature to its place plus 1. `rebuild` drops the dead, subtracts the shift
 from the rest and sets it to 0: so memory stays in proportion to the non-zeros, and a shift that grows costs no digits. It is called
 when the places are used up or most are dead, so that its cost a change is bounded; its digits rule costs no more: where the shift
 exceeds the norm by a factor, whatever is still alive has been changed since the last one. The same holds where a change has led far
-outside: the threshold is then no less than the largest number less the radius, which `_come_near` subtracts before anything is summed.
+outside: the threshold is then no less than the largest number less the radius, which `_rebuild_near_ball` subtracts before anything
+is summed.
 
 The threshold comes from the treap of `kernels/tree.py` over the stored numbers of the living, in O(log n), or, where `tree` is false,
 from Newton's method over all places, each step one pass (see `kernels/simplex.py`), from the threshold that the last step suggests.
@@ -32,7 +33,7 @@ SHIFT, THETA, PEAK = range(3)  # the shift, what the last projection added to it
 REALS = 3
 DONE, SHORT, REFUSED = range(3)
 LARGEST = 1e290  # sum of the magnitudes that one call may add, so that no sum overflows
-_FAR = 8.0  # shifts up to so many norms cost no digits that matter
+_FAR = 8.0  # shifts up to this multiple of the radius cost no digits that matter
 _MAX_STEPS = 100
 _BLOCK = 2048
 
@@ -47,7 +48,7 @@ def _scrambled(feature: int) -> int:
 
 @inlined
 def place_of(features: Any, slots: Any, mask: int, feature: int) -> int:
-    """Where the entry of a feature is; where there is none, -1 less the slot that it would get."""
+    """The place of the entry of a feature; where there is none, -1 less the slot that it would get."""
     at = _scrambled(feature) & mask
     while slots[at] != 0 and features[slots[at] - 1] != feature:
         at = (at + 1) & mask
@@ -74,7 +75,7 @@ def value_at(stored: Any, shift: float, place: int) -> float:
 
 @exact
 def clear(slots: Any, nodes: Any, state: Any, reals: Any) -> None:
-    """The zero vector."""
+    """Make the vector zero."""
     treap.clear(nodes, state)
     slots[:] = 0
     state[MASK] = min(slots.size, 64) - 1
@@ -255,8 +256,8 @@ def _largest(stored: Any, state: Any) -> float:
 
 
 @exact
-def _come_near(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
-    """Subtract the largest number less the radius, which the threshold is not below, and sum anew."""
+def _rebuild_near_ball(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
+    """Subtract the largest number less the radius, which is a lower bound of the threshold, and compute all sums again."""
     shift = reals[SHIFT]
     base, floor = shift, 0.0
     largest = _largest(stored, state)
@@ -268,7 +269,7 @@ def _come_near(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, r
 
 @exact
 def project(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
-    """The exact Euclidean projection onto the l1 ball; again after a `rebuild`, where the shift costs digits."""
+    """Project onto the l1 ball exactly; once more after a `rebuild`, where the shift costs digits."""
     if radius == 0.0:
         theta = max(_largest(stored, state) - reals[SHIFT], 0.0)
         clear(slots, nodes, state, reals)
@@ -276,7 +277,7 @@ def project(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, real
         return
     reals[THETA], last = 0.0, reals[THETA]
     if reals[PEAK] - reals[SHIFT] > _FAR * radius:
-        _come_near(features, stored, slots, nodes, state, reals, tree, radius)
+        _rebuild_near_ball(features, stored, slots, nodes, state, reals, tree, radius)
         last = 0.0
     for _ in range(2):
         shift = reals[SHIFT]
@@ -298,7 +299,7 @@ def project(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, real
 
 @exact
 def shrink(nodes: Any, state: Any, reals: Any, tree: bool, threshold: float) -> None:
-    """The soft threshold of all entries."""
+    """Soft-threshold all entries."""
     reals[SHIFT] += threshold
     if tree:
         treap.cut(nodes, state, reals[SHIFT])

@@ -4,11 +4,11 @@ A treap (Seidel, Aragon, Algorithmica 1996) is a binary search tree by key and a
 whatever the order of the keys: expected depth 2 ln n. Inserting and removing change two links on average, in one walk from the root.
 Every node holds the count and the sum of the keys of its subtree, as in Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, figure 3.
 
-Nodes are lines of one array; node 0 stands for no node, with count and sum 0. What is cut off is not visited: the root of a dead
-subtree joins a list, and `_take` makes a node of it, its children joining the list instead. Walks that must come back up turn the
-links round on their way down, so there is no stack and no limit on depth.
+Nodes are lines of one array; node 0 stands for no node, with count and sum 0. What is cut off is not visited: the root of a removed
+subtree joins the list of free ones, and `_new_node` uses it again, its children joining the list instead. Walks that must come back up
+reverse the links on their way down, so there is no stack and no limit on depth.
 
-Counts are exact. Sums along a path change by the key that comes or goes, and so drift by rounding, until `rebase` sums anew.
+Counts are exact. Sums along a path change by the key that comes or goes, and so drift by rounding, until `rebase` computes them again.
 """
 
 from __future__ import annotations
@@ -22,48 +22,50 @@ from bench_mtl.core.kernels.jit import exact
 NODE = np.dtype(
     [("key", np.float64), ("total", np.float64), ("left", np.int32), ("right", np.int32), ("count", np.int32), ("priority", np.int32)]
 )
-ROOT, DEAD, USED, DRAWN = range(4)  # places in the state of a tree: the root, the list of dead subtrees, nodes used so far, randomness
+ROOT, FREE, USED, RANDOM = range(4)  # places in the state of a tree: the root, the list of free subtrees, nodes used so far, randomness
 STATE = 4
 
 
 @exact
 def clear(nodes: Any, state: Any) -> None:
-    """An empty tree; the order of its random priorities goes on."""
+    """Make the tree empty; the sequence of its random priorities continues."""
     state[ROOT] = 0
-    state[DEAD] = 0
+    state[FREE] = 0
     state[USED] = 1
     nodes[0].total = 0.0
     nodes[0].count = 0
 
 
 @exact
-def _take(nodes: Any, state: Any) -> int:
-    """An unused node: one that died, or a fresh one."""
-    at = state[DEAD]
+def _new_node(nodes: Any, state: Any) -> int:
+    """Return an unused node: the root of a free subtree, or a fresh one."""
+    at = state[FREE]
     if at == 0:
         state[USED] += 1
         return state[USED] - 1
     node = nodes[at]
-    following = node.count  # the next dead subtree
+    following = node.count  # the next free subtree
     if node.left != 0:
         nodes[node.left].count = following
         following = node.left
     if node.right != 0:
         nodes[node.right].count = following
         following = node.right
-    state[DEAD] = following
+    state[FREE] = following
     return at
 
 
 @exact
-def _bury(nodes: Any, state: Any, at: int) -> None:
+def _free(nodes: Any, state: Any, at: int) -> None:
+    """Add a subtree to the list of free ones."""
     if at != 0:
-        nodes[at].count = state[DEAD]
-        state[DEAD] = at
+        nodes[at].count = state[FREE]
+        state[FREE] = at
 
 
 @exact
 def _sum_up(nodes: Any, at: int) -> None:
+    """Compute the count and the sum of a node from those of its children."""
     node = nodes[at]
     left, right = nodes[node.left], nodes[node.right]
     node.count = left.count + right.count + 1
@@ -72,7 +74,7 @@ def _sum_up(nodes: Any, at: int) -> None:
 
 @exact
 def _split(nodes: Any, at: int, key: float) -> tuple[int, int]:
-    """The subtree as two: the keys up to `key`, and those above."""
+    """Split the subtree in two, the keys up to `key` and those above; return both roots."""
     small = 0  # the last node of either part met so far; the link to its child leads to the one before
     large = 0
     while at != 0:
@@ -104,8 +106,8 @@ def _split(nodes: Any, at: int, key: float) -> tuple[int, int]:
 
 
 @exact
-def _hang(nodes: Any, state: Any, parent: int, right: bool, child: int) -> None:
-    """Make `child` that child of `parent`, or the root."""
+def _set_child(nodes: Any, state: Any, parent: int, right: bool, child: int) -> None:
+    """Make `child` the right or the left child of `parent`, or the root where `parent` is 0."""
     if parent == 0:
         state[ROOT] = child
     elif right:
@@ -117,9 +119,9 @@ def _hang(nodes: Any, state: Any, parent: int, right: bool, child: int) -> None:
 @exact
 def insert(nodes: Any, state: Any, key: float) -> None:
     """Add one key. There must be a node left."""
-    new = _take(nodes, state)
-    state[DRAWN] = state[DRAWN] * 6364136223846793005 + 1442695040888963407
-    priority = (state[DRAWN] >> 33) & 0x7FFFFFFF
+    new = _new_node(nodes, state)
+    state[RANDOM] = state[RANDOM] * 6364136223846793005 + 1442695040888963407
+    priority = (state[RANDOM] >> 33) & 0x7FFFFFFF
     parent = 0
     right = False
     at = state[ROOT]
@@ -139,12 +141,12 @@ def insert(nodes: Any, state: Any, key: float) -> None:
     node.right = upper
     node.priority = priority
     _sum_up(nodes, new)
-    _hang(nodes, state, parent, right, new)
+    _set_child(nodes, state, parent, right, new)
 
 
 @exact
 def remove(nodes: Any, state: Any, key: float) -> None:
-    """Take away one of the keys equal to `key`. There must be one."""
+    """Remove one of the keys equal to `key`. There must be one."""
     parent = 0
     right = False
     at = state[ROOT]
@@ -155,29 +157,29 @@ def remove(nodes: Any, state: Any, key: float) -> None:
         parent = at
         right = node.key < key
         at = node.right if right else node.left
-    gone = at
-    a = nodes[gone].left
-    b = nodes[gone].right
+    removed = at
+    a = nodes[removed].left
+    b = nodes[removed].right
     while a != 0 and b != 0:
         left, large = nodes[a], nodes[b]
         if left.priority >= large.priority:
             left.count += large.count
             left.total += large.total
-            _hang(nodes, state, parent, right, a)
+            _set_child(nodes, state, parent, right, a)
             parent = a
             right = True
             a = left.right
         else:
             large.count += left.count
             large.total += left.total
-            _hang(nodes, state, parent, right, b)
+            _set_child(nodes, state, parent, right, b)
             parent = b
             right = False
             b = large.left
-    _hang(nodes, state, parent, right, a if a != 0 else b)
-    nodes[gone].left = 0
-    nodes[gone].right = 0
-    _bury(nodes, state, gone)
+    _set_child(nodes, state, parent, right, a if a != 0 else b)
+    nodes[removed].left = 0
+    nodes[removed].right = 0
+    _free(nodes, state, removed)
 
 
 @exact
@@ -185,7 +187,7 @@ def cut(nodes: Any, state: Any, key: float) -> None:
     """Drop all keys up to `key`."""
     lower, upper = _split(nodes, state[ROOT], key)
     state[ROOT] = upper
-    _bury(nodes, state, lower)
+    _free(nodes, state, lower)
 
 
 @exact
@@ -213,7 +215,7 @@ def pivot(nodes: Any, root: int, radius: float) -> float:
 
 @exact
 def rebase(nodes: Any, state: Any, base: float, floor: float) -> None:
-    """Let every key become key - base + floor, and sum anew."""
+    """Replace every key by key - base + floor, and compute all sums again."""
     root = state[ROOT]
     order = np.empty(nodes[root].count, dtype=np.int32)  # parents before children
     if root == 0:

@@ -70,10 +70,10 @@ def project_from(V: Any, radius: float, penalised: bool, theta: float, state: An
 @exact
 def _project(V: Any, lanes: Any, radius: float, penalised: bool, theta: float, state: Any, prediction: Any, out: Any) -> float:
     data, flat = V.reshape(-1), out.reshape(-1)
-    d, m = V.shape
+    m = V.shape[1]
     matrix = (data, data.view(np.int64), np.int64(0x7FFFFFFFFFFFFFFF), None, m)
     prediction[0] = np.nan
-    unsettled = first_pass(matrix, lanes, 1, 0, d, theta, prediction, state, None)
+    unsettled = first_pass(matrix, lanes, 1, theta, prediction, state, None)
     if unsettled < 0:
         return -1.0
     if not penalised:
@@ -88,8 +88,8 @@ def _project(V: Any, lanes: Any, radius: float, penalised: bool, theta: float, s
             following = following_theta(state, theta, radius, fresh, unsettled)
             if following < 0.0:
                 break
-            unsettled = next_pass(matrix, lanes, 1, 0, d, theta, following, state, None)
+            unsettled = next_pass(matrix, lanes, 1, theta, following, state, None)
             theta, fresh = following, False
         settle(state[LEVEL], radius)
-    clip(matrix, lanes, 0, d, state[LEVEL], None, flat)
+    clip(matrix, lanes, state[LEVEL], None, flat)
     return theta

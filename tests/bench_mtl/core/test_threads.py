@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bench_mtl.core.threads import fitting_blas_threads, one_blas_thread, run_together
+from bench_mtl.core import threads
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.threads import fitting_blas_threads, one_blas_thread, run_together, useful_threads
 
 
 def test_all_calls_have_run_at_the_end() -> None:
@@ -48,6 +50,31 @@ def test_where_no_thread_can_start_this_one_does_it_all(monkeypatch: pytest.Monk
     ran_in: list[int] = []
     run_together([lambda: ran_in.append(threading.get_ident())] * 3)
     assert ran_in == [threading.get_ident()] * 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_its_own_threads() -> None:
+    run_together([lambda: None] * 3)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_met).get(timeout=60)
+
+
+def _met() -> bool:
+    test_other_threads_take_part()
+    return True
+
+
+def test_threads_are_bounded_by_the_data_the_processors_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_processors", lambda: 2)
+    for value, expected in (("1", 1), ("4,2", 2), ("", 2), ("two", 2), ("0", 1)):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        assert useful_threads(None, 10**6) == expected
+        assert useful_threads(None, 10**5) == 1
+    assert useful_threads(1000, 10**6) == 2
+    for bad in (0, -1, 1.5, "2", True):
+        with pytest.raises(InputError, match="threads must be"):
+            useful_threads(bad, 10**6)
 
 
 def blas_threads() -> set[int]:

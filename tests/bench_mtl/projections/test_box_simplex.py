@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from projection_twins import FLOAT32
-from vector_twins import U, exact_sum, twin_box_simplex, twin_simplex
+from projection_cases import FLOAT32, U, exact_sum
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.projections.box_simplex import project_box_simplex
+from bench_mtl.validation import slow_projections as slow
 
 
 def check(v: np.ndarray, mass: float, lower: np.ndarray | float, upper: np.ndarray | float) -> np.ndarray:
     w = project_box_simplex(v, mass, lower, upper)
     size = max(float(np.abs(v).max()), abs(mass))
-    assert np.abs(w - twin_box_simplex(v, mass, np.asarray(lower), np.asarray(upper))).max() <= 1e-13 * size
+    assert np.abs(w - slow.box_simplex(v, mass, np.asarray(lower), np.asarray(upper))).max() <= 1e-13 * size
     assert np.all(w >= lower)
     assert np.all(w <= upper)
     assert abs(exact_sum(w) - mass) <= 4 * U * (abs(mass) + exact_sum(np.abs(w)))
@@ -39,7 +39,7 @@ def test_agrees_with_the_twin(seed: int) -> None:
 
 def test_the_simplex_is_a_special_case() -> None:
     v = np.random.default_rng(0).standard_normal(700)
-    assert np.abs(check(v, 2.0, 0.0, np.inf) - twin_simplex(v, 2.0)).max() <= 1e-14
+    assert np.abs(check(v, 2.0, 0.0, np.inf) - slow.simplex(v, 2.0)).max() <= 1e-14
     assert np.abs(project_box_simplex(v, 3.0, -np.inf, np.inf) - (v + (3.0 - v.sum()) / 700)).max() <= 1e-14
 
 
@@ -47,7 +47,7 @@ def test_the_simplex_is_a_special_case() -> None:
 def test_any_scale(scale: float) -> None:
     v = np.random.default_rng(0).standard_normal(50)
     w = project_box_simplex(v * scale, 2 * scale, -scale, scale)
-    assert np.abs(w / scale - twin_box_simplex(v, 2.0, np.asarray(-1.0), np.asarray(1.0))).max() <= 1e-13
+    assert np.abs(w / scale - slow.box_simplex(v, 2.0, np.asarray(-1.0), np.asarray(1.0))).max() <= 1e-13
 
 
 def test_far_away_the_mass_is_kept() -> None:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from projection_twins import FLOAT32
-from vector_twins import U, norms, rescaled, twin_l1_ball, twin_l12_ball
+from projection_cases import FLOAT32, U, norms
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.projections.l2_ball import project_l2_ball
 from bench_mtl.projections.l12_ball import norm_l12, project_l12_ball, prox_l12
+from bench_mtl.validation import slow_projections as slow
 
 relaxed = settings(deadline=None, max_examples=100)  # the first call of all compiles
 matrices = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
@@ -33,11 +33,11 @@ def test_agree_with_their_twins(shape: tuple[int, int], dtype: type) -> None:
             radius = ratio * norm
             tolerance = 8 * np.finfo(dtype).eps * size + 2 * np.finfo(dtype).smallest_subnormal
             weight = ratio * float(norms(A, 1).max())
-            shrunk = rescaled(A, norms(A, 1), np.maximum(norms(A, 1) - weight, 0))
+            shrunk = slow.prox_l12(A, weight)
             for given_array in (A, np.asfortranarray(A), np.repeat(A, 2, axis=1)[:, ::2]):
                 B = project_l12_ball(given_array, radius)
                 assert B.dtype == dtype
-                assert np.abs(B - twin_l12_ball(A, radius)).max() <= tolerance
+                assert np.abs(B - slow.l12_ball(A, radius)).max() <= tolerance
                 assert norms(B, 1).sum() <= np.longdouble(radius) * (1 + 16 * U)
                 assert np.array_equal(project_l12_ball(B, radius), B)
                 assert np.abs(prox_l12(given_array, weight) - shrunk).max() <= tolerance
@@ -103,10 +103,10 @@ def test_every_row_has_its_own_scale(largest: float, order: str) -> None:
             for radius in (1e-320, 1e-300, 1e-200, 1.0, 1e200, *(float(min(share * sizes.sum(), 1.79e308)) for share in (0.3, 0.999, 1.5))):
                 B = project_l12_ball(A, radius)
                 assert norms(B, 1).sum() <= np.longdouble(radius) * (1 + 16 * U)
-                expected = rescaled(A, sizes, twin_l1_ball(sizes, radius))
+                expected = slow.l12_ball(A, radius)
                 assert np.all(np.abs(B - expected) <= 1e-14 * min(radius, largest) + np.longdouble(1e-322))
                 assert np.array_equal(project_l12_ball(B, radius), B)
-                shrunk = rescaled(A, sizes, np.maximum(sizes - np.longdouble(radius), 0))
+                shrunk = slow.prox_l12(A, radius)
                 size = np.abs(A).max(axis=1, keepdims=True)
                 assert np.all(np.abs(prox_l12(A, radius) - shrunk) <= 1e-14 * size + np.longdouble(1e-323))
             if sizes.sum() < 1e308:

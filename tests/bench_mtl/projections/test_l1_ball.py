@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from vector_twins import METHODS, U, cases, exact_sum, twin_l1_ball
+from projection_cases import FLOAT32, U, exact_sum, vector_cases
 
 from bench_mtl.core.errors import InputError
+from bench_mtl.projections import METHODS
 from bench_mtl.projections.l1_ball import project_l1_ball, soft_threshold
+from bench_mtl.validation import slow_projections as slow
 
 relaxed = settings(deadline=None, max_examples=100)  # the first call of all compiles
 elements = st.one_of(st.floats(-100, 100), st.sampled_from([-1.0, 0.0, 1.0, 2.0**-40, 1e-150, 5e-324]))
@@ -23,14 +25,14 @@ radii = st.one_of(st.floats(1e-3, 1e3), st.floats(0.0, 1.0), st.just(1e-300))
 
 
 @pytest.mark.parametrize("nonneg", [False, True])
-@pytest.mark.parametrize("v", [pytest.param(v, id=name) for name, v in cases()])
+@pytest.mark.parametrize("v", [pytest.param(v, id=name) for name, v in vector_cases()])
 def test_every_method_agrees_with_the_twin(v: np.ndarray, nonneg: bool) -> None:
     size = float(np.abs(v).max())
     with np.errstate(over="ignore"):
         norm = min(float(np.abs(v).sum()), 1e308)
     for ratio in (1e-300, 1e-20, 1e-9, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-12, 1.0, 2.0):
         radius = min(ratio * norm, 1e308)
-        expected = twin_l1_ball(v, radius, nonneg)
+        expected = slow.l1_ball(v, radius, nonneg=nonneg)
         for method in METHODS:
             w = project_l1_ball(v, radius, method=method, nonneg=nonneg)
             assert np.abs(w - expected).max() <= 1e-13 * size + 1e-323, (method, ratio)
@@ -87,7 +89,7 @@ def test_float32_stays_inside_to_the_precision_of_doubles(scale: float, n: int) 
         w = project_l1_ball(v, radius)
         assert w.dtype == np.float32
         assert exact_sum(np.abs(w)) <= radius * (1 + 4 * U)
-        assert np.abs(w - twin_l1_ball(v, radius)).max() <= 1e-6 * np.abs(v).max() + 2.0**-148
+        assert np.abs(w - slow.l1_ball(v, radius)).max() <= 1e-6 * np.abs(v).max() + 2.0**-148
         assert np.array_equal(project_l1_ball(w, radius), w)
 
 
@@ -121,7 +123,7 @@ def test_soft_threshold_is_entrywise_and_the_rest_of_a_clip(v: np.ndarray, thres
     assert np.abs(B + np.clip(v, -threshold, threshold) - v).max() <= 2 * U * 100  # Moreau, with the dual ball
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, FLOAT32])
 def test_soft_threshold_of_any_layout(dtype: type) -> None:
     A = np.random.default_rng(0).standard_normal((60, 70)).astype(dtype)
     expected = (np.sign(A) * np.maximum(np.abs(A.astype(float)) - 0.5, 0)).astype(dtype)
@@ -196,7 +198,7 @@ def test_a_row_whose_sum_overflows_leaves_the_others_alone(method: str, axis: in
             B = B if axis else B.T
             for row, result in zip(A, B, strict=True):
                 assert np.array_equal(result, project_l1_ball(row, radius, method=method, nonneg=nonneg))
-                expected = twin_l1_ball(row, radius, nonneg)
+                expected = slow.l1_ball(row, radius, nonneg=nonneg)
                 assert np.abs(result - expected).max() <= 1e-15 * max(float(np.abs(expected).max()), radius if radius < 1e308 else 1e308)
             assert np.array_equal(B[[0, 4]], A[[0, 4]])
     spoilt = np.vstack([A, [1.0, np.nan]])

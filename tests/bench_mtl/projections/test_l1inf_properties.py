@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from projection_twins import feasible, sum_of_maxima
+from projection_cases import feasible, sum_of_maxima
 
 from bench_mtl.projections import l1inf_projection, norm_l1inf, norm_linf1, project_l1_ball, project_l1inf_ball, prox_l1inf
 
@@ -110,7 +110,6 @@ def test_all_ways_lead_to_the_same_point(A: np.ndarray, radius: float, nonneg: b
     near = 1e-13 * largest(A)
     assert np.abs(project_l1inf_ball(A, radius, nonneg=nonneg, method="merge") - B).max() <= near
     assert np.abs(project_l1inf_ball(A, radius, nonneg=nonneg, theta0=theta0) - B).max() <= near
-    assert np.abs(project_l1inf_ball(A, radius, nonneg=nonneg, threads=2) - B).max() <= near
     assert np.abs(project_l1inf_ball(sp.csr_array(A), radius, nonneg=nonneg).toarray() - B).max() <= near
     assert np.abs(project_l1inf_ball(-A if not nonneg else A, radius, nonneg=nonneg) - (B if nonneg else -B)).max() <= near
     assert np.abs(project_l1inf_ball(np.maximum(A, 0.0), radius) - project_l1inf_ball(A, radius, nonneg=True)).max() <= near

@@ -38,7 +38,7 @@ def tree_keys(nodes: Any, state: Any) -> list[float]:
         assert np.isclose(node["total"], left["total"] + right["total"] + node["key"], rtol=1e-12, atol=1e-12)
         at = int(node["right"])
     assert keys == sorted(keys)
-    dead, waiting = set(), [int(state[treap.DEAD])] if state[treap.DEAD] else []
+    dead, waiting = set(), [int(state[treap.FREE])] if state[treap.FREE] else []
     while waiting:  # the list of dead subtrees: the next one is in the count of a root
         root = waiting.pop()
         if nodes[root]["count"]:

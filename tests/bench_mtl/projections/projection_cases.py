@@ -1,4 +1,4 @@
-"""Slow twins of the projections, in long double, written from the definitions alone, and the cases they are compared on."""
+"""The cases on which projections are compared with their slow twins (`bench_mtl.validation.slow_projections`), and measures of results."""
 
 from __future__ import annotations
 
@@ -12,35 +12,9 @@ import pytest
 #: float32 where its kernels, which no solver calls, take seconds to compile and the tests a moment.
 FLOAT32 = pytest.param(np.float32, marks=pytest.mark.slow, id="float32")
 
-#: Unit roundoff of float64 and float32.
+#: Unit roundoff of float64, and of both types.
+U = 2.0**-53
 ROUNDOFF = {np.dtype(np.float64): 2.0**-53, np.dtype(np.float32): 2.0**-24}
-
-
-def twin_l1inf(A: np.ndarray, radius: float, *, nonneg: bool = False) -> np.ndarray:
-    """The projection of `A` onto the l1,inf ball (its non-negative part with `nonneg`), in long double, by bisection on theta.
-
-    mu_j(theta), the root of sum_k max(0, |A_jk| - mu) = theta, is the largest of the lines (S_jk - theta) / k, S_jk the sum of the k
-    largest of the row; sum_j mu_j falls with theta. `test_the_twin_meets_the_optimality_conditions` holds the result to the definition.
-    """
-    given = np.maximum(A, 0) if nonneg else np.asarray(A)
-    magnitude = np.abs(given.astype(np.longdouble))
-    # By a power of two: exact, and everything is near one.
-    exponent = int(np.frexp(magnitude.max(initial=0.0))[1])
-    magnitude = np.ldexp(magnitude, -exponent)
-    C = np.ldexp(np.longdouble(radius), -exponent)
-    if within(given, radius):
-        return given.astype(np.longdouble)
-    lines = np.cumsum(-np.sort(-magnitude, axis=1), axis=1)
-    count = np.arange(1, A.shape[1] + 1, dtype=np.longdouble)
-    low, high = np.longdouble(0), lines[:, -1].max()
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if _row_maxima(lines, count, middle).sum() > C else (low, middle)
-    maxima = _row_maxima(lines, count, high)[:, None]
-    return np.ldexp(np.copysign(np.minimum(magnitude, maxima), given.astype(np.longdouble)), exponent)
-
-
-def _row_maxima(lines: np.ndarray, count: np.ndarray, theta: np.longdouble) -> np.ndarray:
-    return np.maximum(((lines - theta) / count).max(axis=1), 0)
 
 
 def distance(B: np.ndarray, expected: np.ndarray, A: np.ndarray) -> float:
@@ -66,6 +40,16 @@ def within(B: np.ndarray, radius: float) -> bool:
 def feasible(B: np.ndarray, radius: float) -> bool:
     """Whether ||B||_{1,inf} <= radius (1 + 4 u)."""
     return within(B, radius * (1.0 + 4.0 * ROUNDOFF[B.dtype]))
+
+
+def norms(A: np.ndarray, axis: int | None) -> np.ndarray:
+    """Euclidean norms in long double, whose range the squares of doubles do not leave."""
+    return np.sqrt((A.astype(np.longdouble) ** 2).sum(axis=axis, keepdims=True))
+
+
+def exact_sum(w: np.ndarray) -> np.longdouble:
+    """The sum, to 2^-60 or so, of any scale."""
+    return np.sort(w.astype(np.longdouble), axis=None).sum()
 
 
 @dataclass(frozen=True)
@@ -154,3 +138,22 @@ RADII: dict[str, Callable[[float], float]] = {
     "an ulp above the norm": lambda norm: math.nextafter(norm, math.inf),
     "1.5 of the norm": lambda norm: 1.5 * norm,
 }
+
+
+def vector_cases() -> Iterator[tuple[str, np.ndarray]]:
+    """Vectors of every kind that has broken a projection: ties, heavy tails, all scales, subnormals, lengths around the block sizes."""
+    rng = np.random.default_rng(7)
+    for n in (1, 2, 3, 10, 63, 2049, 5000):
+        yield f"normal {n}", rng.standard_normal(n)
+        yield f"ties {n}", rng.integers(-3, 4, n).astype(float)
+        yield f"equal {n}", np.full(n, -0.1)
+        yield f"Cauchy cubed {n}", rng.standard_cauchy(n) ** 3
+    for scale in (5e-324, 1e-310, 1e-300, 1e-150, 1e150, 1e300):
+        yield f"scale {scale}", np.round(4 * rng.standard_normal(4500), 1) * scale
+    yield "lognormal", rng.lognormal(0, 3, 6000)
+    yield "far away", 1e12 + rng.standard_normal(5000)
+    yield "one large", np.append(np.full(5000, 1e-9), 1.0)
+    yield "largest doubles", np.full(5, np.finfo(float).max)
+    yield "halves", 2.0 ** -np.arange(1074.0)
+    yield "factorials", 1 - np.cumprod(np.append(1e-15, np.arange(2.0, 18.0)))
+    yield "sorted", np.sort(rng.standard_normal(5000))

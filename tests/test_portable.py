@@ -1,0 +1,40 @@
+"""`make portable`: which settings a processor runs, and that they have an effect."""
+
+from __future__ import annotations
+
+import pytest
+from portable import NUMERICAL, TESTS, Processor, settings
+
+OLD = Processor(("AVX2", "AVX512F", "AVX512_SKX"), frozenset({"SSE42", "AVX"}), ("Sandybridge",))
+NEW = Processor(("X86_V3", "X86_V4", "AVX512_ICL"), frozenset({"AVX", "AVX2", "FMA3", "AVX512_SKX", "X86_V3", "X86_V4"}), ("SkylakeX",))
+OTHER = Processor((), frozenset({"NEON"}), ())
+
+
+def test_what_a_processor_cannot_run_is_skipped_by_name() -> None:
+    assert [setting.name for setting in settings(OLD) if not setting.impossible] == ["OpenBLAS Sandybridge"]
+    assert next(setting.impossible for setting in settings(OLD) if "SkylakeX" in setting.name) == "this processor has no AVX512_SKX"
+    assert not any(setting.impossible for setting in settings(NEW))
+    assert all(setting.impossible for setting in settings(OTHER))
+
+
+def test_only_features_that_numpy_found_are_switched_off() -> None:
+    switched_off = {setting.name: setting.switched_off for setting in settings(NEW) if setting.switched_off}
+    assert switched_off == {"NumPy without AVX-512": ("X86_V4",), "NumPy without AVX2": ("X86_V3", "X86_V4")}
+
+
+def test_a_setting_without_effect_is_a_failure() -> None:
+    haswell, *_, without_avx2 = settings(NEW)
+    assert "SkylakeX, not Haswell" in haswell.complaint(NEW)
+    assert "X86_V3, X86_V4" in without_avx2.complaint(NEW)
+
+
+def test_here_every_setting_has_an_effect() -> None:
+    possible = [setting for setting in settings(Processor.seen_with({})) if not setting.impossible]
+    if not possible:
+        pytest.skip("neither OpenBLAS nor NumPy can be set on this processor")
+    changed = possible[-1]  # of NumPy's where there is one, else of OpenBLAS's
+    assert changed.complaint(Processor.seen_with(changed.environment)) == ""
+
+
+def test_the_numerical_tests_are_there() -> None:
+    assert [path for path in NUMERICAL if not (TESTS / path).exists()] == []
