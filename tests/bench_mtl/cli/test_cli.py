@@ -114,7 +114,7 @@ def test_run_report_resume_and_no_other_suite(here: Command, suite: Path, tmp_pa
     report = (out / "report.md").read_text()
     for name in (FILE_NAME, "runs.csv", "samples.csv", "tables/summary.tex", "figures/tiny-hinge.svg", "figures/tiny-hinge.png"):
         assert (out / name).is_file(), name
-    again = bench_mtl("run", suite, "--out", out)
+    again = here("run", suite, "--out", out)
     assert again.returncode == 0
     assert "2 of 2 cases are done already" in again.stdout
     (out / "report.md").unlink()
@@ -127,9 +127,9 @@ def test_run_report_resume_and_no_other_suite(here: Command, suite: Path, tmp_pa
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
-def test_failed_runs_show_in_the_exit_code(tmp_path: Path, suite: Path, plugins: Path) -> None:
+def test_failed_runs_show_in_the_exit_code(here: Command, tmp_path: Path, suite: Path, plugins: Path) -> None:
     suite.write_text(TINY.replace('"conic"', '"accelerated_gradient"') + '\n[[solvers]]\nname = "liar"\n')
-    result = bench_mtl("run", suite, "--out", tmp_path / "out", "--plugins", plugins)
+    result = here("run", suite, "--out", tmp_path / "out", "--plugins", plugins, "--isolation", "inline")
     assert result.returncode == 1
     assert "liar: wrong (claims optimal" in result.stdout
     assert "1 of 3 runs failed" in result.stderr

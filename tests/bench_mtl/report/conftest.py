@@ -39,22 +39,40 @@ def _case(run: dict[str, Any], number: int) -> Case:
     return Case(instance, kind, run["solver"], options, TARGETS[-1], limits, 1, run.get("repetition", 0))
 
 
+def store_in(path: Path, *runs: dict[str, Any], environments: int = 1) -> Path:
+    """Write a folder with the results of runs given as tables; a sample is (seconds, step, passes, primal, dual, asked), and perhaps
+    a table of measures."""
+    suite = Suite("hand", "made by hand", TARGETS, (), (), Limits(), 1, (0,), 1, TEXT)
+    with Store.create(path, suite) as results:
+        keys = [results.add_environment({**ENVIRONMENT, "threads": 1 + i}) for i in range(environments)]
+        for number, run in enumerate(runs):
+            notes = tuple(run.get("notes", ()))
+            results.add(_case(run, number), Outcome(_record(run), {"n": 7, "d": 3, "m": 2}, notes, "1.0"), keys[number % environments])
+    return path
+
+
 @pytest.fixture
 def make_store(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder with the results of runs given as tables; a sample is (seconds, step, passes, primal, dual, asked), and perhaps
-    a table of measures."""
+    """Makes a folder as `store_in` does."""
+    return lambda *runs, environments=1, folder="results": store_in(tmp_path / folder, *runs, environments=environments)
 
-    def make(*runs: dict[str, Any], environments: int = 1, folder: str = "results") -> Path:
-        suite = Suite("hand", "made by hand", TARGETS, (), (), Limits(), 1, (0,), 1, TEXT)
-        path = tmp_path / folder
-        with Store.create(path, suite) as results:
-            keys = [results.add_environment({**ENVIRONMENT, "threads": 1 + i}) for i in range(environments)]
-            for number, run in enumerate(runs):
-                notes = tuple(run.get("notes", ()))
-                results.add(_case(run, number), Outcome(_record(run), {"n": 7, "d": 3, "m": 2}, notes, "1.0"), keys[number % environments])
-        return path
 
-    return make
+@pytest.fixture(scope="module")
+def make_shared_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Makes a folder for the tests of a module that leave it as it is."""
+    return lambda *runs: store_in(tmp_path_factory.mktemp("shared") / "results", *runs)
+
+
+@pytest.fixture(scope="session")
+def leave_figures_out() -> Callable[[pytest.MonkeyPatch], None]:
+    """Makes reports with the name of its format in place of every figure, which would take a second each."""
+
+    def leave_out(patch: pytest.MonkeyPatch) -> None:
+        for name in ("convergence.draw", "trajectories.draw", "gallery.draw", "speed_ups.speed_ups"):
+            patch.setattr(f"bench_mtl.report.figures.{name}", lambda *_: None)
+        patch.setattr("bench_mtl.report.figures.style.files", lambda _, formats: {form: form.encode() for form in formats})
+
+    return leave_out
 
 
 @pytest.fixture

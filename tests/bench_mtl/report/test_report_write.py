@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import sqlite3
 import subprocess
@@ -50,24 +49,32 @@ def drawing():
 
 
 @pytest.fixture(autouse=True)
-def _undrawn(request, monkeypatch):
+def _undrawn(request, monkeypatch, leave_figures_out):
     if "drawing" not in request.fixturenames:
-        for name in ("convergence.draw", "gallery.draw", "speed_ups.speed_ups"):
-            monkeypatch.setattr(f"bench_mtl.report.figures.{name}", lambda *_: None)
-        monkeypatch.setattr("bench_mtl.report.figures.style.files", lambda _, formats: {form: form.encode() for form in formats})
+        leave_figures_out(monkeypatch)
+
+
+CRASHED = {"solver": "pg", "problem": "nothing here", "status": "crashed", "reason": "signal 9"}
+FULL = (PG, SCS, SKIPPED, TIMEOUT, {**SCS, "problem": "other one"}, CRASHED)
 
 
 @pytest.fixture
 def full(make_store):
-    other = {**SCS, "problem": "other one"}
-    return make_store(
-        PG, SCS, SKIPPED, TIMEOUT, other, {"solver": "pg", "problem": "nothing here", "status": "crashed", "reason": "signal 9"}
-    )
+    return make_store(*FULL)
 
 
-def test_the_files_of_a_report(full):
-    assert write_report(full) == full / "report.md"
-    names = {path.as_posix() for path in contents(full)} - {FILE_NAME}
+@pytest.fixture(scope="module")
+def reported(make_shared_store, leave_figures_out):
+    """The full results with their report, to look at."""
+    folder = make_shared_store(*FULL)
+    with pytest.MonkeyPatch.context() as patch:
+        leave_figures_out(patch)
+        assert write_report(folder) == folder / "report.md"
+    return folder
+
+
+def test_the_files_of_a_report(reported):
+    names = {path.as_posix() for path in contents(reported)} - {FILE_NAME}
     tables = (
         "comparisons", "enclosures", "instances", "means", "not_verified", "objectives", "scaling", "speed_ups", "statuses", "summary",
         "time_to_gap", "times", "tolerances", "winners",
@@ -78,8 +85,8 @@ def test_the_files_of_a_report(full):
     assert names == expected
 
 
-def test_the_words_of_a_report(full):
-    report = write_report(full).read_text()
+def test_the_words_of_a_report(reported):
+    report = (reported / "report.md").read_text()
     heads = sections(report)[1::2]
     problems = ["lasso", "other one", "nothing here"]
     after = ["Across problems", "Times", "Tolerances asked", "Objectives", "Not verified"]
@@ -98,19 +105,18 @@ def test_the_words_of_a_report(full):
     assert report.rstrip().endswith("````")  # the suite's own text holds a fence of three
     for status in Status:
         assert f"`{status}`: {status.sentence}" in report
-    assert str(full) not in report
+    assert str(reported) not in report
 
 
-def test_every_link_of_a_report_leads_to_a_file(full):
-    report = write_report(full).read_text()
+def test_every_link_of_a_report_leads_to_a_file(reported):
+    report = (reported / "report.md").read_text()
     links = re.findall(r"\]\((figures/[^)]*)\)", report)
     assert links
-    assert all((full / link).is_file() for link in links)
+    assert all((reported / link).is_file() for link in links)
 
 
-def test_nothing_is_ever_printed_as_nan(full):
-    write_report(full)
-    assert not re.search(r"\b(nan|none|inf|<na>|nat)\b", texts(full), flags=re.IGNORECASE)
+def test_nothing_is_ever_printed_as_nan(reported):
+    assert not re.search(r"\b(nan|none|inf|<na>|nat)\b", texts(reported), flags=re.IGNORECASE)
 
 
 def test_a_report_is_the_same_for_the_same_results(make_store, drawing):
@@ -129,16 +135,15 @@ def test_a_report_is_the_same_for_the_same_results(make_store, drawing):
     assert b"/FontFile2" in pdf
 
 
-def test_exports_hold_every_row_and_column(full):
-    write_report(full)
-    with Store.open(full) as store:
+def test_exports_hold_every_row_and_column(reported):
+    with Store.open(reported) as store:
         runs, samples = store.runs(), store.samples()
     for name, frame in (("runs", runs), ("samples", samples)):
-        with (full / f"{name}.csv").open(newline="") as file:
+        with (reported / f"{name}.csv").open(newline="") as file:
             head, *rows = list(csv.reader(file))
         assert head == list(frame.columns)
         assert len(rows) == len(frame)
-    with (full / "runs.csv").open(newline="") as file:
+    with (reported / "runs.csv").open(newline="") as file:
         assert [row["iterations"] for row in csv.DictReader(file)] == ["99", "90", "", "0", "90", ""]
 
 
@@ -148,13 +153,13 @@ def test_an_earlier_report_is_replaced_and_other_files_are_kept(full):
         path.parent.mkdir(exist_ok=True)
         path.write_text("kept")
     (full / "report.md").write_text("old")
-    write_report(full)
+    write_report(full, formats=["md", "csv", "svg"])
     assert [path.read_text() for path in own] == ["kept"] * 3
     assert "old" not in (full / "report.md").read_text()[:100]
 
 
 def test_a_report_that_fails_leaves_everything_as_it_was(full, monkeypatch):
-    write_report(full)
+    write_report(full, formats=["md", "csv"])
     before = contents(full)
     monkeypatch.setattr("bench_mtl.report.figures.style.files", lambda figure, formats: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -163,7 +168,7 @@ def test_a_report_that_fails_leaves_everything_as_it_was(full, monkeypatch):
 
 
 def test_a_disk_that_refuses_leaves_the_earlier_report_and_is_told_in_one_line(full, monkeypatch):
-    write_report(full)
+    write_report(full, formats=["md"])
     before = contents(full)
 
     def refuse(path, data):
@@ -209,7 +214,7 @@ def test_a_report_of_failures_alone_says_so(make_store):
 
 
 def test_a_report_of_one_verified_solver(make_store):
-    report = write_report(make_store(PG)).read_text()
+    report = write_report(make_store(PG), formats=["md"]).read_text()
     assert "1 run, all verified." in report
     assert "there is no generic solver among the runs on this problem" in report
     assert "Every run is verified." in report
@@ -218,7 +223,7 @@ def test_a_report_of_one_verified_solver(make_store):
 
 def test_a_contradiction_is_shown_before_anything_else(make_store):
     liar = {"solver": "liar", "samples": [(0.1, 1, 1.0, 1.2, 1.1, None)]}
-    parts = sections(write_report(make_store(PG, liar)).read_text())
+    parts = sections(write_report(make_store(PG, liar), formats=["md"]).read_text())
     says = parts[parts.index("What it says") + 1].strip()
     assert says.startswith("**CONTRADICTION on lasso: the lower bound 1.100000000 of liar exceeds")
     assert "- **lasso** (contradicted, see above): " in says
@@ -226,7 +231,7 @@ def test_a_contradiction_is_shown_before_anything_else(make_store):
 
 
 def test_seeds_get_a_column_where_they_differ(make_store):
-    report = write_report(make_store(*({**PG, "seed": seed} for seed in (3, 8)))).read_text()
+    report = write_report(make_store(*({**PG, "seed": seed} for seed in (3, 8))), formats=["md"]).read_text()
     assert "- Seeds: 3, 8" in report
     assert "verified 2/2" in report
     assert "for seed 3 that the optimum lies" in report
@@ -235,7 +240,7 @@ def test_seeds_get_a_column_where_they_differ(make_store):
 
 
 def test_different_environments_are_told(make_store):
-    report = write_report(make_store(PG, SCS, environments=2)).read_text()
+    report = write_report(make_store(PG, SCS, environments=2), formats=["md"]).read_text()
     assert "made in 2 different environments" in report
     assert "Environment 2" in report
 
@@ -243,7 +248,7 @@ def test_different_environments_are_told(make_store):
 def test_what_a_solver_says_is_told_once(make_store):
     runs = [{**PG, "repetition": i, "info": {"note": "picked <this> for that"}} for i in range(2)]
     folder = make_store(*runs, {**SCS, "info": {"backend_status": "optimal"}})
-    report = write_report(folder).read_text()
+    report = write_report(folder, formats=["md"]).read_text()
     assert len(re.findall("pg says: picked .*this.* for that", report)) == 1
     assert "picked <this>" not in report, "no markup of its own"
     assert "scs says" not in report
@@ -251,7 +256,7 @@ def test_what_a_solver_says_is_told_once(make_store):
 
 def test_labels_that_share_a_file_name_get_two_figures(make_store):
     folder = make_store({**PG, "problem": "a b"}, {**PG, "problem": "a-b"}, {**PG, "problem": "../"})
-    write_report(folder)
+    write_report(folder, formats=["svg"])
     assert {path.name for path in (folder / "figures").glob("*.svg")} == {"a-b.svg", "a-b-2.svg", "problem.svg"}
 
 
@@ -261,7 +266,7 @@ def test_the_summary_for_a_terminal(full):
     assert "Runs" not in frame  # one each
     assert frame.loc[frame["Solver"] == "ecos", "Relative gap"].tolist() == ["-"]
     skipped = (frame["Status"] == "skipped").sum()
-    lines = write_and_sum_up(full).summary.splitlines()
+    lines = write_and_sum_up(full, formats=["md"]).summary.splitlines()
     assert len(lines) == len(frame) - skipped + 2 + 2
     assert lines[-1].endswith(f"skipped: {skipped} (the report says why).")
 
@@ -293,11 +298,11 @@ def test_every_column_of_the_schema_is_explained():
 
 
 def test_a_table_too_long_to_read_is_cut_and_says_so(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = write_report(full).read_text()
+    whole = write_report(full, formats=["md", "csv"]).read_text()
     rows = len((full / "tables" / "objectives.csv").read_text().splitlines()) - 1
     assert "more rows" not in whole
     monkeypatch.setattr("bench_mtl.report.contents.MOST_ROWS", 2)
-    assert f"*{rows - 2} more rows in the CSV file of this table.*" in write_report(full).read_text()
+    assert f"*{rows - 2} more rows in the CSV file of this table.*" in write_report(full, formats=["md", "csv", "tex"]).read_text()
     assert f"The first 2 of {rows} rows." in (full / "tables" / "objectives.tex").read_text()
     assert len((full / "tables" / "objectives.csv").read_text().splitlines()) == rows + 1
 
@@ -311,11 +316,10 @@ def test_every_table_and_every_form_is_explained():
         assert f"`{form}`" in text
 
 
-def test_the_example_of_a_figure_of_ones_own(full, tmp_path):
-    write_report(full, formats=["parquet"])
+def test_the_example_of_a_figure_of_ones_own(reported, tmp_path, monkeypatch):
     code = DOCS.with_name("reports.md").read_text().split("```py\n")[1].split("```")[0]
     (tmp_path / "results").mkdir(exist_ok=True)
-    (tmp_path / "results" / "quick").symlink_to(full)
-    environment = {**os.environ, "MPLBACKEND": "Agg"}
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
+    (tmp_path / "results" / "quick").symlink_to(reported)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
     assert (tmp_path / "times.pdf").stat().st_size > 5000
