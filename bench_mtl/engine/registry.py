@@ -7,17 +7,19 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from bench_mtl.core.errors import BenchError, InputError, unknown
 from bench_mtl.core.files import is_dir, require_readable
 from bench_mtl.engine.source_digest import PLUGIN_PACKAGE
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, OneShotSolver, Problem, Solver
+
+C = TypeVar("C")
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,8 @@ def load_registry(plugins: Path | None = None) -> Registry:
     ------
     InputError : a name is taken twice, a plug-in folder is missing, or a plug-in cannot be imported or lacks a declaration.
     """
-    problems: dict[str, type[Problem]] = {}
-    solvers: dict[str, type[Solver]] = {}
-    for entry in metadata.entry_points(group="bench_mtl.problems"):
-        _add(problems, entry.load(), f"entry point {entry.value}")
-    for entry in metadata.entry_points(group="bench_mtl.solvers"):
-        _add(solvers, entry.load(), f"entry point {entry.value}")
+    problems: _Classes[Problem] = _Classes("bench_mtl.problems")
+    solvers: _Classes[Solver] = _Classes("bench_mtl.solvers")
     if plugins is not None:
         if not is_dir("plug-in folder", plugins):
             raise InputError(f"plug-in folder {plugins} does not exist")
@@ -142,15 +140,58 @@ def load_registry(plugins: Path | None = None) -> Registry:
             raise InputError(f"plug-in folder {plugins} has no problems/*.py and no solvers/*.py")
         _open_plugins(plugins)
         for file in files:
-            for cls in _classes(_import(file)):
+            for cls in _defined_classes(_import(file)):
                 if issubclass(cls, Problem):
-                    _add(problems, cls, str(file))
-                else:
-                    _add(solvers, cls, str(file))
+                    problems.add(cls, str(file))
+                elif issubclass(cls, Solver):
+                    solvers.add(cls, str(file))
     return Registry(problems, solvers)
 
 
-def _add(table: dict[str, Any], cls: type, origin: str) -> None:
+class _Classes(Mapping[str, type[C]]):
+    """Classes by name. One that is installed is imported when it is asked for: a worker needs two of them all."""
+
+    def __init__(self, group: str) -> None:
+        self._entries: dict[str, metadata.EntryPoint] = {}
+        self._classes: dict[str, type[C]] = {}
+        for entry in metadata.entry_points(group=group):
+            before = self._entries.setdefault(entry.name, entry)
+            if before.value != entry.value:
+                raise InputError(f"entry point {entry.value} defines '{entry.name}', which {before.value} has defined already")
+
+    def add(self, cls: type[C], origin: str) -> None:
+        """Add the class of a plug-in.
+
+        Raises
+        ------
+        InputError : its name is taken, or it lacks a declaration.
+        """
+        name = _checked_name(cls, origin)
+        if name in self and self[name] is not cls:
+            raise InputError(f"{origin} defines '{name}', which {self[name].__module__} has defined already")
+        self._classes[name] = cls
+
+    def __getitem__(self, name: str) -> type[C]:
+        if name not in self._classes:
+            entry = self._entries[name]
+            cls = entry.load()
+            if _checked_name(cls, f"entry point {entry.value}") != name:
+                raise InputError(f"entry point {entry.value} is called '{name}', but its class is called '{cls.name}'")
+            self._classes[name] = cls
+        return self._classes[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._classes or name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._entries, *self._classes)))
+
+    def __len__(self) -> int:
+        return len(self._entries.keys() | self._classes.keys())
+
+
+def _checked_name(cls: type, origin: str) -> str:
+    """Return the name of a class of problems or solvers that declares what it has to declare."""
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not name:
         raise InputError(f"{cls.__name__} of {origin} has no name")
@@ -163,9 +204,7 @@ def _add(table: dict[str, Any], cls: type, origin: str) -> None:
         raise InputError(f"'{name}' of {origin}: its {kinds} must be a tuple of subclasses of Form, not {forms!r}")
     if not any(attribute in vars(base) for base in cls.__mro__ if base is not Solver for attribute in (capabilities, kinds)):
         raise InputError(f"'{name}' of {origin} states neither {capabilities} nor {kinds}")
-    if name in table and table[name] is not cls:
-        raise InputError(f"{origin} defines '{name}', which {table[name].__module__} has defined already")
-    table[name] = cls
+    return name
 
 
 def _open_plugins(folder: Path) -> None:
@@ -194,7 +233,7 @@ def _import(file: Path) -> ModuleType:
     return module
 
 
-def _classes(module: ModuleType) -> list[type]:
+def _defined_classes(module: ModuleType) -> list[type]:
     """Concrete problem and solver classes that a module itself defines."""
     return [
         cls

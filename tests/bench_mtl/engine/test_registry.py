@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +185,33 @@ def test_letters_of_papers_are_names_of_parameters_too() -> None:
             make_problem(cls, data, {**parameters, letter: parameters[own]})
     with pytest.raises(InputError, match="unknown parameter of problem 'dirty_model' 'row_penaltie': did you mean 'row_penalty'"):
         make_problem(registry.problem("dirty_model"), data, {"row_penaltie": 1.0})
+
+
+def test_what_is_installed_is_imported_when_it_is_asked_for() -> None:
+    script = """
+import sys
+from bench_mtl.engine.registry import load_registry
+registry = load_registry()
+assert "pdhg" in registry.solvers and len(list(registry.solvers)) == len(registry.solvers) > 20
+registry.solver("projected_gradient")
+registry.problem("l1inf_hinge")
+loaded = {name for name in sys.modules if name.startswith(("bench_mtl.solvers.", "bench_mtl.problems."))}
+assert {"bench_mtl.solvers.projected_gradient", "bench_mtl.problems.l1inf_hinge"} <= loaded
+assert not {"bench_mtl.solvers.pdhg", "bench_mtl.problems.portfolio"} & loaded, loaded
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def test_entry_points_that_are_called_otherwise_or_twice_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = "bench_mtl.solvers"
+    right = metadata.EntryPoint("conic", "bench_mtl.solvers.conic:Conic", group)
+    wrong = metadata.EntryPoint("cone", "bench_mtl.solvers.conic:Conic", group)
+    other = metadata.EntryPoint("conic", "bench_mtl.solvers.auto:Auto", group)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [right, wrong])
+    registry = load_registry()
+    assert registry.solvers["conic"].name == "conic"
+    with pytest.raises(InputError, match="conic:Conic is called 'cone', but its class is called 'conic'"):
+        registry.solver("cone")
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [right, other])
+    with pytest.raises(InputError, match=r"auto:Auto defines 'conic', which .*conic:Conic has"):
+        load_registry()
