@@ -241,25 +241,20 @@ def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET)
     return certificate
 
 
-def check_deterministic(problem: Problem, solver: IterativeSolver, *, steps: int = 50) -> None:
-    """Two runs yield the same iterates, bit for bit, and what was yielded is not changed afterwards."""
+def check_iterates(problem: Problem, solver: IterativeSolver, *, steps: int = 50) -> None:
+    """Two runs yield the same iterates, bit for bit; none is changed after it was yielded; steps begin at 0 or 1, and no count falls."""
     first = list(islice(solver.steps(problem), steps))
     kept = [iterate.primal.copy() for iterate in first]
     second = list(islice(solver.steps(problem), steps))
+    assert first, "no iterate"
+    assert first[0].step <= 1, f"the first step is {first[0].step}"
     assert len(first) == len(second), "runs of different lengths"
     for i, (a, b, copy) in enumerate(zip(first, second, kept, strict=True)):
         assert np.array_equal(a.primal, b.primal), f"iterate {i} differs between two runs"
         assert np.array_equal(a.primal, copy), f"iterate {i} was changed after it was yielded"
         assert a.step == b.step, f"step count {i} differs"
         assert a.work == b.work, f"work count {i} differs"
-
-
-def check_counts(problem: Problem, solver: IterativeSolver, *, steps: int = 50) -> None:
-    """Steps and work start at 0 or 1 and never decrease."""
-    iterates = list(islice(solver.steps(problem), steps))
-    assert iterates, "no iterate"
-    assert iterates[0].step <= 1, f"the first step is {iterates[0].step}"
-    for before, after in pairwise(iterates):
+    for before, after in pairwise(first):
         assert after.step > before.step, "steps do not increase"
         assert after.work >= before.work, "work decreases"
 

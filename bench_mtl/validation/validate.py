@@ -305,7 +305,7 @@ def _check_pairs(problem: type[Problem], solver_class: type[Solver], seed: int) 
         results = [_attempt(conformance.check_pair, tiny, solver) for tiny in fitting]
         yield _gather(f"{problem.name} / {solver.label}", f"proves a gap of {conformance.PAIR_TARGET:g}", results)
         if isinstance(solver, IterativeSolver):
-            results = [_attempt(conformance.check_deterministic, tiny, solver) for tiny in fitting]
+            results = [_attempt(conformance.check_iterates, tiny, solver) for tiny in fitting]
             yield _gather(f"{problem.name} / {solver.label}", "is deterministic", results)
 
 

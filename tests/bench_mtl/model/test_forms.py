@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bench_mtl.core.designs import SharedDesign
-from bench_mtl.model.forms import L1Form
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import BallForm, GroupForm, HingeForm, L1Form, SimplexForm, SplitForm
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import LOSSES
+from bench_mtl.model.losses import LOSSES, Squared
+from bench_mtl.model.protocols import Problem
+from bench_mtl.problems.ball_hinge import BallHinge
+from bench_mtl.problems.group_boosting import GroupBoosting
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems.trace_norm_glm import TraceNormGLM
+from bench_mtl.validation.conformance import tiny_instances
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 5))
@@ -68,3 +79,44 @@ def test_dual_points_at_the_ends_of_the_range_of_doubles_prove_nothing_false(
         if loss == "squared":
             coarse = size * dual / size  # what the few digits of the smallest doubles leave of it
             assert form.bound(size * dual) == pytest.approx(form.bound(coarse), rel=1e-9)
+
+
+def losses_by_hand(form: HingeForm | BallForm, W: Array) -> float:
+    return float((form.weights * np.maximum(0.0, 1.0 - form.labels * form.design.forward(W))).sum())
+
+
+@pytest.mark.parametrize("problem", [L1InfHinge, BallHinge, SparseLowRank, GroupBoosting])
+def test_objectives_of_forms_by_hand(problem: type[Problem]) -> None:
+    """The conformance checks compare a form with its problem; where both call the same code, this holds that against the formula."""
+    for tiny in tiny_instances(problem, 0):
+        W = tiny.repair(RNG.standard_normal(tiny.point_shape))
+        (form,) = tiny.make_forms()
+        if isinstance(form, HingeForm):
+            value = losses_by_hand(form, W) + (form.penalty or 0.0) * float(np.abs(W).max(axis=1).sum())
+        elif isinstance(form, BallForm):
+            value = losses_by_hand(form, W)
+        elif isinstance(form, SplitForm):
+            t = form.design.forward(W[0] + W[1])
+            squares = isinstance(form.loss, Squared)
+            losses = 0.5 * (t - form.targets) ** 2 if squares else np.log1p(np.exp(-form.targets * t))
+            value = float(losses.sum()) + form.gamma * float(np.abs(W[0]).sum())
+        else:
+            assert isinstance(form, GroupForm)
+            orders = {"l12": 2, "l1inf": np.inf, "l1": 1}
+            rows = sum(float(np.linalg.norm(row, orders[form.norm])) for row in W)
+            value = form.fit.value(form.fit.design.forward(W)) + form.nu * rows
+        assert form.objective(W) == pytest.approx(value, rel=1e-12)
+        assert tiny.objective(W) == pytest.approx(value, rel=1e-12)
+
+
+def test_a_form_that_contradicts_its_problem_is_noticed() -> None:
+    portfolio = next(tiny for tiny in tiny_instances(Portfolio, 0) if tiny.has_form(SimplexForm))
+    trace = tiny_instances(TraceNormGLM, 0)[0]
+    fit, simplex = trace.form(LinearFit), portfolio.form(SimplexForm)
+    for wrong, problem, words in (
+        (replace(fit, weights=2.0 * fit.weights), trace, "differentiable part"),
+        (replace(simplex, mass=2.0), portfolio, "infeasible"),
+        (replace(simplex, mass=0.5), portfolio, "infeasible"),
+    ):
+        with pytest.raises(AssertionError, match=words):
+            wrong.check(problem, np.random.default_rng(0))
