@@ -39,6 +39,13 @@ _LOST = 1e-290
 #: A vector shorter than this has squares that vanish.
 _TINY = 1e-140
 
+#: A unit vector of which less than this is outside a subspace is taken to lie in it; projecting any other away from it leaves few units of
+#: rounding in it.
+_CONTAINED = 0.1
+
+#: Projections that make a random vector orthogonal to a subspace, even to one of almost all dimensions.
+_ORTHOGONALISATIONS = 3
+
 #: Up to this many columns one call of `eigh` is quickest.
 _SMALL = 32
 
@@ -183,8 +190,14 @@ def _orthonormal(block: Array, basis: Array) -> tuple[Array, Array, Array]:
     correction = basis.T @ block
     Q, R = _qr(block - basis @ correction)
     if np.abs(np.diagonal(R)).min() <= 1e-8 * np.abs(H).max(initial=0.0):  # Q then is mostly rounding, which the basis may well contain
-        Q, twist = np.linalg.qr(Q - basis @ (basis.T @ Q))
-        R = twist @ R
+        residual = block - basis @ correction
+        Q, turn = np.linalg.qr(Q - basis @ (basis.T @ Q))
+        contained = np.abs(np.diagonal(turn)) < _CONTAINED
+        if contained.any():  # then what was left is rounding again, and any other direction will do
+            Q[:, contained] = np.random.default_rng(len(basis)).standard_normal((len(Q), np.count_nonzero(contained)))
+            for _ in range(_ORTHOGONALISATIONS):
+                Q = np.linalg.qr(Q - basis @ (basis.T @ Q))[0]
+        R = Q.T @ residual
     return Q, H + correction, R
 
 

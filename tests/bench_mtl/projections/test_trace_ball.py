@@ -521,3 +521,18 @@ def test_the_squared_norm_has_no_unit(scale: float, weight: float) -> None:
 def test_bad_weights_of_the_squared_norm_are_refused(weight: object) -> None:
     with pytest.raises(InputError, match="weight must be"):
         prox_squared_trace(np.eye(2), weight)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize("n", [5, 40, 300])
+def test_new_directions_are_orthonormal_where_the_block_lies_in_the_basis(n: int, width: int) -> None:
+    """Rounding of what is left may lie in the basis as well: exactly so where all rows are alike."""
+    rng = np.random.default_rng(n)
+    basis = np.linalg.qr(np.hstack([np.ones((n, 1)), rng.standard_normal((n, 1))]))[0]
+    block = basis @ rng.standard_normal((2, width))
+    for outside in (0.0, 1e-17, 1e-9, 1.0):  # of the last column
+        block[:, -1] += outside * rng.standard_normal(n)
+        Q, H, R = spectra._orthonormal(block, basis)
+        assert np.abs(Q.T @ Q - np.eye(width)).max() <= 1e-14
+        assert np.abs(basis.T @ Q).max() <= 1e-14 / spectra._CONTAINED
+        assert np.abs(basis @ H + Q @ R - block).max() <= 1e-14 * np.abs(block).max()
