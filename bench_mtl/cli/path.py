@@ -37,7 +37,7 @@ def path(
     \b
     Examples:
       bench-mtl path l1inf_hinge projected_subgradient --data scene --over radius=0.1,1,10 --target 1e-2
-      bench-mtl path sparse_low_rank accelerated_gradient --data digits --over tau=1,2,5,10 --param gamma=1
+      bench-mtl path sparse_low_rank accelerated_gradient --data digits --over radius=1,2,5,10 --param penalty=1
     """
     from threadpoolctl import threadpool_limits
 

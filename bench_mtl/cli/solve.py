@@ -39,7 +39,7 @@ def solve(
     \b
     Examples:
       bench-mtl solve l1inf_hinge projected_subgradient --data synthetic_l1inf --param radius=truth --target 1e-2
-      bench-mtl solve sparse_low_rank accelerated_gradient --data digits --param gamma=1 --param tau=5
+      bench-mtl solve sparse_low_rank accelerated_gradient --data digits --param penalty=1 --param radius=5
     """
     from threadpoolctl import threadpool_limits
 

@@ -264,7 +264,7 @@ BAD_PARAMETERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"max_seconds": -1.0}, "max_seconds must be finite and above 0"),
     ({"solver": "magic"}, "unknown solver 'magic'"),
     ({"solver": 1}, "solver must be the name of a registered solver, not 1"),
-    ({"solver": "simplex_newton"}, "solver: simplex_newton needs"),
+    ({"solver": "simplex_newton"}, "solver: simplex_newton takes"),
     ({"solver_options": {"restart": "none"}}, "solver_options are those of a solver, but solver is None"),
     ({"loss": "squint"}, "loss must be one of .*, not 'squint'"),
     ({"reduction": "median"}, "reduction must be one of .*, not 'median'"),
