@@ -526,7 +526,6 @@ def test_bad_weights_of_the_squared_norm_are_refused(weight: object) -> None:
 @pytest.mark.parametrize("width", [1, 2, 3])
 @pytest.mark.parametrize("n", [5, 40, 300])
 def test_new_directions_are_orthonormal_where_the_block_lies_in_the_basis(n: int, width: int) -> None:
-    """Rounding of what is left may lie in the basis as well: exactly so where all rows are alike."""
     rng = np.random.default_rng(n)
     basis = np.linalg.qr(np.hstack([np.ones((n, 1)), rng.standard_normal((n, 1))]))[0]
     block = basis @ rng.standard_normal((2, width))
@@ -536,3 +535,14 @@ def test_new_directions_are_orthonormal_where_the_block_lies_in_the_basis(n: int
         assert np.abs(Q.T @ Q - np.eye(width)).max() <= 1e-14
         assert np.abs(basis.T @ Q).max() <= 1e-14 / spectra._CONTAINED
         assert np.abs(basis @ H + Q @ R - block).max() <= 1e-14 * np.abs(block).max()
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_a_new_direction_is_found_where_all_that_is_left_lies_in_the_basis(width: int) -> None:
+    """As rounding can leave it; here because the basis is a little too long."""
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.standard_normal((40, 2)))[0] * (1.0 + 1e-6)
+    Q, _, R = spectra._orthonormal(basis @ rng.standard_normal((2, width)), basis)
+    assert np.abs(Q.T @ Q - np.eye(width)).max() <= 1e-14
+    assert np.abs(basis.T @ Q).max() <= 1e-13
+    assert np.abs(R).max() <= 1e-10
