@@ -241,8 +241,10 @@ def test_solve_says_when_a_pair_does_not_fit(here: Command) -> None:
 
 
 def test_lists(here: Command) -> None:
-    assert "projected_subgradient" in here("list", "solvers").stdout
-    assert "parameters: radius=None, penalty=None, loss='mean'" in here("list", "problems").stdout
+    solvers = here("list", "solvers").stdout
+    assert "projected_subgradient" in solvers
+    assert "  takes: HingeForm or BallForm\n  options: variant='halpern'" in solvers
+    assert "  forms: HingeForm\n  parameters: radius=None, penalty=None, reduction='mean'" in here("list", "problems").stdout
     assert "quick" in here("list", "suites").stdout
     text = bench_mtl("list", "data").stdout
     assert "digits" in text
