@@ -12,7 +12,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,9 @@ def some_plugins(folder: Path, *solvers: str) -> Path:
     return folder
 
 
-def run_suite(folder: Path, suite: Suite, plugins: Path = PLUGINS, executor: Executor | None = None, **watch: Any) -> Any:
+def run_suite(
+    folder: Path, suite: Suite, plugins: Path = PLUGINS, executor: AbstractContextManager[Executor] | None = None, **watch: Any
+) -> Any:
     """Run the whole suite in `folder`, check what is stored, and return the runs by the label of their solver."""
     cases = cases_of(suite, plugins)
     with Store.create(folder, suite) as store, executor or LocalExecutor(Setting(1, plugins)) as chosen:

@@ -6,6 +6,7 @@ import json
 import os
 import time
 import tomllib
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,15 @@ from runs import PLUGINS, TINY, TOKEN, await_that, cases_of, is_running, run_sui
 
 from bench_mtl.engine.suite_file import parse_suite
 from bench_mtl.results import Store
-from bench_mtl.runner import InlineExecutor, Setting, run_cases
+from bench_mtl.runner import Executor, InlineExecutor, Setting, run_cases
 
 
-def test_faults_that_python_sees_are_rows(tmp_path: Path) -> None:
+def test_faults_that_python_sees_are_rows(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     statuses = {
         "raises": "error", "nan": "error", "shape": "error", "type": "error", "writes": "error", "far": "inaccurate",
     }  # fmt: skip
     last = ['name = "silent"', 'name = "liar"', 'name = "projected_gradient"', 'name = "conic"']
-    runs = run_suite(tmp_path, suite_of(solver("faulty", "fault", *statuses), *last))
+    runs = run_suite(tmp_path, suite_of(solver("faulty", "fault", *statuses), *last), executor=shared)
     ended = {"silent": "error", "liar": "wrong", "projected_gradient": "verified", "clarabel": "skipped"}
     assert runs["status"].to_dict() == {f"faulty_{fault}": status for fault, status in statuses.items()} | ended
     reasons = runs["reason"]
@@ -38,7 +39,7 @@ def test_faults_that_python_sees_are_rows(tmp_path: Path) -> None:
     assert (faulty["iterations"] >= 2).all()
 
 
-def test_deaths_are_rows_and_keep_the_samples_before_them(tmp_path: Path) -> None:
+def test_deaths_are_rows_and_keep_the_samples_before_them(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     words = {
         "aborts": "signal 6 (SIGABRT)",
         "segfaults": "signal 11 (SIGSEGV)",
@@ -46,7 +47,7 @@ def test_deaths_are_rows_and_keep_the_samples_before_them(tmp_path: Path) -> Non
         "kills_itself": "signal 9 (SIGKILL)",
         "closes_files": "exit code 1",
     }
-    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", *words), 'name = "projected_gradient"'))
+    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", *words), 'name = "projected_gradient"'), executor=shared)
     for fault, reason in words.items():
         assert runs.loc[fault, "status"] == "crashed"
         assert runs.loc[fault, "reason"] == f"the solver's process died: {reason}"
@@ -57,7 +58,7 @@ def test_deaths_are_rows_and_keep_the_samples_before_them(tmp_path: Path) -> Non
     assert (samples.reindex(runs.loc[list(words), "id"]) == 3).all()
 
 
-def test_what_raises_beyond_exceptions_is_a_row(tmp_path: Path) -> None:
+def test_what_raises_beyond_exceptions_is_a_row(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     later = {
         "exit": "error", "interrupt": "error", "stop": "error", "memory": "memory", "surrogate": "error",
         "wordless": "error", "long": "error",
@@ -70,6 +71,7 @@ def test_what_raises_beyond_exceptions_is_a_row(tmp_path: Path) -> None:
             solver("odd_raise", "kind", *before, where="warm_up"),
             solver("odd_raise", "kind", "error", "exit", where="incompatibility"),
         ),
+        executor=shared,
     )
     expected = {f"later_{kind}": status for kind, status in later.items()} | {f"warm_up_{kind}": status for kind, status in before.items()}
     assert runs["status"].to_dict() == expected | {"incompatibility_error": "error", "incompatibility_exit": "error"}
@@ -79,7 +81,7 @@ def test_what_raises_beyond_exceptions_is_a_row(tmp_path: Path) -> None:
     assert runs["reason"].str.len().max() < 1200
 
 
-def test_odd_words_and_counts_are_rows(tmp_path: Path) -> None:
+def test_odd_words_and_counts_are_rows(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     answers = {
         "info": "inaccurate", "mute_info": "inaccurate", "keys": "inaccurate", "no_mapping": "error", "setup": "inaccurate",
         "nan_setup": "inaccurate", "no_answer": "error", "no_point": "error",
@@ -98,6 +100,7 @@ def test_odd_words_and_counts_are_rows(tmp_path: Path) -> None:
             solver("odd_incompatibility", "words", *sentences),
             solver("odd_version", "kind", *versions),
         ),
+        executor=shared,
     )
     expected = {f"answer_{kind}": status for kind, status in answers.items()} | {f"step_{kind}": status for kind, status in steps.items()}
     expected |= {f"unfit_{words}": "skipped" for words in sentences} | {f"version_{kind}": status for kind, status in versions.items()}
@@ -111,8 +114,10 @@ def test_odd_words_and_counts_are_rows(tmp_path: Path) -> None:
     assert "not the one that the run was planned with" in runs.loc["version_changing", "reason"]
 
 
-def test_endless_words_are_cut(tmp_path: Path) -> None:
-    runs = run_suite(tmp_path, suite_of(solver("odd_answer", "kind", "huge_info", "huge_message"), 'name = "projected_gradient"'))
+def test_endless_words_are_cut(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
+    runs = run_suite(
+        tmp_path, suite_of(solver("odd_answer", "kind", "huge_info", "huge_message"), 'name = "projected_gradient"'), executor=shared
+    )
     assert runs["status"].tolist() == ["inaccurate", "error", "verified"]
     info = json.loads(runs.loc["answer_huge_info", "info"])
     assert len(info) == 50
@@ -123,7 +128,7 @@ def test_endless_words_are_cut(tmp_path: Path) -> None:
     assert (tmp_path / "results.sqlite").stat().st_size < 2**20
 
 
-def test_problems_that_break_are_rows(tmp_path: Path) -> None:
+def test_problems_that_break_are_rows(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     statuses = {
         "raises": "error", "exits": "error", "aborts": "crashed", "no_dimensions": "error", "nan": "error", "contradicts": "error",
         "dimensions": "verified", "notes": "verified", "none": "verified",
@@ -131,7 +136,7 @@ def test_problems_that_break_are_rows(tmp_path: Path) -> None:
     problems = "".join(
         TINY.replace('"box"', '"broken"').replace('"tiny"', f'"{fault}"').replace("bound = 0.5", f'fault = "{fault}"') for fault in statuses
     )
-    run_suite(tmp_path, suite_of('name = "projected_gradient"', problems=problems))
+    run_suite(tmp_path, suite_of('name = "projected_gradient"', problems=problems), executor=shared)
     runs = runs_in(tmp_path).set_index("problem_label")
     assert runs["status"].to_dict() == statuses
     assert runs.loc["raises", "reason"] == "the problem cannot be built: RuntimeError: two lines of trouble"
@@ -139,9 +144,9 @@ def test_problems_that_break_are_rows(tmp_path: Path) -> None:
     assert json.loads(runs.loc["dimensions", "dimensions"]) == {"n": 5, "d": 5, "7": 8}
 
 
-def test_a_problem_of_bad_parameters_is_a_row(tmp_path: Path) -> None:
+def test_a_problem_of_bad_parameters_is_a_row(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     problems = TINY.replace('"box"', '"l1inf_hinge"').replace("bound = 0.5", "radius = -1.0")
-    runs = run_suite(tmp_path, suite_of('name = "conic"', problems=problems))
+    runs = run_suite(tmp_path, suite_of('name = "conic"', problems=problems), executor=shared)
     assert runs.loc["clarabel", "status"] == "error"
     assert "radius must be finite and at least 0" in runs.loc["clarabel", "reason"]
 
@@ -207,8 +212,8 @@ def test_a_child_that_goes_on_with_the_run_does_not_speak_for_it(tmp_path: Path)
     assert samples[samples["run_id"] == runs.loc["both_go_on", "id"]]["iteration"].tolist() == list(range(6))
 
 
-def test_an_interrupt_is_not_for_the_worker(tmp_path: Path) -> None:
-    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", "interrupts")))
+def test_an_interrupt_is_not_for_the_worker(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
+    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", "interrupts")), executor=shared)
     assert runs.loc["interrupts", "status"] == "inaccurate"
     assert runs.loc["interrupts", "iterations"] == 5
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -82,16 +83,16 @@ def require_pattern(pattern: Pattern, matrix: np.ndarray) -> None:
 
 @pytest.fixture(scope="module", params=[LocalExecutor, InlineExecutor])
 def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Case, list[Pattern]]]:
-    """Of each problem what was run and what that left. One worker for all that a solver solves: it takes longer to start than they do."""
-    found = {}
-    for solved_by in sorted({solved_by for _, solved_by in PROBLEMS.values()}):
-        names = [name for name in PROBLEMS if PROBLEMS[name][1] == solved_by]
-        problems = "\n".join(f'[[problems]]\nname = "{name}"\nlabel = "{name}"\n{PROBLEMS[name][0]}' for name in names)
-        suite = suite_of(f'name = "{solved_by}"', problems=problems, limits="seconds = 60.0, iterations = 300")
-        folder = tmp_path_factory.mktemp(solved_by)
-        run_suite(folder, suite, executor=request.param(Setting(1, PLUGINS)))
-        found |= dict(zip(names, zip(cases_of(suite), patterns_in(folder).values(), strict=True), strict=True))
-    return found
+    """The case of each problem and the patterns that it left. One worker runs them all: it takes longer to start than they do."""
+    problems = "\n".join(f'[[problems]]\nname = "{name}"\nlabel = "{name}"\n{text}' for name, (text, _) in PROBLEMS.items())
+    solvers = [
+        f'name = "{each}"\nproblems = {json.dumps([name for name, (_, solved_by) in PROBLEMS.items() if solved_by == each])}'
+        for each in sorted({solved_by for _, solved_by in PROBLEMS.values()})
+    ]
+    suite = suite_of(*solvers, problems=problems, limits="seconds = 60.0, iterations = 300")
+    folder = tmp_path_factory.mktemp("left")
+    run_suite(folder, suite, executor=request.param(Setting(1, PLUGINS)))
+    return dict(zip(PROBLEMS, zip(cases_of(suite), patterns_in(folder).values(), strict=True), strict=True))
 
 
 @pytest.mark.parametrize("name", sorted(load_registry(None).problems))

@@ -1,0 +1,18 @@
+"""Workers that several tests use, where isolation is not what they test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+
+import pytest
+from runs import PLUGINS
+
+from bench_mtl.runner import Executor, LocalExecutor, Setting
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[AbstractContextManager[Executor]]:
+    """One worker for the tests of a module, which takes longer to start than they do; it goes on after each of them."""
+    with LocalExecutor(Setting(1, PLUGINS)) as executor:
+        yield nullcontext(executor)
