@@ -60,7 +60,7 @@ def rows_of(data: str, share: float, data_dir: Path | None) -> tuple[Matrix, Arr
 
 
 def seconds(model: LinearTaskClassifier, X: Matrix, Y: Array, repeats: int) -> tuple[float, float]:
-    """On the wall and of the processor, of the quickest fit."""
+    """Seconds of the quickest fit on the wall clock and on the processor."""
     best = (np.inf, np.inf)
     for _ in range(repeats):
         wall, processor = time.perf_counter(), time.process_time()

@@ -1,4 +1,4 @@
-"""Checks at the door: every public entry refuses bad input by name, so nothing deeper has to."""
+"""Checks of arguments: every public function checks its input and names what is wrong, so that internal functions need not."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class InputError(BenchError, ValueError):
 
 
 def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
-    """The error for a name that does not exist, with the nearest one that does.
+    """Return the error for a name that does not exist, with the nearest one that does.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
 
 
 def plural(number: int, noun: str) -> str:
-    """So many of them, in words for messages: ``1 round``, ``2 rounds``."""
+    """Return a number with its noun, for messages: ``1 round``, ``2 rounds``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 class IncompleteError(BenchError):
-    """A run that cannot go on to its end, through no fault of its input; what it has stored is kept, and can be gone on from."""
+    """A run that cannot be finished, through no fault of its input; what it has stored is kept, and it can be resumed."""

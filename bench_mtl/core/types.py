@@ -26,7 +26,7 @@ NEGLIGIBLE_SHARE = 1e-6
 
 
 class Iterate(NamedTuple):
-    """What a solver hands over: a point, whatever dual information it has, and what it has cost."""
+    """A solver's result so far: a point, whatever dual information it has, and what it has cost."""
 
     primal: Array
     """The point: W (d x m), or the stack (P, Q) of shape 2 x d x m."""
@@ -37,7 +37,7 @@ class Iterate(NamedTuple):
     work: float = 0.0
     """Passes over the data so far: one product with X and one with its transpose together are 1."""
     note: str = ""
-    """What the solver wants said of the run, such as which method it picked and why; the last one is kept."""
+    """A remark on the run, such as which method the solver picked and why; the last one is kept."""
 
 
 class Certificate(NamedTuple):
@@ -48,7 +48,7 @@ class Certificate(NamedTuple):
     dual: float
     """A proven lower bound on the optimum."""
     infeasibility: float
-    """Of the point as returned, before repair: relative excess over the constraint."""
+    """The relative excess of the point as returned, before repair, over the constraint."""
 
     @property
     def gap(self) -> float:
@@ -90,11 +90,12 @@ class Limits:
     memory_gib: float | None = None
     """Resident memory of the worker and all that it starts; watched by the runner, not in-process."""
     wall_seconds: float | None = None
-    """Of the whole run once its problem stands and all is compiled: modelling, every tolerance, certificates. Watched by the runner."""
+    """Seconds of the whole run after its problem is built and all is compiled: modelling, every tolerance, certificates. The runner
+    watches it."""
 
     @property
     def whole_run(self) -> float:
-        """`wall_seconds`, where none is given ten times `seconds` and a minute: no run may go on for ever in what no clock counts."""
+        """`wall_seconds`, where none is given ten times `seconds` and a minute: no run may spend unlimited time in what no clock counts."""
         if self.wall_seconds is not None:
             return self.wall_seconds
         return math.inf if self.seconds is None else 10.0 * self.seconds + 60.0
@@ -145,9 +146,9 @@ class Times:
     setup: float = 0.0
     """The generic solver's own set-up, as it reports it."""
     solve: float = 0.0
-    """On the solver's clock: everything an iterative solver does; a generic solver's run without its set-up."""
+    """Seconds on the solver's clock: everything an iterative solver does; a generic solver's run without its set-up."""
     certify: float = 0.0
-    """Spent by the problem on certificates, with the solver's clock stopped."""
+    """Seconds that the problem spends on certificates, with the solver's clock stopped."""
 
 
 @dataclass(frozen=True)
@@ -161,9 +162,8 @@ class Sample:
     asked: float | None = None
     """The tolerance asked of a one-shot solver; its seconds then count from zero at this rung."""
     measures: tuple[tuple[str, float], ...] = ()
-    """What the problem measures of this sample's own point, repaired (`Problem.measures`), as pairs of name and finite value. The
-    certificate may be of better points before; a measure never is, for a curve of non-zeros or held-out errors is to show the points that
-    the solver goes through, which somebody who stopped it there would have."""
+    """Measures of this sample's own point, repaired (`Problem.measures`), as pairs of name and finite value. The certificate may belong to
+    a better point before; a measure never does, since a curve of non-zeros or held-out errors shows the points that the solver visits."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Record:
     solution: Array | None = None
     """The best point found, repaired."""
     info: tuple[tuple[str, Any], ...] = ()
-    """What the solver says of itself (version, its own status), as pairs."""
+    """Facts that the solver reports (version, its own status), as pairs."""
     dual: Array | None = None
     """The solver's dual point with the best bound; None where it handed none over."""
     peak_memory_mib: float | None = None

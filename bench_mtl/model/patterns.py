@@ -37,7 +37,7 @@ class PackedPattern:
     nonzeros: int
     """Entries that are not exactly zero, however small."""
     rank: int | None
-    """By `numerical_rank`; None where the smaller side is longer than `LONGEST_FOR_RANK`."""
+    """The rank by `numerical_rank`; None where the smaller side is longer than `LONGEST_FOR_RANK`."""
     bits: bytes
     """The mask, by `pack`."""
 

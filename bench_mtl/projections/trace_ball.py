@@ -61,12 +61,12 @@ def norm_trace(A: Any) -> float:
 
 
 def project_trace_ball(A: Any, radius: float, *, method: str = "auto", start: Array | None = None, out: AnyArray | None = None) -> AnyArray:
-    """argmin_B 1/2 ||B - A||_F^2 subject to ||B||_* <= radius: the matrix of `trace_ball_projection`, whose docstring says all."""
+    """argmin_B 1/2 ||B - A||_F^2 subject to ||B||_* <= radius: the matrix of `trace_ball_projection` (see there)."""
     return trace_ball_projection(A, radius, method=method, start=start, out=out).matrix
 
 
 def prox_trace(A: Any, weight: float, *, method: str = "auto", start: Array | None = None, out: AnyArray | None = None) -> AnyArray:
-    """argmin_B 1/2 ||B - A||_F^2 + weight ||B||_*: the matrix of `trace_proximal_point`, whose docstring says all."""
+    """argmin_B 1/2 ||B - A||_F^2 + weight ||B||_*: the matrix of `trace_proximal_point` (see there)."""
     return trace_proximal_point(A, weight, method=method, start=start, out=out).matrix
 
 
@@ -182,7 +182,7 @@ class _SquaredPenalty:
         # Relative to the largest value and shifted by it, so that digits stay where the weight takes almost all of it.
         shifted = values / values[0] - 1.0
         counts = np.arange(1, len(values) + 1)
-        levels = (1.0 - weight * np.cumsum(shifted)) / (1.0 + weight * counts)  # what is kept of the largest value, if so many are kept
+        levels = (1.0 - weight * np.cumsum(shifted)) / (1.0 + weight * counts)  # what is kept of the largest value, if this many are kept
         level = levels[np.count_nonzero(shifted + levels > 0.0) - 1]
         return np.maximum(shifted + level, 0.0) * values[0], float((1.0 - level) * values[0])
 
@@ -201,7 +201,7 @@ _Shrinkage: TypeAlias = _Ball | _Penalty | _SquaredPenalty
 
 
 def _shrunk(A: Any, shrinkage: _Shrinkage, method: str, start: Array | None, out: AnyArray | None) -> TraceProjection:
-    """The one path of projection and proximal operator: door, scaling, vectors, product."""
+    """Compute a projection or proximal point: check, scale, find the vectors, multiply."""
     method = one_of("method", method, METHODS)
     A = floating_array("A", A, ndim=(2,))
     result = result_array(out, A)

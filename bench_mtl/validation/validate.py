@@ -44,7 +44,7 @@ class Check:
     worst: float | None
     """Largest relative error seen, where the check measures one."""
     message: str = ""
-    """Of the first failure."""
+    """The message of the first failure."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def validate(registry: Registry, *, cases: int, seed: int = 0) -> Iterator[Check
 
 
 def operators() -> tuple[Operator, ...]:
-    """Every projection and proximal operator that is shipped, with each of its methods."""
+    """Return every projection and proximal operator of `bench_mtl.projections`, with each of its methods."""
     import cvxpy as cp
 
     def near(B: Any, A: Array, _: float, **keywords: Any) -> Any:
