@@ -39,18 +39,28 @@ def run(jobs: list[ToyJob], executor: Executor, folder: Path) -> dict[str, Outco
     return rows.outcomes
 
 
-def test_every_job_gets_its_row(tmp_path: Path) -> None:
-    short = Limits(seconds=None, wall_seconds=1.0, memory_gib=1.0)
-    jobs = [ToyJob("first"), ToyJob("raises"), ToyJob("second"), ToyJob("holds the interpreter", short), ToyJob("aborts")]
-    jobs += [ToyJob("fills memory"), ToyJob("last")]
+SHORT = Limits(seconds=None, wall_seconds=1.0, memory_gib=1.0)
+
+#: Jobs that take their worker with them: how they end.
+DEADLY = {
+    ToyJob("aborts"): ("crashed", ""),
+    ToyJob("holds the interpreter", SHORT): ("timeout", "limit of 1 s for the whole run, killed"),
+    ToyJob("fills memory"): ("memory", ""),
+}
+
+
+@pytest.mark.parametrize("deadly", [1, pytest.param(3, marks=pytest.mark.slow)])  # each costs the start of a worker
+def test_every_job_gets_its_row(tmp_path: Path, deadly: int) -> None:
+    chosen = list(DEADLY)[:deadly]
+    jobs = [ToyJob("first"), ToyJob("raises"), ToyJob("second"), *chosen, ToyJob("last")]
     outcomes = run(jobs, LocalExecutor(Setting(1, None, tmp_path)), tmp_path)
     ended = {name: (str(outcome.record.status), outcome.record.reason) for name, outcome in outcomes.items()}
     assert ended["first"] == ended["second"] == ended["last"] == ("verified", "as it should")
     assert ended["raises"] == ("error", "ValueError: no such luck")
-    assert ended["holds the interpreter"][0] == "timeout"
-    assert ended["holds the interpreter"][1].startswith("limit of 1 s for the whole run, killed")
-    assert ended["aborts"][0] == "crashed"
-    assert ended["fills memory"][0] == "memory"
+    for job in chosen:
+        status, reason = DEADLY[job]
+        assert ended[job.key][0] == status
+        assert ended[job.key][1].startswith(reason)
     found = outcomes["first"].found
     assert found["folder"] == str(tmp_path)
     assert outcomes["second"].found["process"] == found["process"]  # a job that raises leaves its worker warm
