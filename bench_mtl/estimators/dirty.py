@@ -15,15 +15,15 @@ _PREFERRED: Preferred = (("accelerated_gradient", {"restart": "gradient"}),)
 class _Dirty(SolvedTasks):
     """The parameters and the fit of regressor and classifier."""
 
-    shared_penalty: float | str = "0.1 max"
-    own_penalty: float | str = "0.1 max"
+    row_penalty: float | str = "0.1 max"
+    entry_penalty: float | str = "0.1 max"
     _: KW_ONLY
     reduction: str = "mean"
 
     loss = "squared"  # no parameter unless a subclass makes it one
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
-        parameters = {"row_penalty": self.shared_penalty, "entry_penalty": self.own_penalty, "loss": self.loss, "reduction": self.reduction}
+        parameters = {"row_penalty": self.row_penalty, "entry_penalty": self.entry_penalty, "loss": self.loss, "reduction": self.reduction}
         return self._solve("dirty_model", data, parameters, _PREFERRED, ("shared_coef_", "own_coef_"))
 
 
@@ -32,18 +32,18 @@ class DirtyRegressor(_Dirty, LinearTaskRegressor):
 
     The coefficients B + S (features x tasks) minimise, up to a proven gap,
 
-        sum_k c_k sum_i 1/2 (y_ki - x_ki.(b_k + s_k))^2 + shared_penalty sum_j max_k |B_jk| + own_penalty sum_jk |S_jk|
+        sum_k c_k sum_i 1/2 (y_ki - x_ki.(b_k + s_k))^2 + row_penalty sum_j max_k |B_jk| + entry_penalty sum_jk |S_jk|
 
     The problem is `dirty_model`.
 
     Parameters
     ----------
-    shared_penalty : float or str
+    row_penalty : float or str
         Weight of the rows of B, the paper's lambda_b: above 0, or a share of the smallest with which B and S can be 0:
         "0.1 max". Larger: fewer rows.
-    own_penalty : float or str
-        Weight of the entries of S, the paper's lambda_s, likewise. S is 0 if shared_penalty <= own_penalty, and B is 0 if shared_penalty
-        is at least the number of tasks times own_penalty.
+    entry_penalty : float or str
+        Weight of the entries of S, the paper's lambda_s, likewise. S is 0 if row_penalty <= entry_penalty, and B is 0 if row_penalty
+        is at least the number of tasks times entry_penalty.
     reduction : {"mean", "sum"}
         Over the examples of a task, c_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds

@@ -76,7 +76,6 @@ class L1InfClassifier(_L1Inf, LinearTaskClassifier):
     def _fit_data(self, data: TaskData) -> FittedTasks:
         loss, parameters = one_of("loss", self.loss, ("hinge", "logistic", "squared")), self._checked_parameters()
         if loss == "hinge":
-            parameters["loss"] = parameters.pop("reduction")
             return self._solve("l1inf_hinge", data, parameters, _PREFERRED_HINGE)
         return self._solve("l1inf_glm", data, {**parameters, "loss": loss}, _PREFERRED_SMOOTH)
 

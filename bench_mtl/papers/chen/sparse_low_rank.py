@@ -46,7 +46,7 @@ def fit_parts(data: TaskData, gamma: float, tau: float, name: str, target: float
     ------
     BenchError : the solver fails.
     """
-    problem = make_problem(registry().problem(PROBLEM), data, {"gamma": gamma, "tau": tau})
+    problem = make_problem(registry().problem(PROBLEM), data, {"penalty": gamma, "radius": tau})
     found = solve_to_gap(problem, name, target, seconds)
     P, Q = found.point
     return Parts(P, Q, found.relative_gap, found.status, found.reason)

@@ -58,7 +58,7 @@ class _Run(NamedTuple):
 def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Iterations, seconds, and how far from the optimum the run stopped."""
     data = load(data_of(settings), data_dir=data_dir)
-    problem = make_problem(registry().problem(PROBLEM), data, {"gamma": settings["gamma"], "tau": settings["tau"]})
+    problem = make_problem(registry().problem(PROBLEM), data, {"penalty": settings["gamma"], "radius": settings["tau"]})
     optimum = _optimum(problem)
     return _race(problem, optimum) if settings["solver"] == RACE else _stop(settings["solver"], settings["change"], problem, optimum)
 

@@ -366,11 +366,11 @@ def test_constant_and_repeated_features_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"penalty": -1.0}, "(nu|penalty) must be finite and at least 0, not -1"),
-        ({"penalty": "much"}, "(nu|penalty) must be a number of at least 0, or a share"),
+        ({"penalty": -1.0}, "penalty must be finite and at least 0, not -1"),
+        ({"penalty": "much"}, "penalty must be a number of at least 0, or a share"),
         ({"norm": "l2"}, "norm must be one of l12, l1inf, l1, not 'l2'"),
         ({"loss": "logit"}, "unknown loss 'logit'"),
-        ({"loss": 3}, "loss must be one of .* or a MarginLoss, not 3"),
+        ({"loss": 3}, "loss must be one of .* or a MarginLoss that is smooth, not 3"),
         ({"weak_learner": "forest"}, "weak_learner must be one of stump, tree, not 'forest'"),
         ({"candidates": "some"}, "candidates must be one of all, drawn, or WeakLearners, not 'some'"),
         ({"candidates": 7}, "candidates must be one of all, drawn, or WeakLearners, not 7"),
@@ -386,7 +386,7 @@ def test_constant_and_repeated_features_change_nothing() -> None:
         ({"solver": "conic", "solver_options": {"speed": 1}}, "unknown option of solver 'conic' 'speed'"),
         ({"solver": "conic", "solver_options": 1}, "solver_options must be a mapping"),
         ({"solver_options": {"columns": 1}}, "solver_options are those of a solver, but solver is None"),
-        ({"solver": "pdhg"}, "solver: pdhg needs"),
+        ({"solver": "pdhg"}, "solver: pdhg takes"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(parameters: dict[str, Any], message: str) -> None:

@@ -40,9 +40,9 @@ from bench_mtl.estimators.linear import LinearTasks
 
 #: Fits of every kind, and a parameter that a grid search may vary.
 FITS: tuple[tuple[LinearTasks, str, list[Any]], ...] = (
-    (DirtyClassifier(), "shared_penalty", ["0.5 max", "0.1 max"]),
-    (DirtyClassifier(0.05, 0.05, loss="logistic"), "own_penalty", ["0.5 max", "0.1 max"]),
-    (DirtyRegressor(), "own_penalty", ["0.5 max", "0.1 max"]),
+    (DirtyClassifier(), "row_penalty", ["0.5 max", "0.1 max"]),
+    (DirtyClassifier(0.05, 0.05, loss="logistic"), "entry_penalty", ["0.5 max", "0.1 max"]),
+    (DirtyRegressor(), "entry_penalty", ["0.5 max", "0.1 max"]),
     (L1BallClassifier(2.0), "radius", [0.5, 2.0]),
     (L1BallClassifier(2.0, loss="logistic"), "radius", [0.5, 2.0]),
     (L1BallClassifier(1.0, loss="squared"), "radius", [0.5, 2.0]),
@@ -264,11 +264,11 @@ BAD_PARAMETERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"max_seconds": -1.0}, "max_seconds must be finite and above 0"),
     ({"solver": "magic"}, "unknown solver 'magic'"),
     ({"solver": 1}, "solver must be the name of a registered solver, not 1"),
-    ({"solver": "simplex_newton"}, "solver: simplex_newton takes"),
+    ({"solver": "simplex_newton"}, "solver: simplex_newton takes CurvedForm"),
     ({"solver_options": {"restart": "none"}}, "solver_options are those of a solver, but solver is None"),
     ({"loss": "squint"}, "loss must be one of .*, not 'squint'"),
     ({"reduction": "median"}, "reduction must be one of .*, not 'median'"),
-    ({"own_penalty": -1.0}, "(own_penalty|entry_penalty) must be finite and at least 0"),
+    ({"entry_penalty": -1.0}, "entry_penalty must be finite and at least 0"),
     ({"alpha": 0.0}, "alpha must be finite and above 0"),
     ({"C": 0.0}, "C must be finite and above 0"),
 )
