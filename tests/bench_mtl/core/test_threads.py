@@ -66,7 +66,7 @@ def _met() -> bool:
 
 
 def test_threads_are_bounded_by_the_data_the_processors_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_processors", lambda: 2)
+    monkeypatch.setattr(threads, "available_processors", lambda: 2)
     for value, expected in (("1", 1), ("4,2", 2), ("", 2), ("two", 2), ("0", 1)):
         monkeypatch.setenv("OMP_NUM_THREADS", value)
         assert useful_threads(None, 10**6) == expected
