@@ -1,4 +1,4 @@
-"""Picks between the first-order and the interior-point method for hinges under an l1,inf norm, and says why."""
+"""Picks between the first-order and the interior-point method for hinges under an l1,inf norm, and notes why."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.system import factor_passes
 from bench_mtl.solvers.pdhg import PDHG
 
-#: What an iteration of the interior-point method takes, in steps of the first-order one: so many for its products and solves, and so many
-#: for a pass over the data's worth of operations in its factorisations. Of shared data a pass is one product of matrices, as quick as a
-#: factorisation where it has many columns: the second number is for many tasks, and m / (m + `_COLUMNS`) of it for m.
+#: The cost of an iteration of the interior-point method in steps of the first-order one: the first number for its products and solves, the
+#: second for every pass over the data that its factorisations have operations for. With shared data a pass is one product of matrices, as
+#: quick as a factorisation where it has many columns: the second number is for many tasks, and m / (m + `_COLUMNS`) of it for m.
 _COST_OWN, _COST_SHARED, _COLUMNS = (20.0, 1.0), (13.0, 2.0), 96.0
 #: Iterations of the interior-point method to a gap of 1, and for every digit more.
 _NEWTON_OWN, _NEWTON_SHARED = (6.5, 1.8), (4.5, 1.5)
-#: The gap is looked at after so many steps, and whenever they have grown by this factor.
-_FIRST_LOOK, _LOOK_GROWTH = 20, 1.5
-#: What one look costs, in steps.
-_LOOK = 2.0
-#: The share of the interior-point method's price that goes into finding out whether it is needed.
+#: The gap is computed after this number of steps, and whenever they have grown by this factor.
+_FIRST_CHECK, _CHECK_GROWTH = 20, 1.5
+#: The cost of computing the gap once, in steps.
+_CHECK = 2.0
+#: The share of the interior-point method's cost that is spent on finding out whether it is needed.
 _TRIAL_SHARE = 0.1
-#: What is foreseen to be left ends a trial above the first share of the price, or above `_OVERDUE` where the second share is spent already.
-#: Shared data bring plateaus, which no foresight sees.
+#: A trial ends when the predicted remaining steps exceed the first share of the cost, or exceed `_OVERDUE` of it where the second share is
+#: spent already. Shared data bring plateaus, which no extrapolation predicts.
 _PATIENCE_OWN, _PATIENCE_SHARED, _OVERDUE = (0.7, 1.0), (0.5, 0.5), 0.2
 #: For tasks with data of their own the polish of pdhg goes from the first gap to the optimum, for the second multiple of all work so far.
 _POLISHED, _POLISH_COST = 8e-5, 2.5
-#: What a run without a target is aimed at.
+#: The target of a run without one.
 _DEFAULT_TARGET = 1e-6
 #: Gaps are taken to fall at least and at most as this power of the steps.
 _SLOWEST, _FASTEST = 1.9, 3.0
@@ -40,19 +40,19 @@ _SLOWEST, _FASTEST = 1.9, 3.0
 
 @dataclass(frozen=True)
 class Auto(IterativeSolver):
-    """`PDHG` or `InteriorPoint`, whichever is foreseen to be quicker to the target.
+    """`PDHG` or `InteriorPoint`, whichever is predicted to be quicker to the target.
 
-    An iteration of the interior-point method costs a known number of operations, and it needs few and foreseeable ones; what it will take
-    is its price, in steps of pdhg. Pdhg begins, its gap is looked at now and then and extrapolated as a power of its steps, and it is left
-    when what it still needs comes near the price; not before a tenth of the price is spent, and with few exceptions not after all of it is
-    (for shared data half), so that a wrong beginning mostly costs about as much again; more where the foresight stays bright and
+    An iteration of the interior-point method costs a known number of operations, and it needs few and predictable ones; its total cost is
+    counted in steps of pdhg. Pdhg begins, its gap is computed now and then and extrapolated as a power of its steps, and it is left when
+    the steps that it still needs come near that cost; not before a tenth of the cost is spent, and with few exceptions not after all of it
+    is (for shared data half), so that a wrong start mostly costs about as much again; more where the extrapolation stays optimistic and
     wrong. Where the interior-point method would not fit into memory, pdhg goes on. Asked for more than its target, it takes the interior-
     point method.
 
     Parameters
     ----------
-    target : the relative gap to be quick to; None takes that of the run, or 1e-6 where a run has none
-    memory_gib : of the interior-point method
+    target : relative gap; None takes that of the run, or 1e-6 where a run has none
+    memory_gib : memory limit of the interior-point method in GiB
 
     Notes
     -----
@@ -83,26 +83,26 @@ class Auto(IterativeSolver):
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         target = self.target or _DEFAULT_TARGET
         newton = InteriorPoint(memory_gib=self.memory_gib)
-        refusal = newton.incompatibility(problem)
-        price = _price(problem, target) if refusal is None else math.inf
+        reason = newton.incompatibility(problem)
+        price = _price(problem, target) if reason is None else math.inf
         trial = _Trial(problem, target)
-        dear, late = _PATIENCE_SHARED if problem.form(HingeForm).design.is_shared else _PATIENCE_OWN
+        left_share, spent_share = _PATIENCE_SHARED if problem.form(HingeForm).design.is_shared else _PATIENCE_OWN
         last = start
         note = (
-            f"pdhg, for {refusal}"
-            if refusal
+            f"pdhg, for {reason}"
+            if reason
             else f"pdhg: on trial for {_TRIAL_SHARE * price:.0f} steps, a tenth of what interior_point costs"
         )
         for last in PDHG().resume(problem, start):
             yield last._replace(work=last.work + trial.work, note=note)
-            if refusal or not trial.is_due(last):
+            if reason or not trial.needs_gap(last):
                 continue
-            trial.look(last)
+            trial.compute_gap(last)
             left, spent = trial.steps_left(), last.step + trial.cost
-            if trial.is_over:
+            if trial.exceeds_target:
                 note = f"interior_point after {last.step} steps of pdhg, which took it beyond {target:g}"
                 break
-            if (left > dear * price and spent >= _TRIAL_SHARE * price) or (left > _OVERDUE * price and spent >= late * price):
+            if (left > left_share * price and spent >= _TRIAL_SHARE * price) or (left > _OVERDUE * price and spent >= spent_share * price):
                 note = f"interior_point after {last.step} steps of pdhg: about {left:.0f} more to {target:g}, and this costs {price:.0f}"
                 break
             note = f"pdhg: about {left:.0f} steps more to {target:g}, and interior_point costs {price:.0f}"
@@ -114,7 +114,7 @@ class Auto(IterativeSolver):
 
 @dataclass
 class _Trial:
-    """What looking at the gap of the first-order method has shown."""
+    """The gaps of the first-order method so far, and the steps that they predict."""
 
     problem: Problem
     target: float
@@ -123,16 +123,17 @@ class _Trial:
     bounds: tuple[float, float] = (math.inf, -math.inf)
     work: float = 0.0
 
-    def is_due(self, iterate: Iterate) -> bool:
-        return iterate.step >= (_LOOK_GROWTH * self.gaps[-1][0] if self.gaps else _FIRST_LOOK)
+    def needs_gap(self, iterate: Iterate) -> bool:
+        """Return whether the gap is to be computed at this iterate."""
+        return iterate.step >= (_CHECK_GROWTH * self.gaps[-1][0] if self.gaps else _FIRST_CHECK)
 
     @property
     def cost(self) -> float:
-        """Of all looks so far, in steps."""
-        return _LOOK * len(self.gaps)
+        """The cost of all gaps so far, in steps."""
+        return _CHECK * len(self.gaps)
 
-    def look(self, iterate: Iterate) -> None:
-        """One pass: the objective takes a product with the data, the dual bound one with their transpose."""
+    def compute_gap(self, iterate: Iterate) -> None:
+        """Compute the gap by one pass: the objective takes a product with the data, the dual bound one with their transpose."""
         upper, lower = self.bounds
         upper = min(upper, self.problem.objective(iterate.primal))
         lower = max(lower, self.problem.dual_bound(iterate.primal, iterate.dual))
@@ -141,12 +142,12 @@ class _Trial:
         self.gaps.append((iterate.step, (upper - lower) / upper if upper > 0.0 else 0.0))
 
     @property
-    def is_over(self) -> bool:
-        """Whether the target was met at the look before the last, and somebody still asks for more."""
+    def exceeds_target(self) -> bool:
+        """Whether the target was met at the last gap but one, and the run still goes on."""
         return len(self.gaps) > 1 and self.gaps[-2][1] <= self.target
 
     def steps_left(self) -> float:
-        """Until the target, if the gap goes on falling as the power of the steps that it has fallen with since half of them."""
+        """Return the steps until the target, if the gap goes on falling as the power of the steps of their second half."""
         design = self.problem.form(HingeForm).design
         if design.is_shared or self.target >= _POLISHED:
             return self._steps_left(self.target)
@@ -166,7 +167,7 @@ class _Trial:
 
 
 def _price(problem: Problem, target: float) -> float:
-    """Of the interior-point method to a relative gap, in steps of the first-order one."""
+    """Return the cost of the interior-point method to a relative gap, in steps of the first-order one."""
     design = problem.form(HingeForm).design
     (products, factors), (first, a_digit) = _COST_OWN, _NEWTON_OWN
     if design.is_shared:

@@ -20,7 +20,7 @@ SWEEPS, _PROJECTIONS = 2, 4
 
 @dataclass(frozen=True)
 class BlockCoordinate(IterativeSolver):
-    """In turn, with f(P + Q) the loss and H_k = X_k^T X_k:
+    """Alternates between the sparse part P and the low-rank part Q, with f(P + Q) the loss and H_k = X_k^T X_k:
 
     ::
 
@@ -63,7 +63,7 @@ class BlockCoordinate(IterativeSolver):
 
 
 def gram_incompatibility(solver: Solver, problem: Problem) -> str | None:
-    """Why a solver by X_k^T X_k cannot take a problem with a split form, as a sentence."""
+    """Return why a solver that works on X_k^T X_k cannot take a problem with a split form, or None."""
     form = problem.form(SplitForm)
     if not isinstance(form.loss, Squared):
         return f"{solver.label} minimises a quadratic in each entry, which the {form.loss.name} loss of {problem.name} is not"
@@ -73,7 +73,7 @@ def gram_incompatibility(solver: Solver, problem: Problem) -> str | None:
 
 
 def square_state(form: SplitForm, point: Array) -> tuple[TaskBlocks, Array, Array]:
-    """Blocks of X_k^T X_k, X_k^T y_k, and the state (P, Q, .) of a compiled loop, task by task."""
+    """Return the blocks of X_k^T X_k, X_k^T y_k, and the state (P, Q, .) of a compiled loop, task by task."""
     target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
     state = np.zeros((3, *target.shape))
     state[:2] = point.transpose(0, 2, 1)

@@ -20,8 +20,8 @@ from bench_mtl.model.protocols import Answer, Capability, ConicModel, OneShotSol
 #: A stand-in for "no iteration limit"; time is the limit that binds.
 _MANY_ITERATIONS = 10_000_000
 
-#: Ladders. What is asked is not what is reached: an interior-point method overshoots by about two decades and a rung costs it a few
-#: iterations, a first-order method ends about where it was asked to, and a factor of three there is a third of its time.
+#: Ladders of tolerances. An interior-point method overshoots its tolerance by about two decades, and a rung costs it a few iterations; a
+#: first-order method ends near its tolerance, where a factor of three is a third of its time.
 _INTERIOR = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
 _FIRST_ORDER = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 _SIMPLEX = (1e-4, 1e-7, 1e-10)
@@ -39,10 +39,10 @@ class Conic(OneShotSolver):
     Parameters
     ----------
     backend : "ECOS", "SCS", "CLARABEL", "HIGHS" or "PDLP"
-    method : one of the backend's ways to solve: "simplex", "ipm" (without crossover) or "pdlp" of HIGHS, which chooses by itself by
+    method : a method of the backend: "simplex", "ipm" (without crossover) or "pdlp" of HIGHS, which chooses one by
         default; "tuned" of SCS, settings that suit the problems of this package better than its defaults
     form : one of the problem's conic forms; its first one by default
-    ladder : tolerances, asked of feasibility and gap alike, absolute and relative; by default down to what the backend can do
+    ladder : tolerances for feasibility and gap, absolute and relative; by default down to what the backend can reach
     threads : for backends that have such an option (CLARABEL, HIGHS, PDLP); by default those that the process is pinned to
     options : passed on to the backend under its own option names, above everything set here
 
@@ -89,7 +89,7 @@ class Conic(OneShotSolver):
 
     @property
     def tolerances(self) -> tuple[float, ...]:
-        return tuple(sorted(map(float, self.ladder or self._way.tolerances), reverse=True))
+        return tuple(sorted(map(float, self.ladder or self._method.tolerances), reverse=True))
 
     @property
     def version(self) -> str:
@@ -129,26 +129,26 @@ class Conic(OneShotSolver):
         began = time.perf_counter()
         problem, backend = program.model.problem, _BACKENDS[self.backend]
         defaults = backend.options(tolerance, seconds, self.threads or pinned_thread_count())
-        semidefinite = self._way.semidefinite_options if getattr(program.data.get("dims"), "psd", ()) else {}
-        options = {**defaults, **self._way.options, **semidefinite, **self.options}
+        semidefinite = self._method.semidefinite_options if getattr(program.data.get("dims"), "psd", ()) else {}
+        options = {**defaults, **self._method.options, **semidefinite, **self.options}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "solution may be inaccurate": the certificate will say so
             raw = program.chain.solve_via_data(problem, program.data, warm_start=False, verbose=False, solver_opts=options)
             out_of_time = seconds is not None and backend.met_time_limit(raw)
             try:
                 problem.unpack_results(_with_point(raw), program.chain, program.inverse)
-            except (SolverError, ValueError) as error:  # how CVXPY says that there is no solution to unpack
+            except (SolverError, ValueError) as error:  # CVXPY's exceptions where there is no solution to unpack
                 return Answer(None, False, _first_line(error), out_of_time)
         status, stats = str(problem.status), problem.solver_stats
         info = {"backend_status": status, "backend_solve_seconds": stats.solve_time}
         if any(variable.value is None for variable in problem.variables()):
             return Answer(None, False, f"status {status}, no point", out_of_time, info=info)
         iterate = Iterate(*program.model.recover(), int(stats.num_iters or 0))
-        besides = time.perf_counter() - began - float(stats.solve_time or 0.0)
-        return Answer(iterate, status == "optimal", f"status {status}", out_of_time, besides, info)
+        setup_seconds = time.perf_counter() - began - float(stats.solve_time or 0.0)
+        return Answer(iterate, status == "optimal", f"status {status}", out_of_time, setup_seconds, info)
 
     @property
-    def _way(self) -> _Way:
+    def _method(self) -> _Method:
         backend = _BACKENDS[self.backend]
         return backend.default if self.method is None else backend.methods[self.method]
 
@@ -162,7 +162,7 @@ class Conic(OneShotSolver):
 
 @dataclass(frozen=True)
 class _Program:
-    """What CVXPY's canonicalisation leaves."""
+    """A model after CVXPY's canonicalisation."""
 
     model: ConicModel
     data: dict[str, Any]
@@ -171,13 +171,13 @@ class _Program:
 
 
 @dataclass(frozen=True)
-class _Way:
-    """A way to run a backend: its ladder, and options above those that follow from the tolerance."""
+class _Method:
+    """A method of a backend: its ladder, and options that override those that follow from the tolerance."""
 
     tolerances: tuple[float, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     semidefinite_options: Mapping[str, Any] = field(default_factory=dict)
-    """Above those where there is a semidefinite cone."""
+    """Options that override `options` where there is a semidefinite cone."""
 
 
 @dataclass(frozen=True)
@@ -187,11 +187,11 @@ class _Backend:
     options: Callable[[float, float | None, int], dict[str, Any]]
     """(tolerance, seconds, threads) -> the backend's own options."""
     met_time_limit: Callable[[Any], bool]
-    """Whether the raw answer says that the time limit ended it; CVXPY's status does not tell it from other ends."""
-    default: _Way
-    methods: Mapping[str, _Way] = field(default_factory=dict)
+    """raw answer -> whether the time limit ended it, which CVXPY's status does not tell from other ends."""
+    default: _Method
+    methods: Mapping[str, _Method] = field(default_factory=dict)
     reading: Mapping[str, Any] = field(default_factory=dict)
-    """Options that CVXPY wants to know when it reads answers."""
+    """Options that CVXPY needs when it reads answers."""
 
 
 def _ecos(tolerance: float, seconds: float | None, threads: int) -> dict[str, Any]:
@@ -226,23 +226,23 @@ def _pdlp(tolerance: float, seconds: float | None, threads: int) -> dict[str, An
 
 
 _BACKENDS = {
-    "ECOS": _Backend("ecos", frozenset({"linear", "quadratic", "exponential"}), _ecos, lambda raw: False, _Way(_INTERIOR)),
+    "ECOS": _Backend("ecos", frozenset({"linear", "quadratic", "exponential"}), _ecos, lambda raw: False, _Method(_INTERIOR)),
     "SCS": _Backend(
         "scs",
         frozenset({"linear", "quadratic", "psd", "exponential"}),
         _scs,
         lambda raw: "time_limit_secs" in raw["info"]["status"],
-        _Way(_FIRST_ORDER),
+        _Method(_FIRST_ORDER),
         # A third to a half of the iterations with the defaults on small synthetic cases, at 1e-3; less is saved at 1e-5 on linear ones.
         # Other settings (no acceleration, over-relaxation) helped on some of these cases and not on others, and are left alone.
-        {"tuned": _Way(_FIRST_ORDER, {"scale": 0.01}, {"scale": 1.0})},
+        {"tuned": _Method(_FIRST_ORDER, {"scale": 0.01}, {"scale": 1.0})},
     ),
     "CLARABEL": _Backend(
         "clarabel",
         frozenset({"linear", "quadratic", "psd", "exponential"}),
         _clarabel,
         lambda raw: str(raw.status) == "MaxTime",
-        _Way(_INTERIOR),
+        _Method(_INTERIOR),
         reading={"accept_unknown": True},  # the point where it cannot go on is often good
     ),
     "HIGHS": _Backend(
@@ -250,14 +250,14 @@ _BACKENDS = {
         frozenset({"linear"}),
         _highs,
         lambda raw: raw["model_status"] == "kTimeLimit",
-        _Way(_SIMPLEX),
+        _Method(_SIMPLEX),
         {
-            "simplex": _Way(_SIMPLEX, {"solver": "simplex"}),
-            "ipm": _Way(_INTERIOR, {"solver": "ipm", "run_crossover": "off"}),
-            "pdlp": _Way(_FIRST_ORDER, {"solver": "pdlp"}),
+            "simplex": _Method(_SIMPLEX, {"solver": "simplex"}),
+            "ipm": _Method(_INTERIOR, {"solver": "ipm", "run_crossover": "off"}),
+            "pdlp": _Method(_FIRST_ORDER, {"solver": "pdlp"}),
         },
     ),
-    "PDLP": _Backend("ortools", frozenset({"linear"}), _pdlp, lambda raw: raw["out_of_time"], _Way(_FIRST_ORDER)),
+    "PDLP": _Backend("ortools", frozenset({"linear"}), _pdlp, lambda raw: raw["out_of_time"], _Method(_FIRST_ORDER)),
 }
 
 

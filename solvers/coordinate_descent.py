@@ -20,16 +20,16 @@ from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 
 GRAM_RULES = ("auto", "always", "never")
 
-#: Relative to ||y||^2: below it rounding decides.
+#: The smallest tolerance, relative to ||y||^2: below it rounding decides.
 _FINEST = 1e-16
 
-#: A fit that moves by less, relative to its largest entry, has ended.
+#: A fit has ended when it moves by less than this, relative to its largest entry.
 _ROUNDING = 1e-15
 
 #: Sweeps over the coordinates in one step at most; a fit that needs more goes on in the next step.
 _SWEEPS = 100
 
-#: Fits of one ball with one tolerance; a radius that these do not meet needs a finer one.
+#: The largest number of fits of one ball with one tolerance; a radius that they do not meet needs a finer tolerance.
 _FITS_A_LEVEL = 8
 
 #: A penalty falls at most to this share of the last one while no point outside the ball is known.
@@ -48,7 +48,7 @@ class CoordinateDescent(IterativeSolver):
     A radius z is met by a search on lambda: ||w(lambda)||_1 falls as lambda grows, from 0 at max |X^T y|, and is piecewise linear, as
     w(lambda) is. The next lambda is that of the secant through the last two fits, kept inside a bracket, and its fit starts at the
     secant's w. The tolerance falls once lambda | ||w||_1 - z | is at most it: both bound the gap. A radius that does not bind lets
-    lambda fall to 0. The point handed over is the best met so far of the fits, scaled into the ball, and of the convex combinations of
+    lambda fall to 0. The iterate is the best point so far: of the fits, scaled into the ball, and of the convex combinations of
     the bracket's ends that have norm z: where no kink of the path lies between both it is exact. The dual point is the residual of the
     last fit. One ball in all tasks is one search with the same lambda for all; with a ball for every task each has a search of its own,
     and a step is a fit of all those that have not met the tolerance.
@@ -58,8 +58,8 @@ class CoordinateDescent(IterativeSolver):
 
     Parameters
     ----------
-    tolerance : of the first fits, relative to ||y||^2 as in scikit-learn, above 0
-    reduction : the tolerance falls by this factor, in (0, 1)
+    tolerance : tolerance of the first fits, relative to ||y||^2 as in scikit-learn, above 0
+    reduction : factor by which the tolerance falls, in (0, 1)
     gram : "always" computes X_k^T X_k (dense designs only), "never" does not, "auto" does for n >= d up to d = 4000
 
     References
@@ -114,11 +114,11 @@ class CoordinateDescent(IterativeSolver):
         step, work, tolerance = 0, gram_work + 2.0 * shares, self.tolerance
         while True:
             for ball in balls:
-                if not ball.met(tolerance):
+                if not ball.is_solved(tolerance):
                     work += ball.advance(tolerance) / form.fit.design.n_examples
             step += 1
             yield Iterate(_point(form, balls), _dual(form, balls), step, work)
-            if all(ball.met(tolerance) for ball in balls):
+            if all(ball.is_solved(tolerance) for ball in balls):
                 if tolerance <= _FINEST:
                     return
                 tolerance = max(_FINEST, self.reduction * tolerance)
@@ -164,7 +164,7 @@ class _Lasso:
         return float(x.multiply(x).sum()) if is_sparse(x) else float((x * x).sum())
 
     def fit(self, w: Array, penalty: float, tolerance: float) -> tuple[Array, bool, float]:
-        """The w that it ends at, whether within the tolerance, and the sweeps weighted by their cost."""
+        """Return the last w, whether it is within the tolerance, and the number of sweeps weighted by their cost."""
         from sklearn.linear_model import enet_path
 
         if self.length == 0.0:
@@ -215,15 +215,15 @@ class _Ball(ABC):
         self.residuals = [lasso.y for lasso in lassos]
         self.size = sum(len(lasso.y) for lasso in lassos)
         self._length = sum(lasso.length for lasso in lassos)
-        self._met_at = np.inf
+        self._solved_to = np.inf
 
-    def met(self, tolerance: float) -> bool:
-        """Whether the next fit needs a finer tolerance."""
-        return self._met_at <= tolerance
+    def is_solved(self, tolerance: float) -> bool:
+        """Return whether the ball is solved to this tolerance."""
+        return self._solved_to <= tolerance
 
     @abstractmethod
     def advance(self, tolerance: float) -> float:
-        """A fit, or its continuation; its cost in passes over an example."""
+        """Make a fit, or continue one; return its cost in passes over an example."""
 
     def _fitted(self, W: Array, penalty: float, tolerance: float) -> tuple[_Fit, bool, float]:
         fits = [lasso.fit(W[:, k], penalty, tolerance) for k, lasso in enumerate(self._lassos)]
@@ -247,7 +247,7 @@ class _Penalised(_Ball):
         fit, ended, cost = self._fitted(self.best, self._penalty, tolerance)
         self.best = fit.W
         if ended:
-            self._met_at = tolerance
+            self._solved_to = tolerance
         return cost
 
 
@@ -264,7 +264,7 @@ class _Constrained(_Ball):
         self._origin = self._described(np.zeros_like(start), highest)
         self._lowest = np.inf
         if radius == 0.0 or highest == 0.0:
-            self.best, self._met_at = self._origin.W, 0.0
+            self.best, self._solved_to = self._origin.W, 0.0
             return
         self._last = self._before = self._origin
         self._above: _Fit | None = None
@@ -276,18 +276,18 @@ class _Constrained(_Ball):
         self._W = start
 
     def advance(self, tolerance: float) -> float:
-        if tolerance < self._level and self._level < np.inf:  # the last lambda again: what its fit said was rough
+        if tolerance < self._level and self._level < np.inf:  # the last lambda again: its fit was rough
             self._above, self._below, self._fits, self._errors = None, self._origin, 0, []
         self._level = tolerance
         fit, self._ended, cost = self._fitted(self._W, self._guess, tolerance)
         self._consider(fit)
         self._W = fit.W
         if self._ended:
-            self._take(fit, tolerance)
+            self._update_bracket(fit, tolerance)
         return cost
 
-    def _take(self, fit: _Fit, tolerance: float) -> None:
-        """The fit into the bracket, and the next lambda, unless this one will do."""
+    def _update_bracket(self, fit: _Fit, tolerance: float) -> None:
+        """Put the fit into the bracket, and choose the next lambda unless this one is good enough."""
         if fit.penalty != self._last.penalty:
             self._before = self._last
         self._last = fit
@@ -301,12 +301,12 @@ class _Constrained(_Ball):
         if self._above is not None:
             self._consider(self._mixed(self._below, self._above, self._radius))
         if fit.penalty * self._errors[-1] <= tolerance * self._length or self._fits >= _FITS_A_LEVEL:
-            self._met_at = tolerance
+            self._solved_to = tolerance
         if self._errors[-1] > 0.0:
             self._guess, self._W = self._next()
 
     def _next(self) -> tuple[float, Array]:
-        """A lambda and the point from which to fit it."""
+        """Return the next lambda, and the point from which to fit it."""
         last, before, above, below = self._last, self._before, self._above, self._below
         rises = (before.norm - last.norm) * (last.penalty - before.penalty) > 0.0
         guess = -1.0
@@ -324,20 +324,20 @@ class _Constrained(_Ball):
         return guess, self._at(below, above, guess)
 
     def _at(self, one: _Fit, other: _Fit, penalty: float) -> Array:
-        """Where the line through both is at this lambda, but not far beyond them."""
+        """Return the point at this lambda on the line through both fits, but not far beyond them."""
         share = min(2.0, max(-1.0, (penalty - one.penalty) / (other.penalty - one.penalty)))
         W = one.W + share * (other.W - one.W)
         return np.maximum(W, 0.0) if self._positive else W
 
     def _mixed(self, inside: _Fit, outside: _Fit, norm: float) -> _Fit:
-        """The convex combination whose norm is at most this, and equal to it where no sign changes."""
+        """Return the convex combination whose norm is at most `norm`, and equal to it where no sign changes."""
         share = (norm - inside.norm) / (outside.norm - inside.norm)
         pairs = zip(inside.predictions, outside.predictions, strict=True)
         W, predictions = inside.W + share * (outside.W - inside.W), tuple(t + share * (u - t) for t, u in pairs)
         return _Fit(0.0, W, predictions, float(np.abs(W).sum()))
 
     def _consider(self, fit: _Fit) -> _Fit:
-        """Keeps the fit, scaled into the ball, as the best point, if it is."""
+        """Keep the fit, scaled into the ball, where it is the best point so far."""
         share = 1.0 if fit.norm <= self._radius else self._radius / fit.norm
         pairs = zip(self._lassos, fit.predictions, strict=True)
         objective = sum(0.5 * float(((lasso.y - share * t) ** 2).sum()) for lasso, t in pairs)
@@ -346,7 +346,7 @@ class _Constrained(_Ball):
         return fit
 
     def _penalty_of(self, fit: _Fit) -> float | None:
-        """lambda by the optimality of a point: |x_j.r| on its support, averaged; None where that is none below that of the origin."""
+        """Return lambda by the optimality of a point: the mean |x_j.r| on its support; None where it is not below that of the origin."""
         if fit.norm == 0.0:
             return None
         residuals = [lasso.y - t for lasso, t in zip(self._lassos, fit.predictions, strict=True)]
@@ -356,7 +356,7 @@ class _Constrained(_Ball):
 
 
 def _lassos(form: L1Form, gram: str) -> tuple[list[_Lasso], float]:
-    """One for every task, in coordinates in which it is not to be negative; and the passes that their Gram matrices cost."""
+    """Return a lasso for every task, in coordinates that are to be non-negative, and the passes that their Gram matrices cost."""
     fit = form.fit
     design, m = fit.design, fit.design.n_tasks
     unweighted = bool(np.all(fit.weights == 1.0))

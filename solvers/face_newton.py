@@ -48,7 +48,7 @@ _LARGEST_GRAM = 2000
 
 @dataclass(frozen=True)
 class FaceNewton(IterativeSolver):
-    """In turn:
+    """Alternates between two phases:
 
     1. accelerated proximal gradient steps with restarts and a line search, until the signs of W stay the same for 5 steps (or after
        a number of steps that doubles from phase to phase), and a Newton step costs no more than all that came before;

@@ -16,7 +16,7 @@ from bench_mtl.solvers.block_coordinate import SWEEPS, gram_incompatibility, squ
 
 @dataclass(frozen=True)
 class FrankWolfeTrace(IterativeSolver):
-    """In turn:
+    """Alternates between the sparse part P and the low-rank part Q:
 
     ::
 

@@ -152,7 +152,7 @@ def check_gradient_options(
 
 @dataclass(frozen=True)
 class GramRule:
-    """Which gradient method the compiled loop runs."""
+    """The gradient method that the compiled loop runs."""
 
     accelerated: bool
     restarted: bool
@@ -180,7 +180,7 @@ def gram_incompatibility(solver: Solver, gram: str, problem: Problem) -> str | N
 
 
 def uses_gram(gram: str, problem: Problem) -> bool:
-    """Whether the compiled loop runs."""
+    """Return whether the compiled loop is to run."""
     if gram == "never" or not _is_least_squares(problem):
         return False
     return gram == "always" or cheaper_than_data(problem.form(SplitForm).design)

@@ -73,7 +73,7 @@ class ProjectedSubgradient(IterativeSolver):
 
 
 class _Run:
-    """One run with one eta0: its point, its best point and the weighted average of its dual points."""
+    """The state of a run with one eta0: point, best point and the weighted average of the dual points."""
 
     def __init__(self, problem: Problem, start: Array, eta0: float) -> None:
         self.problem, self.eta0 = problem, eta0

@@ -14,7 +14,7 @@ from bench_mtl.model.forms import CurvedForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.projections import project_box_simplex
 
-#: Of a diagonal entry, added to it: columns may be equal, or more than rows.
+#: The ridge, relative to each diagonal entry: columns may be equal, or more than rows.
 _RIDGE = 1e-10
 
 #: Armijo's share of the promised decrease.
@@ -22,7 +22,7 @@ _DECREASE = 1e-4
 
 _HALVINGS = 40
 
-#: Of the largest gradient entry: a pair of variables that gains less gains nothing.
+#: Gains of a pair of variables below this share of the largest gradient entry count as 0.
 _ROUNDING = 1e-15
 
 
@@ -42,11 +42,11 @@ class SimplexNewton(IterativeSolver):
     Unless a start is given, it sets out from the corner of the feasible set that the gradient at the problem's own start point favours: few
     variables between their bounds make small systems (up to 60 times less time than from the centre of 500 assets).
 
-    It ends by itself where no pair gains, or where the gain is lost in rounding. Work counts products with X by their columns.
+    It ends where no pair gains, or where the gain is lost in rounding. Work counts products with X by their columns.
 
     Parameters
     ----------
-    largest : variables in the working set at most
+    largest : largest number of variables in the working set
 
     References
     ----------
@@ -94,7 +94,7 @@ class SimplexNewton(IterativeSolver):
                 return
             w = w.copy()
             w[S] = np.clip(w[S] + t * p, form.lower[S], form.upper[S])
-            u = X @ w  # anew, so that rounding does not add up
+            u = X @ w  # recomputed, so that rounding does not add up
             work += 0.5
             step += 1
             yield Iterate(w[:, None].copy(), None, step, work)
@@ -161,7 +161,7 @@ def model_step(g: Array, X: Array, curvatures: Array, w: Array, lower: Array, up
 
 
 def _face_step(H: Array, r: Array, F: Any) -> Array:
-    """argmin over steps of the free variables that add up to 0."""
+    """Return the argmin over steps of the free variables that add up to 0."""
     from scipy.linalg import cho_factor, cho_solve
 
     block = H[np.ix_(F, F)]
@@ -181,7 +181,7 @@ def _face_step(H: Array, r: Array, F: Any) -> Array:
 
 
 def _move(H: Array, g: Array, p: Array, F: Any, delta: Array, low: Array, high: Array) -> tuple[Array, bool]:
-    """p moved on the free variables by delta, as far as the bounds let it, and whether they let it go all the way."""
+    """Return p moved on the free variables by delta as far as the bounds allow, and whether they allow all of it."""
     target = p[F] + delta
     new = p.copy()
     if np.all(target >= low[F]) and np.all(target <= high[F]):
@@ -199,7 +199,7 @@ def _move(H: Array, g: Array, p: Array, F: Any, delta: Array, low: Array, high: 
 
 
 def _length(form: CurvedForm, u: Array, change: Array, value: float, slope: float) -> float:
-    """The first of 1, 1/2, 1/4, ... at which f falls by a share of what its slope promises; 0 where none does.
+    """Return the first t of 1, 1/2, 1/4, ... that meets the condition of Armijo; 0 where none does.
 
     Where the fall is lost in the rounding of f, its slope tells (the approximate Wolfe conditions of Hager, Zhang, SIAM J. Optimization
     16, 2005).

@@ -13,10 +13,10 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.margins import HingeFit, MulticlassFit
 from bench_mtl.model.normal_equations import TaskBlocks, normal_blocks, resolvent_blocks
 
-#: Evaluations of one smooth step at most, all of which L-BFGS-B remembers; the next iteration goes on from there.
+#: The largest number of evaluations in one smooth step, all of which L-BFGS-B keeps; the next iteration continues from there.
 _MOST_EVALUATIONS = 12
 
-#: An upper bound on weights that none reaches: with both ends given, L-BFGS-B trusts the scale of its variables at its first step.
+#: An upper bound that no weight reaches: with bounds on both sides L-BFGS-B trusts the scale of its variables in its first step.
 _HIGH = 1e30
 
 #: What stands for values and slopes that overflow, for a line search that computes with them.
@@ -24,7 +24,7 @@ _LARGEST = 1e100
 
 
 class Setting(NamedTuple):
-    """What all blocks share in one iteration."""
+    """The parameters of one iteration that all blocks share."""
 
     coupling: float
     """lambda, the penalty of W_q = Z."""
@@ -32,20 +32,20 @@ class Setting(NamedTuple):
     """beta, the penalty of S_q = H_q W_q."""
     relaxation: float
     accuracy: float
-    """What a smooth step may leave of its gradient, the largest entry."""
+    """The largest entry of the gradient at the end of a smooth step."""
 
 
 class State(NamedTuple):
-    """What a block of examples has between two iterations. Its arrays are never changed."""
+    """The state of a block of examples between two iterations. Its arrays are never changed."""
 
     weights: Array
     """W_q, J x K."""
     dual: Array
-    """Of the examples of the block, n_q x K, as they count in the whole."""
+    """The part of the dual point for the examples of the block, n_q x K."""
     work: float
     """Passes over the block in the last step."""
     curvature: float = 0.0
-    """Of the smooth step, as last seen."""
+    """The curvature that the last smooth step met."""
     scores: Array | None = None
     """S_q of the hinge, n_q x K ..."""
     multipliers: Array | None = None
@@ -59,11 +59,11 @@ class Block(ABC):
 
     @abstractmethod
     def start(self, weights: Array, setting: Setting) -> State:
-        """Before the first step."""
+        """Return the state before the first step."""
 
     @abstractmethod
     def step(self, state: State, target: Array, setting: Setting) -> State:
-        """W_q near argmin_W f_q(H_q W) + lambda/2 ||W - target||^2, and what belongs to it."""
+        """Return the state with W_q near argmin_W f_q(H_q W) + lambda/2 ||W - target||^2."""
 
 
 @final
@@ -73,7 +73,7 @@ class SmoothBlock(Block):
 
     fit: MulticlassFit
     share: float
-    """Of all examples, those of the block."""
+    """The share of all examples that the block has."""
 
     def start(self, weights: Array, setting: Setting) -> State:
         return State(weights, self.share * self.fit.duals(self.fit.design.forward(weights)), 0.5)
@@ -92,7 +92,7 @@ class SmoothBlock(Block):
 
 
 class _Model:
-    """f_q(H_q W) + lambda/2 ||W - target||^2 as a function of scale W, with what a run has seen of it.
+    """f_q(H_q W) + lambda/2 ||W - target||^2 as a function of scale W, with the first and the last evaluation.
 
     L-BFGS-B takes the curvature in its variables for 1 until it knows better, so the scale is a guess of its root.
     """
@@ -117,7 +117,7 @@ class _Model:
         return min(value, _LARGEST), gradient
 
     def scores_at(self, x: Array) -> Array:
-        """H_q W where the run has ended."""
+        """Return H_q W at the last point."""
         if not np.array_equal(x, self._last[0]):
             self.work += 0.5
             self._scores = self._fit.design.forward(x.reshape(self._target.shape) / self._scale)
@@ -125,7 +125,7 @@ class _Model:
 
     @property
     def curvature(self) -> float:
-        """Of the way from the first to the last point."""
+        """The curvature between the first and the last point."""
         assert self._first is not None
         move, change = self._last[0] - self._first[0], self._last[1] - self._first[1]
         length = float(np.vdot(move, move))
@@ -175,7 +175,7 @@ class HingeBlock(Block):
 
 
 def block_of(fit: MulticlassFit, share: float) -> Block:
-    """The block of these examples, of all that there are this share."""
+    """Return the block of these examples, which are this share of all."""
     return HingeBlock(fit, share) if isinstance(fit, HingeFit) else SmoothBlock(fit, share)
 
 

@@ -27,10 +27,10 @@ _LARGEST_CHANGE = 10.0
 #: For smooth steps, and for the hinge, of which long steps keep circling.
 _RELAXATION, _RELAXATION_SPLIT = 1.8, 1.3
 
-#: What a smooth step may leave of its gradient, of what the last iteration has moved the multipliers.
+#: The accuracy of a smooth step, relative to the last change of the multipliers.
 _ACCURACY = 0.1
 
-#: Iterates up to this step are all handed over, then one in so many steps.
+#: Every step up to the first number yields an iterate, later one in a hundredth of all steps so far.
 _ALL, _ONE_IN = 100, 100
 
 
@@ -53,7 +53,7 @@ class CallBlocks(Protocol):
 
 
 def group_incompatibility(solver: Solver, problem: Problem) -> str | None:
-    """Why these steps cannot be taken on a problem with a group form: the least-squares step of the hinge needs a factor of a matrix."""
+    """Return why these steps cannot be taken on a problem with a group form, or None: those of the hinge factorise a matrix."""
     form = problem.form(GroupForm)
     if isinstance(form.fit, HingeFit) and not factorisable(form.fit.design):
         return f"{solver.label} factorises H^T H for the hinge, or H H^T, of which both are too large for {problem.name}"
@@ -98,20 +98,20 @@ def consensus_steps(
     with blocks() as call:
         states = call("start", [(first, run.setting)] * count)
         work += 0.5
-        step, shown = 0, 0
+        step, yielded = 0, 0
         average = _Average() if isinstance(form.fit, HingeFit) else None
         while True:
             states = call("step", [(state, target, run.setting) for state, target in zip(states, run.targets(), strict=True)])
             step += 1
             work += float(np.mean([state.work for state in states]))
-            run.take(states)
+            run.update(states)
             duals = [state.dual for state in states]
             if average is not None:
                 average.add(duals, step)
-            ended = run.is_settled(rule.residual_tolerance)
+            ended = run.has_converged(rule.residual_tolerance)
             if ended or step <= _ALL or step % (step // _ONE_IN) == 0:
-                shown += 1
-                proving = duals if average is None or shown % 2 else average.values()
+                yielded += 1
+                proving = duals if average is None or yielded % 2 else average.values()
                 yield Iterate(run.consensus, join(proving), step, work)
             if ended:
                 return
@@ -119,7 +119,7 @@ def consensus_steps(
 
 
 class _Average:
-    """The mean of the dual points of the last half or so of all steps: while they circle, it proves more than any of them."""
+    """The mean of the dual points of about the last half of all steps: while they circle, it proves more than any of them."""
 
     def __init__(self) -> None:
         self._sums: list[Array] = []
@@ -142,7 +142,7 @@ class _Average:
 
 
 def _slope(form: GroupForm, point: Array, dual: Array | None) -> tuple[Array, float]:
-    """What lambda U is near a solution, for one block: the positive part of H^T R, shrunk to a slope of the penalty; and its work."""
+    """Return lambda U near a solution, for one block, and the work: the positive part of H^T R, scaled to a subgradient of the penalty."""
     fit = form.fit
     if dual is None:
         dual = fit.duals(fit.design.forward(point))
@@ -152,14 +152,14 @@ def _slope(form: GroupForm, point: Array, dual: Array | None) -> tuple[Array, fl
 
 
 class _Residuals(NamedTuple):
-    """Relative ones, of a constraint."""
+    """The relative residuals of a constraint."""
 
     primal: float
     dual: float
 
 
 class _Run:
-    """What changes from iteration to iteration outside the blocks."""
+    """The state of a run outside the blocks: Z, the multipliers U_q and the penalties."""
 
     def __init__(self, form: GroupForm, first: Array, rule: Rule, count: int, slope: Array) -> None:
         self._form, self._rule, self._count = form, rule, count
@@ -183,8 +183,8 @@ class _Run:
     def targets(self) -> list[Array]:
         return [self.consensus - U for U in self._multipliers]
 
-    def take(self, states: Sequence[State]) -> None:
-        """The steps of Z and U_q, and the residuals."""
+    def update(self, states: Sequence[State]) -> None:
+        """Take the steps of Z and U_q, and compute the residuals."""
         Z, lam, share = self.consensus, self.setting.coupling, self.setting.relaxation
         ahead = [share * state.weights + (1.0 - share) * Z + U for state, U in zip(states, self._multipliers, strict=True)]
         new = self._form.prox(sum(ahead[1:], ahead[0]) / self._count, 1.0 / (self._count * lam))
@@ -202,12 +202,12 @@ class _Run:
         largest = max(float(np.abs(new - Z).max()), *(float(np.abs(A).max()) for A in apart))
         self.setting = self.setting._replace(accuracy=_ACCURACY * lam * largest)
 
-    def is_settled(self, tolerance: float | None) -> bool:
+    def has_converged(self, tolerance: float | None) -> bool:
         residuals = (*self._coupled, *(self._split if self._is_split else ()))
         return tolerance is not None and max(residuals) <= tolerance
 
     def balanced(self, states: list[State], step: int) -> list[State]:
-        """The states after the penalties have been adapted, if it is time to."""
+        """Adapt the penalties where it is time to; return the states with their multipliers scaled."""
         if not self._rule.balance or step != self._next_balance:
             return states
         self._next_balance *= 2

@@ -12,10 +12,10 @@ from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 
-#: Of the residual that the last iteration's answer leaves, what conjugate gradients may leave: the error falls as iterates settle.
+#: Conjugate gradients end at this share of the residual of the last iteration's answer, so that the error falls as the iterates converge.
 _LEFT = 0.2
 
-#: Conjugate gradient steps of one solve; beyond it the next iteration goes on from there.
+#: The largest number of conjugate gradient steps in one iteration; the next one continues from there.
 _MOST_STEPS = 20
 
 #: Leading eigenpairs of X X^T in the preconditioner, and random directions beside them to find these.
@@ -24,7 +24,7 @@ _PAIRS, _BESIDE = 32, 8
 
 @dataclass(frozen=True)
 class Products:
-    """W -> X W and R -> X^T R. A shared sparse X is kept by columns too: its own transpose takes twice as long."""
+    """The products W -> X W and R -> X^T R. A shared sparse X is also stored by columns, which halves the time of X^T R."""
 
     forward: Callable[[Array], Array]
     adjoint: Callable[[Array], Array]
@@ -56,7 +56,7 @@ class Resolvent:
 
     @classmethod
     def of(cls, design: Design, products: Products) -> Resolvent:
-        """By one subspace iteration from random directions; without pairs for tasks with data of their own."""
+        """Return a resolvent with eigenpairs by one subspace iteration; without eigenpairs for tasks with data of their own."""
         n, d = design.sizes[0], design.n_features
         if not design.is_shared:
             return cls(products, np.zeros((1, 0)), np.zeros(0))
@@ -68,7 +68,7 @@ class Resolvent:
         return cls(products, np.ascontiguousarray((basis @ vectors)[:, -kept:]), np.maximum(values[-kept:], 0.0))
 
     def improve(self, residual: Array, r: Array, image: Array, rho: float) -> int:
-        """Bring r nearer to the solution, with image = X^T r; all three arrays change. How many products it took."""
+        """Bring r nearer to the solution, with image = X^T r; all three arrays change. Return the number of products."""
         shares = 1.0 - (1.0 + self.values[:1] / rho) / (1.0 + self.values / rho)
         goal = _LEFT * float(np.linalg.norm(residual))
         direction, size = np.zeros_like(r), np.ones(r.shape[1:])
@@ -90,7 +90,7 @@ class Resolvent:
 
 
 def _products(a: Array, b: Array) -> Array:
-    """<a, b> of every column, or of all there is."""
+    """Return <a, b> for every column, or for vectors as a whole."""
     return np.asarray(np.einsum("i...,i...->...", a, b))
 
 

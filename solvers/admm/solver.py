@@ -44,11 +44,11 @@ class ADMM(IterativeSolver):
 
     Parameters
     ----------
-    relaxation : above 0 and below 2; by default 1.8, for the hinge 1.3
-    penalty : rho_p, or lambda, to begin with, above 0; by default a share of the mean eigenvalue of X_k^T X_k, or of the mean curvature of
+    relaxation : over-relaxation, above 0 and below 2; by default 1.8, for the hinge 1.3
+    penalty : first rho_p, or lambda, above 0; by default a share of the mean eigenvalue of X_k^T X_k, or of the mean curvature of
         the loss. rho_q begins at 3 rho_p, for large designs at 10 rho_p
-    balance : whether penalties adapt
-    residual_tolerance : end by itself when the primal and dual residuals, relative to what they are differences of and to the
+    balance : whether residual balancing adapts the penalties; the textbook method keeps them
+    residual_tolerance : end when the primal and dual residuals, relative to what they are differences of and to the
         multipliers, are at most this; None for never. Only for losses of scores
 
     References

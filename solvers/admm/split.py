@@ -11,7 +11,7 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SplitForm
 from bench_mtl.model.normal_equations import factorisable, mean_curvature, normal_blocks, resolvent_blocks
 
-#: Iterations between two iterates handed over, or a tenth of all so far: each costs half a pass over the data for its dual point.
+#: Iterations between two iterates, or a tenth of all so far: an iterate costs half a pass over the data for its dual point.
 _FEWEST = 5
 
 #: The first balancing of the penalties; the later ones at twice the steps of the one before.
@@ -29,12 +29,12 @@ _FIRST_PENALTY, _Q_TO_P = 0.15, 3.0
 _FIRST_BY_PRODUCTS, _Q_TO_P_BY_PRODUCTS, _FAR_OFF = 0.5, 10.0, 3.0
 
 
-#: By default.
+#: The default relaxation.
 _RELAXATION = 1.8
 
 
 class Rule(Protocol):
-    """The options that matter here."""
+    """The options of `ADMM` that this problem uses."""
 
     @property
     def relaxation(self) -> float | None: ...
@@ -123,7 +123,7 @@ def _by_products(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> It
             if max(factors.max(), 1.0 / factors.min()) > _FAR_OFF:
                 penalties = (penalties[0] * float(factors[0]), penalties[1] * float(factors[1]))
                 state[2:4] /= factors[:, None, None]
-            image, work = products.adjoint(r), work + 0.5  # afresh, so that rounding does not gather
+            image, work = products.adjoint(r), work + 0.5  # recomputed, so that rounding does not add up
 
 
 def _first_penalties(rule: Rule, usual: float, q_to_p: float) -> tuple[float, float]:

@@ -32,7 +32,7 @@ class Examples:
         self.is_sparse = design.is_sparse
 
     def rows(self, chosen: Any) -> tuple[Any, Array]:
-        """The features that the chosen examples have, and their values, dense."""
+        """Return the features of the chosen examples, and their values as a dense matrix."""
         X = self._X
         if not self.is_sparse:
             return slice(None), X[chosen]
@@ -47,7 +47,7 @@ class Examples:
         return features.astype(np.int64), values
 
     def gradient(self, chosen: Any, values: Array, W: Array) -> Array:
-        """Of the chosen examples' losses in the rows of W that `rows` has told, times the number of all over that of the chosen."""
+        """Return the gradient of the chosen examples' losses in the rows of W that `rows` gave, times N over their number."""
         part = replace(self._fit, targets=self._fit.targets[chosen], weights=self._fit.weights[chosen])
         predictions = values @ W
         if self._tasks is None:
@@ -60,7 +60,7 @@ class Examples:
 
 
 class Run(ABC):
-    """One run on drawn examples with one first step size, averaged over the steps since the last power of two but one."""
+    """The state of a run on drawn examples with one eta0; its average is over the steps since the last power of two but one."""
 
     def __init__(self, examples: Examples, weights: Weights, eta0: float, batch: int, seed: int) -> None:
         self._examples, self._weights = examples, weights
@@ -87,7 +87,7 @@ class Run(ABC):
 
     @abstractmethod
     def _step(self, chosen: Any, eta: float) -> None:
-        """Count the point in, and take a step from it."""
+        """Add the point to the average, and take a step from it."""
 
 
 class DenseRun(Run):
@@ -163,7 +163,7 @@ class SparseRun(Run):
             self._settle()
 
     def _settle(self) -> None:
-        """Count everything in up to now, and divide all weights by their sum."""
+        """Bring the averages of all rows up to date, and divide all weights by their sum."""
         U, V, sums, settled = (self._rows[:, i] for i in range(4))
         sums += (U - V) * (self._S - settled)
         settled[...] = 0.0

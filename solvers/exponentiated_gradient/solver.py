@@ -21,7 +21,7 @@ STEP_RULES = ("auto", "line_search", "sqrt")
 _RATES = (0.1, 1.0, 10.0, 100.0)
 _RATES_OF_DRAWS = (0.1, 0.3, 1.0, 3.0)
 
-#: Between averages handed over: a tenth of the steps so far, at most these.
+#: Between two yielded averages lie a tenth of the steps so far, at most these.
 _MOST_STEPS = 200
 
 
@@ -37,16 +37,16 @@ class ExponentiatedGradient(IterativeSolver):
     step_rule : "line_search" halves eta until f(p') <= f(p) + <nabla, p' - p> + KL(p' || p) / eta, and doubles it before the next step
         if half of the last term was enough (f is smooth relative to the entropy, with an unknown constant); "sqrt" is
         eta_t = rate sqrt(log N) / (G sqrt(t)), N the weights of a column, G the range of the first (full) gradient: each rate is run for
-        `search_iterations`, that with the lowest objective goes on, and the best iterate is handed over, to which the bound on the average
+        `search_iterations`, that with the lowest objective goes on, and the best iterate is yielded, to which the bound on the average
         holds too; "auto" is "line_search" for full gradients, and "sqrt" otherwise
     batch : None takes full gradients; a number that many examples a step, drawn uniformly with replacement from an `L1Form` (stochastic
-        or online EG, "sqrt" only). The average of the iterates, with eta_t as weights, since the last power of two but one is handed over.
+        or online EG, "sqrt" only). The average of the iterates, with eta_t as weights, since the last power of two but one is yielded.
         A dense design costs O(d m) a step, a sparse one in proportion to the features of its examples, besides a pass over all weights
         for every average.
-    rates : to choose from for "sqrt"; by default 0.1, 1, 10, 100, and 0.1, 0.3, 1, 3 on drawn examples, where short trials are too kind to
-        large ones
+    rates : rates for "sqrt" to choose from; by default 0.1, 1, 10, 100, and 0.1, 0.3, 1, 3 on drawn examples, where short trials are too
+        kind to large ones
     search_iterations : length of each trial
-    seed : of the draws
+    seed : seed of the draws
 
     Raises
     ------
@@ -137,7 +137,7 @@ class ExponentiatedGradient(IterativeSolver):
         everything = weights.prices(problem.value_and_gradient(weights.point(np.exp(logs)))[1])
         etas = [first_step(rate, everything) for rate in self.rates or _RATES_OF_DRAWS]
         kind = SparseRun if examples.is_sparse else DenseRun
-        done, judging, lowest, chosen = 0, 1.0, np.inf, None
+        done, full_passes, lowest, chosen = 0, 1.0, np.inf, None
         for eta0 in etas:
             trial = kind(examples, weights, logs, eta0, self.batch, self.seed)
             for _ in range(self.search_iterations):
@@ -146,14 +146,14 @@ class ExponentiatedGradient(IterativeSolver):
             value = problem.smooth_value(average)
             if chosen is None or value < lowest:
                 lowest, chosen = value, trial
-            done, judging = done + self.search_iterations, judging + 0.5
-            yield Iterate(average, None, done, judging + done * self.batch / examples.count)
+            done, full_passes = done + self.search_iterations, full_passes + 0.5
+            yield Iterate(average, None, done, full_passes + done * self.batch / examples.count)
         assert chosen is not None
         while True:
             for _ in range(min(max(1, chosen.t // 10), _MOST_STEPS)):
                 chosen.advance()
                 done += 1
-            yield Iterate(chosen.average, None, done, judging + done * self.batch / examples.count)
+            yield Iterate(chosen.average, None, done, full_passes + done * self.batch / examples.count)
 
 
 def _searched(problem: Problem, weights: Weights, logs: Array) -> Iterator[Iterate]:
@@ -172,7 +172,7 @@ def _searched(problem: Problem, weights: Weights, logs: Array) -> Iterator[Itera
         point = weights.point(new)
         new_value, gradient = problem.value_and_gradient(point)
         work += 1.0
-        # f(p') - f(p) - <nabla, p' - p>: the curvature that the step has met. A few ulp keep rounding from halving eta for ever.
+        # f(p') - f(p) - <nabla, p' - p>: the curvature along the step. A few ulp keep rounding from halving eta for ever.
         bent = new_value - value - float((prices * (new - p)).sum()) - 1e-14 * abs(value)
         if bent > divergence / eta and eta * size > 1e-12:
             eta *= 0.5
@@ -186,7 +186,7 @@ def _searched(problem: Problem, weights: Weights, logs: Array) -> Iterator[Itera
 
 
 class _Descent:
-    """One run with full gradients and one rate."""
+    """The state of a run with full gradients and one rate."""
 
     def __init__(self, problem: Problem, weights: Weights, logs: Array, rate: float) -> None:
         self._problem, self._weights, self._logs, self._rate = problem, weights, logs, rate
@@ -195,7 +195,7 @@ class _Descent:
         self.best, self.lowest = np.zeros(0), np.inf
 
     def advance(self) -> None:
-        """Judge the current point, then take one step from it."""
+        """Compare the current point with the best, then take one step from it."""
         self._t += 1
         point = self._weights.point(np.exp(self._logs))
         value, gradient = self._problem.value_and_gradient(point)

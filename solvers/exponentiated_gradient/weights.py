@@ -17,7 +17,7 @@ _MIXED = 1e-3
 
 
 class Weights:
-    """How logarithms of weights, one column a simplex (U, then V, then the slack), make a point."""
+    """The map from logarithms of weights, one column for every simplex (U, then V, then the slack), to a point."""
 
     def __init__(self, form: SimplexForm, shape: tuple[int, ...]) -> None:
         self._form, self._shape = form, shape
@@ -64,7 +64,7 @@ class Weights:
         return np.asarray(self._form.mass * (W if orientation is None else W * orientation[J]))
 
     def column_sums(self, W: Array) -> Array:
-        """Of some rows, by simplex."""
+        """Return the size of some rows, for every simplex."""
         sums = W.sum(axis=0)
         return sums if self._columns == len(sums) else sums.sum(keepdims=True)
 
@@ -97,7 +97,7 @@ def normalised(logs: Array) -> Array:
 
 
 def scheduled_step(logs: Array, prices: Array, eta: float) -> Array:
-    """One step, no longer than what cannot overflow."""
+    """Take one step, shortened where it would overflow."""
     size = size_of(prices)
     return normalised(logs - min(eta, LONGEST_STEP / size) * prices) if size > 0.0 else logs
 

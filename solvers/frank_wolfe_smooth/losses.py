@@ -27,7 +27,7 @@ class Loss:
     derivatives: Callable[[Array], Array]
     design: Design | None
     coupled: bool
-    """Whether predictions of different tasks share a loss."""
+    """Whether the loss couples predictions of different tasks."""
 
     def predict(self, W: Array) -> Array:
         return W if self.design is None else self.design.forward(W)
@@ -36,7 +36,7 @@ class Loss:
         return slopes if self.design is None else self.design.adjoint(slopes)
 
     def per_block(self, values: Array) -> Any:
-        """One value a block (all tasks, or each one), to broadcast against predictions."""
+        """Return one value for every block (all tasks, or each one), to broadcast against predictions."""
         return values[0] if len(values) == 1 or self.design is None else self.design.per_example(values)
 
     def block_sums(self, R: Array, blocks: int) -> Array:
@@ -49,7 +49,7 @@ class Loss:
 
 
 def loss_of(problem: Problem) -> Loss:
-    """By the problem's form, if it has one, so that a line search costs no passes over the data."""
+    """Return the loss of the problem's form, if it has one, so that a line search costs no passes over the data."""
     if problem.has_form(L1Form) or problem.has_form(LinearFit):
         fit = problem.form(L1Form).fit if problem.has_form(L1Form) else problem.form(LinearFit)
         return Loss(fit.value, fit.derivatives, fit.design, fit.loss.couples_tasks)

@@ -19,10 +19,10 @@ _ROUNDING = 1e-14
 
 
 class Line(NamedTuple):
-    """Where to go from a point; block by block."""
+    """A search direction from a point, block by block."""
 
     predictions: Array
-    """What a step of length 1 adds to the predictions."""
+    """The change of the predictions by a step of length 1."""
     gains: Array
     """Minus the slopes of the loss at the beginning, at least 0."""
     longest: Array
@@ -37,11 +37,11 @@ class Hull(ABC):
 
     @abstractmethod
     def line(self, gradient: Array, predictions: Array, variant: str) -> Line:
-        """The direction of a variant, remembered for `move`."""
+        """Return the direction of a variant, and keep it for `move`."""
 
     @abstractmethod
     def move(self, steps: Array, longest: Array) -> None:
-        """Along the last line."""
+        """Move the point along the last line."""
 
 
 class Corners(Hull):
@@ -151,5 +151,5 @@ class Vertices(Hull):
         else:
             self._atoms.away_from(self._place, gamma, all_of_it=all_of_it)
         self._moves += 1
-        # Made anew from its atoms every so often, so that rounding does not part them.
+        # Recomputed from its atoms now and then, so that rounding does not add up.
         self.point = self._atoms.total().reshape(self.point.shape) if self._moves % 100 == 0 else self.point + gamma * self._direction

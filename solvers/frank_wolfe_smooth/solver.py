@@ -17,7 +17,7 @@ VARIANTS = ("pairwise", "away", "plain")
 
 STEP_RULES = ("exact", "backtracking")
 
-#: Steps after which the predictions, which follow every step, are computed anew.
+#: Steps after which the predictions, which are updated in every step, are recomputed.
 _REFRESH = 100
 
 

@@ -12,7 +12,7 @@ from bench_mtl.solvers.interior_point.system import NewtonSystem
 
 
 class Layout:
-    """Where the kinds of slacks, and likewise their duals, lie in one vector: r, xi, u, v and, where there is a radius, c."""
+    """The places of the slacks, and of their duals, in one vector: r, xi, u, v and, where there is a radius, c."""
 
     def __init__(self, examples: int, d: int, m: int, constrained: bool) -> None:
         size = m * d
@@ -73,7 +73,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class Residuals:
-    """By how much a `State` misses the equations, named by what would have to grow to meet them."""
+    """The residuals of the equations at a `State`, named by the variables that would have to grow to meet them."""
 
     r: Array
     s: Array

@@ -25,7 +25,7 @@ from bench_mtl.solvers.interior_point.system import bytes_needed
 
 #: Ends where the gap is this share of the objective at zero, which is all that float64 can tell.
 _SMALLEST_GAP = 1e-17
-#: Ends after so many iterations in which the gap has not halved.
+#: The method ends after this number of iterations in which the gap has not halved.
 _PATIENCE = 12
 #: Systems are solved with care from where residuals could falsify the gap by this share.
 _DISTURBING = 1e-3
@@ -46,7 +46,7 @@ class InteriorPoint(IterativeSolver):
     whichever is cheaper, and one d x d system in mu (`NewtonSystem`). Points stay strictly feasible on both sides, so that the
     dual a proves the gap that the complementarity says.
 
-    Ends by itself where rounding lets the gap fall no further.
+    The method ends where rounding lets the gap fall no further.
 
     Work of an iteration: the floating-point operations of its factorisations over those of one X and one X^T product, plus the
     products it takes.
@@ -54,7 +54,7 @@ class InteriorPoint(IterativeSolver):
     Parameters
     ----------
     memory_gib : refuse problems whose factors would need more
-    threads : at most so many share the products of a factorisation, where data are large enough; None for the processors
+    threads : largest number of threads for the products of a factorisation of large data; None for the processors
 
     References
     ----------

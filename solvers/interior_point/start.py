@@ -1,4 +1,4 @@
-"""Where `interior_point` starts: strictly inside all bounds, in general with no residuals."""
+"""The start of `interior_point`: strictly inside all bounds, in general with no residuals."""
 
 from __future__ import annotations
 

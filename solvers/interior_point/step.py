@@ -50,7 +50,7 @@ def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bo
 
 
 def _recentred(x: State, direction: Direction, steps: tuple[float, float], goal: float) -> Array:
-    """What brings the products after a longer step back into the neighbourhood of the goal."""
+    """Return the right-hand sides that bring the products after a longer step back into the neighbourhood of the goal."""
     from bench_mtl.solvers.interior_point.kernels import recentred
 
     primal, dual = (min(1.0, step + _LONGER) for step in steps)

@@ -15,7 +15,7 @@ from bench_mtl.core.threads import run_together, useful_threads
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.solvers.interior_point.dense import factor, invert
 
-#: A weighted Gram matrix of a sparse design costs so many times more an entry than a dense one.
+#: The cost per entry of a weighted Gram matrix of a sparse design, relative to a dense one.
 _SPARSE_COST = 16
 #: Numbers of the scratch that all threads have together, unless one alone needs more.
 _MOST_SCRATCH = 50_000_000
@@ -24,7 +24,7 @@ _LINES = 512
 
 
 class Solution(NamedTuple):
-    """Of a `NewtonSystem`."""
+    """The solution of a `NewtonSystem`."""
 
     W: Array
     mu: Array
@@ -60,8 +60,8 @@ class NewtonSystem:
 
     Parameters
     ----------
-    threads : at most so many share the products F^T F, which take most of the time; None for the processors. Where BLAS itself takes
-        one thread they change no bit.
+    threads : largest number of threads for the products F^T F, which take most of the time; None for the processors. Where BLAS itself
+        takes one thread they change no bit.
     """
 
     def __init__(self, design: Design, threads: int | None = 1) -> None:
@@ -80,7 +80,7 @@ class NewtonSystem:
             self._in_square[block.span] = True
         self._factor_work = factor_passes(design)
         self.work = 0.0
-        """So far, in passes over the data: products with the design, and factorisations by their operations."""
+        """The work so far in passes over the data: products with the design, and factorisations by their operations."""
 
     def factor(self, E: Array, P: Array, Q: Array, t: float, *, careful: bool = False) -> None:
         """Prepare `solve` for these scalings; when `careful` for slower solves that lose fewer digits where blocks are near singular."""
@@ -139,7 +139,7 @@ class NewtonSystem:
         return Solution(*(old + new for old, new in zip(solution, change, strict=True)))
 
     def residual(self, f: Array, g: Array, h: Array, x: Solution) -> tuple[Array, Array, Array]:
-        """What is left of (f, g, h) after a solution."""
+        """Return the residual of (f, g, h) after a solution."""
         upper, lower = self.P * (x.mu - x.W), self.Q * (x.mu + x.W)
         return f + self.adjoint(x.a) + upper - lower, g - x.a / self._E - x.forward, h - (upper + lower).sum(axis=0) - self.t * x.mu.sum()
 
@@ -262,7 +262,7 @@ class _ExampleBlock(NamedTuple):
 
 
 class _ExampleBlocks:
-    """All tasks in n_k x n_k form: their designs and their factors one after the other."""
+    """All tasks whose systems are n_k x n_k: their designs and their factors, one after the other."""
 
     def __init__(self, design: Design, members: list[tuple[int, slice]]) -> None:
         sizes = [design.sizes[k] for k, _ in members]
@@ -344,12 +344,12 @@ def _prefers_examples(n: int, d: int) -> bool:
 
 
 def _example_flops(n: int, d: int) -> float:
-    """Of the product F F^T, its factor, B, and B^T B; a symmetric result counts half."""
+    """Return the operations of the product F F^T, its factor, B, and B^T B; a symmetric result counts half."""
     return 2.0 * n * n * d + n**3 / 3.0 + float(n) * d * d
 
 
 def _feature_flops(n: int, d: int) -> float:
-    """Of the product F^T F, its factor and the inverse."""
+    """Return the operations of the product F^T F, its factor and the inverse."""
     return float(n) * d * d + float(d) ** 3
 
 

@@ -14,7 +14,7 @@ from bench_mtl.core.types import Array
 
 #: Conjugate gradients end at this share of the first residual, in the norm of the preconditioner, ...
 _FORCING = 0.05
-#: ... or after so many steps.
+#: ... or after this number of steps.
 _MOST_STEPS = 150
 
 #: Share of the mean diagonal that is added to the blocks of the preconditioner at least.
@@ -25,7 +25,7 @@ class Quadratic(ABC):
     """A positive semidefinite M, and a multiple of the identity that is added to it."""
 
     mean: float
-    """Of the diagonal of M."""
+    """The mean of the diagonal of M."""
     ridge: float = 0.0
 
     @abstractmethod
@@ -34,7 +34,7 @@ class Quadratic(ABC):
 
     @abstractmethod
     def solve(self, free: NDArray[np.intp], side: Array, guess: Array) -> Array | None:
-        """About the v with (M + ridge I) v = side in the rows and columns that are free; None where there is none."""
+        """Return about the v with (M + ridge I) v = side in the free rows and columns; None where there is none."""
 
 
 @final
@@ -52,12 +52,12 @@ class Stored(Quadratic):
         return solved(self.M[np.ix_(free, free)] if len(free) < len(self.M) else self.M.copy(), side, self.ridge)
 
     def solve_merged(self, merge: Any, side: Array) -> Array | None:
-        """The same in variables that stand for several entries each, `merge` a sparse matrix with a row for each and ones."""
+        """Solve in variables that stand for several entries each: `merge` has a row for each variable, with ones at its entries."""
         return solved(merge @ (merge @ self.M).T, side, self.ridge * np.asarray(merge.sum(axis=1)))
 
 
 def solved(M: Array, side: Array, ridge: float | Array) -> Array | None:
-    """(M + ridge)^-1 side, `ridge` on the diagonal, M overwritten."""
+    """Return (M + ridge)^-1 side, with `ridge` on the diagonal; M is overwritten."""
     if not len(M):
         return side
     M[np.diag_indices_from(M)] += ridge
@@ -87,7 +87,7 @@ class Applied(Quadratic):
         return self._product(v) + self.ridge * v
 
     def solve(self, free: NDArray[np.intp], side: Array, guess: Array) -> Array | None:
-        """By preconditioned conjugate gradients from the guess, inexactly."""
+        """Solve inexactly, by preconditioned conjugate gradients from the guess."""
         precondition = self._preconditioner(free)
         if precondition is None:
             return None
@@ -117,7 +117,7 @@ class Applied(Quadratic):
         return v
 
     def _preconditioner(self, free: NDArray[np.intp]) -> Callable[[Array], Array] | None:
-        """The inverses of the blocks of free entries."""
+        """Return the product with the inverses of the blocks of free entries."""
         ends = np.searchsorted(free, self._starts)
         inverses = []
         for block, start, first, last in zip(self._blocks, self._starts, ends, ends[1:], strict=False):

@@ -13,30 +13,30 @@ from bench_mtl.model.forms import GroupForm
 from bench_mtl.solvers.multiboost.models import ScoreModel
 from bench_mtl.solvers.multiboost.quadratics import Applied, Quadratic, Stored
 
-#: Of max |G| max |X|: where f is flat, a step changes no score by more than about one over this for each column.
+#: The smallest L as a share of max |G| max |X|: where f is flat, no column changes a score by more than about one over this.
 _SMALLEST_CURVATURE = 1e-3
 
-#: Entries up to this are as good as 0.
+#: Entries up to this count as 0.
 _NOTHING = 1e-100
 
 #: Share of the mean diagonal that is added to a Hessian at least, so that it can be factorised where columns are dependent.
 _LEAST_DAMPING = 1e-12
 
-#: A step must lower the objective by this share of what its slope promises.
+#: Armijo: a step must lower the objective by this share of its length times the slope.
 _ARMIJO = 1e-4
 
-#: Of the objective: what is lost in its rounding.
+#: The rounding error of the objective, relative to it.
 _ROUNDING = 1e-14
 
 _HALVINGS = 4
 
-#: Second derivatives are stored of so many entries at most, unless kinks tie them.
+#: The largest number of entries whose second derivatives are stored; with the l1,inf norm they are stored for any number.
 _MOST_STORED = 700
 
-#: Dampings that a Newton step is tried with.
+#: The number of dampings that a Newton step tries.
 _ATTEMPTS = 4
 
-#: Rounds of exchanging what a Newton step holds at 0.
+#: Rounds of exchanges between the entries that a Newton step holds at 0 and the others.
 _EXCHANGES = 4
 
 
@@ -55,38 +55,38 @@ class Restricted:
         self.refresh()
 
     def grow(self, X: Array) -> None:
-        """More columns, the old ones first."""
+        """Take more columns, the old ones first."""
         m, K = self.W.shape
         self.X = X
         self.W = np.concatenate([self.W, np.zeros((X.shape[1] - m, K))])
         self.refresh()
 
     def refresh(self) -> None:
-        """Value and gradient at W, from its scores."""
+        """Compute value and gradient at W from its scores."""
         self.objective = self._objective(self.W, self.scores)
         self.duals = self.model.duals(self.scores)
         self.G = self.X.T @ self.form.fit.residuals(self.duals)
         self._count()
 
     def recentre(self, model: ScoreModel) -> None:
-        """Go on with another model of the same loss."""
+        """Replace the model by another one of the same loss."""
         self.model = model
         self.refresh()
 
     def true_objective(self) -> float:
-        """With the loss itself, not its model."""
+        """Return the objective with the loss itself, not its model."""
         return self.model.fit.value(self.scores) + self.form.penalty(self.W)
 
     def gap(self) -> float:
-        """Of the restricted problem, proven by the duals scaled down."""
+        """Return the gap of the restricted problem, proven by the duals scaled down."""
         return self.true_objective() - self.model.fit.gain(self._scaled(self._largest))
 
     def model_gap(self) -> float:
-        """That of the model in place of the loss."""
+        """Return the gap with the model in place of the loss."""
         return self.objective - self.model.gain(self._scaled(self._largest))
 
     def bound(self, largest: float) -> float:
-        """The lower bound of the duals, where this is the largest violation."""
+        """Return the lower bound of the duals, where `largest` is the largest violation."""
         return self.model.fit.gain(self._scaled(largest))
 
     @property
@@ -97,7 +97,7 @@ class Restricted:
         return self.duals * min(1.0, self.form.nu / largest) if largest > 0.0 else self.duals
 
     def prox_step(self) -> bool:
-        """W <- prox(W + G / L) with a line search on L; whether that lowered the objective."""
+        """Take W <- prox(W + G / L) with a line search on L; return whether it lowered the objective."""
         value = self.objective - self.form.penalty(self.W)
         if self._L == 0.0:
             self._L = self._first_curvature()
@@ -119,7 +119,7 @@ class Restricted:
         return self.objective < before
 
     def newton_step(self) -> bool:
-        """A step to about the minimiser of the quadratic model in the entries of W above 0; whether it lowered the objective."""
+        """Step to about the minimiser of the quadratic model in the entries of W above 0; return whether that lowered the objective."""
         entries = Entries.of(self.form, self.W)
         if entries.size == 0:
             return False
@@ -137,7 +137,7 @@ class Restricted:
         return False
 
     def _curvature(self, entries: Entries) -> Quadratic:
-        """Second derivatives of the objective: stored, or applied where they are many."""
+        """Return the second derivatives of the objective: stored, or applied where they are many."""
         if entries.size <= _MOST_STORED or self.form.norm == "l1inf":
             self.products += self._hessian_price(entries)
             return Stored(self.model.hessian(self.scores, self.X, entries.columns) + entries.penalty_hessian())
@@ -156,7 +156,7 @@ class Restricted:
         return Applied(product, entries.with_penalty(blocks))
 
     def _search(self, entries: Entries, target: Array, g: Array) -> bool:
-        """Go as far towards the target as lowers the objective by a share of what its slope promises; whether there is such a step."""
+        """Search on the way to the target for a decrease that meets the condition of Armijo; return whether there is one."""
         d = target - entries.values
         slope = float(g @ d) + entries.penalty_change(target)
         t, noise = 1.0, _ROUNDING * abs(self.objective)
@@ -179,7 +179,7 @@ class Restricted:
         return self.model.value(scores) + self.form.penalty(W)
 
     def _first_curvature(self) -> float:
-        """Of f along the gradient, by a step that changes scores a little, whatever the scale of X."""
+        """Return the curvature of f along the gradient, by a step that changes scores a little, whatever the scale of X."""
         size = float(np.abs(self.G).max())
         if size == 0.0:
             return 1.0
@@ -223,14 +223,14 @@ class Entries:
         return W
 
     def penalty_gradient(self) -> Array:
-        """Of the l1,inf norm nothing: its kinks are left to the model."""
+        """Return the gradient of the penalty; 0 for the l1,inf norm, whose kinks the model has."""
         nu = self._form.nu
         if self._form.norm == "l12":
             return nu * self.values / self._norms
         return np.full(self.size, nu if self._form.norm == "l1" else 0.0)
 
     def penalty_change(self, target: Array) -> float:
-        """Of what the gradient leaves out."""
+        """Return the change of the part of the penalty that `penalty_gradient` leaves out."""
         if self._form.norm != "l1inf":
             return 0.0
         tops = self.point(target).max(axis=1, initial=0.0) - self.point(self.values).max(axis=1, initial=0.0)
@@ -263,11 +263,11 @@ class Entries:
 
     @property
     def _norms(self) -> Array:
-        """Of the row of every entry."""
+        """The norm of the row of every entry."""
         return np.sqrt(np.bincount(self._rows, self.values**2, self._shape[0]))[self._rows]
 
     def model_minimiser(self, M: Quadratic, g: Array) -> Array | None:
-        """About argmin_v <g, v - w> + 1/2 (v - w)^T M (v - w) + kinks(v) over v >= 0, w the values, by exchanges of blocks of bounds.
+        """Return about argmin_v <g, v - w> + 1/2 (v - w)^T M (v - w) + kinks(v) over v >= 0, w the values, by block exchanges.
 
         Kinks are nu times the largest entries of rows (l1,inf), else none. In turn the model is minimised with some entries held at 0
         and some held equal, as the largest of their row; then all entries change place that violate a bound or would lower the model
@@ -321,7 +321,7 @@ class Entries:
         return None if merged is None else np.asarray(merge.T @ merged)
 
     def _merging(self, free: NDArray[np.intp], top: NDArray[np.bool_]) -> Any:
-        """Which free entries every variable stands for: one for those of a row that are on top, one for each other."""
+        """Return the free entries of every variable: those of a row that are on top share one, each other has its own."""
         _, variables = np.unique(np.where(top, self._rows[free], self._shape[0] + free), return_inverse=True)
         ones = np.ones(len(free))
         return sp.csr_array((ones, (variables, free)), shape=(int(variables.max()) + 1, self.size))

@@ -1,4 +1,4 @@
-"""Totally corrective boosting: columns of H join one round after another, and all their weights are fitted anew."""
+"""Totally corrective boosting: columns of H join one round after another, and all their weights are refitted."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreMo
 from bench_mtl.solvers.multiboost.restricted import Restricted
 from bench_mtl.solvers.multiboost.working_set import WorkingSet
 
-#: Columns that join in a round at least, where their number is left to the solver.
+#: The smallest number of columns that join in a round, where the solver chooses their number.
 _FEWEST = 10
 
-#: Steps in a round, at most: then the columns are looked at again.
+#: The largest number of steps in a round; then columns may join again.
 _LONGEST_ROUND = 100
 
 #: Steps in a row that gain nothing but rounding end a round; of a hinge, steps that do not halve the gap.
 _PATIENCE = 2
 _HINGE_PATIENCE = 60
 
-#: Of the hinge: smoothing at first and at last, its factor at every new centre, and the share of the gap below which that of the model has
-#: to fall before.
+#: The smoothing of the hinge at first and at last, its factor at every new centre, and the share of the gap below which the gap of the
+#: model has to fall before.
 _SMOOTHING, _LEAST_SMOOTHING, _SHRINKAGE, _MODEL_SHARE = 0.3, 1e-3, 0.3, 0.3
 
-#: Of the objective.
+#: The rounding error of the objective, relative to it.
 _ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
 class _ColumnGeneration(IterativeSolver):
-    """What both solvers are made of."""
+    """The common part of both solvers."""
 
     columns: int | None = None
     accuracy: float = 0.1
@@ -99,8 +99,8 @@ class MultiboostGroup(_ColumnGeneration):
 
     Parameters
     ----------
-    columns : how many join in a round, at most: 1 is the published algorithm. None for half as many as there are weak learners in use, and
-        at least 10: rounds then are few.
+    columns : largest number of columns that join in a round: 1 is the published algorithm. None for half as many as there are weak learners
+        in use, and at least 10: rounds then are few.
     accuracy : a round ends when the proven gap of the restricted problem is below this share of that of the whole
 
     References
@@ -137,7 +137,7 @@ class MultiboostL1(_ColumnGeneration):
 
 
 class _Run:
-    """The state of one solve."""
+    """The state of one run."""
 
     def __init__(self, form: GroupForm, options: _ColumnGeneration, start: Array) -> None:
         self._form, self._options = form, options
@@ -146,20 +146,20 @@ class _Run:
         self._set = WorkingSet(X, rows)
         W = np.ascontiguousarray(start[rows])
         self._inner = Restricted(form, _first_model(form.fit), self._set.columns, W, self._set.columns @ W)
-        self._stored = 2.0 * (X.nnz if form.fit.design.is_sparse else X.size) * start.shape[1]
-        self._step, self._prices = 0, 0
+        self._entries = 2.0 * (X.nnz if form.fit.design.is_sparse else X.size) * start.shape[1]
+        self._step, self._passes = 0, 0
 
     def iterate(self) -> Iterate:
         inner = self._inner
-        work = inner.products / self._stored + 0.5 * self._prices
+        work = inner.products / self._entries + 0.5 * self._passes
         return Iterate(self._set.point(inner.W), inner.duals, self._step, work)
 
     def steps(self) -> Iterator[Iterate]:
-        """Rounds: columns join, then the restricted problem is solved."""
+        """Alternate between adding columns and solving the restricted problem."""
         inner, highest, lowest = self._inner, -np.inf, np.inf
         while True:
             violations = self._form.violations(inner.duals)
-            self._prices += 1
+            self._passes += 1
             lowest = min(lowest, inner.true_objective())
             highest = max(highest, inner.bound(float(violations.max())))
             used = int(inner.W.any(axis=1).sum())
@@ -173,7 +173,7 @@ class _Run:
                 return
 
     def _round(self, target: float) -> Generator[Iterate, None, bool]:
-        """Steps on the restricted problem until its gap is below the target; whether rounding ended them instead."""
+        """Take steps on the restricted problem until its gap is below the target; return whether rounding ended them instead."""
         inner, idle, best = self._inner, 0, np.inf
         hinge = isinstance(inner.model, CentredHinge)
         for _ in range(_LONGEST_ROUND):
@@ -194,7 +194,7 @@ class _Run:
         return False
 
     def _recentre(self, gap: float) -> None:
-        """Of the hinge, once its model is solved well enough: the model around the probabilities found, less smooth."""
+        """Once the model of a hinge is solved well enough, centre it at the probabilities found, and smooth it less."""
         inner, model = self._inner, self._inner.model
         if isinstance(model, CentredHinge) and inner.model_gap() <= _MODEL_SHARE * gap:
             smoothing = max(_LEAST_SMOOTHING, _SHRINKAGE * model.smoothing)

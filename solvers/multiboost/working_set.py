@@ -9,12 +9,12 @@ from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array, Matrix
 
-#: A column joins only above nu by this share of it: less is rounding.
+#: A column joins where its violation exceeds nu by this share of nu: less is rounding.
 _ABOVE = 1e-13
 
 
 class WorkingSet:
-    """Numbers of columns, and the columns themselves, dense and each contiguous."""
+    """The numbers of the columns, and the columns themselves, dense and contiguous."""
 
     def __init__(self, X: Matrix, first: NDArray[np.intp]) -> None:
         self._source: Matrix = X.tocsc() if is_sparse(X) else X
@@ -38,13 +38,12 @@ class WorkingSet:
         self.numbers = np.concatenate([self.numbers, new])
 
     def best_outside(self, violations: Array, nu: float, most: int) -> NDArray[np.intp]:
-        """Of the columns outside that violate, so many with the highest violations, the highest and among equals the lowest number
-        first."""
+        """Return at most `most` columns outside, those with the highest violations above nu; of equals the lowest number is first."""
         candidates = np.flatnonzero(self._outside & (violations > nu * (1.0 + _ABOVE)))
         return candidates[np.argsort(-violations[candidates], kind="stable")[:most]]
 
     def point(self, W: Array) -> Array:
-        """W with the zero rows of all other columns."""
+        """Return W with zero rows for all other columns."""
         whole = np.zeros((len(self._outside), W.shape[1]))
         whole[self.numbers] = W
         return whole

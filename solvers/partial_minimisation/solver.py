@@ -18,10 +18,10 @@ from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 
-#: Rounds until a point is handed over, at first, and the share of the rounds so far that is added to them.
-_SHOWN_FIRST, _SHOWN_SHARE = 4, 8
+#: Rounds between two iterates: the first number, and one for this number of rounds so far.
+_ROUNDS_FIRST, _ROUNDS_SHARE = 4, 8
 
-#: Relative to the largest target: what an interpolation may miss.
+#: The largest residual of an interpolation, relative to the largest target.
 _EXACT = 1e-10
 
 
@@ -48,7 +48,7 @@ class PartialMinimisation(IterativeSolver):
 
     Parameters
     ----------
-    sweeps : a step, at least 1
+    sweeps : number of sweeps in a step
 
     References
     ----------
@@ -114,7 +114,7 @@ class PartialMinimisation(IterativeSolver):
         kind = (form.penalty, form.radius, float(np.linalg.eigvalsh(K)[-1]), self.sweeps)
         step, work = 0, 1.0
         while True:
-            count = _SHOWN_FIRST + step // _SHOWN_SHARE
+            count = _ROUNDS_FIRST + step // _ROUNDS_SHARE
             rounds(held, squares, K, targets, *kind, P, R, state, scalars, count)
             step, work = step + count, work + count + 1.0
             point = np.zeros(problem.point_shape)
@@ -124,7 +124,7 @@ class PartialMinimisation(IterativeSolver):
 
 
 def _interpolation(K: Array, Y: Array, tau: float) -> Array | None:
-    """The B (m x n) with B K = Y, K = X X^T, so that X^T B^T = X^+ Y^T, where that meets the targets and its trace norm is at most tau."""
+    """Return the B (m x n) with B K = Y, K = X X^T, so that X^T B^T = X^+ Y^T; None where it misses the targets or the ball."""
     try:
         L = np.linalg.cholesky(K)
     except np.linalg.LinAlgError:
@@ -137,7 +137,7 @@ def _interpolation(K: Array, Y: Array, tau: float) -> Array | None:
 
 
 def _row_coordinates(K: Array, X: Any, Q: Array) -> Array:
-    """The B with X^T B^T next to Q, m x n: what Q has outside the space of the rows changes no prediction."""
+    """Return the B (m x n) with X^T B^T next to Q; the part of Q outside the space of the rows changes no prediction."""
     if not Q.any():
         return np.zeros((Q.shape[1], len(K)))
     return np.ascontiguousarray(np.linalg.lstsq(K, np.asarray(X @ Q), rcond=None)[0].T)

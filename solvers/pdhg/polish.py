@@ -1,4 +1,4 @@
-"""From a point near the optimum of hinges under an l1,inf norm to the optimum itself: guess the active set, then correct it by exchanges.
+"""The optimum of hinges under an l1,inf norm from a point near it: guess the active set, then correct it by exchanges.
 
 With mu_j = max_k |W_jk| the problem is a linear programme, and at a vertex the active set leaves two small linear systems with one
 matrix A. Its rows are the examples on their margin (and the radius where it binds), its columns the entries strictly inside
@@ -28,29 +28,29 @@ from bench_mtl.model.forms import HingeForm
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from bench_mtl.solvers.pdhg.polish_system import Block, Factor, System
 
-#: Systems larger than this are refused: their factors take longer than the steps they save.
+#: Larger systems are not solved: their factors take longer than the steps that they save.
 MOST_UNKNOWNS = 2000
 
-#: A residual or violation below this share of the data's size counts as none.
+#: Residuals and violations below this share of the size of the data count as 0.
 _NONE = 1e-10
 
-#: Operations that the calls for one task are worth, and those for one step of the method.
+#: The overhead of the calls for one task, and for one step of the method, in operations.
 _CALLS, _STEP_CALLS = 5e5, 3e5
 
-#: A walk whose gap has grown by this much has lost its way.
+#: Exchanges are given up when the gap has grown by this factor.
 _LOST = 30.0
 
 #: Attempts begin at relative gaps between these two, each at this share of the gap, or this multiple of the work, of the one before; the
 #: gap is looked at after so much work, and when that has grown by this much; all of it together may take this share of all work.
 _SMALLEST, _LARGEST, _FALL, _GROWTH, _FIRST_CHECK, _CHECK, _SHARE = 1e-14, 8e-5, 0.3, 1.3, 100.0, 1.2, 0.5
 
-#: A relative gap that needs no other attempt.
+#: No attempt follows one that has reached this relative gap.
 _SOLVED = 1e-12
 
 
 @dataclass(frozen=True)
 class Polished:
-    """A point, its gap, and what it took, in passes over the data; gap infinite where nothing was tried."""
+    """A point, its gap, and its work in passes over the data; the gap is infinite where nothing was tried."""
 
     primal: Array
     dual: Array
@@ -59,7 +59,7 @@ class Polished:
 
 
 def polish(form: HingeForm, W: Array, dual: Array) -> tuple[Array, Array] | None:
-    """The optimum next to (W, dual), or at least a point with a smaller gap; None where there is none to be had.
+    """Return the optimum next to (W, dual), or at least a point with a smaller gap; None where none is found.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def polish(form: HingeForm, W: Array, dual: Array) -> tuple[Array, Array] | None
 
     Notes
     -----
-    Nothing rests on the guess: the answer is feasible, and its gap is computed from the data.
+    The answer is feasible and its gap is computed from the data, whatever the guess.
     """
     objective, bound = enclosure(form, W, dual)
     result = exchange(form, W, dual, objective - bound)
@@ -76,13 +76,13 @@ def polish(form: HingeForm, W: Array, dual: Array) -> tuple[Array, Array] | None
 
 
 def enclosure(form: HingeForm, W: Array, dual: Array) -> tuple[float, float]:
-    """Objective and bound at feasible points; a pass over the data."""
+    """Return objective and bound at feasible points, by one pass over the data."""
     G = form.design.adjoint(dual * form.labels)
     return form.objective(W), form.bound(dual, G)
 
 
 def exchange(form: HingeForm, W: Array, dual: Array, gap: float, budget: float = math.inf, most_rounds: int = 100) -> Polished:
-    """The point of the smallest gap on the way, which ends at the optimum, after `budget` passes, or far above the first `gap`."""
+    """Exchange until the optimum, `budget` passes, or a gap far above the first `gap`; return the point with the smallest gap."""
     state = ActiveSet(form, W, dual)
     best = Polished(state.W, state.a, math.inf, 0.0)
     for _ in range(most_rounds):
@@ -100,9 +100,10 @@ def exchange(form: HingeForm, W: Array, dual: Array, gap: float, budget: float =
 
 @dataclass
 class Schedule:
-    """When to try: when the gap has fallen by `_FALL`, or the work grown by `_GROWTH`, since the last attempt; on `_SHARE` of all work.
+    """Decides when to attempt a polish, and keeps the best polished point.
 
-    And what has come of it.
+    An attempt is made when the gap has fallen by `_FALL`, or the work grown by `_GROWTH`, since the last one; all attempts together may
+    take `_SHARE` of all work.
     """
 
     form: HingeForm
@@ -110,33 +111,34 @@ class Schedule:
     next_work: float = math.inf
     next_check: float = _FIRST_CHECK
     needed: float = 0.0
-    """What must be left to spend: twice what an attempt had that was cut short."""
-    spent: float = 0.0
+    """The smallest budget for an attempt: twice that of an attempt that was cut short."""
+    work: float = 0.0
+    """The work of all checks and attempts, in passes over the data."""
     better: Polished | None = None
 
-    def best(self, W: Array, dual: Array, work: float, look: Callable[[], tuple[float, float]]) -> Polished | None:
-        """The best polished point while it is better than (W, dual), as far as looked at; what this takes is added to `spent`.
+    def best(self, W: Array, dual: Array, work: float, current: Callable[[], tuple[float, float]]) -> Polished | None:
+        """Return the best polished point while it is known to be better than (W, dual), else None.
 
         Parameters
         ----------
-        W, dual : where the method has come to
-        work : all of it so far, in passes over the data
-        look : objective and bound there, by a pass over the data, which may be rounded
+        W, dual : the current point of the method
+        work : all work so far, in passes over the data
+        current : computes objective and bound of this point by a pass over the data, which may be in single precision
         """
         if work < self.next_check:
             return self.better
         self.next_check = _CHECK * work
-        objective, bound = look() if self.better is None else enclosure(self.form, W, dual)
-        self.spent += 1.0
+        objective, bound = current() if self.better is None else enclosure(self.form, W, dual)
+        self.work += 1.0
         gap = objective - bound
         if self.better is not None and gap <= self.better.gap:
             self.better = None
-        budget = _SHARE * work - self.spent
-        due = gap <= self.next_gap or work >= self.next_work
-        if not due or budget < self.needed or not _SMALLEST * objective < gap <= _LARGEST * objective:
+        budget = _SHARE * work - self.work
+        is_time = gap <= self.next_gap or work >= self.next_work
+        if not is_time or budget < self.needed or not _SMALLEST * objective < gap <= _LARGEST * objective:
             return self.better
         result = exchange(self.form, W, dual, gap, budget)
-        self.spent += result.work
+        self.work += result.work
         self.needed = 2.0 * budget if result.work > 0.8 * budget else 0.0
         if math.isinf(result.gap):  # nothing could be tried
             return self.better
@@ -148,7 +150,7 @@ class Schedule:
 
 
 def compile_kernels() -> None:
-    """The projections, of shapes that take different ways through them."""
+    """Compile the projections, for shapes that take each of their branches."""
     for shape in ((2, 1), (300, 10), (10, 300)):
         point = np.random.default_rng(0).standard_normal(shape)
         project_l1inf_ball(point, 1.0)
@@ -156,7 +158,7 @@ def compile_kernels() -> None:
 
 
 class ActiveSet:
-    """Which constraints hold with equality, and the points that they give."""
+    """The constraints that hold with equality, and the points that they define."""
 
     def __init__(self, form: HingeForm, W: Array, dual: Array) -> None:
         self.form, self.work = form, 0.0
@@ -196,7 +198,7 @@ class ActiveSet:
     # the two systems
 
     def solve(self, budget: float) -> bool:
-        """Move both points to where the active set has them, by least squares; false where that takes too much.
+        """Move both points to the solutions of the active set, by least squares; false where that costs more than the budget.
 
         Factors and what they eliminate count their operations, and every task the calls it takes, in passes of 4 operations an entry of
         the data and the calls of a step. Besides there are two passes.
@@ -237,7 +239,7 @@ class ActiveSet:
         return System(blocks, last, len(self.rows))
 
     def _stacked_on(self) -> NDArray[np.bool_]:
-        """Which examples are on their margin, task after task."""
+        """Return the mask of examples on their margin, task after task."""
         return self.form.design.stack(self.on.astype(float)) > 0.0
 
     def _stacked(self, R: Array) -> Array:
@@ -289,14 +291,14 @@ class ActiveSet:
         self.G = form.design.adjoint(self.a * form.labels)
 
     def candidate(self) -> tuple[Array, Array]:
-        """Both points as they are, brought to where they are admissible."""
+        """Return both points, projected onto the admissible ones."""
         W = self.W if self.form.radius is None else project_l1inf_ball(self.W, self.form.radius)
         return np.array(W), np.clip(self.a, 0.0, self.form.weights)
 
     # exchanges
 
     def improve(self) -> bool:
-        """Change the active set by what is wrong with it; false where nothing is."""
+        """Exchange one constraint of the active set; false where it is optimal."""
         if np.abs(self.primal_rest).max(initial=0.0) > _NONE:
             return self._dual_step()
         if np.abs(self.dual_rest).max(initial=0.0) > _NONE * self.slope:

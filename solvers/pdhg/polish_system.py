@@ -11,7 +11,7 @@ import scipy.linalg as sl
 
 from bench_mtl.core.types import Array
 
-#: Singular below this share of the largest pivot.
+#: Pivots below this share of the largest count as 0.
 _RANK = 1e-11
 
 
@@ -56,11 +56,11 @@ class Block:
     own: Array
     border: Array
     factor: Factor | None
-    """Of `own`, with its complement; None without unknowns of its own."""
+    """The factor of `own` with its complement; None without unknowns of its own."""
 
     @cached_property
     def reduced(self) -> Array:
-        """What the shared unknowns must meet by themselves."""
+        """The equations that are left to the shared unknowns."""
         return self.border if self.factor is None else self.factor.complement.T @ self.border
 
     def solve(self, b: Array) -> Array:

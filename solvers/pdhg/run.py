@@ -19,12 +19,12 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import BallForm, HingeForm
 from bench_mtl.model.task_balls import L1TaskBalls
 
-#: Beyond so many entries the norms of the data are not computed but estimated from below, by so many power iterations, and enlarged by
-#: this factor; a run that finds them too small all the same enlarges them again.
+#: With more entries than the first number, the norms of the data are not computed but estimated from below, by power iterations (the second
+#: number of them), and enlarged by this factor; a run that finds them too small enlarges them again.
 _EXACT_NORM_ENTRIES, _POWER_ITERATIONS, _NORM_MARGIN = 20_000, 8, 1.05
 
-#: Dense data of at least so many entries are held in single precision until the gap at a restart is this share of the objective: a pass
-#: takes the time that their memory takes. All sums, points and products are in double precision throughout.
+#: Dense data of at least this number of entries are held in single precision until the gap at a restart is this share of the objective: a
+#: pass takes the time that their memory takes. All sums, points and products are in double precision throughout.
 _SINGLE_ENTRIES, _SINGLE_GAP = 100_000, 1e-5
 
 #: The norms of the data between which single precision neither overflows nor loses them.
@@ -33,20 +33,20 @@ _SINGLE_NORMS = 1e-15, 1e15
 #: Rounding alone may leave the squared residual this far below zero, relative to its parts; beyond it the norms are enlarged so much.
 _ROUNDING, _ENLARGED = 1e-9, 1.05**5
 
-#: No task's norm counts as less than this share of the largest.
+#: The norm of a task counts as at least this share of the largest.
 _SMALLEST_NORM = 1e-3
 
-#: Gains of the proportional and the integral part of the primal weight's control (arXiv:2507.14051, section 3.3). A way below the third
-#: share of the other counts as none, and the weight changes by the fourth number then. It stays within the last factor of the first one.
-_PROPORTIONAL, _INTEGRAL, _NO_WAY, _ONE_SIDED, _WEIGHT_RANGE = 0.99, 0.01, 1e-10, 10.0, 1e10
+#: Gains of the proportional and the integral part of the primal weight's control (arXiv:2507.14051, section 3.3). A distance below the
+#: third share of the other counts as 0, and the weight then changes by the fourth number. It stays within the last factor of the first one.
+_PROPORTIONAL, _INTEGRAL, _NO_DISTANCE, _ONE_SIDED, _WEIGHT_RANGE = 0.99, 0.01, 1e-10, 10.0, 1e10
 
-#: Steps between two iterates: at least so many, and about this share of the steps so far.
+#: Steps between two iterates: at least the first number, and about this share of the steps so far.
 _FEWEST_STEPS, _SHARE_OF_STEPS = 10, 0.05
 
 
 @dataclass(frozen=True)
 class Restarts:
-    """When to start anew: at these shares of the first residual (or gap), or at this share of all steps (arXiv:2407.16144, section 4)."""
+    """The rule for restarts: shares of the first residual (or gap), or of all steps (arXiv:2407.16144, section 4)."""
 
     sufficient: float = 0.2
     necessary: float = 0.8
@@ -54,7 +54,7 @@ class Restarts:
 
 
 def kernel_data(design: Design, precision: type[np.floating] = np.float64) -> tuple[Any, Any, Any, Any, Any]:
-    """The design as `kernels.saddle_passes` takes it; in memory of its own. `precision` is that of dense tasks of their own."""
+    """Return a copy of the design as `kernels.saddle_passes` takes it, tasks with dense data of their own in `precision`."""
     offsets = np.concatenate([[0], np.cumsum(design.sizes)]).astype(np.int64)
     blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
     if design.is_sparse:
@@ -66,7 +66,7 @@ def kernel_data(design: Design, precision: type[np.floating] = np.float64) -> tu
     if design.is_shared:
         return np.empty(0), np.array(blocks[0], order="C"), None, None, offsets
     values = np.empty(design.n_examples * design.n_features, dtype=precision)
-    with np.errstate(over="ignore"):  # it shows in the norms
+    with np.errstate(over="ignore"):  # the norms show it
         for k, block in enumerate(blocks):
             values[offsets[k] * block.shape[1] : offsets[k + 1] * block.shape[1]].reshape(block.shape[::-1])[:] = block.T
     return values, None, None, None, offsets
@@ -74,7 +74,7 @@ def kernel_data(design: Design, precision: type[np.floating] = np.float64) -> tu
 
 @cache
 def kernels() -> tuple[Any, Any, Any]:
-    """The compiled primal half of a step, the dual one, and the primal one with a ball for every task, loaded at the first use."""
+    """Return the compiled primal half of a step, its dual half, and the primal half with a ball for every task, loaded once."""
     import bench_mtl.solvers.pdhg.kernels.saddle as saddle
     import bench_mtl.solvers.pdhg.kernels.saddle_balls as balls
     import bench_mtl.solvers.pdhg.kernels.saddle_passes as passes
@@ -87,23 +87,23 @@ class _Screening:
     """The rows of W that may leave zero before the gradient is next computed in whole.
 
     A row is projected to zero, whatever its entries, as long as its l1 norm after the gradient step, V_j = W_j + tau G_j, is at most theta.
-    So it needs no new gradient as long as that holds. It is taken to hold for the next few steps where it would hold even if
-    ||V_j||_1 / theta rose twice as far as it has lately moved, or half as far as that of any row has; computed in whole, the gradient
-    puts right what did not.
+    So it needs no new gradient as long as that holds. It is assumed to hold for the next few steps where it would hold even if
+    ||V_j||_1 / theta rose twice as far as it has lately moved, or half as far as that of any row has; the next full gradient corrects
+    a wrong assumption.
     """
 
     every: int = 8
-    """Steps from one gradient in whole to the next."""
-    due: int = 0
-    """Steps to go before the next one."""
-    seen: int = 0
+    """Steps from one full gradient to the next."""
+    steps_left: int = 0
+    """Steps before the next full gradient."""
+    last_step: int = 0
     excess: Array | None = None
-    """||V_j||_1 / theta when last seen, at step `seen`."""
+    """||V_j||_1 / theta at the last full gradient, at step `last_step`."""
 
     def choose(self, V: Array, theta: float, step: int) -> NDArray[np.int64]:
-        """The rows to go on with, by a V that is new in whole."""
-        self.due = self.every - 1
-        elapsed, self.seen = step - self.seen, step
+        """Return the rows of the next steps, from a V by a full gradient."""
+        self.steps_left = self.every - 1
+        elapsed, self.last_step = step - self.last_step, step
         if theta <= 0.0:
             self.excess = None
             return np.arange(len(V))
@@ -116,7 +116,7 @@ class _Screening:
 
 
 class Run:
-    """What steps change, and what they need."""
+    """The state of one run and the data of its steps."""
 
     def __init__(
         self, form: HingeForm | BallForm, W: Array, dual: Array | None, per_task: bool, primal_weight: float | None, threads: int | None = 1
@@ -154,7 +154,7 @@ class Run:
         self.first_gap = self.last_gap = math.inf
 
     def iterate(self) -> Iterate:
-        """The answer so far, in memory of its own."""
+        """Return a copy of the current answer."""
         W, b = self.answer
         b = np.clip(b, self.dual[self.passes.LOWER], self.dual[self.passes.UPPER])  # an average can be outside by rounding
         return Iterate(W.copy(), (b * self.labels).reshape(self.form.labels.shape), self.steps, self.work)
@@ -171,7 +171,7 @@ class Run:
         exact = design.n_examples * design.n_features <= _EXACT_NORM_ENTRIES
         norms = design.norms() if exact else _NORM_MARGIN * self._estimated_norms()
         if self.is_single and not _SINGLE_NORMS[0] <= norms.max() <= _SINGLE_NORMS[1]:
-            self._take_double()
+            self._switch_to_double()
             norms = _NORM_MARGIN * self._estimated_norms()
         largest = float(norms.max())
         if largest == 0.0:
@@ -197,7 +197,7 @@ class Run:
         return norms
 
     def _start(self, W: Array, dual: Array | None) -> None:
-        """Both points, and for a missing dual point the one that W answers to."""
+        """Set both points; a missing dual point is that of the subgradient at W."""
         dual_vectors, primal = self.dual, self.primal
         primal[self.saddle.STEPPED] = W
         self.passes.forward(*self.data, primal[self.saddle.STEPPED], dual_vectors[self.passes.PREDICTED])
@@ -211,28 +211,28 @@ class Run:
         self.anchor()
 
     def anchor(self) -> None:
-        """Start anew from T(z): a new anchor, and X W and X^T b computed afresh."""
+        """Restart from T(z), the new anchor, with X W and X^T b recomputed."""
         primal, dual = self.primal, self.dual
         primal[self.saddle.POINT] = primal[self.saddle.ANCHOR] = primal[self.saddle.STEPPED]
         dual[self.passes.POINT] = dual[self.passes.ANCHOR] = dual[self.passes.STEPPED]
-        self._renew_products()
+        self._recompute_products()
         if self.is_single:
             point = primal[self.saddle.POINT], dual[self.passes.PREDICTED], dual[self.passes.POINT], primal[self.saddle.GRADIENT]
             enclosure = self._enclosure(*point)
             if _width(enclosure) <= _SINGLE_GAP * enclosure[0]:
-                self._take_double()
-                self._renew_products()
+                self._switch_to_double()
+                self._recompute_products()
         dual[self.passes.PREDICTED_ANCHOR] = dual[self.passes.PREDICTED]
         self.length = 0
-        self.screening.due = 0  # theta may be in other units from here on
+        self.screening.steps_left = 0  # theta may be in other units from here on
         self._set_step_sizes()
 
-    def _renew_products(self) -> None:
+    def _recompute_products(self) -> None:
         self.passes.forward(*self.data, self.primal[self.saddle.POINT], self.dual[self.passes.PREDICTED])
         self.passes.adjoint(*self.data, self.dual[self.passes.POINT], self.primal[self.saddle.GRADIENT], self.all_rows)
         self.work += 1.0
 
-    def _take_double(self) -> None:
+    def _switch_to_double(self) -> None:
         self.is_single, self.data = False, kernel_data(self.form.design)
 
     def _first_weight(self) -> float:
@@ -246,24 +246,24 @@ class Run:
         return self._dual_length(b) / (length * math.sqrt(self.scale)) if length > 0.0 else 1.0
 
     def _dual_length(self, b: Array) -> float:
-        """||b|| in the metric 1 / dual_metric."""
+        """Return ||b|| in the metric 1 / dual_metric."""
         squares = np.square(b).reshape(self.form.labels.shape)
         per_example = self.form.design.per_example(1.0 / self.dual_metric)
         return math.sqrt(float((squares * per_example).sum()))
 
     def _adapt_weight(self) -> None:
-        """Move omega to where the primal and the dual way since the last restart are equally long (arXiv:2507.14051, section 3.3)."""
-        primal_way = float(np.linalg.norm(self.primal[self.saddle.STEPPED] - self.primal[self.saddle.ANCHOR])) * math.sqrt(self.scale)
-        dual_way = self._dual_length(self.dual[self.passes.STEPPED] - self.dual[self.passes.ANCHOR])
-        primal_way *= self.weight
-        if not (math.isfinite(primal_way + dual_way) and primal_way + dual_way > 0.0):
+        """Adapt omega so that primal and dual points move equally far between restarts (arXiv:2507.14051, section 3.3)."""
+        primal_distance = float(np.linalg.norm(self.primal[self.saddle.STEPPED] - self.primal[self.saddle.ANCHOR])) * math.sqrt(self.scale)
+        dual_distance = self._dual_length(self.dual[self.passes.STEPPED] - self.dual[self.passes.ANCHOR])
+        primal_distance *= self.weight
+        if not (math.isfinite(primal_distance + dual_distance) and primal_distance + dual_distance > 0.0):
             return
-        if min(primal_way, dual_way) > _NO_WAY * max(primal_way, dual_way):
-            error = math.log(primal_way / dual_way)
+        if min(primal_distance, dual_distance) > _NO_DISTANCE * max(primal_distance, dual_distance):
+            error = math.log(primal_distance / dual_distance)
             self.error_sum += error
             factor = math.exp(-(_PROPORTIONAL * error + _INTEGRAL * self.error_sum))
-        else:  # the one stays at its vertex, and the other has far to go
-            factor = 1.0 / _ONE_SIDED if dual_way < primal_way else _ONE_SIDED
+        else:  # one point stays at its vertex, and the other has far to go
+            factor = 1.0 / _ONE_SIDED if dual_distance < primal_distance else _ONE_SIDED
         self.weight = min(max(self.weight * factor, self.first_weight / _WEIGHT_RANGE), self.first_weight * _WEIGHT_RANGE)
 
     def _count(self) -> int:
@@ -277,14 +277,14 @@ class Run:
         primal, mix, tau = self.primal, self.mix, self.tau
         mix[0], mix[1], mix[2] = p, q, r
         moved = self._primal_step()
-        whole = self.screening.due == 0
+        whole = self.screening.steps_left == 0
         rows = self.all_rows if whole else self.rows
         self._coupled_step(rows)
         squares, product = (float(move) for move in self.moves.sum(axis=1))
         if whole:
             self.rows = self.screening.choose(primal[self.saddle.POINT] + tau * primal[self.saddle.GRADIENT], self.theta, self.steps)
         else:
-            self.screening.due -= 1
+            self.screening.steps_left -= 1
         self.length += 1
         self.steps += 1
         self.work += 1.0
@@ -306,7 +306,7 @@ class Run:
         return moved
 
     def _coupled_step(self, rows: NDArray[np.int64]) -> None:
-        """The dual half. Every task's share is summed by itself, so that the number of threads changes no bit."""
+        """Take the dual half of a step. Sums are separate for every task, so that the number of threads changes no bit."""
         G = self.primal[self.saddle.GRADIENT]
         E = self.primal[self.saddle.EXTRAPOLATED]
         step = partial(self.passes.coupled_step, *self.data, E, self.dual, self.step_sizes, self.mix, G, rows)
@@ -341,14 +341,14 @@ class Run:
         self.answer = self.primal[self.saddle.STEPPED], self.dual[self.passes.STEPPED]
 
     def average(self, restarts: Restarts) -> None:
-        """Some plain steps; then go on from them, or start anew from their average or from the last one."""
+        """Take some plain steps; then go on, or restart from their average or from the last point."""
         count = self._count()
         for i in range(count):
             if i == count - 1:
-                self.screening.due = 0  # the gap below needs the gradient in whole
+                self.screening.steps_left = 0  # the gap below needs the gradient in whole
             if math.isnan(self._step(1.0, 0.0, 0.0)):
                 self._shorten_steps()
-                self._forget_average()
+                self._reset_average()
                 break
             self.sums += self.primal[self.saddle.STEPPED]
             self.dual_sums += self.dual[self.passes.STEPPED]
@@ -367,26 +367,26 @@ class Run:
             self.primal[self.saddle.STEPPED], self.dual[self.passes.STEPPED] = self.answer
             self._adapt_weight()
             self.anchor()
-            self._forget_average()
+            self._reset_average()
             self.first_gap = gap
 
-    def _forget_average(self) -> None:
+    def _reset_average(self) -> None:
         self.sums[:] = 0.0
         self.dual_sums[:] = 0.0
 
-    def look(self) -> tuple[float, float]:
-        """`enclosure` of the answer so far."""
+    def current_enclosure(self) -> tuple[float, float]:
+        """Return `enclosure` of the current answer."""
         return self.enclosure(*self.answer)
 
     def enclosure(self, W: Array, b: Array) -> tuple[float, float]:
-        """Objective and bound at a feasible W and a b in the box; a pass over the data, in the precision that these are held in."""
+        """Return objective and bound at a feasible W and a b in the box, by a pass over the data in the precision they are held in."""
         predicted, G = np.empty_like(b), np.empty_like(W)
         self.passes.forward(*self.data, W, predicted)
         self.passes.adjoint(*self.data, b, G, self.all_rows)
         return self._enclosure(W, predicted, b, G)
 
     def _enclosure(self, W: Array, predicted: Array, b: Array, G: Array) -> tuple[float, float]:
-        """`enclosure` with X W and X^T b at hand."""
+        """Return `enclosure` from X W and X^T b."""
         form = self.form
         objective = form.objective(W, predicted.reshape(form.labels.shape))
         return objective, form.bound((self.labels * b).reshape(form.labels.shape), G)
@@ -398,7 +398,7 @@ def _width(enclosure: tuple[float, float]) -> float:
 
 
 def compile_kernels() -> None:
-    """Every signature of the kernels, by a few steps on the smallest designs."""
+    """Compile every signature of the kernels, by a few steps on the smallest designs."""
     X = np.ones((2, 2))
     sparse = sp.csr_array(X)
     designs = (PerTaskDesign([X]), PerTaskDesign([sparse]), SharedDesign(X, 1), SharedDesign(sparse, 1))

@@ -29,20 +29,20 @@ class PDHG(IterativeSolver):
 
     Parameters
     ----------
-    variant : "halpern" is the reflected Halpern iteration z <- (k + 1)/(k + 2) (2 T(z) - z) + 1/(k + 2) z0, started anew from T(z) when the
+    variant : "halpern" is the reflected Halpern iteration z <- (k + 1)/(k + 2) (2 T(z) - z) + 1/(k + 2) z0, restarted from T(z) when the
         fixed-point residual ||z - T(z)|| has fallen far enough, falls no longer, or after a share of all steps; "average" takes plain steps
-        and restarts from their average, or from the last one, whichever has the smaller gap, when that gap has fallen
-    step_rule : "preconditioned" has a dual step size of its own for every task; "norm" has one for all, by the largest norm
-    primal_weight : omega, with tau = 1 / (omega L), sigma = omega / L: the first one; None for a guess from the data. It is adapted at
-        every restart, so that primal and dual points move equally far.
-    polish : under an l1,inf norm, now and then solve for the vertex next to the point (`polish.py`), on half of all work at most;
-        what is better is yielded in place of the steps' points until these are better, and the steps go on from where they were
-    threads : at most so many share a pass over tasks with data of their own, one for every 150,000 entries; None for the processors
-        that this process may use, or OMP_NUM_THREADS where that is set and smaller (a number wins over that). It changes no bit.
+        and restarts from their average or the last point, whichever has the smaller gap, when that gap has fallen
+    step_rule : "preconditioned" has one dual step size for every task; "norm" has one for all tasks, by the largest norm
+    primal_weight : first omega in tau = 1 / (omega L), sigma = omega / L; None for a guess from the data. It is adapted at
+        every restart, so that primal and dual points move equally far
+    polish : under an l1,inf norm, solve now and then for the vertex next to the point (`polish.py`), with half of all work at most;
+        a better point is yielded in place of those of the steps until these are better again; the steps themselves do not change
+    threads : largest number of threads for a pass over tasks with data of their own, one for every 150,000 entries; None for the
+        processors of this process, or OMP_NUM_THREADS where that is set and smaller. The number changes no bit
 
     Notes
     -----
-    What is yielded is T(z), which is feasible, or a polished point. `step` counts steps T and `work` the passes over the data they took.
+    The iterates are the points T(z), which are feasible, or polished points. `step` counts steps T, `work` their passes over the data.
 
     References
     ----------
@@ -92,7 +92,7 @@ class PDHG(IterativeSolver):
         form = problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(BallForm)
         run = Run(form, W, start.dual, self.step_rule == "preconditioned", self.primal_weight, self.threads)
         schedule = Schedule(form) if self.polish and isinstance(form, HingeForm) else None
-        spent = 0.0
+        polish_work = 0.0
         yield run.iterate()
         while True:
             if self.variant == "halpern":
@@ -104,8 +104,9 @@ class PDHG(IterativeSolver):
             if schedule is None:
                 yield iterate
                 continue
-            better = schedule.best(iterate.primal, iterate.dual, run.work, run.look)
-            run.work += schedule.spent - spent
-            spent = schedule.spent
-            shown = iterate if better is None else iterate._replace(primal=better.primal, dual=better.dual)
-            yield shown._replace(work=run.work)
+            better = schedule.best(iterate.primal, iterate.dual, run.work, run.current_enclosure)
+            run.work += schedule.work - polish_work
+            polish_work = schedule.work
+            if better is not None:
+                iterate = iterate._replace(primal=better.primal, dual=better.dual)
+            yield iterate._replace(work=run.work)

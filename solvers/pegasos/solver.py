@@ -19,7 +19,7 @@ from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Proble
 
 AVERAGES = ("suffix", "all", "last")
 
-#: Examples drawn at once, at most.
+#: The largest number of examples drawn at once.
 _MOST_DRAWS = 1_000_000
 
 
@@ -32,18 +32,18 @@ class Pegasos(IterativeSolver):
 
     Every task is a problem of its own, and a step draws B examples of each, however many it has. Weights other than 1/n weigh the
     subgradients, and the ball then has the radius sqrt(sum of weights / lambda). A step costs the non-zeros of its examples. The first
-    one forgets the start, which is only handed over.
+    step forgets the start, which is only yielded.
 
     The dual point is a_i = 1/n times the share of visits to example i at which its margin was below 1; examples not seen so far take
-    the share of their task. Both it and the point handed over are averages over the same steps. Work counts examples seen, all of
-    them as 1. The first 32 steps, then one in about 32, are handed over.
+    the share of their task. It and the point are averages over the same steps. Work is the number of examples seen over that of
+    all. The first 32 steps, then one in about 32, yield an iterate.
 
     Parameters
     ----------
-    batch : B, examples a step and task
-    seed : of the draws
+    batch : B, the number of examples per step and task
+    seed : seed of the draws
     projection : whether to project onto the ball (the second line)
-    averaging : "suffix" averages w_t over the steps since the last power of two but one, "all" over every step; "last" hands over w_{t+1}
+    averaging : "suffix" averages w_t over the steps since the last power of two but one, "all" over every step; "last" yields w_{t+1}
         itself (as in the paper's figure 1), with the dual point of "suffix"
 
     References
@@ -107,7 +107,7 @@ class Pegasos(IterativeSolver):
 
 
 class _Examples:
-    """Rows, labels and weights times n of all examples, in the order of the flattened labels, and where those of a task are."""
+    """Rows, labels and weights times n of all examples, in the order of the flattened labels, and the places of those of each task."""
 
     def __init__(self, X: Any, sizes: Any, places: Any, stride: int, labels: Array, factors: Array) -> None:
         self.sizes, self.places, self.stride, self.labels, self.factors = sizes, places, stride, labels, factors
@@ -129,7 +129,7 @@ class _Examples:
 
 
 class _State:
-    """The point of every task as scale times v, what its averages are made of, and the steps so far."""
+    """The point of every task as scale times v, the sums of its averages, and the number of steps so far."""
 
     def __init__(self, examples: _Examples, start: Array) -> None:
         self._examples, self.t = examples, 0
@@ -141,7 +141,7 @@ class _State:
         self._sum_before, self._steps, self._steps_before = np.zeros((m, d)), 0, 0
 
     def next_epoch(self) -> None:
-        """What is averaged from here on is kept apart from what was."""
+        """Begin a new average; the last one still counts until the next call."""
         self._sum_before = self._sum
         for array in (self._late, self._past, self._totals):
             array[:] = 0.0
@@ -149,7 +149,7 @@ class _State:
         self._steps_before, self._steps = self._steps, 0
 
     def run(self, draws: Any, regularisation: float, radii: Array) -> None:
-        """A step for each of the draws."""
+        """Take a step for each of the draws."""
         import bench_mtl.solvers.pegasos.kernels as kernels
 
         examples = self._examples
@@ -184,7 +184,7 @@ class _State:
 
     @property
     def shares(self) -> Array:
-        """Of every example's visits those at which its margin was below 1."""
+        """The share of visits to every example at which its margin was below 1."""
         visited, hit = self._visits_before + self._visits
         shares = np.empty(len(visited))
         for task in self._examples.tasks:

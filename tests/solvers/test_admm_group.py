@@ -105,14 +105,22 @@ CASES: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "exponential", "hinge"])
-@pytest.mark.parametrize("name", CASES)
+#: Every case with the hinge, whose steps are others, and with one of the smooth losses, in turn; the rest is slow.
+SMOOTH = ("logistic", "squared_hinge", "exponential")
+PAIRS = [
+    pytest.param(name, loss, marks=[] if loss in ("hinge", SMOOTH[i % 3]) else pytest.mark.slow)
+    for i, name in enumerate(CASES)
+    for loss in (*SMOOTH, "hinge")
+]
+
+
+@pytest.mark.parametrize(("name", "loss"), PAIRS)
 def test_awkward_data(name: str, loss: str) -> None:
     norm = {"logistic": "l12", "squared_hinge": "l1inf", "exponential": "l1", "hinge": "l12"}[loss]
     solved(CASES[name](loss, norm), ADMM())
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "exponential", "hinge"])
+@pytest.mark.parametrize("loss", [*(pytest.param(loss, marks=pytest.mark.slow) for loss in SMOOTH[:2]), "exponential", "hinge"])
 def test_no_penalty(loss: str) -> None:
     """Nothing can be proven then, for a dual point must be feasible to the last bit: CVXPY says what the optimum is."""
     problem = boosting(60, 3, 4, loss=loss, penalty=0.0)

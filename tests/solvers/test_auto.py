@@ -104,8 +104,8 @@ def test_the_polish_is_foreseen_where_tasks_have_data_of_their_own(small: L1InfH
 def test_looks_keep_the_best_of_both_bounds(small: L1InfHinge) -> None:
     trial = _Trial(small, 1e-6)
     good = list(InteriorPoint().steps(small))[-1]
-    trial.look(good)
-    trial.look(Iterate(small.zero(), np.zeros(small.dual_shape), step=good.step + 1))
+    trial.compute_gap(good)
+    trial.compute_gap(Iterate(small.zero(), np.zeros(small.dual_shape), step=good.step + 1))
     assert trial.gaps[1][1] == trial.gaps[0][1] < 1e-6
 
 

@@ -44,8 +44,15 @@ def iterates(problem: GroupBoosting, steps: int = 8, **options: Any) -> list[Ite
         return list(islice(running, steps))
 
 
-@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+#: Every norm and both kinds of steps; the other pairs are slow.
+PAIRS = [
+    pytest.param(loss, norm, marks=[] if (loss == "hinge") == (norm == "l12") else pytest.mark.slow)
+    for loss in ("logistic", "hinge")
+    for norm in ("l12", "l1inf", "l1")
+]
+
+
+@pytest.mark.parametrize(("loss", "norm"), PAIRS)
 def test_any_number_of_blocks_reaches_the_optimum(loss: str, norm: str) -> None:
     problem = boosting(loss=loss, norm=norm)
     objectives = []
@@ -99,12 +106,18 @@ def test_one_block_is_admm() -> None:
 def test_workers_and_backends_change_no_bit(loss: str) -> None:
     problem = boosting(90, loss=loss)
     expected = iterates(problem, blocks=3)
-    for options in ({"workers": 2}, {"workers": 2, "backend": "processes"}, {"workers": 1, "backend": "processes"}):
+    before = _children()
+    for options in ({"workers": 2}, {"workers": 2, "backend": "processes"}):
         for a, b in zip(iterates(problem, blocks=3, **options), expected, strict=True):
             assert np.array_equal(a.primal, b.primal), options
             assert a.step == b.step
             assert a.work == b.work
             assert (a.dual is None and b.dual is None) or np.array_equal(a.dual, b.dual)  # type: ignore[arg-type]
+    assert _children() == before  # the processes end with the run
+
+
+def _children() -> set[int]:
+    return {child.pid for child in psutil.Process().children()}
 
 
 def test_blocks_are_alike() -> None:
@@ -133,8 +146,17 @@ CASES: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "exponential", "hinge"])
-@pytest.mark.parametrize("name", CASES)
+#: Every case with one of the smooth losses, in turn, and three cases with the hinge; the rest is slow.
+SMOOTH = ("logistic", "squared_hinge", "exponential")
+FAST_HINGES = ("a block an example", "blocks without some classes", "a class without examples")
+CASE_PAIRS = [
+    pytest.param(name, loss, marks=[] if loss == SMOOTH[i % 3] or (loss == "hinge" and name in FAST_HINGES) else pytest.mark.slow)
+    for i, name in enumerate(CASES)
+    for loss in (*SMOOTH, "hinge")
+]
+
+
+@pytest.mark.parametrize(("name", "loss"), CASE_PAIRS)
 def test_awkward_data(name: str, loss: str) -> None:
     problem, blocks = CASES[name](loss)
     record = run(problem, ConsensusADMM(blocks=blocks), tolerance=Tolerance(1e-4), limits=Limits(seconds=20.0, iterations=20_000))
@@ -148,26 +170,18 @@ def test_ends_by_itself_at_small_residuals() -> None:
     assert problem.certify(last).relative_gap < 1e-2
 
 
-def test_processes_end_with_the_run() -> None:
-    before = {child.pid for child in psutil.Process().children()}
-    running = ConsensusADMM(workers=2, backend="processes").steps(boosting())
-    for _ in range(3):
-        next(running)
-    started = {child.pid for child in psutil.Process().children()} - before
-    assert len(started) == 2
-    running.close()  # type: ignore[attr-defined]
-    assert not {child.pid for child in psutil.Process().children()} & started
-
-
 def test_a_process_that_dies_is_named() -> None:
-    before = {child.pid for child in psutil.Process().children()}
+    before = _children()
     with closing(ConsensusADMM(workers=2, backend="processes").steps(boosting())) as running:  # type: ignore[type-var]
         for _ in range(3):
             next(running)
-        killed = min({child.pid for child in psutil.Process().children()} - before)
+        started = _children() - before
+        assert len(started) == 2
+        killed = min(started)
         os.kill(killed, signal.SIGKILL)
         with pytest.raises(BenchError, match=f"the process {killed} that had some of the blocks died"):
             list(islice(running, 3))
+    assert not _children() & started  # nor does the other one stay
 
 
 @pytest.mark.slow
@@ -228,7 +242,7 @@ def test_options_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
             ConsensusADMM(backend="dask", cluster=cluster)  # type: ignore[arg-type]
     for cluster in ("host:1", "tcp://10.0.0.1:8786", "tls://a.example:65535", "tcp://[::1]:8786", "inproc://10.0.0.1/12/1"):
         assert ConsensusADMM(backend="dask", cluster=cluster).cluster == cluster
-    monkeypatch.setattr(on_dask, "client_at", partial(client_at, seconds=1.0))
+    monkeypatch.setattr(on_dask, "client_at", partial(client_at, seconds=0.2))
     with pytest.raises(InputError, match="no Dask scheduler answers at tcp"):
         iterates(boosting(), backend="dask", cluster="tcp://127.0.0.1:9")  # a port that nobody listens at
     monkeypatch.setitem(sys.modules, "distributed", None)

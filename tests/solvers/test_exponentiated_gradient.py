@@ -183,7 +183,7 @@ def test_sparse_steps_are_the_dense_ones(parameters: dict[str, object], rate: fl
         data = TaskData.shared(design, targets)
         problem = L1BallGLM(TaskData(data.design, data.targets, "few", orientation=orientation), **parameters)
         solver = ExponentiatedGradient(batch=2, rates=(rate,), seed=5)
-        runs.append(list(islice(solver.steps(problem, 0.1 * np.array(orientation)), 60)))
+        runs.append(list(islice(solver.steps(problem, 0.1 * np.array(orientation)), 36)))
     for dense, sparse in zip(*runs, strict=True):
         assert dense.step == sparse.step
         assert np.allclose(dense.primal, sparse.primal, rtol=0.0, atol=1e-9)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from pairwise_cases import pairwise_cases
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
@@ -80,9 +81,10 @@ def dense_newton(eq: Equations, x: State, rho: Residuals, target: np.ndarray) ->
     return solution[s : s + at.size], solution[y : y + at.size]
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse", "shared", "shared sparse"])
-@pytest.mark.parametrize("sizes", [(2, 1, 3), (9, 14, 7), (2, 12, 5)])
-@pytest.mark.parametrize("penalised", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "sizes", "penalised"),
+    pairwise_cases(["dense", "sparse", "shared", "shared sparse"], [(2, 1, 3), (9, 14, 7), (2, 12, 5)], [False, True]),
+)
 def test_the_structured_direction_is_newtons(kind: str, sizes: tuple[int, ...], penalised: bool) -> None:
     """Far from the central path, with residuals in every equation."""
     rng = np.random.default_rng(len(kind) + sum(sizes))
@@ -269,9 +271,10 @@ def proves(problem: L1InfHinge, tolerance: Tolerance = TIGHT) -> float:
     return record.best.primal
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse", "shared", "shared sparse"])
-@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
-@pytest.mark.parametrize("parameters", [{"radius": 0.5}, {"penalty": 0.05}], ids=str)
+@pytest.mark.parametrize(
+    ("kind", "scale", "parameters"),
+    pairwise_cases(["dense", "sparse", "shared", "shared sparse"], [1e-8, 1.0, 1e8], [{"radius": 0.5}, {"penalty": 0.05}]),
+)
 def test_the_units_of_the_data_do_not_matter(kind: str, scale: float, parameters: dict[str, float]) -> None:
     rng = np.random.default_rng(3)
     data = draw(rng, (12, 30, 25), 8, kind, scale=scale)

@@ -7,6 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from pairwise_cases import pairwise_cases
 from scipy.optimize import minimize
 
 from bench_mtl.core.errors import InputError
@@ -49,9 +50,7 @@ def proven(problem: GroupBoosting, target: float = 1e-9, **options: object) -> A
     return record.solution
 
 
-@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
-@pytest.mark.parametrize("loss", [*SMOOTH, "hinge"])
-@pytest.mark.parametrize("columns", [None, 1])
+@pytest.mark.parametrize(("norm", "loss", "columns"), pairwise_cases(["l12", "l1inf", "l1"], [*SMOOTH, "hinge"], [None, 1]))
 def test_the_optimum_is_that_of_cvxpy(norm: str, loss: str, columns: int | None) -> None:
     problem = GroupBoosting(data(), penalty="0.1 max", norm=norm, loss=loss)
     W = proven(problem, 1e-7 if loss == "hinge" else 1e-9, columns=columns)

@@ -102,7 +102,7 @@ def test_what_is_no_better_is_not_accepted(case: str) -> None:
     problem = L1InfHinge(data, **parameters)
     form, rng = problem.form(HingeForm), np.random.default_rng(2)
     size = parameters.get("radius", 1.0)
-    for _ in range(5):
+    for _ in range(2):
         W = np.array(problem.repair(size * rng.standard_normal(problem.point_shape)))
         dual = np.array(problem.weights * rng.random(problem.dual_shape))
         polished = polish(form, W, dual)

@@ -7,6 +7,7 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from pairwise_cases import pairwise_cases
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
@@ -54,10 +55,9 @@ def by_hand(data: TaskData, ridge: float, solver: Pegasos, counts: list[int]) ->
     return points, visits
 
 
-@pytest.mark.parametrize("name", DATA)
-@pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("projection", [True, False])
-@pytest.mark.parametrize("averaging", ["all", "suffix", "last"])
+@pytest.mark.parametrize(
+    ("name", "batch", "projection", "averaging"), pairwise_cases(list(DATA), [1, 4], [True, False], ["all", "suffix", "last"])
+)
 def test_steps_are_those_of_a_loop_over_examples(name: str, batch: int, projection: bool, averaging: str) -> None:
     problem = RidgeHinge(DATA[name], ridge=0.03)
     solver = Pegasos(batch=batch, projection=projection, averaging=averaging)

@@ -7,6 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from pairwise_cases import pairwise_cases
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
@@ -65,9 +66,7 @@ def by_hand(problem: L1InfHinge, batch: int, eta0: float, steps: int) -> tuple[n
     return total / steps, share.reshape(form.labels.shape) * form.weights
 
 
-@pytest.mark.parametrize("name", DATA)
-@pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("form", [{"radius": 0.5}, {"penalty": 0.05}])
+@pytest.mark.parametrize(("name", "batch", "form"), pairwise_cases(list(DATA), [1, 4], [{"radius": 0.5}, {"penalty": 0.05}]))
 def test_steps_are_those_of_a_loop_over_examples(name: str, batch: int, form: dict[str, float]) -> None:
     problem = L1InfHinge(DATA[name], **form)
     solver = StochasticSubgradient(batch=batch, step_size=0.1, averaging="all")
