@@ -133,11 +133,11 @@ def text(found: pd.DataFrame) -> str:
     for column in ("error", "its error"):
         table[column] = [f"{100 * value:.1f} %" for value in table[column]]
     lines = tabulate(table, headers="keys", tablefmt="pipe", showindex=False, floatfmt=".2g")  # type: ignore[arg-type]
-    return f"# Weak learners at equal error\n\n{_SENTENCE}\n\n{lines}\n\n![Held-out error against weak learners](sharing.png)\n"
+    return f"# Weak learners at equal error\n\n{_SENTENCE}\n\n{lines}\n\n![Held-out error against weak learners](sharing.svg)\n"
 
 
 @click.command(help=__doc__)
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for sharing.csv, .md and .png.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for sharing.csv, .md and .svg.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of .npz data sets; BENCH_MTL_DATA by default.")
 def main(out: Path, data_dir: Path | None) -> None:
     out.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def main(out: Path, data_dir: Path | None) -> None:
             pd.DataFrame(rows).to_csv(out / "sharing.csv", index=False, float_format="%.6g")
     found = pd.DataFrame(rows)
     (out / "sharing.md").write_text(text(found))
-    for name, content in style.files(drawing(found), ["png"]).items():
+    for name, content in style.files(drawing(found), ["svg"]).items():
         (out / f"sharing.{name}").write_bytes(content)
     click.echo(text(found))
 
