@@ -43,7 +43,7 @@ def distributed_module(asker: str) -> Any:
 
 
 def local_cluster(asker: str, workers: int, allowed_deaths: int) -> Any:
-    """A LocalCluster of so many processes of one thread, in which a task may see so many of them die."""
+    """Return a LocalCluster of processes with one thread each; a task is given up when more than the allowed number of them die with it."""
     distributed = distributed_module(asker)
     import dask
 

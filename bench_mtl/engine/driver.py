@@ -17,7 +17,7 @@ from bench_mtl.model.protocols import Capability, IterativeSolver, OneShotSolver
 
 #: Iterates are certified at steps that grow by this factor: a curve of about 250 points over five decades.
 SAMPLE_GROWTH = 1.05
-#: And at every step that costs so many passes over the data, one or two of which a certificate takes.
+#: They are also certified at every step that costs at least this many passes over the data; a certificate takes one or two.
 _EXPENSIVE = 8.0
 
 #: A claim of optimality is refuted by a feasible point that is better by more than this share of its objective ...
@@ -145,7 +145,7 @@ class _Session:
     scale: float = 0.0
     """The problem's own, in units of the objective."""
     clock: Clock | None = None
-    """Of an iterative solver, whose solve time is all that it has counted."""
+    """The clock of an iterative solver; the time it has counted is the solve time."""
 
     def __post_init__(self) -> None:
         self.scale = self.problem.scale()
@@ -254,7 +254,7 @@ def _counts(iterate: Iterate) -> tuple[int, float]:
 
 
 def _finite(seconds: float) -> float:
-    """Of set-up, as a solver says; 0 where it does not know."""
+    """Return the seconds of set-up that a solver states; 0 where it does not know them."""
     return float(seconds) if math.isfinite(seconds) else 0.0
 
 

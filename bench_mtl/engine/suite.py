@@ -29,10 +29,10 @@ class ProblemSpec:
     data: Mapping[str, Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, list[Any]] = field(default_factory=dict)
-    """Of parameters."""
+    """Values of parameters to combine."""
     seeds: tuple[int, ...] | None = None
     data_grid: Mapping[str, list[Any]] = field(default_factory=dict)
-    """Of keys of `data`, its name aside."""
+    """Values of keys of `data`, except its name, to combine."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SolverSpec:
     problems: tuple[str, ...] | None = None
     """Labels of the problems it is run on; all by default."""
     repetitions: int | None = None
-    """Of its own, for one that takes long; those of the suite by default."""
+    """The number of repetitions of a solver that takes long; that of the suite by default."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ class Case:
     threads: int
     repetition: int
     version: str = ""
-    """Of the code that the solver runs."""
+    """The version of the solver or of the library that it calls."""
     code: str = ""
-    """Hash of the file that defines the solver."""
+    """The digest of the files that the solver computes with."""
 
     @cached_property
     def key(self) -> str:
@@ -122,7 +122,7 @@ class Case:
 
     @property
     def labels(self) -> tuple[str, str]:
-        """Of the problem and the solver."""
+        """The labels of the problem and the solver."""
         return self.instance.label, self.solver_label
 
     @property

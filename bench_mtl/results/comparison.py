@@ -63,7 +63,7 @@ class Verdict(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that is not the same on both sides of so many pairs."""
+    """Something that differs between the two sides, with the number of pairs in which it does."""
 
     what: str
     old: str
@@ -85,7 +85,7 @@ class Cell:
     """Pairs of which only A reached the gap."""
     gained: int
     ratio: Ratio | None
-    """Of the pairs of which both did; None if there is none."""
+    """The ratio over the pairs of which both did; None if there is none."""
     verdict: Verdict | None
 
 

@@ -28,7 +28,7 @@ class Results:
     """What a store holds of the runs that are reported."""
 
     name: str
-    """Of the suite."""
+    """The name of the suite."""
     description: str
     text: str
     """The suite file, verbatim."""
@@ -47,7 +47,7 @@ class Results:
     measures: pd.DataFrame
     """What the problems measure of the samples' own points, all finite: run_id, number, name, value."""
     patterns: tuple[Pattern, ...] = ()
-    """Of the solutions, as far as runs have them."""
+    """The patterns of the solutions, as far as runs have them."""
 
 
 def read_results(folder: Path, view: View | None = None) -> Results:

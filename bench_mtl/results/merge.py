@@ -113,7 +113,7 @@ class _Held:
     key: str
     listed: bool
     labels: tuple[str, str]
-    """Of problem and solver."""
+    """The labels of problem and solver."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _Selection:
     winners: frozenset[tuple[int, int]]
     """Number of the folder and id of the row there."""
     positions: dict[str, tuple[int, tuple[str, str]]]
-    """Of the listed cases, by key, in the new order; with the labels of the folder that lists it first."""
+    """The place of each listed case in the new order, by key, with the labels of the folder that lists it first."""
     superseded: int
 
 

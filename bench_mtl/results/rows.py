@@ -25,11 +25,11 @@ class Outcome:
     baseline: Certificate | None = None
     """What is proven of the zero point: the bounds of a run that ended without any of its own."""
     wall_seconds: float | None = None
-    """Of the whole run, once its problem stood and all was compiled."""
+    """The seconds of the whole run, once its problem stood and all was compiled."""
     environment: Mapping[str, Any] = field(default_factory=dict)
-    """Of the process that made it, as `describe_environment` gives it."""
+    """The environment of the process that made it, as `describe_environment` gives it."""
     patterns: tuple[PackedPattern, ...] = ()
-    """Of the solution, which itself is not kept."""
+    """The patterns of the solution, which itself is not kept."""
     found: Mapping[str, Any] = field(default_factory=dict)
     """What a job that is no case of a suite has found."""
 

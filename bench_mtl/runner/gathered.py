@@ -43,7 +43,7 @@ class Gathered:
     """When there was a record, or a limit was found broken."""
     record: Record | None = None
     patterns: tuple[PackedPattern, ...] = ()
-    """Of the solution, as far as there are any."""
+    """The patterns of the solution, as far as there are any."""
     found: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """What a job has found."""
     has_leftovers: bool | None = None

@@ -295,7 +295,7 @@ class _Watch:
         return self._limits.seconds - (deadline - time.monotonic()) if deadline and self._limits.seconds is not None else None
 
     def _resident(self) -> float:
-        """Of the worker and all that it has started, MiB; what they share counts once, as much as it was when last looked for."""
+        """Return the memory of the worker and all that it has started, MiB; what they share counts once, as it was when last looked for."""
         now = time.monotonic()
         if now - self._counted_at > _CHILDREN_SECONDS:
             self._children, self._counted_at = descendants(self._pid), now

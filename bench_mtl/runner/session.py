@@ -27,7 +27,7 @@ class Rows(Protocol[_Stored]):
 
     @property
     def path(self) -> Path:
-        """Of the file."""
+        """The path of the file."""
 
     def finished(self) -> set[str]:
         """Keys of what has a row that counts."""

@@ -15,7 +15,7 @@ class Setting:
     """What a worker is given when it starts."""
 
     threads: int = 1
-    """Of the numerical libraries."""
+    """The threads that the numerical libraries use."""
     plugins: Path | None = None
     data_dir: Path | None = None
     processors: tuple[int, ...] | None = None
