@@ -287,7 +287,7 @@ def test_the_units_of_the_data_do_not_matter(kind: str, scale: float, parameters
 @pytest.mark.parametrize("d", [1, 15])
 def test_single_tasks_examples_and_features(sizes: tuple[int, ...], d: int) -> None:
     data = draw(np.random.default_rng(d), sizes, d, "dense")
-    for parameters in ({"radius": 0.3}, {"penalty": 0.03}, {"radius": 0.3, "loss": "sum"}):
+    for parameters in ({"radius": 0.3}, {"penalty": 0.03}, {"radius": 0.3, "reduction": "sum"}):
         proves(L1InfHinge(data, **parameters))
 
 
@@ -359,7 +359,7 @@ def test_starts_near_a_given_point(parameters: dict[str, float]) -> None:
 
 def test_agrees_with_a_generic_solver() -> None:
     data = synthetic_l1inf(tasks=5, features=20, examples=15)
-    for parameters in ({"radius": "truth"}, {"penalty": 0.01}, {"penalty": 0.3, "loss": "sum"}):
+    for parameters in ({"radius": "truth"}, {"penalty": 0.01}, {"penalty": 0.3, "reduction": "sum"}):
         problem = L1InfHinge(data, **parameters)
         value = float(problem.to_cvxpy("lp").problem.solve(solver="CLARABEL"))
         assert proves(problem) == pytest.approx(value, rel=1e-6)

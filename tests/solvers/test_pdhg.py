@@ -132,7 +132,7 @@ EDGES = {
     "no penalty": (tasks(d=30, n=4), {"penalty": 0.0}),  # so that the loss can be 0, for otherwise there is no bound
     "huge penalty": (tasks(), {"penalty": 1e6}),
     "penalty": (tasks(), {"penalty": 0.2}),
-    "sum": (tasks(), {"radius": 1.0, "loss": "sum"}),
+    "sum": (tasks(), {"radius": 1.0, "reduction": "sum"}),
     "small data": (tasks(scale=1e-8), {"radius": 1e8}),
     "large data": (tasks(scale=1e8), {"radius": 1e-8}),
     "shared": (tasks(kind="shared"), {"radius": 0.8}),
@@ -157,7 +157,7 @@ def test_a_far_primal_weight_is_adapted(hinge: L1InfHinge) -> None:
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_threads_change_no_bit(is_sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench_mtl.core.threads._processors", lambda: 3)
+    monkeypatch.setattr("bench_mtl.core.threads.available_processors", lambda: 3)
     data = synthetic_l1inf(tasks=7, features=120, examples=400)
     blocks = [data.design.block(k) for k in range(7)]
     labels = [data.design.task_outputs(data.targets, k) for k in range(7)]

@@ -43,7 +43,7 @@ def tasks(d: int = 8, m: int = 4, n: int = 12, scale: float = 1.0, kind: str = "
 CASES: dict[str, tuple[TaskData, dict[str, Any]]] = {
     "radius": (synthetic_l1inf(tasks=5, features=12, examples=15), {"radius": 2.0}),
     "penalty": (tasks(), {"penalty": 0.2}),
-    "sum": (tasks(), {"radius": 1.0, "loss": "sum"}),
+    "sum": (tasks(), {"radius": 1.0, "reduction": "sum"}),
     "shared": (tasks(kind="shared"), {"radius": 0.8}),
     "CSR": (tasks(kind="CSR"), {"penalty": 0.1}),
     "shared CSR": (tasks(kind="shared CSR"), {"radius": 0.8}),
