@@ -71,7 +71,7 @@ def _end_soon(code: int) -> None:
 
 
 def _interrupt(*_: object) -> NoReturn:
-    """A request to end is an interrupt, so that every `finally` is passed: the one that ends the worker, above all."""
+    """Raise an interrupt on a request to end, so that every `finally` is passed: the one that ends the worker, above all."""
     raise KeyboardInterrupt
 
 

@@ -14,7 +14,7 @@ _FEW, _MANY = 3, 20
 
 
 def to_words(comparison: Comparison) -> str:
-    """The whole comparison: what was compared, what differs, times, statuses, verdict."""
+    """Return the whole comparison: what was compared, what differs, times, statuses, verdict."""
     parts = [
         f"# A: {comparison.names[0]}, B: {comparison.names[1]}",
         "\n".join(f"- {line}" for line in _basis(comparison)),
@@ -30,7 +30,7 @@ def to_words(comparison: Comparison) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """The conclusion in a few sentences."""
+    """Return the conclusion in a few sentences."""
     cells, percent = comparison.cells, _percent(comparison.threshold)
     count = {kind: sum(cell.verdict == kind for cell in cells) for kind in Verdict}
     tested = sum(count.values()) - count[Verdict.TOO_FEW]
@@ -67,7 +67,7 @@ def verdict(comparison: Comparison) -> str:
 
 
 def _basis(comparison: Comparison) -> list[str]:
-    """What is compared, and what differs besides the results."""
+    """Return what is compared, and what differs besides the results."""
     runs, alone = comparison.runs, comparison.unpaired
     lines = [f"{plural(comparison.pairs, 'pair')} compared, of {runs[0]} runs in A and {runs[1]} in B"]
     lines += [f"only in {side}: {_cases(cases, _FEW)}" for side, cases in zip("AB", alone, strict=True) if cases]
@@ -139,7 +139,7 @@ def _differences(entries: Sequence[Difference], pairs: int) -> str:
 
 
 def _cases(cases: Sequence[str], most: int) -> str:
-    """How many, and the names of the first."""
+    """Return their number, and the names of the first."""
     more = f"; and {len(cases) - most} more" if len(cases) > most else ""
     return f"{len(cases)} ({'; '.join(cases[:most])}{more})"
 

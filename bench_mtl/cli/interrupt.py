@@ -20,7 +20,7 @@ class Interrupt:
         self._finishes = self._stops = False
 
     def asks(self) -> bool:
-        """Whether to finish the running cases only.
+        """Return whether to finish the running cases only.
 
         Raises
         ------

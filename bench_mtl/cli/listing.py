@@ -13,7 +13,7 @@ from bench_mtl.papers import experiment, experiments
 
 
 def render(what: str, *, data_dir: Path | None = None, plugins: Path | None = None) -> str:
-    """The list of problems, solvers, suites, papers' experiments or data, a paragraph or a line each."""
+    """Return the list of problems, solvers, suites, papers' experiments or data, a paragraph or a line each."""
     if what == "suites":
         return "\n".join(f"{name:18} {read_suite(name).description}" for name in shipped_suites())
     if what == "papers":

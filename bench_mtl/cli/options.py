@@ -54,14 +54,14 @@ _problem_options = (
 
 
 def problem_options(command: _Command) -> _Command:
-    """The options of commands that solve a problem in this process: its data and parameters, the solver's options, limits."""
+    """Return the options of commands that solve a problem in this process: its data and parameters, the solver's options, limits."""
     for option in reversed(_problem_options):
         command = option(command)
     return command
 
 
 def data_spec(data: str, data_option: tuple[str, ...], preprocess: tuple[str, ...], data_dir: Path | None) -> dict[str, Any]:
-    """The table of a suite that these options stand for."""
+    """Return the table of a suite that these options stand for."""
     from bench_mtl.data.catalogue import spec_of
 
     spec = {**spec_of(data, data_dir), **key_values(data_option, "--data-option")}
@@ -69,7 +69,7 @@ def data_spec(data: str, data_option: tuple[str, ...], preprocess: tuple[str, ..
 
 
 def limits_of(seconds: float, iterations: int | None) -> Limits:
-    """The limits that these options stand for."""
+    """Return the limits that these options stand for."""
     from bench_mtl.core.checks import real_number, whole_number
     from bench_mtl.core.types import Limits
 

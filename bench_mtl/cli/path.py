@@ -122,7 +122,7 @@ def _aligned(texts: Iterable[str]) -> list[str]:
 
 
 def _cells(point: PathPoint) -> dict[str, Any]:
-    """The table's columns but the first; what was not reached is None."""
+    """Return the table's columns but the first; what was not reached is None."""
     from bench_mtl.engine.regularisation_path import structure
 
     record, best = point.record, point.record.best

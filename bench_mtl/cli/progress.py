@@ -104,7 +104,7 @@ def clock(seconds: float | None) -> str:
 
 @contextmanager
 def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = (), slots: int = 1) -> Iterator[Reporter]:
-    """A reporter for `cases`, fit for what standard output is.
+    """Yield a reporter for `cases`, fit for what standard output is.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = ()
 
 
 def outcome_line(case: Work, outcome: Outcome) -> str:
-    """One case in one line."""
+    """Return one case in one line."""
     record = outcome.record
     reason = record.reason if len(record.reason) <= _LONGEST_REASON else f"{record.reason[:_LONGEST_REASON]}..."
     head = f"{case.title}: {record.status} ({reason})"

@@ -109,7 +109,7 @@ def _run(
 
 
 def _report_is_current(folder: Path) -> bool:
-    """Whether the report there was written after the last change of the results."""
+    """Return whether the report there was written after the last change of the results."""
     from bench_mtl.results import FILE_NAME
 
     report, results = folder / "report.md", folder / FILE_NAME

@@ -80,7 +80,7 @@ def solve(
 
 
 def _on_cluster(kind: type[Solver] | None, name: str, cluster: str) -> dict[str, str]:
-    """The options of a solver that give it this cluster."""
+    """Return the options of a solver that give it this cluster."""
     from dataclasses import fields, is_dataclass
 
     known: set[str] = {field.name for field in fields(kind)} if is_dataclass(kind) else set()

@@ -1,12 +1,25 @@
-"""What the tables of a report are called, and how they are printed."""
+"""The tables of a report: how each is called, made and explained, and how tables are printed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bench_mtl.report.render import BLANK, display
+from bench_mtl.report.tables.comparisons import comparisons
+from bench_mtl.report.tables.instances import by_instance, run_times, time_to_gap
+from bench_mtl.report.tables.means import means
+from bench_mtl.report.tables.measures import measures_table
+from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
+from bench_mtl.report.tables.speed_ups import speed_ups
+from bench_mtl.report.tables.statuses import statuses
+from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
+from bench_mtl.report.tables.winners import winners
+from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.frames import all_skipped
+from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,42 +35,177 @@ MOST_ROWS = 500
 
 
 @dataclass(frozen=True)
-class About:
-    """What a table is."""
+class Made:
+    """Results and what several tables are made from, each computed once."""
+
+    runs: pd.DataFrame
+    samples: pd.DataFrame
+    measures: pd.DataFrame
+    targets: tuple[float, ...]
+    baseline: str | None
+
+    @cached_property
+    def times(self) -> pd.DataFrame:
+        """Seconds, passes and iterations of every run to every target."""
+        return run_times(self.runs, self.samples, self.targets)
+
+    @cached_property
+    def objectives(self) -> pd.DataFrame:
+        return objectives(self.runs, self.samples)
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """A table that reports have."""
 
     title: str
     sentence: str
+    """What it shows, in LaTeX files and where there is no explanation."""
+    build: Callable[[Made], pd.DataFrame]
+    explanation: str = ""
+    """What it says and how it was made, in Markdown."""
 
 
-#: By the names of their files, in the order in which they are shown.
+#: By the names of their files, in the order in which they are shown. A new table needs an entry here for its files and its place on the
+#: page, and a line in `markdown` if it is to be in report.md.
 TABLES = {
-    "winners": About("Winners", "The fastest solver to each target, and the fastest of the other kind."),
-    "speed_ups": About("Speed-ups", "Geometric means of the ratios of like problems."),
-    "comparisons": About("Comparisons", "Solver against solver over like problems, with intervals and paired tests."),
-    "means": About("Means", "Shifted geometric means of the time to each target over like problems, with failures entered in three ways."),
-    "summary": About("Summary", "Verified accuracy and time to each target."),
-    "measures": About("Measures", "What problems measure of points: at each run's best point and at its last one."),
-    "scaling": About("Scaling", "Exponents of the time to the last target in the size of the data."),
-    "times": About("Times", "Seconds by what they were spent on."),
-    "tolerances": About("Tolerances asked", "What each tolerance asked of a generic solver gave."),
-    "objectives": About("Objectives", "Proven enclosure of the optimum by every run."),
-    "enclosures": About("Enclosures", "Best proven enclosure of the optimum of every instance."),
-    "time_to_gap": About("Time to each target", "Median time to each target, with the fastest and the slowest run, and passes."),
-    "instances": About("Instances", "Time and passes to each target on every instance."),
-    "statuses": About("Statuses", "How often each solver's runs ended how."),
-    "not_verified": About("Not verified", "Runs that are not verified, and why."),
+    "winners": TableKind(
+        "Winners",
+        "The fastest solver to each target, and the fastest of the other kind.",
+        lambda made: winners(made.runs, made.times, made.baseline),
+        """\
+The fastest solver of those that reached the target in every run, on all seeds of the problem; its time is the median over repetitions, and
+the geometric mean over seeds. `>=`: no rival ever got there, each was stopped by its time limit, and the shortest limit stands for their
+time. In brackets the 95 % interval of the ratio, over seeds and repetitions, where both solvers were measured more than once; it does not
+know that they were picked for being the fastest.""",
+    ),
+    "speed_ups": TableKind(
+        "Speed-ups",
+        "Geometric means of the ratios of like problems.",
+        lambda made: speed_ups(made.runs, made.times, made.baseline),
+        """\
+Like problems together: how many times faster the fastest specialised solver is than the fastest generic one, as a geometric mean, below 1
+where the generic one is faster (losses count those problems and seeds). Both are chosen anew on each of them. A failure, whatever its
+reason, counts at its time limit: `>=` where the generic solvers failed somewhere, `<=` where the specialised did, and no ratio where both
+did, on different ones. In brackets the 95 % interval over problems and repetitions; p (Holm) is that of the paired test, corrected for all
+rows.""",
+    ),
+    "comparisons": TableKind(
+        "Comparisons",
+        "Solver against solver over like problems, with intervals and paired tests.",
+        lambda made: comparisons(made.runs, made.times, made.baseline),
+        """\
+The reference's time over the solver's, as a geometric mean over instances: above 1 where the solver is faster, with its 95 % interval over
+instances and repetitions. The fastest of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at
+its time limit: `>=` where the reference failed, `<=` where the solver did, and no ratio where both did, on different instances. The test is
+Wilcoxon's signed-rank test of the logarithms, or the sign test where there are failures; p (Holm) is corrected for all rows of the
+same group and target.""",
+    ),
+    "means": TableKind(
+        "Means",
+        "Shifted geometric means of the time to each target over like problems, with failures entered in three ways.",
+        lambda made: means(made.runs, made.times),
+        """\
+Shifted geometric means of the time to each target over the instances of a group, each counted once with the median of its repetitions. The
+shift is the largest power of ten that is not above the median of the fastest times. A failure, whatever its reason, counts at the time
+limit (`>=`: the true mean is no smaller), then at ten times the limit, then not at all: over the instances that all solvers of the group
+solved, but for those that solved nothing. In brackets the 95 % interval of the first, over instances and repetitions: what other instances
+of the kind might give. A solver that was not run on the whole group has no mean.""",
+    ),
+    "summary": TableKind(
+        "Summary",
+        "Verified accuracy and time to each target.",
+        lambda made: summary(made.runs, made.samples, made.targets),
+    ),
+    "measures": TableKind(
+        "Measures",
+        "What problems measure of points: at each run's best point and at its last one.",
+        lambda made: measures_table(made.runs, made.samples, made.measures),
+        """\
+What the problem measures of a point besides its objective, after its repair. *At the best point*: at the run's point of the lowest
+objective, which is its solution, with the seconds and passes until it; *at the last point*: at its last sample. Medians over seeds and
+repetitions, with the least and the greatest.""",
+    ),
+    "scaling": TableKind(
+        "Scaling",
+        "Exponents of the time to the last target in the size of the data.",
+        lambda made: scaling_fits(scaling_points(made.runs, made.samples, made.targets[-1])),
+        """\
+Time to the last target as one size of the data grows and the others stay, by the median where all runs reached it. Exponents are least
+squares on logarithms over the sizes that were reached, with their 95 % intervals; a cross on the dashed limit is a size that was not, and
+does not enter, so that the exponent of a solver that fails on large sizes is too small. The size in the table is the largest that
+was reached. Of three sizes an interval says little, wide or narrow.""",
+    ),
+    "times": TableKind(
+        "Times",
+        "Seconds by what they were spent on.",
+        lambda made: times(made.runs),
+        """\
+Medians, in seconds, and the largest peak memory. Only *solve* counts for time to a gap. A generic solver's model is built and compiled
+once; its set-up and solve are those of the last tolerance asked of it.""",
+    ),
+    "tolerances": TableKind(
+        "Tolerances asked",
+        "What each tolerance asked of a generic solver gave.",
+        lambda made: tolerances(made.runs, made.samples),
+        """\
+What was proven of the answers of the generic solvers, whatever they claim: the worst gap, the worst infeasibility of the point as
+returned, the medians of the rest.""",
+    ),
+    "objectives": TableKind(
+        "Objectives",
+        "Proven enclosure of the optimum by every run.",
+        lambda made: made.objectives,
+        """\
+Every run's enclosure of the optimum [lower bound, objective] beside the best one of all runs on the same instance. Enclosures that do
+not meet cannot both be right.""",
+    ),
+    "enclosures": TableKind(
+        "Enclosures",
+        "Best proven enclosure of the optimum of every instance.",
+        lambda made: enclosures(made.objectives),
+    ),
+    "time_to_gap": TableKind(
+        "Time to each target",
+        "Median time to each target, with the fastest and the slowest run, and passes.",
+        lambda made: time_to_gap(made.times),
+    ),
+    "instances": TableKind(
+        "Instances",
+        "Time and passes to each target on every instance.",
+        lambda made: by_instance(made.times),
+    ),
+    "statuses": TableKind(
+        "Statuses",
+        "How often each solver's runs ended how.",
+        lambda made: statuses(made.runs, made.samples),
+    ),
+    "not_verified": TableKind(
+        "Not verified",
+        "Runs that are not verified, and why.",
+        lambda made: not_verified(made.runs),
+    ),
 }
 
 
+def report_tables(results: Results) -> dict[str, pd.DataFrame]:
+    """Return the tables of a report, by the names of their files; ``measures`` only where a problem measures anything."""
+    made = Made(results.runs, results.samples, results.measures, results.targets, results.view.baseline)
+    tables = {name: kind.build(made) for name, kind in TABLES.items()}
+    if tables["measures"].empty:
+        del tables["measures"]
+    return tables
+
+
 def printed(table: pd.DataFrame, *drop: str) -> pd.DataFrame:
-    """A table as text for people, without what its rows all share and without the columns titled `drop`."""
+    """Return a table as text for people, without what its rows all share and without the columns titled `drop`."""
     shown = display(table)
     shared = [title for title in _CONSTANT if title in shown and len(set(shown[title]) - {BLANK}) <= 1]
     return shown.drop(columns=[title for title in (*shared, *_DATA_ONLY, *drop) if title in shown])
 
 
 def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """The rows of solvers that were run, and a sentence that names the others."""
+    """Return the rows of solvers that were run, and a sentence that names the others."""
     skipped = all_skipped(summary["status"])
     names = ", ".join(dict.fromkeys(summary.loc[skipped, "solver"].map(str)))
     return summary[~skipped], f"Skipped, for they do not fit: {names}." if names else ""

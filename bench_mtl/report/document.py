@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bench_mtl.report import contents as catalogue
+from bench_mtl.report import contents
 from bench_mtl.report import formats as forms
 from bench_mtl.report.contents import TABLES, printed
 from bench_mtl.report.figures.drawing import Drawing, Undrawn
@@ -13,46 +13,10 @@ from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.figures.printing import printing
 from bench_mtl.report.markdown import markdown
 from bench_mtl.report.render import to_csv, to_latex, to_parquet
-from bench_mtl.report.tables.comparisons import comparisons
-from bench_mtl.report.tables.instances import by_instance, run_times, time_to_gap
-from bench_mtl.report.tables.means import means
-from bench_mtl.report.tables.measures import measures_table
-from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
-from bench_mtl.report.tables.speed_ups import speed_ups
-from bench_mtl.report.tables.statuses import statuses
-from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
-from bench_mtl.report.tables.winners import winners
-from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def report_tables(results: Results) -> dict[str, pd.DataFrame]:
-    """The tables of a report, by the names of their files; ``measures`` where a problem measures anything."""
-    runs, samples, targets = results.runs, results.samples, results.targets
-    objective_table = objectives(runs, samples)
-    of_runs = run_times(runs, samples, targets)
-    winner_table = winners(runs, of_runs, results.view.baseline)
-    measured = measures_table(runs, samples, results.measures)
-    return {
-        "summary": summary(runs, samples, targets),
-        "winners": winner_table,
-        "speed_ups": speed_ups(runs, of_runs, results.view.baseline),
-        "comparisons": comparisons(runs, of_runs, results.view.baseline),
-        "means": means(runs, of_runs),
-        "scaling": scaling_fits(scaling_points(runs, samples, targets[-1])),
-        "times": times(runs),
-        "tolerances": tolerances(runs, samples),
-        "objectives": objective_table,
-        "enclosures": enclosures(objective_table),
-        "not_verified": not_verified(runs),
-        "statuses": statuses(runs, samples),
-        "time_to_gap": time_to_gap(of_runs),
-        "instances": by_instance(of_runs),
-        **({} if measured.empty else {"measures": measured}),
-    }
 
 
 def report_files(
@@ -96,6 +60,6 @@ def _texts_and_tables(
 
 
 def _latex(name: str, table: pd.DataFrame) -> str:
-    body = to_latex(printed(table.head(catalogue.MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
-    part = f" The first {catalogue.MOST_ROWS} of {len(table)} rows." if len(table) > catalogue.MOST_ROWS else ""
+    body = to_latex(printed(table.head(contents.MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
+    part = f" The first {contents.MOST_ROWS} of {len(table)} rows." if len(table) > contents.MOST_ROWS else ""
     return f"% {TABLES[name].sentence}{part} Needs \\usepackage{{booktabs}}.\n{body}\n"

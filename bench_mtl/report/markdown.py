@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bench_mtl.report import contents as catalogue
-from bench_mtl.report import text
+from bench_mtl.report import contents, text
 from bench_mtl.report.contents import TABLES, printed, without_skipped
 from bench_mtl.report.figures.drawing import FORMATS, Drawing, Kind, Undrawn
 from bench_mtl.report.render import escaped, to_markdown
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 def markdown(
     results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[Drawing], undrawn: Sequence[Undrawn], formats: Collection[str]
 ) -> str:
-    """The whole text.
+    """Return the whole text.
 
     Parameters
     ----------
@@ -34,16 +33,16 @@ def markdown(
     for missing in undrawn:
         shown[missing.kind, missing.about] = [missing.sentence]
 
-    def of_kind(*kinds: str) -> list[str]:
+    def figures_of(*kinds: str) -> list[str]:
         return [part for (kind, _), parts in shown.items() if kind in kinds for part in parts]
 
     parts = [
-        text.opening(results.name, results.description, results.text, results.runs["data"].unique()),
-        *caveats(results),
+        text.introduction(results.name, results.description, results.text, results.runs["data"].unique()),
+        *notices(results),
         "## What it says",
-        *says(results, tables),
+        *main_findings(results, tables),
         *_section("winners", tables, level=""),
-        *of_kind("speed_ups"),
+        *figures_of("speed_ups"),
         *_section("speed_ups", tables, level=""),
     ]
     for problem in results.runs["problem_label"].unique():
@@ -51,9 +50,9 @@ def markdown(
         figures = [part for kind in kinds for part in shown.get((kind, str(problem)), [])]
         parts += _problem(str(problem), results, tables, figures)
     parts += [*shown.get(("trajectories", ""), []), *shown.get(("patterns", ""), [])]
-    parts += _across(tables, of_kind("profiles", "pareto"))
+    parts += _across_problems(tables, figures_of("profiles", "pareto"))
     parts += _section("measures", tables) if "measures" in tables else []
-    parts += _section("scaling", tables, figures=of_kind("scaling"))
+    parts += _section("scaling", tables, figures=figures_of("scaling"))
     parts += [*_section("times", tables), *_section("tolerances", tables)]
     parts += ["## Objectives", *_objectives(tables)]
     parts += ["## Not verified", *_failures(tables)]
@@ -64,27 +63,27 @@ def markdown(
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
-def caveats(results: Results) -> list[str]:
-    """What is to be known before anything is read, in Markdown: an excerpt, results that are not whole, several machines."""
+def notices(results: Results) -> list[str]:
+    """Return what a reader must know first: that this is an excerpt, that cases are missing, that there are several machines."""
     different = "" if len(results.machines) > 1 else text.environments_differ(results.environments)
     parts = results.view.sentence, text.unfinished(results.missing), text.machines(results.machines), different
     return [sentence for sentence in parts if sentence]
 
 
-def says(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    """The findings, in Markdown: contradictions before all else, how the runs ended, who wins where."""
+def main_findings(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Return the findings, in Markdown: contradictions before all else, how the runs ended, who wins where."""
     bounds = tables["enclosures"]
-    doubtful = _doubtful(results, bounds)
+    contradicted = _contradicted_problems(results, bounds)
     bullets = []
     for problem, finding in findings(tables["winners"]):
-        doubt = " (contradicted, see above)" if problem in doubtful else ""
+        doubt = " (contradicted, see above)" if problem in contradicted else ""
         bullets.append(f"- **{escaped(problem)}**{doubt}: {escaped(finding)}")
-    agreement = ["No run's bounds contradict another's."] if len(bounds) and not doubtful else []
+    agreement = ["No run's bounds contradict another's."] if len(bounds) and not contradicted else []
     counts = " ".join([text.run_counts(results.runs), *agreement, *headlines(tables["winners"])])
     return [*_warnings(tables), counts, "\n".join(bullets)]
 
 
-def _doubtful(results: Results, enclosures: pd.DataFrame) -> set[str]:
+def _contradicted_problems(results: Results, enclosures: pd.DataFrame) -> set[str]:
     """Labels of the problems that have an instance on which bounds contradict each other."""
     instances = enclosures.loc[enclosures["disagreeing"] != "", "instance"]
     return set(results.runs.loc[results.runs["instance_key"].isin(instances), "problem_label"])
@@ -109,8 +108,8 @@ def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame],
     ]
 
 
-def _across(tables: Mapping[str, pd.DataFrame], figures: Sequence[str]) -> list[str]:
-    """What is said of groups of problems: of groups of more than one, and to the tightest target, which are the rows that are read."""
+def _across_problems(tables: Mapping[str, pd.DataFrame], figures: Sequence[str]) -> list[str]:
+    """Return what the report says of groups of several problems, to the tightest target."""
     last = tables["winners"]["target"].min()
     read = {name: tables[name][(tables[name]["target"] == last) & (tables[name]["instances"] > 1)] for name in ("means", "comparisons")}
     parts = [*figures, *(part for name in read for part in _section(name, read, level="###"))]
@@ -119,16 +118,16 @@ def _across(tables: Mapping[str, pd.DataFrame], figures: Sequence[str]) -> list[
 
 
 def _section(name: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[str] = (), *, level: str = "##") -> list[str]:
-    """A table with its figures before it and its explanation; nothing where it has no rows."""
+    """Return a table with its figures before it and its explanation; nothing where it has no rows."""
     if tables[name].empty:
         return []
-    return [f"{level} {TABLES[name].title}" if level else "", text.EXPLANATIONS[name], *figures, _table(tables[name])]
+    return [f"{level} {TABLES[name].title}" if level else "", TABLES[name].explanation, *figures, _table(tables[name])]
 
 
 def _objectives(tables: Mapping[str, pd.DataFrame]) -> list[str]:
     if tables["objectives"].empty:
         return ["No run has a proven point."]
-    return [text.EXPLANATIONS["objectives"], *_warnings(tables), _table(tables["objectives"])]
+    return [TABLES["objectives"].explanation, *_warnings(tables), _table(tables["objectives"])]
 
 
 def _failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
@@ -137,7 +136,7 @@ def _failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def _shown(drawing: Drawing, formats: Collection[str]) -> list[str]:
-    """A figure with its caption and the files it is in."""
+    """Return a figure with its caption and the files it is in."""
     path = f"figures/{drawing.stem}"
     written = [form for form in FORMATS if form in formats]
     links = [f"[{form.upper()}]({path}.{form})" for form in written] + ([f"[data]({path}.csv)"] if "csv" in formats else [])
@@ -147,7 +146,7 @@ def _shown(drawing: Drawing, formats: Collection[str]) -> list[str]:
 
 
 def _table(table: pd.DataFrame, *drop: str) -> str:
-    """As Markdown, and only the first rows of what nobody reads to its end."""
-    left_out = len(table) - catalogue.MOST_ROWS
+    """Return the table as Markdown, with the first `contents.MOST_ROWS` rows alone."""
+    left_out = len(table) - contents.MOST_ROWS
     rest = f"\n\n*{left_out} more rows in the CSV file of this table.*" if left_out > 0 else ""
-    return to_markdown(printed(table.head(catalogue.MOST_ROWS), *drop)) + rest
+    return to_markdown(printed(table.head(contents.MOST_ROWS), *drop)) + rest

@@ -21,7 +21,7 @@ _TIME_TO, _REACHED = "seconds_to_", "reached_"
 
 
 def display(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table of `bench_mtl.report.tables` as text: headings for people, numbers with the digits that mean something.
+    """Return a table of `bench_mtl.report.tables` as text: headings for people, numbers with the digits that mean something.
 
     Where only k of a group's N runs have a value, the cell says ``(k/N)``; an interval or range stands in square brackets.
     """
@@ -33,13 +33,13 @@ def display(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def shown_columns(frame: pd.DataFrame) -> list[str]:
-    """The columns of a table that `display` shows, in its order: all that are not part of another one's cells."""
+    """Return the columns of a table that `display` shows, in its order: all that are not part of another one's cells."""
     ends = {f"{column}_{end}" for column in frame.columns for end in ("low", "high")}
     return [column for column in frame.columns if column not in ends.union(_WITH_OTHERS) and not column.startswith(_REACHED)]
 
 
 def to_markdown(frame: pd.DataFrame) -> str:
-    """A GitHub-flavoured Markdown table."""
+    """Return a GitHub-flavoured Markdown table."""
     return _tabulate(frame, "github", lambda words: escaped(" ".join(words)))
 
 
@@ -53,7 +53,7 @@ def escaped(text: str) -> str:
 
 
 def to_latex(frame: pd.DataFrame, *, wide: str | None = None) -> str:
-    """A LaTeX tabular for the booktabs package; the column `wide` breaks its lines."""
+    """Return a LaTeX tabular for the booktabs package; the column `wide` breaks its lines."""
     text = _tabulate(frame, "latex_booktabs", " ".join)
     if wide is not None:
         # tabulate has no column type with line breaks
@@ -67,12 +67,12 @@ def to_latex(frame: pd.DataFrame, *, wide: str | None = None) -> str:
 
 
 def to_text(frame: pd.DataFrame) -> str:
-    """A plain table for a terminal."""
+    """Return a plain table for a terminal."""
     return _tabulate(frame, "simple", " ".join)
 
 
 def to_csv(frame: pd.DataFrame) -> bytes:
-    """All columns with all digits, so that a number that is read again is the same; a missing one is an empty field."""
+    """Return all columns with all digits, so that a number that is read again is the same; a missing one is an empty field."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -84,7 +84,7 @@ def to_csv(frame: pd.DataFrame) -> bytes:
 
 
 def to_parquet(frame: pd.DataFrame) -> bytes:
-    """All columns as they are, for other programs."""
+    """Return all columns as they are, for other programs."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -119,7 +119,7 @@ def format_count(value: float) -> str:
 
 
 def format_measure(value: float) -> str:
-    """A whole number as it is, anything else with four significant digits."""
+    """Return a whole number as it is, anything else with four significant digits."""
     return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
 
 
@@ -136,7 +136,7 @@ def format_p_value(value: float) -> str:
 
 
 def format_target(value: float) -> str:
-    """A relative gap as short as it can be written: ``1e-6``, ``2.5e-3``."""
+    """Return a relative gap as short as it can be written: ``1e-6``, ``2.5e-3``."""
     mantissa, exponent = f"{value:.6e}".split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
 
@@ -229,7 +229,7 @@ def _cells(column: str, frame: pd.DataFrame) -> list[str]:
 
 
 def _signs(column: str, frame: pd.DataFrame) -> list[str]:
-    """What goes before a number that may be a bound."""
+    """Return what goes before a number that may be a bound."""
     before = "" if column == "ratio" else f"{column}_"
     lower, upper = (
         [bool(is_bound is True) for is_bound in frame[name].tolist()] if name in frame else [False] * len(frame)
@@ -239,7 +239,7 @@ def _signs(column: str, frame: pd.DataFrame) -> list[str]:
 
 
 def _ends(column: str, frame: pd.DataFrame, form: Callable[[Any], str]) -> list[str]:
-    """What follows a number that has an interval or a range."""
+    """Return what follows a number that has an interval or a range."""
     if f"{column}_low" not in frame:
         return [""] * len(frame)
     low, high = frame[f"{column}_low"], frame[f"{column}_high"]

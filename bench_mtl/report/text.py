@@ -34,51 +34,6 @@ READING = f"""\
   gradients, projections and proximal operators.
 """
 
-#: What the tables of these names say, and how they were made.
-EXPLANATIONS = {
-    "winners": """\
-The fastest solver of those that reached the target in every run, on all seeds of the problem; its time is the median over repetitions, and
-the geometric mean over seeds. `>=`: no rival ever got there, each was stopped by its time limit, and the shortest limit stands for their
-time. In brackets the 95 % interval of the ratio, over seeds and repetitions, where both solvers were measured more than once; it does not
-know that they were picked for being the fastest.""",
-    "speed_ups": """\
-Like problems together: how many times faster the fastest specialised solver is than the fastest generic one, as a geometric mean, below 1
-where the generic one is faster (losses count those problems and seeds). Both are chosen anew on each of them. A failure, whatever its
-reason, counts at its time limit: `>=` where the generic solvers failed somewhere, `<=` where the specialised did, and no ratio where both
-did, on different ones. In brackets the 95 % interval over problems and repetitions; p (Holm) is that of the paired test, corrected for all
-rows.""",
-    "means": """\
-Shifted geometric means of the time to each target over the instances of a group, each counted once with the median of its repetitions. The
-shift is the largest power of ten that is not above the median of the fastest times. A failure, whatever its reason, counts at the time
-limit (`>=`: the true mean is no smaller), then at ten times the limit, then not at all: over the instances that all solvers of the group
-solved, but for those that solved nothing. In brackets the 95 % interval of the first, over instances and repetitions: what other instances
-of the kind might give. A solver that was not run on the whole group has no mean.""",
-    "comparisons": """\
-The reference's time over the solver's, as a geometric mean over instances: above 1 where the solver is faster, with its 95 % interval over
-instances and repetitions. The fastest of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at
-its time limit: `>=` where the reference failed, `<=` where the solver did, and no ratio where both did, on different instances. The test is
-Wilcoxon's signed-rank test of the logarithms, or the sign test where there are failures; p (Holm) is corrected for all rows of the
-same group and target.""",
-    "measures": """\
-What the problem measures of a point besides its objective, after its repair. *At the best point*: at the run's point of the lowest
-objective, which is its solution, with the seconds and passes until it; *at the last point*: at its last sample. Medians over seeds and
-repetitions, with the least and the greatest.""",
-    "scaling": """\
-Time to the last target as one size of the data grows and the others stay, by the median where all runs reached it. Exponents are least
-squares on logarithms over the sizes that were reached, with their 95 % intervals; a cross on the dashed limit is a size that was not, and
-does not enter, so that the exponent of a solver that fails on large sizes is too small. The size in the table is the largest that
-was reached. Of three sizes an interval says little, wide or narrow.""",
-    "times": """\
-Medians, in seconds, and the largest peak memory. Only *solve* counts for time to a gap. A generic solver's model is built and compiled
-once; its set-up and solve are those of the last tolerance asked of it.""",
-    "tolerances": """\
-What was proven of the answers of the generic solvers, whatever they claim: the worst gap, the worst infeasibility of the point as
-returned, the medians of the rest.""",
-    "objectives": """\
-Every run's enclosure of the optimum [lower bound, objective] beside the best one of all runs on the same instance. Enclosures that do
-not meet cannot both be right.""",
-}
-
 LIMITATIONS = """\
 - Times are of one machine (see the environment) a problem, and of the number of threads there. Differences of a few per cent mean
 nothing{repeated}.
@@ -96,14 +51,14 @@ nothing{repeated}.
 """
 
 
-def opening(name: str, description: str, suite_text: str, data: Iterable[str]) -> str:
+def introduction(name: str, description: str, suite_text: str, data: Iterable[str]) -> str:
     """Title, description, and the command that makes the report again."""
     command = f"```\n{command_line(name, suite_text, data)}\n```"
     return "\n\n".join(part for part in (f"# {name}", description.strip(), f"Made by:\n\n{command}") if part)
 
 
 def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
-    """The command for a suite: by its name if it ships with this package, else by a file that holds the text below."""
+    """Return the command for a suite: by its name if it ships with this package, else by a file that holds the text below."""
     from bench_mtl.data.catalogue import built_in_names
     from bench_mtl.engine.suite_file import shipped_suites
 
@@ -114,23 +69,23 @@ def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
 
 
 def unfinished(missing: int) -> str:
-    """That cases of the suite are not in the results."""
+    """Return a sentence saying how many cases of the suite are not in the results; empty where all are."""
     return f"**Unfinished: {_plural(missing, 'case')} of the suite {'has' if missing == 1 else 'have'} no row yet.**" if missing else ""
 
 
 def machines(machines: Sequence[Mapping[str, Any]]) -> str:
-    """That there are several machines, and what they are called."""
+    """Return a sentence naming the machines where there are several."""
     if len(machines) < 2:
         return ""
-    told = [f"{machine_name(place)}: {escaped(_machine(machine))}" for place, machine in enumerate(machines)]
+    names = "; ".join(f"{machine_name(place)}: {escaped(_machine(machine))}" for place, machine in enumerate(machines))
     return (
-        f"**The runs were made on {len(machines)} machines** ({'; '.join(told)}). Every problem is reported for each machine by itself: no "
+        f"**The runs were made on {len(machines)} machines** ({names}). Every problem is reported for each machine by itself: no "
         "ratio, mean or profile mixes their times. Proven bounds hold on all of them."
     )
 
 
 def run_counts(runs: pd.DataFrame) -> str:
-    """How many runs ended how, in a sentence."""
+    """Return how many runs ended how, in a sentence."""
     total, statuses = len(runs), list(runs["status"])
     counted = ", ".join(f"{statuses.count(status)} {status}" for status in Status if status in statuses)
     verified = statuses.count(Status.VERIFIED)
@@ -140,7 +95,7 @@ def run_counts(runs: pd.DataFrame) -> str:
 
 
 def facts(runs: pd.DataFrame) -> str:
-    """What one problem is: its family, dimensions, data, parameters, seeds and notes, as a list."""
+    """Return what one problem is: its family, dimensions, data, parameters, seeds and notes, as a list."""
     dimensions = _different(_pairs(text, " = ", names=("n", "d", "m")) for text in runs["dimensions"].unique())
     seeds = [str(int(seed)) for seed in runs["seed"].dropna().unique()]
     notes = dict.fromkeys(note for text in runs["notes"].unique() for note in json.loads(text))
@@ -156,13 +111,13 @@ def facts(runs: pd.DataFrame) -> str:
 
 
 def solver_notes(runs: pd.DataFrame) -> str:
-    """What solvers said of their runs, each thing once: such as what one picked, and why."""
+    """Return what solvers said of their runs, each thing once: such as what one picked, and why."""
     said = [(str(label), json.loads(info).get("note")) for label, info in zip(runs["solver_label"], runs["info"], strict=True)]
     return "\n".join(f"- {escaped(label)} says: {escaped(note)}" for label, note in dict.fromkeys(said) if note)
 
 
 def enclosure_sentences(enclosures: pd.DataFrame) -> str:
-    """The best proven enclosure of each instance of one problem."""
+    """Return the best proven enclosure of each instance of one problem."""
     import pandas as pd
 
     sentences = []
@@ -179,23 +134,23 @@ def enclosure_sentences(enclosures: pd.DataFrame) -> str:
 
 
 def statuses() -> str:
-    """The statuses with their sentences, as a list."""
+    """Return the statuses with their sentences, as a list."""
     return "\n".join(f"- `{status}`: {status.sentence}" for status in Status)
 
 
 def reading() -> str:
-    """The definitions behind the tables."""
+    """Return the definitions behind the tables."""
     return READING + "\nA run ends with one of these statuses:\n\n" + statuses()
 
 
 def limitations(runs: pd.DataFrame) -> str:
-    """What the numbers do not say."""
+    """Return what the numbers do not say."""
     once = runs.groupby(["instance_key", "solver_label"]).size().max() == 1
     return LIMITATIONS.format(repeated=", the more so as every case was run once" if once else "")
 
 
 def environment(environments: Sequence[Mapping[str, Any]]) -> str:
-    """The environments as a Markdown table, one column for each that differs, and when they were used."""
+    """Return the environments as a Markdown table, one column for each that differs, and when they were used."""
     import pandas as pd
 
     flat, different = _environments(environments)
@@ -209,7 +164,7 @@ def environment(environments: Sequence[Mapping[str, Any]]) -> str:
 
 
 def environments_differ(environments: Sequence[Mapping[str, Any]]) -> str:
-    """That runs on one machine were not made alike, and in what."""
+    """Return a sentence saying in what the environments of one machine differ; empty where they do not."""
     _, different = _environments(environments)
     keys = dict.fromkeys(key for entry in different for key in entry)
     unlike = [key for key in keys if len({entry.get(key) for entry in different}) > 1]
@@ -222,25 +177,25 @@ def environments_differ(environments: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _environments(environments: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
-    """Every environment laid open, and the different ones."""
+    """Return every environment laid open, and the different ones."""
     flat = [_flat({key: value for key, value in entry.items() if key not in ("id", "started")}) for entry in environments]
     return flat, [entry for i, entry in enumerate(flat) if entry not in flat[:i]]
 
 
 def verbatim(text: str, language: str) -> str:
-    """A code block that holds `text`, whatever backticks are in it."""
+    """Return a code block that holds `text`, whatever backticks are in it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 
 def _ids(which: Mapping[str, str], flat: Sequence[Mapping[str, str]], environments: Sequence[Mapping[str, Any]]) -> str:
-    """The `environment_id` of the runs that were made in this one."""
+    """Return the `environment_id` of the runs that were made in this one."""
     return "Environment " + ", ".join(str(entry["id"]) for entry, table in zip(environments, flat, strict=True) if table == which)
 
 
 def _pairs(text: str, sign: str, names: tuple[str, ...] = ()) -> str:
-    """A JSON table as ``a = 1, b = x``; `names` come first."""
+    """Return a JSON table as ``a = 1, b = x``; `names` come first."""
     table = json.loads(text)
     keys = [*(name for name in names if name in table), *(key for key in table if key not in names)]
     return ", ".join(f"{key}{sign}{_value(table[key])}" for key in keys)
@@ -276,7 +231,7 @@ def _plural(number: int, noun: str) -> str:
 
 
 def contradictions(enclosures: pd.DataFrame) -> list[str]:
-    """A sentence for every instance on which one run's lower bound exceeds another's objective: both cannot be right."""
+    """Return a sentence for every instance on which one run's lower bound exceeds another's objective: both cannot be right."""
     return [_contradiction(row) for row in enclosures[~enclosures["agrees"].astype(bool)].to_dict("records")]
 
 

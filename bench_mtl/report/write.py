@@ -47,13 +47,13 @@ class Written:
     """A report that has been written, in short."""
 
     paths: tuple[Path, ...]
-    """Of report.html and report.md, as far as they were asked for; of the folder where neither was."""
+    """The paths of report.html and report.md, as far as they were asked for; that of the folder where neither was."""
     summary: str
     """The summary table for a terminal, with the skipped pairs only counted."""
     contradictions: tuple[str, ...]
     """A sentence for every instance on which proven bounds exclude each other."""
     statuses: tuple[Status, ...]
-    """Of the runs that it is of."""
+    """The statuses of the reported runs."""
 
 
 def write_and_sum_up(
@@ -65,7 +65,8 @@ def write_and_sum_up(
     ----------
     processes : that draw figures where there are many; more than one only where the main module can be imported again
     """
-    from bench_mtl.report.document import report_files, report_tables
+    from bench_mtl.report.contents import report_tables
+    from bench_mtl.report.document import report_files
     from bench_mtl.report.text import contradictions
     from bench_mtl.results.loading import read_results
 
@@ -88,7 +89,7 @@ def write_and_sum_up(
 
 
 def summary_frame(folder: Path) -> pd.DataFrame:
-    """The summary table of the results in `folder`, as text: one row per problem and solver.
+    """Return the summary table of the results in `folder`, as text: one row per problem and solver.
 
     Raises
     ------

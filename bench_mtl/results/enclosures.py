@@ -17,7 +17,7 @@ ROUNDING_OF_START = 1e-12
 
 
 def objectives(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """One row per run with a certified point: its enclosure of the optimum beside the best one of its instance.
+    """Return one row per run with a certified point: its enclosure of the optimum beside the best one of its instance.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def objectives(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def enclosures(objectives: pd.DataFrame) -> pd.DataFrame:
-    """One row per instance: the best bounds over all its runs, and who proved them.
+    """Return one row per instance: the best bounds over all its runs, and who proved them.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def enclosures(objectives: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rounding(proven: pd.DataFrame, samples: pd.DataFrame) -> pd.Series[float]:
-    """Per run how far the bounds of its instance may cross."""
+    """Return, for each run, how far the bounds of its instance may cross."""
     iterative = samples[samples["asked_tolerance"].isna()]
     start = numbers(iterative, "primal").abs().groupby(iterative["run_id"]).first()
     scale = proven["id"].map(start).astype(float).groupby(proven["instance_key"]).transform("max").fillna(0.0)

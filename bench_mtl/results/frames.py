@@ -56,7 +56,7 @@ def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[f
 
 
 def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
-    """Per solver name whether it is generic, specialised or (it never got anywhere) unknown.
+    """Return, for each solver name, whether it is generic, specialised or (it never got anywhere) unknown.
 
     Generic solvers are the one-shot ones: they are asked for a tolerance, and have a model to build.
     """
@@ -74,7 +74,7 @@ def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
 
 
 def all_skipped(statuses: pd.Series[Any]) -> pd.Series[Any]:
-    """Which of the texts of `status_counts` say that every run was skipped."""
+    """Return which of the texts of `status_counts` say that every run was skipped."""
     return statuses.str.fullmatch(rf"{Status.SKIPPED}(?: (\d+)/\1)?")
 
 
@@ -87,17 +87,17 @@ def status_counts(statuses: Iterable[str]) -> str:
 
 
 def numbers(frame: pd.DataFrame, column: str) -> pd.Series[float]:
-    """A column as floats; SQL's null is missing. (A column of nulls alone comes out of SQLite without a type.)"""
+    """Return a column as floats; SQL's null is missing. (A column of nulls alone comes out of SQLite without a type.)"""
     import pandas as pd
 
     return pd.to_numeric(frame[column]).astype("float64")
 
 
 def integers(frame: pd.DataFrame, column: str) -> pd.Series[int]:
-    """A column as whole numbers that may be missing."""
+    """Return a column as whole numbers that may be missing."""
     return numbers(frame, column).astype("Int64")
 
 
 def titled(table: pd.DataFrame) -> pd.DataFrame:
-    """A table by group with its groups as columns, named as in all tables."""
+    """Return a table by group with its groups as columns, named as in all tables."""
     return table.reset_index().rename(columns={"problem_label": "problem", "solver_label": "solver"})

@@ -35,7 +35,7 @@ class Results:
     targets: tuple[float, ...]
     """Relative gaps, loose to tight."""
     environments: tuple[dict[str, Any], ...]
-    """That the runs were made in."""
+    """The environments that the runs were made in."""
     machines: tuple[dict[str, Any], ...]
     """Distinct ones of them, by what their times depend on."""
     missing: int
@@ -51,7 +51,7 @@ class Results:
 
 
 def read_results(folder: Path, view: View | None = None) -> Results:
-    """The results in `folder`, or what `view` says of them.
+    """Return the results in `folder`, or what `view` says of them.
 
     Where they come from several machines, the labels of the problems tell them apart: what is grouped by label, times above all, is
     then of one machine.
@@ -124,5 +124,5 @@ def _finite_rows(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 
 def machine_name(place: int) -> str:
-    """What a report calls the machine at this place of `Results.machines`."""
+    """Return what a report calls the machine at this place of `Results.machines`."""
     return f"machine {place + 1}"

@@ -22,7 +22,7 @@ SELECTABLE = {
     "repetition": "repetition",
 }
 
-#: So many names are listed to somebody who asked for one that is not there.
+#: At most this many names are listed to somebody who asked for one that is not there.
 _MOST_NAMES = 20
 
 
@@ -56,7 +56,7 @@ class View:
                 raise InputError(f"--select must be KEY=PATTERN with a key of {', '.join(SELECTABLE)}, not '{text}'")
 
     def selected(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """The rows of `runs` to report.
+        """Return the rows of `runs` to report.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class View:
 
 
 def _text(value: Any) -> str:
-    """As it is written on the command line; a problem without a seed has an empty one."""
+    """Return a value as it is written on the command line; a problem without a seed has an empty one."""
     import pandas as pd
 
     return "" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)

@@ -50,7 +50,7 @@ class Series:
 
     solver: str
     x: Array
-    """Of the line; empty where there are several runs."""
+    """Places of the line; empty where there are several runs."""
     y: Array
     note: str = ""
     """Said of the solver in brackets."""
@@ -58,9 +58,9 @@ class Series:
     asked: Array | None = None
     """The tolerances asked of a one-shot solver's only run, point by point."""
     band: tuple[Array, Array] | None = None
-    """Of several iterative runs: places, and an array of shape (3, places) of lower end, median and upper end; infinite where unknown."""
+    """Several iterative runs: places, and an array of shape (3, places) of lower end, median and upper end; infinite where unknown."""
     answers: tuple[Array, Array] | None = None
-    """Of several one-shot runs: lower ends, medians and upper ends of x and of y, each of shape (3, answers)."""
+    """Several one-shot runs: lower ends, medians and upper ends of x and of y, each of shape (3, answers)."""
     stop: tuple[float, float, float] | None = None
     """Where a limit stopped the runs, the value there, and the x of the last point: medians over the runs that were stopped."""
     crosses: tuple[float, ...] = ()
@@ -111,7 +111,7 @@ class Trajectory:
     asked: Array
     """The tolerance of each point; not a number for an iterative solver."""
     stop: tuple[float, float, float] | None
-    """As of a `Series`; None where no limit ended the run."""
+    """Where a limit stopped it, as in a `Series`; None where no limit ended the run."""
 
     @property
     def start(self) -> float | None:

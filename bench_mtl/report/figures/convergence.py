@@ -48,7 +48,7 @@ _LABELS = {"seconds": "solve time (s)", "passes": "passes over the data", "itera
 
 
 def curves(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """The data of all figures, a row per point.
+    """Return the data of all figures, a row per point.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def run_notes(runs: pd.DataFrame) -> dict[str, str]:
 
 
 def caption(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) -> str:
-    """How the figure of one problem was made, and what is not in it, in sentences."""
+    """Return how the figure of one problem was made, and what is not in it, in sentences."""
     targets = tuple(targets)
     counts = counts_passes(points)
     parts = ["Proven relative gap against solve time" + (" and passes over the data" if counts.any() else "") + "."]
@@ -168,18 +168,18 @@ def caption(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) 
 
 
 def least_gap(targets: Iterable[float]) -> float:
-    """The least gap that is drawn as what it is."""
+    """Return the least gap that is drawn as what it is."""
     return min(targets) * LEAST_SHARE
 
 
 def counts_passes(points: pd.DataFrame) -> pd.Series[bool]:
-    """Which points belong to a run that counts its passes over the data."""
+    """Return which points belong to a run that counts its passes over the data."""
     counts = points.groupby("run_id")["passes"].transform("max") > 0
     return counts & points["asked_tolerance"].isna()
 
 
 def drawn_curves(points: pd.DataFrame, column: str, targets: Iterable[float], levels: int = LEVELS) -> list[Trajectory]:
-    """The runs of one problem, in their order, against seconds, passes or iterations, through what is `visible` at so many levels."""
+    """Return the runs of one problem, in their order, against seconds, passes or iterations, through what is `visible` at `levels`."""
     import numpy as np
 
     if points.empty:
@@ -205,7 +205,7 @@ def drawn_curves(points: pd.DataFrame, column: str, targets: Iterable[float], le
 
 
 def _spaced(places: Array, counts: Array) -> Array:
-    """The places of a run that shows points within its first half pass: what is before its first pass stays before all others."""
+    """Return the places of a run that shows points within its first half pass: what is before its first pass stays before all others."""
     import numpy as np
 
     known = counts > 0
@@ -213,9 +213,9 @@ def _spaced(places: Array, counts: Array) -> Array:
 
 
 def visible(gaps: Array, targets: Iterable[float], levels: int = LEVELS) -> NDArray[np.bool_]:
-    """Which points of a curve of best gaps so far are drawn: all of one that has no more than `levels`.
+    """Return which points of a curve of best gaps so far are drawn: all of one that has no more than `levels`.
 
-    Of a longer one the first point at every one of so many levels from its first gap to its last, even on a logarithmic axis, the
+    Of a longer one the first point at each of `levels` levels from its first gap to its last, even on a logarithmic axis, the
     first at every target, and the last. The line in steps through them is nowhere below the whole one, and less than a level above.
     """
     import numpy as np
@@ -232,7 +232,7 @@ def visible(gaps: Array, targets: Iterable[float], levels: int = LEVELS) -> NDAr
 
 
 def left_edge(curves: Sequence[Trajectory]) -> float:
-    """Where the first curve sets out, or a one-shot solver has its first answer; where the first one begins if none sets out."""
+    """Return where the first curve sets out, or a one-shot solver has its first answer; where the first one begins if none sets out."""
     starts = [curve.start for curve in curves if curve.start is not None]
     return float(min(starts or [curve.x[0] for curve in curves]))
 
@@ -260,18 +260,18 @@ def quantiles(
 
 
 def _place(share: float, total: int) -> int:
-    """Of the least of `total` ordered values that at least this share of them do not exceed."""
+    """Return the index of the least of `total` ordered values that at least this share of them do not exceed."""
     return max(0, math.ceil(share * total - 1e-9) - 1)
 
 
 def runs_tried(runs: pd.DataFrame) -> dict[str, int]:
-    """How many runs a solver has on a problem, the skipped ones apart."""
+    """Return how many runs a solver has on a problem, the skipped ones apart."""
     tried = runs.loc[runs["status"] != Status.SKIPPED, "solver_label"].value_counts()
     return {str(solver): int(count) for solver, count in tried.items()}
 
 
 def answer_quantiles(curves: Sequence[Trajectory], shares: Sequence[float]) -> tuple[Array, Array]:
-    """The quantiles of the x and of the y of all answers to each tolerance asked, in order of the median x."""
+    """Return the quantiles of the x and of the y of all answers to each tolerance asked, in order of the median x."""
     import numpy as np
 
     x, y, asked = (np.concatenate([getattr(curve, name) for curve in curves]) for name in ("x", "y", "asked"))

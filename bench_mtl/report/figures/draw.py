@@ -79,7 +79,7 @@ def _scale(axes: Axes, which: Literal["x", "y"], axis: charts.Axis) -> None:
 
 
 def _legend(chart: Chart, styles: Mapping[str, LineStyle]) -> list[Line2D]:
-    """An entry per solver, then one for each other mark."""
+    """Return an entry per solver, then one for each other mark."""
     from matplotlib.lines import Line2D
 
     def entry(label: str, **look: Any) -> Line2D:

@@ -47,9 +47,9 @@ class Undrawn:
 
     kind: Kind
     about: str
-    """As of a `Drawing`."""
+    """What it would show, as in a `Drawing`."""
     sentence: str
-    """That there is none, and why."""
+    """A sentence saying that there is none, and why."""
 
 
 def files(drawing: Drawing, formats: Collection[str] = (*FORMATS, "csv")) -> dict[str, bytes]:
@@ -71,7 +71,7 @@ def files(drawing: Drawing, formats: Collection[str] = (*FORMATS, "csv")) -> dic
 
 
 def distinct_stem(text: str, taken: Collection[str]) -> str:
-    """A file name for `text` that differs from all that are taken."""
+    """Return a file name for `text` that differs from all that are taken."""
     stem = base = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:80] or "problem"
     number = 1
     while stem in taken:
@@ -81,7 +81,7 @@ def distinct_stem(text: str, taken: Collection[str]) -> str:
 
 
 def distinct_stems(texts: Iterable[str]) -> list[str]:
-    """A file name for each, no two alike."""
+    """Return a file name for each, no two alike."""
     stems: list[str] = []
     for text in texts:
         stems.append(distinct_stem(text, stems))

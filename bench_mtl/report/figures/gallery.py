@@ -33,7 +33,7 @@ MOST_GROUPS = 12
 
 
 def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list[Drawing], list[Undrawn]]:
-    """The figures of a report in the order of their subjects, and what could not be drawn.
+    """Return the figures of a report in the order of their subjects, and what could not be drawn.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list
 
 
 def _convergence(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
-    """One of every problem that has a certified point."""
+    """Yield the figure of every problem that has a certified point."""
     points = convergence.curves(results.runs, results.samples)
     drawn = 0
     by_problem = {str(problem): rows for problem, rows in points.groupby("problem", sort=False, observed=True)}
@@ -164,7 +164,7 @@ def _pareto(instances: pd.DataFrame, group: str, styles: Mapping[str, style.Line
 
 
 def _speed_ups(winners: pd.DataFrame, baseline: str | None) -> Iterator[Drawing | Undrawn]:
-    """One of all problems."""
+    """Yield the heat map of all problems."""
     points = speed_ups.speed_up_points(winners)
     if points["speed_up"].isna().all():
         yield Undrawn("speed_ups", "", "No problem has a time of a specialised and of a generic solver, so there is no map of speed-ups.")
@@ -174,7 +174,7 @@ def _speed_ups(winners: pd.DataFrame, baseline: str | None) -> Iterator[Drawing 
 
 
 def _scaling(results: Results, fits: pd.DataFrame, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
-    """One of every sweep, of at most `MOST_GROUPS`."""
+    """Yield the figure of every sweep, of at most `MOST_GROUPS`."""
     if fits.empty:
         return
     points = scaling_points(results.runs, results.samples, results.targets[-1])
@@ -189,7 +189,7 @@ def _scaling(results: Results, fits: pd.DataFrame, styles: Mapping[str, style.Li
 
 
 def _measures(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
-    """Where anything is measured: the objective and every measure along the runs of each problem, and sparsity against accuracy."""
+    """Yield, where anything is measured, the objective and every measure along the runs of each problem, and sparsity against accuracy."""
     if results.measures.empty:
         return
     points = trajectory_points(results.runs, results.samples, results.measures)
@@ -213,14 +213,14 @@ def _measures(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterat
 
 
 def _data_of(points: pd.DataFrame, *of: str) -> pd.DataFrame:
-    """The rows of `trajectories` that have these quantities, with what they are drawn against."""
+    """Return the rows of `trajectories` that have these quantities, with what they are drawn against."""
     about = ["problem", "solver", "run_id", "seed", "repetition", "status", "limit_seconds", "asked_tolerance", "number", "iteration"]
     about += ["seconds", "passes", "examples"]
     return points.loc[points[list(of)].notna().all(axis=1), [*about, *of]]
 
 
 def _patterns(results: Results, winners: pd.DataFrame) -> Iterator[Drawing | Undrawn]:
-    """One of every problem of which solutions were kept."""
+    """Yield the pictures of every problem of which solutions were kept."""
     by_run: dict[int, list[Pattern]] = {}
     for pattern in results.patterns:
         by_run.setdefault(pattern.run_id, []).append(pattern)

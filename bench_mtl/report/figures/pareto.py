@@ -18,14 +18,14 @@ FEWEST = 3
 
 
 def levels(targets: tuple[float, ...]) -> tuple[float, ...]:
-    """The powers of ten from a tenth to the tightest target, and this one."""
+    """Return the powers of ten from a tenth to the tightest target, and this one."""
     last = min(targets)
     powers = [10.0**power for power in range(-1, math.floor(math.log10(last) + 1e-9) - 1, -1)]
     return tuple(dict.fromkeys([level for level in powers if level > last * (1 + 1e-9)] + [last]))
 
 
 def pareto_points(instances: pd.DataFrame) -> pd.DataFrame:
-    """The data of the figure of one group of problems.
+    """Return the data of the figure of one group of problems.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def pareto_points(instances: pd.DataFrame) -> pd.DataFrame:
 
 
 def _front(table: pd.DataFrame) -> list[bool]:
-    """Which points no other one is at least as good as in both, and better in one."""
+    """Return which points no other one is at least as good as in both, and better in one."""
     points = list(zip(table["seconds"], table["gap"], strict=True))
     known = [point for point in points if point[0] == point[0]]
     return [own in known and not any(x <= own[0] and y <= own[1] and (x, y) != own for x, y in known) for own in points]
@@ -69,7 +69,7 @@ def chart(points: pd.DataFrame, group: str) -> Chart:
 
 
 def caption(points: pd.DataFrame) -> str:
-    """How the figure of one group was made, and what is not in it, in sentences."""
+    """Return how the figure of one group was made, and what is not in it, in sentences."""
     count = int(points["instances"].iloc[0])
     first, last = (format_target(gap) for gap in (points["gap"].max(), points["gap"].min()))
     parts = [

@@ -41,7 +41,7 @@ class Solution:
 
 
 def solutions(runs: pd.DataFrame, patterns: Mapping[int, Sequence[Pattern]], leading: Sequence[str]) -> list[Solution]:
-    """The solutions to show of one problem: all of one instance, of each solver that of its verified run with the least gap.
+    """Return the solutions to show of one problem: all of one instance, of each solver that of its verified run with the least gap.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def solutions(runs: pd.DataFrame, patterns: Mapping[int, Sequence[Pattern]], lea
 
 
 def pattern_points(shown: Sequence[Solution]) -> pd.DataFrame:
-    """The data of the figure: a row per run of neighbouring rows of a matrix that are alike and not zero, and one for a matrix of zeros.
+    """Return the data of the figure: a row for neighbouring rows of a matrix that are alike and not zero, and one for a matrix of zeros.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def pattern_points(shown: Sequence[Solution]) -> pd.DataFrame:
 
 
 def patterns(shown: Sequence[Solution], problem: str) -> Figure:
-    """The figure of one problem: a picture of at most `MOST_SOLVERS` solutions each, its parts below one another."""
+    """Return the figure of one problem: a picture of at most `MOST_SOLVERS` solutions each, its parts below one another."""
     shown = shown[:MOST_SOLVERS]
     most = max(len(solution.parts) for solution in shown)
     words = ["\n".join(_words(pattern, alone=len(solution.parts) == 1) for pattern in solution.parts) for solution in shown]
@@ -117,7 +117,7 @@ def patterns(shown: Sequence[Solution], problem: str) -> Figure:
 
 
 def caption(shown: Sequence[Solution]) -> str:
-    """How the figure of one problem was made, and what is not in it, in sentences."""
+    """Return how the figure of one problem was made, and what is not in it, in sentences."""
     gaps = [solution.relative_gap for solution in shown[:MOST_SOLVERS]]
     parts = [
         "Where the solutions are not zero, rows down and columns across: entries larger than "
@@ -133,7 +133,7 @@ def caption(shown: Sequence[Solution]) -> str:
 
 
 def pooled(mask: Mask) -> Mask:
-    """The mask in blocks, so many that it has no more points than paper has: true where any entry of a block is."""
+    """Return the mask in blocks, true where any entry of a block is: no more of them than paper has points."""
     import numpy as np
 
     for side, most in enumerate(_POINTS):
@@ -169,7 +169,7 @@ def _colours(mask: Mask) -> NDArray[np.uint8]:
 
 
 def _words(pattern: Pattern, *, alone: bool) -> str:
-    """The numbers below a picture."""
+    """Return the numbers below a picture."""
     mask = pattern.mask
     name = "" if alone else f"{pattern.part}: "
     rank = "" if pattern.rank is None else f", rank {pattern.rank}"
@@ -177,7 +177,7 @@ def _words(pattern: Pattern, *, alone: bool) -> str:
 
 
 def _ranges(row: NDArray[np.bool_]) -> str:
-    """The places that are true: ``0-3 7``."""
+    """Return the places that are true: ``0-3 7``."""
     import numpy as np
 
     edges = np.flatnonzero(np.diff(np.r_[False, row, False].astype(np.int8)))

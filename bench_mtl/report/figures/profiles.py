@@ -26,7 +26,7 @@ _PANELS = {
 
 
 def leader(times: pd.DataFrame) -> str:
-    """The solver that solved most instances; of several the one that was fastest most often; of these the first.
+    """Return the solver that solved most instances; of several the one that was fastest most often; of these the first.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def leader(times: pd.DataFrame) -> str:
 
 
 def profile_points(instances: pd.DataFrame, target: float) -> pd.DataFrame:
-    """The data of the figure of one group of problems.
+    """Return the data of the figure of one group of problems.
 
     The pairwise profile of a solver is the distribution of its time over that of `leader`: what it is at 1 and below is the share of
     instances on which the solver is as fast or faster. A ratio is zero where the leader alone failed.
@@ -110,7 +110,7 @@ def chart(points: pd.DataFrame, group: str) -> Chart:
 
 
 def caption(points: pd.DataFrame) -> str:
-    """How the figure of one group was made, and what is not in it, in sentences."""
+    """Return how the figure of one group was made, and what is not in it, in sentences."""
     count, first = int(points["instances"].iloc[0]), points["leader"].iloc[0]
     panels = set(points["panel"])
     parts = [
@@ -134,7 +134,7 @@ def caption(points: pd.DataFrame) -> str:
 
 
 def _steps(panel: str, solver: str, at: Iterable[float], shares: Iterable[float]) -> pd.DataFrame:
-    """A solver's steps, without those of others."""
+    """Return a solver's steps, without those of others."""
     import numpy as np
     import pandas as pd
 
@@ -144,7 +144,7 @@ def _steps(panel: str, solver: str, at: Iterable[float], shares: Iterable[float]
 
 
 def _limits(rows: pd.DataFrame, panel: str) -> tuple[float, float]:
-    """Of the x axis: all steps, and space to see the first and the last."""
+    """Return the ends of the x axis: it holds all steps, with space to see the first and the last."""
     at = rows.loc[rows["at"] > 0, "at"]
     least, most = (at.min(), at.max()) if len(at) else (1.0, 1.0)
     if panel == PERFORMANCE:

@@ -46,7 +46,7 @@ def _exponent(fit: Mapping[Hashable, Any]) -> str:
 
 
 def caption(points: pd.DataFrame, fits: pd.DataFrame) -> str:
-    """How the figure of one sweep was made, and what is not in it, in sentences."""
+    """Return how the figure of one sweep was made, and what is not in it, in sentences."""
     target = format_target(points["target"].iloc[0])
     parts = [
         f"{points['sweep'].iloc[0]}: seconds of solving to a proven relative gap of {target}, the median of all runs of a size, "

@@ -26,7 +26,7 @@ _CELL_WIDTH, _CELL_HEIGHT, _LABEL_WIDTH = 0.68, 0.23, 3.2
 
 
 def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
-    """The data of the heat map, from the table `winners`.
+    """Return the data of the heat map, from the table `winners`.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
 
 
 def speed_ups(points: pd.DataFrame, baseline: str | None = None) -> Figure:
-    """The heat map of `speed_up_points`, of which at least one is known: a row per problem, a column per target."""
+    """Return the heat map of `speed_up_points`, of which at least one is known: a row per problem, a column per target."""
     import numpy as np
     from matplotlib import colormaps
     from matplotlib.colors import Normalize
@@ -90,7 +90,7 @@ def speed_ups(points: pd.DataFrame, baseline: str | None = None) -> Figure:
 
 
 def caption(points: pd.DataFrame, baseline: str | None = None) -> str:
-    """How the heat map was made, and what is not in it, in sentences."""
+    """Return how the heat map was made, and what is not in it, in sentences."""
     who, against = ("specialised solver", "the fastest generic one") if baseline is None else ("other solver", baseline)
     parts = [
         f"How many times faster the fastest {who} is to each proven relative gap than {against}, on each problem: above 1 (purple) it is "
@@ -109,7 +109,7 @@ def caption(points: pd.DataFrame, baseline: str | None = None) -> str:
 
 
 def _shown(points: pd.DataFrame) -> list[str]:
-    """The problems with a number."""
+    """Return the problems with a number."""
     return [str(problem) for problem in points.loc[points["speed_up"].notna(), "problem"].unique()]
 
 

@@ -81,11 +81,11 @@ class LineStyle:
     colour: str
     marker: str
     dash: Any = "-"
-    """Of matplotlib."""
+    """A line style of matplotlib."""
 
 
 def line_styles(solvers: Iterable[str]) -> dict[str, LineStyle]:
-    """A style per solver in the order given: 9 colours and 10 markers make 90 different ones, and equal colours have other dashes."""
+    """Return a style for each solver: 9 colours and 10 markers make 90 different ones, and equal colours have other dashes."""
     found = {}
     for i, name in enumerate(dict.fromkeys(solvers)):
         dash = _DASHES[i // len(_COLOURS) % len(_DASHES)]
@@ -121,7 +121,7 @@ def sheet(
     below: float = _BELOW,
     headed: int = 0,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of panels side by side, with a title above and a legend below, laid out.
+    """Return a figure of panels side by side, with a title above and a legend below, laid out.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def sheet(
 
 
 def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
-    """The figure as ``svg``, ``png`` and ``pdf``: the same bytes for the same data."""
+    """Return the figure as ``svg``, ``png`` and ``pdf``: the same bytes for the same data."""
     made = {}
     with styled():
         for form in formats:
@@ -217,7 +217,7 @@ def ticks(axes: Axes, which: Literal["x", "y"], places: Sequence[float], form: C
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Round numbers from `low` to `high`: powers of ten, every so many of them, or 1, 2 and 5 times such powers where there are few."""
+    """Round numbers from `low` to `high`: powers of ten, all or every n-th, or 1, 2 and 5 times such powers where there are few."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     step = max(1, -(-(last - first + 1) // most))
     decades = [10.0**power for power in range(first, last + 1) if power % step == 0]
@@ -237,17 +237,17 @@ def plain(value: float) -> str:
 
 
 def gap(value: float) -> str:
-    """A relative gap as in the tables, but for 1 and more."""
+    """Return a relative gap as in the tables, but for 1 and more."""
     return format_target(value) if value < 0.99 else f"{value:g}"
 
 
 def line(look: LineStyle, **more: Any) -> dict[str, Any]:
-    """What matplotlib calls a look."""
+    """Return the options of matplotlib for a line in this style."""
     return {"color": look.colour, "marker": look.marker, "linestyle": look.dash, **more}
 
 
 def mark(**more: Any) -> dict[str, Any]:
-    """The cross of a run that met a limit."""
+    """Return the cross of a run that met a limit."""
     return {"marker": "x", "markersize": 7.0, "markeredgewidth": 1.6, "linestyle": "none", "zorder": 4, **more}
 
 
@@ -274,7 +274,7 @@ def _legend(figure: Figure, handles: Sequence[Line2D], labels: Sequence[str], co
 
 
 def _columns(labels: Sequence[str], width: float) -> tuple[int, int]:
-    """Columns and rows of a legend: as many columns as fit into so many inches."""
+    """Return the numbers of columns and rows of a legend: as many columns as fit into `width` inches."""
     wide = [_label_width(label) for label in labels]
     for columns in range(min(6, len(labels)), 0, -1):
         parts = _parts(len(labels), columns)
@@ -289,7 +289,7 @@ def _label_width(label: str) -> float:
 
 
 def _parts(total: int, columns: int) -> list[slice]:
-    """The columns of a legend, from left to right: the first ones have one entry more."""
+    """Return the columns of a legend, from left to right: the first ones have one entry more."""
     least, more = divmod(total, columns)
     ends = [0]
     for column in range(columns):
@@ -298,7 +298,7 @@ def _parts(total: int, columns: int) -> list[slice]:
 
 
 def broken(text: str, width: float, size: float = _FONT_SIZE) -> str:
-    """A text in lines of so many inches; a single word may be longer."""
+    """Return the text in lines of `width` inches; a single word may be longer."""
     whole = text_width(text, size)
     if whole <= width:
         return text
@@ -306,7 +306,7 @@ def broken(text: str, width: float, size: float = _FONT_SIZE) -> str:
 
 
 def text_width(text: str, size: float = _FONT_SIZE) -> float:
-    """Of a text, in inches."""
+    """Return the width of a text in inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 

@@ -41,8 +41,8 @@ class Axes(NamedTuple):
 
 
 def axes_of(quantities: Sequence[str]) -> Axes | None:
-    """The features used, or else the non-zeros, and against them what is measured on held-out examples, an error above all, or another
-    error, or the objective. None where neither size is measured."""
+    """Return the features used, or else the non-zeros, and against them what is measured on held-out examples, an error above all, or
+    another error, or the objective. None where neither size is measured."""
     size = next((name for name in SIZES if name in quantities), None)
     if size is None:
         return None
@@ -51,7 +51,7 @@ def axes_of(quantities: Sequence[str]) -> Axes | None:
 
 
 def tracks(points: pd.DataFrame, axes: Axes, levels: int = LEVELS) -> list[Track]:
-    """The solvers of one problem, from its rows of `bench_mtl.report.tables.measures.trajectories`."""
+    """Return the solvers of one problem, from its rows of `bench_mtl.report.tables.measures.trajectories`."""
     import numpy as np
 
     known = points[points[axes.size].notna() & points[axes.accuracy].notna()]
@@ -86,7 +86,7 @@ def chart(points: pd.DataFrame, axes: Axes) -> Chart:
 
 
 def caption(points: pd.DataFrame, axes: Axes) -> str:
-    """How the figure of one problem was made, and what is not in it, in sentences."""
+    """Return how the figure of one problem was made, and what is not in it, in sentences."""
     drawn = tracks(points, axes)
     parts = [
         f"{axes.size.capitalize()} and {axes.accuracy} of the points that a solver goes through, each repaired, along the run; "

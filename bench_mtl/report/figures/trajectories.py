@@ -44,13 +44,13 @@ PART_OF_A_PASS = 0.499
 
 
 def takes_examples(points: pd.DataFrame) -> bool:
-    """Whether a solver shows points so little of a pass apart that the examples it has seen say more than passes."""
+    """Return whether a solver shows points such a small part of a pass apart that the examples it has seen say more than passes."""
     apart = points["passes"].groupby(points["run_id"]).diff().fillna(points["passes"])
     return bool(((apart > 0) & (apart < PART_OF_A_PASS) & points["asked_tolerance"].isna()).any())
 
 
 def axes_of(points: pd.DataFrame) -> dict[str, str]:
-    """What a figure of these rows of `trajectories` has panels against, with their labels."""
+    """Return what a figure of these rows of `trajectories` has panels against, with their labels."""
     panels = {"seconds": "solve time (s)"}
     if takes_examples(points) and points["examples"].notna().any():
         sizes = (points["examples"] / points["passes"])[points["passes"] > 0].round().dropna().unique()
@@ -103,8 +103,10 @@ def spread(curves: Sequence[Trajectory], columns: int = LEVELS) -> tuple[Array, 
 
 
 def answers_of(curves: Sequence[Trajectory]) -> tuple[Array, Array]:
-    """The quantiles of the x and of the y of the answers of several one-shot runs: to each tolerance that all of them answered, and of the
-    last answer of each where they went on to unlike tolerances. Arrays of shape (3, answers)."""
+    """Return the quantiles of the x and of the y of the answers of several one-shot runs, arrays of shape (3, answers).
+
+    They are of the answers to each tolerance that all runs answered, and of the last answers where runs went on to unlike tolerances.
+    """
     import numpy as np
 
     shares = enclosed(len(curves))
@@ -119,7 +121,7 @@ def answers_of(curves: Sequence[Trajectory]) -> tuple[Array, Array]:
 
 
 def value_limits(values: Array) -> tuple[float, float, bool]:
-    """The ends of the axis of a quantity, and whether it is logarithmic: then zeros are drawn at the lower end."""
+    """Return the ends of the axis of a quantity, and whether it is logarithmic: then zeros are drawn at the lower end."""
     positive = values[values > 0]
     if len(positive) and (values >= 0).all() and positive.max() >= LOGARITHMIC_FROM * positive.min():
         return float(positive.min()) / (3.0 if len(positive) < len(values) else 1.3), float(positive.max()) * 1.3, True
@@ -163,7 +165,7 @@ def value_axis(label: str, values: Array) -> Axis:
 
 
 def caption(points: pd.DataFrame, runs: pd.DataFrame, quantity: str) -> str:
-    """How the figure of one quantity was made, and what is not in it, in sentences."""
+    """Return how the figure of one quantity was made, and what is not in it, in sentences."""
     import numpy as np
 
     panels = axes_of(points)

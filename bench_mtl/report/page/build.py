@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.types import Status
 from bench_mtl.report import text
-from bench_mtl.report.contents import TABLES, About, without_skipped
+from bench_mtl.report.contents import TABLES, without_skipped
 from bench_mtl.report.figures import convergence, style
 from bench_mtl.report.figures.drawing import Drawing, Undrawn
-from bench_mtl.report.markdown import caveats, says
+from bench_mtl.report.markdown import main_findings, notices
 from bench_mtl.report.page.charts import charts
 from bench_mtl.report.page.curves import convergence_charts
 from bench_mtl.report.page.markup import json_script, raw
@@ -49,7 +49,7 @@ class _Problem:
 
 
 def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[Drawing], undrawn: Sequence[Undrawn]) -> bytes:
-    """The report as one HTML file: the same results give the same bytes.
+    """Return the report as one HTML file: the same results give the same bytes.
 
     Everything is in the file, and its content security policy lets nothing run but the scripts that were put there, and no request out.
 
@@ -66,11 +66,11 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
     data = {
         "targets": [{"label": format_target(target), "value": target} for target in results.targets],
         "least": convergence.least_gap(results.targets),
-        "solvers": [{"label": solver, **_look(look)} for solver, look in styles.items()],
+        "solvers": [{"label": solver, **_line_style(look)} for solver, look in styles.items()],
         "problems": problems,
         "charts": others,
     }
-    md = _Words()
+    md = _Markdown()
     alarms = contradictions(tables["enclosures"])
     scripts, sheet = [_script(name) for name in _SCRIPTS], _asset("page.css")
     parts = {
@@ -79,10 +79,10 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
         "scripts": list(map(raw, scripts)),
         "data": json_script(data),
         "name": results.name,
-        "opening": md(text.opening(results.name, results.description, results.text, results.runs["data"].unique())),
+        "introduction": md(text.introduction(results.name, results.description, results.text, results.runs["data"].unique())),
         "contradictions": alarms,
-        "caveats": list(map(md, caveats(results))),
-        "said": md("\n\n".join(says(results, tables)[len(alarms) :])),
+        "notices": list(map(md, notices(results))),
+        "findings": md("\n\n".join(main_findings(results, tables)[len(alarms) :])),
         "first": list(_tables(tables, _SUMMARY, md)),
         "choices": _choices(results),
         "drawn": bool(problems),
@@ -101,7 +101,7 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
     return _template().render(parts).encode()
 
 
-class _Words:
+class _Markdown:
     """Markdown to HTML in which nothing of the text is markup of its own and nothing is fetched."""
 
     def __init__(self) -> None:
@@ -116,14 +116,14 @@ class _Words:
         return raw(self._parser.render(words))
 
 
-def _look(look: style.LineStyle) -> dict[str, Any]:
-    """A look of the printed figures for the page: a dash is measured in pixels."""
+def _line_style(look: style.LineStyle) -> dict[str, Any]:
+    """Return the style of a line in the printed figures for the page: a dash is measured in pixels."""
     dash = [] if look.dash == "-" else [2.0 * part for part in look.dash[1]]
     return {"colour": look.colour, "marker": look.marker, "dash": dash}
 
 
 def _problems(
-    results: Results, tables: Mapping[str, pd.DataFrame], undrawn: Sequence[Undrawn], charted: set[str], md: _Words
+    results: Results, tables: Mapping[str, pd.DataFrame], undrawn: Sequence[Undrawn], charted: set[str], md: _Markdown
 ) -> Iterator[_Problem]:
     missing = {one.about: one.sentence for one in undrawn if one.kind == "convergence" and one.about not in charted}
     of = {name: dict(list(tables[name].groupby("problem", sort=False))) for name in ("summary", "enclosures")}
@@ -137,27 +137,27 @@ def _problems(
 
 
 def _others(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    """In the order of the catalogue but for the first, and what it does not know after that."""
+    """In the order of `TABLES` but for the first, and what it does not know after that."""
     order = dict.fromkeys((*_FIRST, *TABLES, *tables))
     return [name for name in order if name in tables and name not in (*_SUMMARY, *_FAILURES)]
 
 
-def _tables(tables: Mapping[str, pd.DataFrame], names: Sequence[str], md: _Words) -> Iterator[Table]:
+def _tables(tables: Mapping[str, pd.DataFrame], names: Sequence[str], md: _Markdown) -> Iterator[Table]:
     """Those that have a row."""
     for name in names:
         table = tables[name]
         if table.empty:
             continue
-        known = TABLES.get(name, About(name.replace("_", " ").capitalize(), ""))
-        about = text.EXPLANATIONS.get(name, known.sentence)
+        kind = TABLES.get(name)
+        title, about = (kind.title, kind.explanation or kind.sentence) if kind else (name.replace("_", " ").capitalize(), "")
         if name == "summary":
             table = table[~all_skipped(table["status"])]
             about += f" {_LEFT_OUT}" if len(table) < len(tables[name]) else ""
-        yield html_table(name, known.title, md(about), table)
+        yield html_table(name, title, md(about), table)
 
 
 def _choices(results: Results) -> dict[str, list[str]]:
-    """What rows of all tables can be chosen by."""
+    """Return what rows of all tables can be chosen by."""
     statuses = set(results.runs["status"])
     return {
         "problem": [str(label) for label in results.runs["problem_label"].unique()],
@@ -168,7 +168,7 @@ def _choices(results: Results) -> dict[str, list[str]]:
 
 
 def _policy(scripts: Sequence[str], sheet: str) -> str:
-    """The content security policy: these scripts and this style sheet, by their hashes, and nothing else."""
+    """Return the content security policy: these scripts and this style sheet, by their hashes, and nothing else."""
     hashed = " ".join(map(_hash, scripts))
     return f"default-src 'none'; script-src {hashed}; style-src {_hash(sheet)}; base-uri 'none'; form-action 'none'"
 

@@ -47,9 +47,9 @@ class Cell:
 
     text: str
     key: str | None = None
-    """Of a number what it sorts by where that is not the text; empty where the text will do or there is no number; None for words."""
+    """What a number sorts by, where that is not its text; empty where the text will do or there is no number; None for words."""
     tone: str = ""
-    """Of a status: good, bad, mixed or quiet."""
+    """How the cell of a status is coloured: good, bad, mixed or quiet; empty for other cells."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Table:
 
 
 def html_table(name: str, title: str, about: Markup, frame: pd.DataFrame) -> Table:
-    """A table of `bench_mtl.report.tables`: the columns and the texts of its printed form, in rows of cells."""
+    """Return a table of `bench_mtl.report.tables`: the columns and the texts of its printed form, in rows of cells."""
     import pandas as pd
 
     head = frame.head(MOST_ROWS)
@@ -93,7 +93,7 @@ def html_table(name: str, title: str, about: Markup, frame: pd.DataFrame) -> Tab
 
 
 def _packed(cells: Sequence[Cell]) -> dict[str, Any]:
-    """The cells of a column: labels that thousands of rows share are written once."""
+    """Return the cells of a column: labels that thousands of rows share are written once."""
     distinct = {cell: place for place, cell in enumerate(dict.fromkeys(cells))}
     return {"cells": [_short(cell) for cell in distinct], "rows": [distinct[cell] for cell in cells]}
 
@@ -113,7 +113,7 @@ def _key(text: str, value: float) -> str:
 
 
 def _tone(text: str) -> str:
-    """What kind of end the texts of `status_counts` tell of."""
+    """Return what kind of end the texts of `status_counts` tell of."""
     named = [status for status in Status if re.search(rf"\b{status}\b", text)]
     if any(status in named for status in _BAD):
         return "bad"

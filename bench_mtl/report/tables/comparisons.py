@@ -25,7 +25,7 @@ _COLUMNS = [
 
 
 def comparisons(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
-    """How many times faster solvers are than a reference, per group of like problems and target.
+    """Return how many times faster solvers are than a reference, per group of like problems and target.
 
     Without a baseline every solver that is not generic is compared with the fastest generic one of each instance, and the fastest
     specialised one of each instance with every generic one. Whoever picks the fastest of several on each instance has an advantage

@@ -48,7 +48,7 @@ class Column:
         return ~np.isnan(self.seconds)
 
     def at_limit(self) -> list[tuple[float, ...]]:
-        """The repetitions on every instance, or the limit alone where it failed; empty where there is none."""
+        """Return the repetitions on every instance, or the limit alone where it failed; empty where there is none."""
         return [times or ((float(limit),) if limit == limit else ()) for times, limit in zip(self.repetitions, self.limits, strict=True)]
 
 
@@ -63,7 +63,10 @@ class Grid:
 
 
 def grids(times: pd.DataFrame, members: Mapping[str, Sequence[str]]) -> list[Grid]:
-    """Of every set of problem labels, by name, and every target, from `run_times`. Solvers that were skipped throughout do not enter."""
+    """Yield a grid for every named set of problem labels and every target, from `run_times`.
+
+    Solvers that were skipped throughout do not enter.
+    """
     cells, kinds = _cells(times)
     solvers: dict[str, dict[str, None]] = {}
     instances: dict[str, dict[str, None]] = {}
@@ -83,7 +86,7 @@ def grids(times: pd.DataFrame, members: Mapping[str, Sequence[str]]) -> list[Gri
 
 
 def fastest(columns: Sequence[Column], name: str) -> Column:
-    """The fastest of several solvers on every instance, as if one had known which to take.
+    """Return the fastest of several solvers on every instance, as if one had known which to take.
 
     It was tried where any of them was, and its limit is the shortest of theirs: no one of them was faster than that.
     """
@@ -104,8 +107,8 @@ def fastest(columns: Sequence[Column], name: str) -> Column:
     )
 
 
-def told(interval: Interval, shift: float = 0.0) -> tuple[float, float]:
-    """The ends of an interval, of a mean with this shift; missing where it says nothing."""
+def interval_ends(interval: Interval, shift: float = 0.0) -> tuple[float, float]:
+    """Return the ends of an interval, of a mean with this shift; missing where it says nothing."""
     low, high = interval.low, interval.high
     if low is None or high is None or not np.isfinite(high) or high + shift > WIDEST * (low + shift):
         return float("nan"), float("nan")

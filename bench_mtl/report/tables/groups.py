@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def groups(runs: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """The problem labels of every group: a problem family on one data set, whatever the parameters and the preprocessing.
+    """Return the problem labels of every group: a problem family on one data set, whatever the parameters and the preprocessing.
 
     They are in the order of the runs. Problems that were run on different machines are never in one group.
     Where a family has several groups there is one more after them, of the family as a whole: ``"all of l1inf_hinge"``.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: What the repetitions of one solver on one instance share.
-OF_INSTANCE = ["problem", "instance", "solver", "target"]
+CASE_KEYS = ["problem", "instance", "solver", "target"]
 
 _MEASURED = ("seconds", "passes", "iterations")
 
@@ -19,7 +19,7 @@ _COLUMNS = ["problem", "instance", "seed", "solver", "kind", "target", "runs", "
 
 
 def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
-    """What it took each run to reach each target: seconds as in `times_to_gap`, and passes and iterations at that sample.
+    """Return what it took each run to reach each target: seconds as in `times_to_gap`, and passes and iterations at that sample.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float
 
 
 def instance_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
-    """One row per instance, solver and target.
+    """Return one row per instance, solver and target.
 
     Returns
     -------
@@ -58,18 +58,18 @@ def instance_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[
 
 def by_instance(times: pd.DataFrame) -> pd.DataFrame:
     """`instance_times` from `run_times`."""
-    groups = times.groupby(OF_INSTANCE, sort=False)
+    groups = times.groupby(CASE_KEYS, sort=False)
     table = groups[["seed", "kind"]].first()
     table["runs"], table["reached"] = groups.size(), groups["seconds"].count()
     for name in _MEASURED:
         table[name] = groups[name].median().where(groups[name].count() == table["runs"])
     table["limit_seconds"] = groups["limit_seconds"].max()
-    ended = times[times["target"] == times["target"].iloc[0]].groupby(OF_INSTANCE[:-1], sort=False)["status"].agg(status_counts)
-    return table.reset_index().join(ended.rename("status"), on=OF_INSTANCE[:-1])[_COLUMNS]
+    ended = times[times["target"] == times["target"].iloc[0]].groupby(CASE_KEYS[:-1], sort=False)["status"].agg(status_counts)
+    return table.reset_index().join(ended.rename("status"), on=CASE_KEYS[:-1])[_COLUMNS]
 
 
 def time_to_gap(times: pd.DataFrame) -> pd.DataFrame:
-    """One row per problem, solver and target, from `run_times`: over all instances and repetitions of the problem.
+    """Return one row per problem, solver and target, from `run_times`: over all instances and repetitions of the problem.
 
     Returns
     -------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.report.tables.grid import Column, Grid, grids, told
+from bench_mtl.report.tables.grid import Column, Grid, grids, interval_ends
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.stats import Failures, replace_failures, shifted_geometric_mean, shifted_mean_interval, suitable_shift
 
@@ -82,7 +82,7 @@ def _means(column: Column, common: NDArray[np.bool_], shift: float) -> dict[str,
         found["mean_ten_times"] = shifted_geometric_mean(_entered(column, Failures.TEN_TIMES), shift)
         found["mean_at_least"] = not column.solved.all()
         if column.solved.all():
-            found["mean_low"], found["mean_high"] = told(shifted_mean_interval(column.at_limit(), shift), shift)
+            found["mean_low"], found["mean_high"] = interval_ends(shifted_mean_interval(column.at_limit(), shift), shift)
     return found
 
 

@@ -29,7 +29,7 @@ _COLUMNS += ["last", "last_low", "last_high"]
 
 
 def measures_table(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
-    """One row per problem, solver and measure, over all seeds and repetitions.
+    """Return one row per problem, solver and measure, over all seeds and repetitions.
 
     Parameters
     ----------
@@ -95,11 +95,11 @@ def trajectories(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFra
 
 
 def quantity_of(name: str) -> str:
-    """The column of `trajectories` that holds a measure: its name, unless another column is called so."""
+    """Return the column of `trajectories` that holds a measure: its name, unless another column is called so."""
     return f"{name} (measured)" if name in _OTHER_COLUMNS else name
 
 
 def quantities(points: pd.DataFrame, measures: pd.DataFrame) -> list[str]:
-    """Of rows of `trajectories` what there is to draw: the objective, then what is measured of them, by name."""
+    """Return what there is to draw of rows of `trajectories`: the objective, then what is measured of them, by name."""
     names = [quantity_of(str(name)) for name in measures["name"].unique()]
     return [OBJECTIVE, *(name for name in sorted(names) if points[name].notna().any())]

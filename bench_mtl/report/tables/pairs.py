@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench_mtl.report.tables.grid import Column, told
+from bench_mtl.report.tables.grid import Column, interval_ends
 from bench_mtl.stats import paired_test, ratio_interval
 
 #: Of fewer pairs that are no ties no test can find anything at the level of 5 %, and none is named.
@@ -18,7 +18,7 @@ class Pair:
     """How many times faster a solver is than a reference. What is not known is missing or not a number."""
 
     instances: int
-    """That both were tried on."""
+    """The number of instances that both were tried on."""
     ratios: int
     """How many of them somebody solved, which the ratio is of."""
     ratio: float
@@ -38,7 +38,7 @@ class Pair:
 
 
 def pair(reference: Column, solver: Column) -> Pair:
-    """The solver against the reference.
+    """Return the solver against the reference.
 
     A failure, whatever its reason, counts at its time limit: where only the reference has failed anywhere, the ratio is a lower bound,
     where only the solver has, an upper one, and where both have, on different instances, it would be neither and is missing, as it is
@@ -54,7 +54,7 @@ def pair(reference: Column, solver: Column) -> Pair:
         interval = ratio_interval(before, after)
         ratio = interval.value
         lowest = float(min(np.median(old) / np.median(new) for old, new in zip(before, after, strict=True)))
-        low, high = (nan, nan) if any(failed) else told(interval)
+        low, high = (nan, nan) if any(failed) else interval_ends(interval)
     tested = paired_test(solver.seconds[both], reference.seconds[both]) if both.any() else None
     wins, losses, ties = (0, 0, 0) if tested is None else (tested.wins, tested.losses, tested.ties)
     named = tested is not None and tested.p_value is not None and wins + losses >= FEWEST_TESTED

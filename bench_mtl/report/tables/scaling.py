@@ -13,7 +13,7 @@ from bench_mtl.stats import power_law
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A sweep has at least so many sizes, and a fit so many points.
+#: A sweep has at least this many sizes, and a fit this many points.
 FEWEST = 3
 
 _COLUMNS = ["sweep", "key", "target", "solver", "size", "runs", "reached", "seconds", "limit_seconds"]
@@ -21,7 +21,7 @@ _FITTED = ["sweep", "key", "target", "solver", "points", "exponent", "exponent_l
 
 
 def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd.DataFrame:
-    """The data of all scaling figures: a row per sweep, solver and size.
+    """Return the data of all scaling figures: a row per sweep, solver and size.
 
     A sweep is a set of problems that differ in one whole-numbered option of their data alone, of which there are `FEWEST` or more.
 
@@ -49,7 +49,7 @@ def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> 
 
 
 def scaling_fits(points: pd.DataFrame) -> pd.DataFrame:
-    """Per sweep and solver the exponent p of seconds ~ size^p, by least squares on logarithms over the sizes that reached the target.
+    """Return the exponents p of seconds ~ size^p by sweep and solver: least squares on logarithms, over the sizes that reached the target.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def scaling_fits(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sweeps(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, pd.Series[int]]]:
-    """The option, the runs and their sizes of every sweep, in the order of the runs."""
+    """Yield the option, the runs and their sizes of every sweep, in the order of the runs."""
     data = runs["data"].map(json.loads)
     keys = dict.fromkeys(key for table in data for key, value in table.items() if _is_size(value))
     for key in keys:
@@ -85,12 +85,12 @@ def _sweeps(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, pd.Series[i
 
 
 def _is_size(value: Any) -> bool:
-    """Whether it can be a place on a logarithmic axis of sizes."""
+    """Return whether a value can be a place on a logarithmic axis of sizes."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _name(runs: pd.DataFrame, key: str) -> str:
-    """What the labels of a sweep have in common, and what is held."""
+    """Return what the labels of a sweep have in common, and what is held."""
     data = {name: value for name, value in json.loads(runs["data"].iloc[0]).items() if name != key}
     what = data.pop("name", None) or data.pop("file", "data")
     options = ", ".join(f"{name} = {value}" for name, value in data.items())

@@ -21,7 +21,7 @@ _COLUMNS = [
 
 
 def speed_ups(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
-    """Per group of like problems and target how many times faster the fastest specialised solver is than the fastest generic one.
+    """Return how many times faster the fastest specialised solver is than the fastest generic one, by group of like problems and target.
 
     Both are chosen anew on every instance. With a baseline it is the fastest of all others against that.
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def statuses(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """One row per solver: kind, tried (runs that were not skipped), and the count of every status, over all problems."""
+    """Return one row per solver: kind, tried (runs that were not skipped), and the count of every status, over all problems."""
     groups = runs.groupby("solver_label", sort=False)
     table = groups["solver"].first().map(kinds(runs, samples)).to_frame("kind")
     counts = {str(status): (runs["status"] == status).groupby(runs["solver_label"], sort=False).sum() for status in Status}

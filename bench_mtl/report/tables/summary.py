@@ -19,7 +19,7 @@ _TIMES = ("build_seconds", "compile_seconds", "setup_seconds", "solve_seconds", 
 
 
 def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
-    """One row per problem and solver: how its runs ended, and what is proven of them.
+    """Return one row per problem and solver: how its runs ended, and what is proven of them.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def times(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """What each tolerance asked of a generic solver gave, per problem and solver.
+    """Return what each tolerance asked of a generic solver gave, per problem and solver.
 
     Returns
     -------
@@ -98,12 +98,12 @@ def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def not_verified(runs: pd.DataFrame) -> pd.DataFrame:
-    """Every run that did not end `verified`, with its reason in full: problem, seed, repetition, solver, status, reason."""
+    """Return every run that did not end `verified`, with its reason in full: problem, seed, repetition, solver, status, reason."""
     columns = {"problem_label": "problem", "seed": "seed", "repetition": "repetition", "solver_label": "solver"}
     failed = runs.loc[runs["status"] != Status.VERIFIED, [*columns, "status", "reason"]].rename(columns=columns)
     return failed.assign(seed=integers(failed, "seed")).reset_index(drop=True)
 
 
 def _first_solver(runs: pd.DataFrame) -> pd.Series[str]:
-    """Per run the solver of the first run of its group."""
+    """Return, for each run, the solver of the first run of its group."""
     return runs.groupby(GROUP, sort=False)["solver"].transform("first")

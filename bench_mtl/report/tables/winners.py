@@ -24,7 +24,7 @@ _OTHER = {SPECIALISED: GENERIC, GENERIC: SPECIALISED}
 
 
 def winners(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
-    """One row per problem and target: the fastest solver, and the fastest of the other kind.
+    """Return one row per problem and target: the fastest solver, and the fastest of the other kind.
 
     Only a solver that was run on all instances of the problem (its seeds), and reached the target in every one of its runs, can win or be
     the rival. Its time is the geometric mean over the instances of the medians over repetitions. Where none of the other kind ever
@@ -61,7 +61,7 @@ def winners(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = None
 
 
 def headlines(winners: pd.DataFrame) -> list[str]:
-    """Per target one sentence that counts which kind of solver was fastest on how many problems."""
+    """Return, for each target, a sentence that counts which kind of solver was fastest on how many problems."""
     lines = []
     for target, rows in winners.groupby("target", sort=False):
         counts = {kind: int((rows["kind"] == kind).sum()) for kind in (SPECIALISED, GENERIC)}
@@ -74,7 +74,7 @@ def headlines(winners: pd.DataFrame) -> list[str]:
 
 
 def findings(winners: pd.DataFrame) -> list[tuple[str, str]]:
-    """Per problem its label and its findings: of neighbouring targets with the same winner and rival, the tightest one's and all ratios."""
+    """Return the label and the findings of each problem: for neighbouring targets with one winner and rival, all ratios."""
     found = []
     for problem, rows in winners.groupby("problem", sort=False):
         sentences = []
@@ -96,7 +96,7 @@ def _bound(row: dict[Any, Any]) -> str:
 
 
 def _row(grid: Grid, baseline: str | None, statuses: dict[str, str], seconds_limit: float | None) -> dict[str, Any]:
-    """What `winners` says of one problem and target."""
+    """Return what `winners` says of one problem and target."""
     limit = "" if seconds_limit is None else f" within the {seconds_limit:g} s limit"
     complete = sorted((column for column in grid.columns if column.solved.all()), key=_seconds)
     if not complete:
@@ -125,7 +125,7 @@ def _row(grid: Grid, baseline: str | None, statuses: dict[str, str], seconds_lim
 
 
 def _rivals(grid: Grid, best: Column, baseline: str | None) -> list[Column]:
-    """Who the winner is measured against; one of no known kind may be of the other."""
+    """Return who the winner is measured against; one of no known kind may be of the other."""
     if baseline is None:
         return [column for column in grid.columns if column.kind in (_OTHER[best.kind], UNKNOWN)]
     return [column for column in grid.columns if (column.name != baseline if best.name == baseline else column.name == baseline)]
@@ -142,9 +142,9 @@ class _Rivals:
     """How the rivals of a winner are called."""
 
     many: str
-    """As in: no ... gets there."""
+    """What one of them is called after "no"."""
     title: str
-    """Of the best of them."""
+    """What the best of them is called."""
 
     @classmethod
     def of(cls, best: Column, baseline: str | None) -> _Rivals:
@@ -175,7 +175,7 @@ def _finding(best: Column, seconds: float, row: dict[str, Any], rivals: _Rivals,
 
 
 def _outcomes(grid: Grid, statuses: dict[str, str]) -> str:
-    """How solvers ended: ``"scs: timeout; ecos: in 2 of 3 runs, verified 2/3, timeout 1/3"``."""
+    """Return how solvers ended: ``"scs: timeout; ecos: in 2 of 3 runs, verified 2/3, timeout 1/3"``."""
     columns = {column.name: column for column in grid.columns}
     return "; ".join(f"{name}: {_extent(columns.get(name), grid.instances)}{status}" for name, status in statuses.items())
 
@@ -189,7 +189,7 @@ def _extent(column: Column | None, instances: int) -> str:
 
 
 def _seconds_limit(runs: pd.DataFrame) -> float | None:
-    """What all runs of a problem were limited to."""
+    """Return what all runs of a problem were limited to."""
     limits = numbers(runs[runs["status"] != Status.SKIPPED], "limit_seconds").unique()
     return float(limits[0]) if len(limits) == 1 and limits[0] == limits[0] else None
 

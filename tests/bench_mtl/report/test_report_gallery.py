@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench_mtl.report.document import report_tables
+from bench_mtl.report.contents import report_tables
 from bench_mtl.report.figures import drawing, gallery, printing
 from bench_mtl.results.loading import read_results
 

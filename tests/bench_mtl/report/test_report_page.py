@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl.report.document import report_tables
+from bench_mtl.report.contents import report_tables
 from bench_mtl.report.figures import convergence
 from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.page import curves, page

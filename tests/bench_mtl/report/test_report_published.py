@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench_mtl.engine.suite_file import shipped_suites
-from bench_mtl.report.document import report_tables
+from bench_mtl.report.contents import report_tables
 from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.markdown import markdown
 from bench_mtl.report.render import format_ratio, format_seconds
