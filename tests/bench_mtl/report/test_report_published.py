@@ -73,7 +73,7 @@ def test_a_published_report_is_that_of_its_results(folder):
 @cache
 def winners_of(report):
     results = read_results(ROOT / "reports" / report)
-    return winners(results.runs, run_times(results.runs, results.samples, results.targets), None).fillna("")
+    return winners(results.runs, run_times(results.runs, results.samples, results.targets), None).astype(object).fillna("")
 
 
 def test_the_readme_says_what_the_reports_say():

@@ -69,7 +69,7 @@ def test_the_figure_shows_the_limit_and_who_met_it(make_store, frames):
 
 def test_the_report_shows_the_sweep(make_store):
     folder = sweep(make_store)
-    report = write_report(folder, formats=["md", "svg"]).read_text()
+    report = write_report(folder, formats=["md", "svg", "csv"]).read_text()
     assert "## Scaling" in report
     (link,) = [line for line in report.splitlines() if line.startswith("![Scaling of family on made")]
     path = link.split("](")[1].removesuffix(")")
