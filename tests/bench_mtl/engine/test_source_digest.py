@@ -57,7 +57,7 @@ def test_the_loops_that_a_solver_runs_are_part_of_its_digest(package: Path, regi
 def test_the_projections_that_a_problem_runs_are_part_of_its_digest(package: Path, registry: Registry) -> None:
     changed = changed_by(package / "projections/kernels/l1inf.py", registry)
     assert {"l1inf_hinge", "l1inf_glm"} <= changed
-    assert {"conic", "projected_gradient"}.isdisjoint(changed)
+    assert {"conic", "simplex_newton", "portfolio"}.isdisjoint(changed)
     assert changed_by(package / "projections/kernels/box.py", registry) == {"portfolio", "simplex_newton"}
 
 
