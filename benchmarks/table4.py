@@ -32,7 +32,8 @@ def side_by_side(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _cell(run: Any) -> tuple[Any, ...]:
     parameters, options = json.loads(run["parameters"]), json.loads(run["options"])
-    key = (parameters.get("gamma"), parameters.get("tau"), options.get("objective_change"), run["solver"])
+    penalty, radius = parameters.get("penalty", parameters.get("gamma")), parameters.get("radius", parameters.get("tau"))
+    key = (penalty, radius, options.get("objective_change"), run["solver"])
     return (*key, run["iterations"], run["solve_seconds"], run["relative_gap"])
 
 

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,17 +22,15 @@ NUMERICAL_PACKAGES = tuple(
     f"bench_mtl.{folder}" for folder in ("problems", "solvers", "model", "projections", "weak_learners", "stats", "core")
 )
 
-#: Modules of these packages whose words and checks change no number.
+#: Modules of these packages that change no number.
 _WITHOUT_NUMBERS = frozenset(
     {
-        "bench_mtl.core.checks",
         "bench_mtl.core.dask_cluster",
         "bench_mtl.core.errors",
         "bench_mtl.core.files",
         "bench_mtl.core.kernels.cache",
         "bench_mtl.core.threads",
         "bench_mtl.core.types",
-        "bench_mtl.model.patterns",
     }
 )
 
@@ -41,6 +40,10 @@ _SHARED_PACKAGES = frozenset({f"{package}.{folder}" for package in ("bench_mtl",
 #: An import statement, which begins its line; in parentheses or after a backslash it has several. Only these are parsed: it takes
 #: a tenth of the time that parsing whole files does.
 _IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t](?:[^\n(\\]|\\\n|\([^)]*\))*)", re.MULTILINE)
+
+#: What is an import where it does not parse alone, because a comment in it has a parenthesis, and what is one in the middle of a line.
+_HARD_IMPORT = re.compile(rb"(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]*[\w(]|from[ \t]+\.")
+_INNER_IMPORT = re.compile(rb"[:;][ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]")
 
 
 @functools.cache
@@ -150,18 +153,28 @@ def _source(module: str, file: str) -> _Source:
 def _read(module: str, file: str, changed: int, size: int) -> _Source:
     content = Path(file).read_bytes()
     found = []
+    for node in _import_statements(content):
+        if isinstance(node, ast.Import):
+            found += [_Import(alias.name, "", "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            origin = _absolute(node, module, file)
+            found += [_Import(origin, "" if each.name == "*" else each.name, each.asname or each.name) for each in node.names]
+    return _Source(hashlib.sha256(content).hexdigest(), tuple(found))
+
+
+def _import_statements(content: bytes) -> list[ast.stmt]:
+    """Return the import statements of a file, by parsing them alone or, where that cannot be, the whole file."""
+    statements: list[ast.stmt] = []
+    is_hard = _INNER_IMPORT.search(content) is not None
     for match in _IMPORT.finditer(content):
         try:
-            statements = ast.parse(match[1]).body
-        except (SyntaxError, ValueError):  # a line of a text that begins like an import
-            continue
-        for node in statements:
-            if isinstance(node, ast.Import):
-                found += [_Import(alias.name, "", "") for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                origin = _absolute(node, module, file)
-                found += [_Import(origin, "" if each.name == "*" else each.name, each.asname or each.name) for each in node.names]
-    return _Source(hashlib.sha256(content).hexdigest(), tuple(found))
+            statements += ast.parse(match[1]).body
+        except (SyntaxError, ValueError):  # mostly a line of a text that begins like an import
+            is_hard = is_hard or _HARD_IMPORT.match(match[1]) is not None
+    if is_hard:
+        with suppress(SyntaxError, ValueError):  # a file that cannot be run at all
+            statements = [node for node in ast.walk(ast.parse(content)) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return statements
 
 
 def _absolute(node: ast.ImportFrom, module: str, file: str) -> str:

@@ -77,7 +77,7 @@ class Instance:
     parameters: Mapping[str, Any]
     seed: int | None
     code: str = ""
-    """Hash of the file that defines the problem."""
+    """Hash of all files that the problem computes with."""
     fingerprint: str = ""
     """Hash of what its data are made from, once `identified` has looked."""
 
@@ -205,14 +205,17 @@ def _require_distinct(cases: list[Case]) -> None:
 
 
 def _instances(spec: ProblemSpec, suite: Suite, registry: Registry) -> Iterator[Instance]:
-    code = source_digest(registry.problem(spec.name))
+    problem = registry.problem(spec.name)
+    code = source_digest(problem)
     for sweep in _combinations(spec.data_grid):
         data = {**spec.data, **sweep}
         seeds: tuple[int | None, ...] = (spec.seeds or suite.seeds) if takes_seed(data) else (None,)
         for combination in _combinations(spec.grid):
             label = spec.label + _suffix(sweep) + _suffix(combination)
             for seed in seeds:
-                yield Instance(spec.name, label, data, {**spec.parameters, **combination}, seed, code)
+                # By the names of the parameters, whichever spelling is given: one problem has one key.
+                parameters = problem.without_aliases({**spec.parameters, **combination})
+                yield Instance(spec.name, label, data, parameters, seed, code)
 
 
 def _suffix(combination: Mapping[str, Any]) -> str:

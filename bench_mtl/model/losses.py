@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.types import Array
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
 
@@ -93,6 +93,9 @@ class Loss(ABC):
     Methods take predictions t, targets y and weights w in the output shape of a design. A dual point r of the weighted loss f is in the
     same shape: at the optimum minus the derivative of f in the predictions.
     """
+
+    #: One object of each loss serves all problems: it has no attributes that anybody could set.
+    __slots__ = ()
 
     name: ClassVar[str]
     code: ClassVar[int | None] = None
@@ -176,6 +179,8 @@ class Loss(ABC):
 class Squared(Loss):
     """loss(t, y) = 1/2 (y - t)^2, of real targets."""
 
+    __slots__ = ()
+
     name: ClassVar[str] = "squared"
     code: ClassVar[int | None] = 0
     curvature: ClassVar[float | None] = 1.0
@@ -234,6 +239,8 @@ class MarginLoss(Loss):
 
     A smooth loss of one's own is a class below this one; `group_boosting` takes it in place of a name.
     """
+
+    __slots__ = ()
 
     lower: ClassVar[float] = 0.0
     """The smallest u with a finite gain: 0 for a loss that never rises. At most 0."""
@@ -314,6 +321,8 @@ class MarginLoss(Loss):
 class Logistic(MarginLoss):
     """log(1 + exp(-rho)); gain(u) = -u log u - (1 - u) log(1 - u)."""
 
+    __slots__ = ()
+
     name: ClassVar[str] = "logistic"
     code: ClassVar[int | None] = 1
     curvature: ClassVar[float | None] = 0.25
@@ -347,6 +356,8 @@ class Logistic(MarginLoss):
 class SquaredHinge(MarginLoss):
     """max(0, 1 - rho)^2; gain(u) = u - u^2 / 4."""
 
+    __slots__ = ()
+
     name: ClassVar[str] = "squared_hinge"
     curvature: ClassVar[float | None] = 2.0
     cones: ClassVar[frozenset[str]] = frozenset({"quadratic"})
@@ -377,6 +388,8 @@ class SquaredHinge(MarginLoss):
 class Exponential(MarginLoss):
     """exp(-rho), without a bound on its curvature; gain(u) = u - u log u."""
 
+    __slots__ = ()
+
     name: ClassVar[str] = "exponential"
     curvature: ClassVar[float | None] = None
     cones: ClassVar[frozenset[str]] = frozenset({"exponential"})
@@ -406,6 +419,8 @@ class Exponential(MarginLoss):
 @final
 class Hinge(MarginLoss):
     """max(0, 1 - rho), which is not smooth; gain(u) = u on [0, 1]."""
+
+    __slots__ = ()
 
     name: ClassVar[str] = "hinge"
     code: ClassVar[int | None] = 2
@@ -446,6 +461,8 @@ class Hinge(MarginLoss):
 @final
 class Multiclass(Loss):
     """loss(t, y) = log sum_r exp(t_r) - y.t, of a row of predictions of a shared design; y is the indicator of a class, w a column."""
+
+    __slots__ = ()
 
     name: ClassVar[str] = "multiclass"
     code: ClassVar[int | None] = 3
@@ -531,9 +548,13 @@ def loss_named(loss: Any, allowed: tuple[str, ...] = tuple(LOSSES)) -> Loss:
 
     Raises
     ------
-    InputError : another name, or no name.
+    InputError : another name, no name, or a loss of one's own.
     """
+    if isinstance(loss, Loss) and type(loss) is not type(LOSSES.get(loss.name)):
+        raise InputError(f"loss must be one of {', '.join(allowed)}, not an object of class {type(loss).__name__}")
     name = loss.name if isinstance(loss, Loss) else loss
-    if not isinstance(name, str) or name not in allowed:
+    if not isinstance(name, str):
         raise InputError(f"loss must be one of {', '.join(allowed)}, not {name!r}")
+    if name not in allowed:
+        raise unknown("loss", name, allowed)
     return LOSSES[name]

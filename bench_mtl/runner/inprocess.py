@@ -34,6 +34,8 @@ class Ran:
     record: Record
     problem: Problem | None = None
     solution: Array | None = None
+    is_void: bool = False
+    """Whether the solver has changed the problem: then its process can be trusted no more."""
 
     def patterns(self) -> tuple[PackedPattern, ...]:
         """The patterns of the solution, which is let go; none where there is no solution, or whatever else is in the way of them.
@@ -71,7 +73,7 @@ class CaseRunner:
             solver = self._registry.solver(case.solver, case.options)
             tell(("solver", _short(solver.version)))
             self._require_same("solver", case.version, str(solver.version))
-            self._require_same("file of the solver", case.code, source_digest(type(solver)))
+            self._require_same("code of the solver", case.code, source_digest(type(solver)))
             if solver.incompatibility(problem) is None:
                 solver.warm_up()
         except BenchError as error:
@@ -96,7 +98,10 @@ class CaseRunner:
         if record.status is not Status.SKIPPED and not built.is_untouched():
             self._built = None
             tell(("void",))
-            return Ran(Record(Status.ERROR, "the solver has changed the problem, so that nothing it showed is proven", (), record.times))
+            return Ran(
+                Record(Status.ERROR, "the solver has changed the problem, so that nothing it showed is proven", (), record.times),
+                is_void=True,
+            )
         # Solutions are not stored, only their patterns, and what a solver says of itself may be of any type and size.
         info = tuple((_short(key), _plain(value)) for key, value in record.info[:_MOST_ENTRIES])
         return Ran(Record(record.status, _short(record.reason), (), record.times, None, info), problem, record.solution)
@@ -121,7 +126,7 @@ class CaseRunner:
                 here = fingerprint(instance.data, data_dir=self._data_dir, seed=instance.seed)
                 self._require_same("data", instance.fingerprint, here)
             if instance.code:
-                self._require_same("file of the problem", instance.code, source_digest(self._registry.problem(instance.problem)))
+                self._require_same("code of the problem", instance.code, source_digest(self._registry.problem(instance.problem)))
             problem = instance.build(self._registry, self._data_dir)
             baseline = problem.certify(Iterate(problem.start_point()))
             self._built = _Built(instance.key, problem, baseline, _state(problem))

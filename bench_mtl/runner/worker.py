@@ -69,7 +69,7 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
         tell: Callable[[Message], None] = pipe.send
         tell(("record", ran.record, peak_mib()))
         # What a job loads and compiles on its way stays, and is no leftover of a solver that somebody plugged in.
-        tell(("patterns", ran.patterns(), isinstance(content, Case) and before.has_leftovers()))
+        tell(("patterns", ran.patterns(), isinstance(content, Case) and (ran.is_void or before.has_leftovers())))
 
 
 class _State:

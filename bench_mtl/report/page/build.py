@@ -56,7 +56,7 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
     Parameters
     ----------
     results : of a suite
-    tables : by name, as of `bench_mtl.report.document.report_tables`; every one that has a row is shown
+    tables : by name, as of `bench_mtl.report.contents.report_tables`; every one that has a row is shown
     drawn, undrawn : the figures, and those that there are none of
     """
     styles = style.line_styles(results.runs["solver_label"])

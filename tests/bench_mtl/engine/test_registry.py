@@ -109,9 +109,11 @@ def test_bad_plugins_are_named(tmp_path: Path) -> None:
         **dict.fromkeys(("requires = None", "requires = {'smooth'}", "requires = 3"), sets),
         **dict.fromkeys(("takes = None", "takes = ('HingeForm',)", "takes = (int,)"), tuples),
     }
-    for declared, message in faults.items():
+    for number, (declared, message) in enumerate(faults.items()):
+        folder = tmp_path / str(number)  # in one folder, files as long and as old as one another are taken for each other's compiled code
+        folder.mkdir()
         with pytest.raises(InputError, match=message):
-            load_registry(write(tmp_path, "mine", PLUGIN.format(name="mine").replace("requires = frozenset()", declared)))
+            load_registry(write(folder, "mine", PLUGIN.format(name="mine").replace("requires = frozenset()", declared)))
     with pytest.raises(InputError, match=r"plug-in folder .* cannot be used"):
         load_registry(tmp_path / ("n" * 300))
     with pytest.raises(InputError, match=r"Mine of .* has no name"):

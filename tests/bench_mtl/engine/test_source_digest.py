@@ -161,3 +161,18 @@ def test_of_an_installed_package_the_package_of_the_class_and_what_it_imports_co
 def test_functions_have_a_digest_of_what_they_import_and_sessions_have_none() -> None:
     assert "bench_mtl.engine.source_digest" in source_modules(changed_by, (*NUMERICAL_PACKAGES, "bench_mtl.engine"))
     assert source_digest(type("Own", (), {"__module__": "nowhere"})) == ""
+
+
+def test_what_turns_shares_into_weights_is_part_of_the_digest(package: Path, registry: Registry) -> None:
+    assert {"l1inf_glm", "dirty_model"} <= changed_by(package / "core" / "checks.py", registry)
+
+
+def test_imports_that_are_hard_to_read_count(tmp_path: Path) -> None:
+    file = tmp_path / "hard.py"
+    file.write_text(
+        "from bench_mtl.core.checks import (\n    one_of,  # of options (strings)\n    real_number,\n)\n"
+        "if True: import bench_mtl.core.designs\nx = 1; from bench_mtl.model.losses import LOSSES\n"
+    )
+    found = module._read("hard", str(file), 0, 0).imports
+    assert {each.module for each in found} == {"bench_mtl.core.checks", "bench_mtl.core.designs", "bench_mtl.model.losses"}
+    assert {each.name for each in found} == {"one_of", "real_number", "LOSSES", ""}

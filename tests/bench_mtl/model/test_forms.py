@@ -99,7 +99,7 @@ def test_objectives_of_forms_by_hand(problem: type[Problem]) -> None:
             t = form.design.forward(W[0] + W[1])
             squares = isinstance(form.loss, Squared)
             losses = 0.5 * (t - form.targets) ** 2 if squares else np.log1p(np.exp(-form.targets * t))
-            value = float(losses.sum()) + form.gamma * float(np.abs(W[0]).sum())
+            value = float(losses.sum()) + form.penalty * float(np.abs(W[0]).sum())
         else:
             assert isinstance(form, GroupForm)
             orders = {"l12": 2, "l1inf": np.inf, "l1": 1}

@@ -90,7 +90,8 @@ def test_pixels_are_column_by_column() -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("gamma", 0.0), ("tau", -1.0), ("data", "faces")])
 def test_bad_settings_are_named(faces: Path, name: str, value: Any) -> None:
-    with pytest.raises(InputError, match=name):
+    parameter = {"gamma": "penalty", "tau": "radius"}.get(name, name)
+    with pytest.raises(InputError, match=parameter):
         compute({**SETTINGS, name: value}, faces)
 
 

@@ -82,7 +82,8 @@ def test_a_gamma_that_leaves_nothing_of_p() -> None:
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize(("name", "value"), [("gamma", 0.0), ("tau", -1.0), ("sparse_std", -1.0), ("seed", -1)])
 def test_bad_settings_are_named(name: str, value: float) -> None:
-    with pytest.raises(InputError, match=name):
+    parameter = {"gamma": "penalty", "tau": "radius"}.get(name, name)
+    with pytest.raises(InputError, match=parameter):
         fig2_cell.compute({**SETTINGS, name: value}, None)
 
 

@@ -228,7 +228,7 @@ def test_plugins_that_change_under_way_are_named(tmp_path: Path) -> None:
         run_cases(store.plan(cases), store, plugins=plugins)
         (run,) = store.runs().to_dict("records")
     assert run["status"] == "error"
-    assert "file of the solver is not the one that the run was planned with" in run["reason"]
+    assert "code of the solver is not the one that the run was planned with" in run["reason"]
 
 
 def test_plugins_that_no_longer_load_are_rows(tmp_path: Path) -> None:

@@ -53,3 +53,19 @@ def test_interrupts_and_nothing_yielded_are_errors(tmp_path: Path) -> None:
     assert runs.loc["tamper_interrupts", "reason"] == "KeyboardInterrupt"
     assert "must yield Iterate, not NoneType" in runs.loc["tamper_none_yielded", "reason"]
     assert (runs["wall_seconds"] < 2.0).all()
+
+
+@pytest.mark.parametrize("isolation", ["process", "inline"])
+def test_a_loss_serves_all_problems_and_cannot_be_changed(tmp_path: Path, isolation: str) -> None:
+    problems = '[[problems]]\nname = "l1inf_glm"\nparameters = { radius = 1.0, loss = "logistic" }\ndata = { name = "digits" }'
+    suite = suite_of('name = "accelerated_gradient"', solver("tamper", "deed", "loss"), problems=problems, limits=STEPS)
+    executor = InlineExecutor(Setting(1, PLUGINS)) if isolation == "inline" else None
+    run = run_suite(tmp_path, suite, executor=executor).loc["tamper_loss"]
+    assert run["status"] == "error"
+    assert "attribute 'total' is read-only" in run["reason"]
+
+
+def test_a_run_that_changed_its_problem_ends_its_worker(tmp_path: Path) -> None:
+    suite = suite_of(solver("pid", "number", 0), solver("tamper", "deed", "sets"), solver("pid", "number", 1), limits=STEPS)
+    runs = run_suite(tmp_path, suite)
+    assert runs.loc["pid_0", "info"] != runs.loc["pid_1", "info"]

@@ -38,6 +38,8 @@ class Tamper(IterativeSolver):
                 array = array.base
             array.flags.writeable = True
             array[...] = 0.0
+        if self.deed == "loss":
+            problem.loss.total = lambda *_: 1.0  # type: ignore[attr-defined]
         if self.deed == "remembers":
             problem.__dict__["remembered"] = 1.0
         if self.deed == "interrupts":
