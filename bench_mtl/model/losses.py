@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.errors import InputError, unknown
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
 
@@ -553,8 +553,6 @@ def loss_named(loss: Any, allowed: tuple[str, ...] = tuple(LOSSES)) -> Loss:
     if isinstance(loss, Loss) and type(loss) is not type(LOSSES.get(loss.name)):
         raise InputError(f"loss must be one of {', '.join(allowed)}, not an object of class {type(loss).__name__}")
     name = loss.name if isinstance(loss, Loss) else loss
-    if not isinstance(name, str):
+    if not isinstance(name, str) or name not in allowed:
         raise InputError(f"loss must be one of {', '.join(allowed)}, not {name!r}")
-    if name not in allowed:
-        raise unknown("loss", name, allowed)
     return LOSSES[name]

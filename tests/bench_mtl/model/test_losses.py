@@ -109,5 +109,5 @@ def test_losses_are_found_by_name() -> None:
     assert loss_named("logistic") is LOSSES["logistic"]
     assert isinstance(loss_named(Squared(), ("squared", "logistic")), Squared)
     for wrong in ("hinge", Hinge(), 3, None):
-        with pytest.raises(InputError, match="loss must be one of squared, logistic, not |unknown loss 'hinge'"):
+        with pytest.raises(InputError, match="loss must be one of squared, logistic, not "):
             loss_named(wrong, ("squared", "logistic"))
