@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from bench_mtl.core.version import __version__
 
 if TYPE_CHECKING:
     from bench_mtl.core.errors import InputError

@@ -7,8 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from bench_mtl.engine.registry import Registry, load_registry
+
+# First calls compile, which no deadline of single examples should count. All else is as Hypothesis has it, in CI and elsewhere.
+settings.register_profile("bench_mtl", settings(), deadline=None)
+settings.load_profile("bench_mtl")
 
 PLUGINS = Path(__file__).parent / "plugins"
 

@@ -17,7 +17,6 @@ from typing import NoReturn
 
 import click
 
-from bench_mtl import __version__
 from bench_mtl.cli.compare import compare
 from bench_mtl.cli.doctor import doctor
 from bench_mtl.cli.export import export
@@ -31,6 +30,7 @@ from bench_mtl.cli.run import run
 from bench_mtl.cli.solve import solve
 from bench_mtl.cli.validate import validate
 from bench_mtl.core.errors import BenchError, IncompleteError
+from bench_mtl.core.version import __version__
 
 #: How long the threads of a command that has been stopped may take to end.
 _ENDING_SECONDS = 3.0

@@ -28,7 +28,7 @@ def describe_environment(threads: int) -> dict[str, Any]:
     """The environment as a JSON-able table; names no user, host or path."""
     import psutil
 
-    from bench_mtl import __version__
+    from bench_mtl.core.version import __version__
 
     return {
         "bench_mtl": __version__,

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import Any, ClassVar, Protocol, final
 
 import numpy as np
 import scipy.sparse as sp
 
+from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
-
-if TYPE_CHECKING:
-    from bench_mtl.model.linear_loss import LinearFit
 
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -85,6 +83,17 @@ def highest_on_segment(value: Callable[[float], float], derivative: Callable[[fl
         return 0.0
     c = limit if derivative(limit) >= 0.0 else float(brentq(derivative, low, limit, xtol=1e-14 * limit, rtol=1e-13))
     return max(0.0, value(c))
+
+
+class WeightedTargets(Protocol):
+    """What a loss is summed over; a `LinearFit` is one."""
+
+    @property
+    def design(self) -> Design: ...
+    @property
+    def targets(self) -> Array: ...
+    @property
+    def weights(self) -> Array: ...
 
 
 class Loss(ABC):
@@ -165,7 +174,7 @@ class Loss(ABC):
         """Return the share of examples that are predicted wrongly (a prediction of 0 is)."""
         return float(np.mean(t * y <= 0.0))
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """Return f in CVXPY, see `LinearFit.model`.
 
         Raises
@@ -219,7 +228,7 @@ class Squared(Loss):
         total = float((y**2).sum())
         return float(((y - t) ** 2).sum()) / total if total > 0.0 else 0.0
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The residuals are variables.
 
         A tall dense X of all tasks enters through its QR factors, ||Y - X W||^2 = ||Q^T Y - R W||^2 + const, where the weights of a task
@@ -303,7 +312,7 @@ class MarginLoss(Loss):
     def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
         return self.best_gain(y * dual / w, w, support, limit)
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The margins are variables: stationarity in one of them gives the multiplier weight u."""
         import cvxpy as cp
 
@@ -444,7 +453,7 @@ class Hinge(MarginLoss):
     def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
         return max(0.0, min(limit, 1.0) * (float(np.vdot(y, dual)) - support))
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The slacks xi are variables: w.xi subject to xi >= 1 - y x.w, xi >= 0.
 
         They are, because CVXPY 1.9 can take ``pos(1 - multiply(y, X @ w))`` to a wrong answer.
@@ -508,7 +517,7 @@ class Multiclass(Loss):
         """Return the share of rows whose largest prediction is of another class."""
         return float(np.mean(t.argmax(axis=1) != y.argmax(axis=1)))
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The predictions are variables."""
         import cvxpy as cp
 
@@ -520,7 +529,7 @@ class Multiclass(Loss):
         return value, t == design.stacked() @ coefficients, design.unstack
 
 
-def _least_squares(fit: LinearFit) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:
+def _least_squares(fit: WeightedTargets) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:
     """Return X, y, outside with f = 1/2 ||r||^2 + 1/2 ||outside||^2, r = y - X vec(W), and what makes a dual point of its multiplier.
 
     Rows are scaled by the roots of their weights. Stationarity in r gives minus the multiplier.

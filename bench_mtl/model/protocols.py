@@ -403,7 +403,7 @@ class Solver(ABC):
     @property
     def version(self) -> str:
         """Of the code that does the work."""
-        from bench_mtl import __version__
+        from bench_mtl.core.version import __version__
 
         return __version__
 
