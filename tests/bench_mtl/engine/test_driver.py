@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from bench_mtl.core.types import Array, Iterate, Limits, Sample, Status, Toleran
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import is_expensive, run
 from bench_mtl.engine.registry import Registry
-from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem
+from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem, Solver
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.conic import Conic
@@ -101,8 +103,6 @@ def test_limits_end_a_run(problem: L1InfHinge, faults: Registry) -> None:
 
 
 def test_certification_does_not_run_on_the_solvers_clock(problem: L1InfHinge) -> None:
-    import time
-
     class Slow(L1InfHinge):
         def dual_bound(self, point: Array, dual: Array | None) -> float:
             time.sleep(0.02)
@@ -112,6 +112,86 @@ def test_certification_does_not_run_on_the_solvers_clock(problem: L1InfHinge) ->
     record = run(slow, ProjectedSubgradient(), limits=Limits(seconds=None, iterations=10))
     assert record.times.certify > 0.2
     assert record.times.solve < 0.1
+
+
+@dataclass
+class Watched:
+    """A deadline that somebody reads."""
+
+    value: float = 0.0
+
+
+@pytest.mark.parametrize("solver", [ProjectedSubgradient(), Conic(backend="ECOS")], ids=lambda solver: solver.name)
+def test_the_deadline_holds_for_the_solver_and_not_for_certificates(solver: Solver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a watcher would kill a process whose answer takes long to certify."""
+    deadline, certifying, solving = Watched(), [], []
+
+    class Seen(L1InfHinge):
+        def dual_bound(self, point: Array, dual: Array | None) -> float:
+            certifying.append(deadline.value)
+            return super().dual_bound(point, dual)
+
+    work = "steps" if isinstance(solver, IterativeSolver) else "solve"
+    original = getattr(type(solver), work)
+
+    def seen(self: Solver, *arguments: Any) -> Any:
+        solving.append(deadline.value)
+        if work == "solve":
+            return original(self, *arguments)
+        return (iterate for iterate in original(self, *arguments) if solving.append(deadline.value) is None)
+
+    monkeypatch.setattr(type(solver), work, seen)
+    problem = Seen(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+    record = run(problem, solver, limits=Limits(seconds=30.0, iterations=10), deadline=deadline)
+    assert len(certifying) >= len(record.samples) > 0
+    assert not any(certifying)
+    assert len(solving) >= 1
+    assert all(value > time.monotonic() - 30.0 for value in solving)
+    assert deadline.value == 0.0
+
+
+@dataclass(frozen=True)
+class Prepared(OneShotSolver):
+    """Sets something up for most of the time that it takes, and says so."""
+
+    setup: float = 0.0
+    name = "prepared"
+    requires = frozenset()
+    tolerances = (1e-6,)
+
+    def solve(self, program: Problem, tolerance: float, seconds: float | None) -> Answer:
+        time.sleep(0.02)
+        return Answer(Iterate(program.zero()), False, "", setup_seconds=self.setup)
+
+
+@pytest.mark.parametrize(("setup", "counted"), [(0.015, 0.015), (0.0, 0.0), (-1.0, 0.0), (math.nan, 0.0), (math.inf, 0.0)])
+def test_setting_up_is_no_solving(problem: L1InfHinge, setup: float, counted: float) -> None:
+    record = run(problem, Prepared(setup))
+    assert record.times.setup == counted
+    assert record.samples[-1].seconds == record.times.solve >= 0.02 - counted
+    whole = run(problem, Prepared(1e3))  # more than there was
+    assert whole.times.setup >= 0.02
+    assert whole.times.solve == 0.0
+    assert {sample.seconds for sample in whole.samples} == {0.0}
+
+
+@pytest.mark.parametrize("last", [1, 22, 30, 100])
+def test_the_last_iterate_of_a_solver_that_ends_is_certified(problem: L1InfHinge, last: int) -> None:
+    """Whether its step is one of those that are sampled or not."""
+    solved = run(problem, Conic(backend="ECOS"), tolerance=Tolerance(1e-6))
+
+    class Sudden(IterativeSolver):
+        name = "sudden"
+        requires = frozenset()
+
+        def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+            for step in range(last):
+                yield Iterate(problem.zero(), None, step)
+            yield Iterate(solved.solution, solved.dual, last)
+
+    record = run(problem, Sudden(), tolerance=Tolerance(1e-6), limits=SHORT)
+    assert (record.samples[-1].step, record.status) == (last, Status.VERIFIED), record.reason
+    assert (len(record.samples) <= last) == (last > 22), "later steps are sampled more and more rarely"
 
 
 def test_the_enclosure_only_tightens_and_the_solution_attains_it(problem: L1InfHinge) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.model.losses import LOSSES, Hinge, Logistic, Loss, Multiclass, Squared, loss_named
+from bench_mtl.model.losses import LOSSES, Hinge, Logistic, Loss, MarginLoss, Multiclass, Squared, loss_named
 from bench_mtl.solvers.kernels import online
 
 N, K = 7, 3
@@ -97,6 +97,37 @@ def test_normalised_dual_points_are_the_largest_that_are_admissible(loss: Loss) 
     if np.isfinite(getattr(loss, "upper", 1.0)) and not isinstance(loss, Squared):
         assert not np.allclose(loss.admissible(1.01 * normal, y, w), 1.01 * normal, rtol=1e-6)
     assert not loss.normalised(np.zeros_like(t), y, w).any()
+
+
+MARGINS = pytest.mark.parametrize("loss", [loss for loss in LOSSES.values() if isinstance(loss, MarginLoss)], ids=lambda loss: loss.name)
+
+
+@MARGINS
+def test_admissible_points_have_a_finite_conjugate_and_others_are_moved_no_further_than_they_must(loss: MarginLoss) -> None:
+    y, w = np.array([[1.0, -1.0]]), np.array([[0.5, 2.0]])
+    for u in (-1e9, -1.0, -1e-9, 0.0, 0.3, 1.0, 1e9):
+        r = loss.admissible(u * y * w, y, w)
+        assert np.allclose(y * r / w, min(max(u, loss.lower), loss.upper), rtol=1e-15)
+
+
+@MARGINS
+@pytest.mark.parametrize("radius", [0.1, 50.0])
+@pytest.mark.parametrize("label", [1.0, -1.0])
+def test_opposite_dual_entries_of_equal_examples_do_not_cancel(loss: MarginLoss, radius: float, label: float) -> None:
+    """An entry that the conjugate does not allow must not make the support of the others smaller, nor keep them from proving anything."""
+    y, w = np.full((2, 1), label), np.array([[0.5], [2.0]])
+    optimum = loss.total(radius * y, y, w)  # over |t| <= radius, of the prediction t of both
+
+    def bound(dual: Array) -> float:
+        r = loss.normalised(loss.admissible(dual, y, w), y, w)
+        return loss.bound(r, y, w, radius * abs(float(r.sum())), np.inf)
+
+    for size in (1e-3, 0.5, 1.0):
+        proven = bound(size * y * [[1.0], [-1.0]])
+        assert proven <= optimum * (1 + 1e-12)
+        assert proven == bound(size * y * [[1.0], [0.0]])
+        if radius < 1.0:
+            assert proven > 0.0
 
 
 def test_compiled_loops_know_losses_by_their_codes() -> None:

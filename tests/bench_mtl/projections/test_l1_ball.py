@@ -93,6 +93,33 @@ def test_float32_stays_inside_to_the_precision_of_doubles(scale: float, n: int) 
         assert np.array_equal(project_l1_ball(w, radius), w)
 
 
+@pytest.mark.parametrize("scale", [1e-38, 1.0, 1e37])
+def test_float32_is_rounded_towards_the_inside(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above without compiling for float32: kernels of float64 do the work, and their results are rounded to the nearest."""
+    from bench_mtl.projections.kernels import simplex as kernel
+
+    compiled, calls = kernel.project_lines, 0
+
+    def rounded(lines: np.ndarray, keys: np.ndarray, out: np.ndarray, same: bool, *others: object) -> int:
+        nonlocal calls
+        calls += 1
+        wide = np.empty(lines.shape)
+        refused: int = compiled(lines.astype(np.float64), keys, wide, False, *others)
+        out[...] = wide
+        return refused
+
+    monkeypatch.setattr(kernel, "project_lines", rounded)
+    for n in (5, 50, 2000):
+        v = (scale * np.random.default_rng(n).standard_normal(n)).astype(np.float32)
+        for ratio in (1e-3, 0.3, 0.9, 0.99):
+            radius = float(ratio * exact_sum(np.abs(v)))
+            w = project_l1_ball(v, radius)
+            assert w.dtype == np.float32
+            assert exact_sum(np.abs(w)) <= radius * (1 + 4 * U), (n, ratio)
+            assert np.abs(w - slow.l1_ball(v, radius)).max() <= 1e-6 * np.abs(v).max() + 2.0**-148
+    assert calls == 12
+
+
 def test_columns_are_one_ball_a_task() -> None:
     A = np.random.default_rng(0).standard_normal((50, 6))
     expected = np.stack([project_l1_ball(column, 1.5) for column in A.T.copy()], axis=1)
