@@ -103,7 +103,7 @@ MARGINS = pytest.mark.parametrize("loss", [loss for loss in LOSSES.values() if i
 
 
 @MARGINS
-def test_admissible_points_have_a_finite_conjugate_and_others_are_moved_no_further_than_they_must(loss: MarginLoss) -> None:
+def test_other_points_are_clipped_to_where_the_conjugate_is_finite(loss: MarginLoss) -> None:
     y, w = np.array([[1.0, -1.0]]), np.array([[0.5, 2.0]])
     for u in (-1e9, -1.0, -1e-9, 0.0, 0.3, 1.0, 1e9):
         r = loss.admissible(u * y * w, y, w)
