@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.estimators.row_space import RowSpace
 from bench_mtl.estimators.structure_fits import fit_shared_structure
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class _ASO(LinearTasks):
     """The parameters and the fit of regressor and classifier."""
 
@@ -49,6 +49,7 @@ class _ASO(LinearTasks):
         return FittedTasks(found.coefficients, len(found.objectives), found.is_met, found.message, attributes=attributes)
 
 
+@linear_model
 class ASORegressor(_ASO, LinearTaskRegressor):
     """Least squares for many tasks with a learned subspace in which coefficients are free (ASO).
 
@@ -98,18 +99,31 @@ class ASORegressor(_ASO, LinearTaskRegressor):
     reduction = "mean"
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class ASOClassifier(_ASO, LinearTaskClassifier):
     """`ASORegressor` for classes, with a choice of losses of the labels -1 and +1.
 
-    Parameters, attributes and references are those of `ASORegressor`, and
+    The references are those of `ASORegressor`.
 
     Parameters
     ----------
+    penalty : float
+        Above 0. Larger: less outside the subspace.
+    n_components : int
+        Dimension of the subspace, at least 0. At most tasks - 1 and features are used.
     loss : {"squared", "logistic", "modified_huber"}
         With f = x.w the square of y - f; log(1 + exp(-y f)); or the paper's modified Huber loss, max(0, 1 - y f)^2 where y f >= -1, else
         -4 y f. For the last two an iteration is one step of majorisation, and there are many; where labels are separable in the subspace
         the free coefficients grow without end, and the fit ends at `tol`.
+    fit_intercept, intercept_scaling, max_iter, max_seconds
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes; there is no `solver`, `dual_bound_` or `gap_`.
+    tol : float
+        The fit ends when an iteration lowers the objective by no more than this share of it.
+
+    Attributes
+    ----------
+    structure_, n_components_, objectives_
+        As in `ASORegressor`.
 
     Examples
     --------

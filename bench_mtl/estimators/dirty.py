@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
 _PREFERRED: Preferred = (("accelerated_gradient", {"restart": "gradient"}),)
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class _Dirty(SolvedTasks):
     """The parameters and the fit of regressor and classifier."""
 
@@ -27,6 +27,7 @@ class _Dirty(SolvedTasks):
         return self._solve("dirty_model", data, parameters, _PREFERRED, ("shared_coef_", "own_coef_"))
 
 
+@linear_model
 class DirtyRegressor(_Dirty, LinearTaskRegressor):
     """Least squares for many tasks with coefficients that are a matrix of few rows, which tasks share, plus a sparse one.
 
@@ -61,16 +62,31 @@ class DirtyRegressor(_Dirty, LinearTaskRegressor):
     """
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class DirtyClassifier(_Dirty, LinearTaskClassifier):
     """`DirtyRegressor` for classes, with a choice of losses of the labels y = -1 and +1.
 
-    Parameters, attributes and references are those of `DirtyRegressor`, and
+    The references are those of `DirtyRegressor`.
 
     Parameters
     ----------
+    row_penalty : float or str
+        Weight of the rows of B, the paper's lambda_b: above 0, or a share of the smallest with which B and S can be 0:
+        "0.1 max". Larger: fewer rows.
+    entry_penalty : float or str
+        Weight of the entries of S, the paper's lambda_s, likewise. Larger: fewer entries.
+    reduction : {"mean", "sum"}
+        Over the examples of a task, c_k = 1/n_k or 1.
     loss : {"squared", "logistic"}
         With t = x.(b + s) 1/2 (y - t)^2, or log(1 + exp(-y t)).
+    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is `accelerated_gradient`.
+
+    Attributes
+    ----------
+    shared_coef_, own_coef_ : ndarrays of the shape of `coef_`
+        B and S; `coef_` is their sum.
     """
 
     _: KW_ONLY

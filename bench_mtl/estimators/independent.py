@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
 _PREFERRED_SMOOTH: Preferred = (("face_newton", {}), ("accelerated_gradient", {"restart": "gradient"}))
@@ -15,7 +15,7 @@ _PREFERRED_LASSO: Preferred = (("coordinate_descent", {}), *_PREFERRED_SMOOTH)
 _PREFERRED_HINGE: Preferred = (("pdhg", {}), ("smoothed_gradient", {}))
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class L1BallRegressor(SolvedTasks, LinearTaskRegressor):
     """Least squares, every task in an l1 ball of its own.
 
@@ -44,7 +44,7 @@ class L1BallRegressor(SolvedTasks, LinearTaskRegressor):
         return self._solve("l1_ball_glm", data, {"loss": "squared", "radius": self.radius}, _PREFERRED_SMOOTH)
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class L1BallClassifier(SolvedTasks, LinearTaskClassifier):
     """Classification, every task in an l1 ball of its own.
 
@@ -82,7 +82,7 @@ class L1BallClassifier(SolvedTasks, LinearTaskClassifier):
         return self._solve("l1_ball_glm", data, {"radius": self.radius, "loss": self.loss}, _PREFERRED_SMOOTH)
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class L2BallClassifier(SolvedTasks, LinearTaskClassifier):
     """Classification by hinges, every task in an l2 ball of its own: a support vector machine a task.
 
@@ -111,7 +111,7 @@ class L2BallClassifier(SolvedTasks, LinearTaskClassifier):
         return self._solve("ball_hinge", data, {"radius": self.radius, "norm": "l2"}, _PREFERRED_HINGE)
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class _OneNorm(SolvedTasks):
     """The parameters and the fit of regressor and classifier."""
 
@@ -125,6 +125,7 @@ class _OneNorm(SolvedTasks):
         return self._solve("l1_ball_glm", data, {"penalty": self.penalty, "loss": self.loss}, preferred)
 
 
+@linear_model
 class OneNormRegressor(_OneNorm, LinearTaskRegressor):
     """The lasso of every task.
 
@@ -148,7 +149,7 @@ class OneNormRegressor(_OneNorm, LinearTaskRegressor):
     """
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class OneNormClassifier(_OneNorm, LinearTaskClassifier):
     """The lasso of every task on labels -1 and +1, or logistic regression with an l1 penalty.
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
 _PREFERRED_HINGE: Preferred = (("auto", {}), ("pdhg", {}))
 _PREFERRED_SMOOTH: Preferred = (("accelerated_gradient", {"restart": "gradient"}),)
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class _L1Inf(SolvedTasks):
     """The parameters of regressor and classifier."""
 
@@ -29,7 +29,7 @@ class _L1Inf(SolvedTasks):
         return {"radius": radius, "penalty": self.penalty, "reduction": one_of("reduction", self.reduction, ("mean", "sum"))}
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class L1InfClassifier(_L1Inf, LinearTaskClassifier):
     """Classification for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
 
@@ -80,6 +80,7 @@ class L1InfClassifier(_L1Inf, LinearTaskClassifier):
         return self._solve("l1inf_glm", data, {**parameters, "loss": loss}, _PREFERRED_SMOOTH)
 
 
+@linear_model
 class L1InfRegressor(_L1Inf, LinearTaskRegressor):
     """Least squares for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
 

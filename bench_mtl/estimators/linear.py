@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field, fields
+from inspect import signature
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 import scipy.sparse as sp
@@ -184,6 +185,25 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+_Model = TypeVar("_Model", bound=LinearTasks)
+
+#: Parameters that a signature shows after those of the model.
+_SHARED = frozenset({*(parameter.name for parameter in fields(LinearTasks)), "solver", "solver_options", "max_seconds"})
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+def linear_model(cls: type[_Model]) -> type[_Model]:
+    """Make a dataclass of a model, whose signature shows the model's own parameters first.
+
+    Every public model is decorated, so that it has an `__init__` of its own: an unknown keyword is refused in that model's name.
+    """
+    cls = dataclass(eq=False, repr=False)(cls)
+    shown = signature(cls.__init__)
+    ordered = sorted(shown.parameters.values(), key=lambda parameter: (parameter.kind, parameter.name in _SHARED))
+    cls.__init__.__signature__ = shown.replace(parameters=ordered)  # type: ignore[attr-defined]
+    return cls
 
 
 class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.estimators.matrix_normal_fits import fit_matrix_normal
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class _MatrixNormal(LinearTasks):
     """The parameters and the fit of regressor and classifier."""
 
@@ -47,6 +47,7 @@ class _MatrixNormal(LinearTasks):
         return FittedTasks(found.coefficients, len(found.objectives), found.is_met, found.message, attributes=attributes)
 
 
+@linear_model
 class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
     """Least squares for many tasks with learned sparse inverse covariances of features and of tasks, MTL(Omega, Sigma).
 
@@ -108,10 +109,33 @@ class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
     reduction = "mean"
 
 
+@linear_model
 class MatrixNormalClassifier(_MatrixNormal, LinearTaskClassifier):
     """`MatrixNormalRegressor` for classes: the same least squares of labels -1 and +1.
 
-    Parameters, attributes and references are those of `MatrixNormalRegressor`.
+    The references are those of `MatrixNormalRegressor`.
+
+    Parameters
+    ----------
+    penalty : float
+        Above 0. Larger: smaller coefficients.
+    alpha_features, alpha_tasks : float
+        At least 0. Larger: fewer entries beside the diagonals of the inverse covariances.
+    covariance_ridge : float
+        Above 0: what is added to the diagonals of the scatter matrices.
+    max_features : int
+        More features than this are refused.
+    graphical_lasso : {"admm", "scikit-learn"}
+        ADMM with a proven gap, or `sklearn.covariance.graphical_lasso`, which may fail.
+    fit_intercept, intercept_scaling, max_iter, max_seconds
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes; there is no `solver`, `dual_bound_` or `gap_`.
+    tol : float
+        The fit ends when a turn lowers the objective by no more than this share of the loss of coefficients of 0.
+
+    Attributes
+    ----------
+    feature_precision_, task_precision_, unit_, objectives_
+        As in `MatrixNormalRegressor`.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 import numpy as np
 from sklearn.base import clone
@@ -14,13 +14,13 @@ from sklearn.svm import LinearSVC
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 
 #: scikit-learn's own tolerance is this share of the gap to prove.
 _TIGHTER = 1e-2
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class _Ridge(LinearTasks):
     """The parameters and the fit of regressor and classifier."""
 
@@ -39,6 +39,7 @@ class _Ridge(LinearTasks):
         return _certified(W, found, _most_steps(fits), tol)
 
 
+@linear_model
 class RidgeMultiTaskRegressor(_Ridge, LinearTaskRegressor):
     """scikit-learn's `Ridge` of every task, with the companion for tasks that have rows of their own, and with its gap.
 
@@ -57,14 +58,22 @@ class RidgeMultiTaskRegressor(_Ridge, LinearTaskRegressor):
     """
 
 
+@linear_model
 class RidgeMultiTaskClassifier(_Ridge, LinearTaskClassifier):
     """`RidgeMultiTaskRegressor` on labels -1 and +1.
 
-    The parameters are those of `RidgeMultiTaskRegressor`.
+    Parameters
+    ----------
+    alpha : float
+        Above 0. Larger: smaller coefficients.
+    fit_intercept, intercept_scaling, tol
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+    max_iter : int
+        Iterations for sparse examples, at most; those of dense ones have a closed form.
     """
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
     """scikit-learn's `LinearSVC` of every task, with the companion for tasks that have rows of their own, and where it can be with its gap.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
 _PREFERRED: Preferred = (("block_coordinate", {}), ("partial_minimisation", {}), ("accelerated_gradient", {"restart": "gradient"}))
@@ -18,7 +18,7 @@ _WIDE: Preferred = (("partial_minimisation", {}), *_SQUARES)
 _WIDTH = 8
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class _SparseLowRank(SolvedTasks):
     """The parameters and the fit of regressor and classifier."""
 
@@ -35,6 +35,7 @@ class _SparseLowRank(SolvedTasks):
         return self._solve("sparse_low_rank", data, parameters, preferred, ("sparse_coef_", "low_rank_coef_"))
 
 
+@linear_model
 class SparseLowRankRegressor(_SparseLowRank, LinearTaskRegressor):
     """Least squares for many tasks with coefficients that are a sparse plus a low-rank matrix.
 
@@ -75,16 +76,28 @@ class SparseLowRankRegressor(_SparseLowRank, LinearTaskRegressor):
     """
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class SparseLowRankClassifier(_SparseLowRank, LinearTaskClassifier):
     """`SparseLowRankRegressor` for classes, with a choice of losses of the labels y = -1 and +1.
 
-    Parameters, attributes and references ("MixedNorm" in the paper's experiments) are those of `SparseLowRankRegressor`, and
+    The references are those of `SparseLowRankRegressor`; the paper's experiments call it "MixedNorm".
 
     Parameters
     ----------
+    penalty : float
+        Above 0, the paper's gamma. Larger: fewer entries of P.
+    radius : float
+        At least 0, the paper's tau. Larger: a larger Q of higher rank.
     loss : {"squared", "logistic"}
         With t = x.(p + q) 1/2 (y - t)^2, or log(1 + exp(-y t)).
+    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver of the squared loss is that of `SparseLowRankRegressor`, of the logistic loss `block_coordinate`.
+
+    Attributes
+    ----------
+    sparse_coef_, low_rank_coef_ : ndarrays of the shape of `coef_`
+        P and Q; `coef_` is their sum.
     """
 
     _: KW_ONLY

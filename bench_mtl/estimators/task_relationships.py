@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
 _PREFERRED: Preferred = (("spectral_gradient", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class _MTRL(SolvedTasks):
     """The parameters and the fit of regressor and classifier."""
 
@@ -34,6 +34,7 @@ def task_covariance(W: Array) -> Array:
     return np.asarray((rows.T * (values / total)) @ rows if total > 0.0 else np.eye(W.shape[1]) / W.shape[1])
 
 
+@linear_model
 class MTRLRegressor(_MTRL, LinearTaskRegressor):
     """Least squares for many tasks whose relationships are learned with them (MTRL).
 
@@ -78,10 +79,25 @@ class MTRLRegressor(_MTRL, LinearTaskRegressor):
     reduction = "mean"
 
 
+@linear_model
 class MTRLClassifier(_MTRL, LinearTaskClassifier):
     """`MTRLRegressor` for classes: the same least squares of labels -1 and +1, as in the paper.
 
-    Parameters, attributes and references are those of `MTRLRegressor`.
+    The references are those of `MTRLRegressor`.
+
+    Parameters
+    ----------
+    ridge : float
+        lambda_1, at least 0. Larger: smaller coefficients.
+    coupling : float
+        lambda_2, at least 0. Larger: more closely related tasks. One of the two is above 0.
+    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is that of `MTRLRegressor`.
+
+    Attributes
+    ----------
+    task_covariance_ : ndarray, tasks x tasks
 
     Examples
     --------

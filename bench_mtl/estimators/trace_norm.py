@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
 _PREFERRED: Preferred = (("accelerated_gradient", {"restart": "gradient"}),)
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class _TraceNorm(SolvedTasks):
     """The parameters and the fit of regressor and classifier."""
 
@@ -27,6 +27,7 @@ class _TraceNorm(SolvedTasks):
         return self._solve("trace_norm_glm", data, parameters, _PREFERRED, rotated=self.loss)
 
 
+@linear_model
 class TraceNormRegressor(_TraceNorm, LinearTaskRegressor):
     """Least squares for many tasks under a trace norm (sum of singular values), which gives coefficients of low rank.
 
@@ -53,16 +54,23 @@ class TraceNormRegressor(_TraceNorm, LinearTaskRegressor):
     """
 
 
-@dataclass(eq=False, repr=False)
+@linear_model
 class TraceNormClassifier(_TraceNorm, LinearTaskClassifier):
     """`TraceNormRegressor` for classes, with a choice of losses of the labels y = -1 and +1.
 
-    Parameters, attributes and references are those of `TraceNormRegressor`, and
+    The references are those of `TraceNormRegressor`.
 
     Parameters
     ----------
+    radius : float, optional
+        At least 0. Larger: a higher rank. 1 where neither `radius` nor `penalty` is given; both are one too many.
+    penalty : float, optional
+        At least 0 (the gap needs it above 0). Larger: a lower rank.
     loss : {"squared", "logistic"}
         With t = x.w 1/2 (y - t)^2, or log(1 + exp(-y t)).
+    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
+        The default solver is `accelerated_gradient`.
     """
 
     _: KW_ONLY
