@@ -193,7 +193,8 @@ def _orthonormal(block: Array, basis: Array) -> tuple[Array, Array, Array]:
         from scipy.linalg import qr
 
         residual = block - basis @ correction
-        Q = qr(residual, mode="economic", pivoting=True)[0]  # largest first, so that columns of rounding take nothing from the others
+        # Largest first, so that columns of rounding take nothing from the others.
+        Q = np.asarray(qr(residual, mode="economic", pivoting=True)[0], dtype=np.float64)
         Q, turn = np.linalg.qr(Q - basis @ (basis.T @ Q))
         contained = np.abs(np.diagonal(turn)) < _CONTAINED
         if contained.any():  # then what was left is rounding again, and any other direction will do
