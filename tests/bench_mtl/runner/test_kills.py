@@ -21,6 +21,7 @@ from bench_mtl.results import FILE_NAME, Outcome, Store
 from bench_mtl.runner import LocalExecutor, Setting, run_cases
 
 STEPS = 12
+PAUSE = 0.03  # seconds before each step
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
@@ -28,7 +29,7 @@ def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: py
     token = f"{os.getpid()} {kills}"
     monkeypatch.setenv(TOKEN, token)
     dice = random.Random(kills)
-    suite = suite_of(solver("waits", "number", *range(2 * kills + 8), pause=0.03), limits=f"seconds = 60.0, iterations = {STEPS}")
+    suite = suite_of(solver("waits", "number", *range(2 * kills + 8), pause=PAUSE), limits=f"seconds = 60.0, iterations = {STEPS}")
     cases = cases_of(suite)
     killed: set[str] = set()
     timers: dict[str, threading.Timer] = {}
@@ -42,7 +43,8 @@ def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: py
 
     def start(case: Case) -> None:
         if len(killed) < kills:
-            timers[case.key] = threading.Timer(dice.uniform(0.0, 1.4), kill, (case,))
+            latest = STEPS * PAUSE if dice.random() < 0.75 else 1.4  # no case is shorter than its pauses, however fast the machine is
+            timers[case.key] = threading.Timer(dice.uniform(0.0, latest), kill, (case,))
             timers[case.key].start()
 
     def end(case: Case, _: Outcome) -> None:
