@@ -506,8 +506,8 @@ FAULTS = (
         DRIVER,
         "of two lower bounds the lower one is kept",
         "bench_mtl/core/types.py",
-        "Certificate(min(self.primal, other.primal), max(self.dual, other.dual), other.infeasibility)",
-        "Certificate(min(self.primal, other.primal), min(self.dual, other.dual), other.infeasibility)",
+        "Certificate(min(self.primal, other.primal), max(self.dual, other.dual), other.infeasibility, other.rounding)",
+        "Certificate(min(self.primal, other.primal), min(self.dual, other.dual), other.infeasibility, other.rounding)",
         ("tests/bench_mtl/engine/test_driver.py",),
     ),
     Fault(

@@ -82,7 +82,7 @@ class TaskRelationships(FitProblem):
         return 0.0
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        r = self.dual_at(point, dual)
+        r = self.dual_at(point) if dual is None else dual
         size = float(np.abs(r).max())
         if size == 0.0:
             return 0.0

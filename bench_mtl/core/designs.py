@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse, real_matrix
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import TINIEST, Interval, compensated_error, compensated_product, euclidean_norms, gamma, is_compensated, up
 from bench_mtl.core.types import Array, Matrix
 
 _EXACT_NORM_SIZE = 2000
@@ -87,6 +89,59 @@ class Design(ABC):
         """Examples over all tasks; those of a shared design count once a task."""
         return sum(self.sizes)
 
+    @final
+    def enclose_forward(self, W: Array) -> Interval:
+        """Return predictions X_k w_k between bounds that hold in exact arithmetic, in `output_shape`.
+
+        |fl(x_i.w_k) - x_i.w_k| <= gamma_(d+2) ||x_i|| ||w_k||, see `bench_mtl.core.rounding`; compensated dot products where asked for.
+        """
+        terms, norms = self.n_features, self._row_norms * self.per_example(euclidean_norms(W, axis=0)[0])
+        if is_compensated():
+            value = self._compensated_forward(W)
+            return Interval.around(value, compensated_error(value, terms, norms))
+        return Interval.around(self.forward(W), gamma(terms + 8) * norms + terms * TINIEST)
+
+    @final
+    def enclose_adjoint(self, R: Array | Interval) -> Interval:
+        """Return the d x m matrix with columns X_k^T r_k between bounds that hold in exact arithmetic, R itself between bounds or not.
+
+        |fl(G) - G|_jk <= gamma_(n_k+2) ||X_k[:, j]|| ||r_k||.
+        """
+        middle = R.middle if isinstance(R, Interval) else R
+        terms, heights = max(self.sizes), self._column_norms
+        norms = heights * self._task_norms(middle)
+        if is_compensated():
+            value = self._compensated_adjoint(middle)
+            error = compensated_error(value, terms, norms)
+        else:
+            value = self.adjoint(middle)
+            error = gamma(terms + 8) * norms + terms * TINIEST
+        if isinstance(R, Interval):
+            error = up(error + up(heights * self._task_norms(R.error)))
+        return Interval.around(value, error)
+
+    @property
+    @abstractmethod
+    def _row_norms(self) -> Array:
+        """Upper bounds on ||x_i||, in a shape that broadcasts against `output_shape`."""
+
+    @property
+    @abstractmethod
+    def _column_norms(self) -> Array:
+        """Upper bounds on ||X_k[:, j]||, in a shape that broadcasts against d x m."""
+
+    @abstractmethod
+    def _task_norms(self, R: Array) -> Array:
+        """Return upper bounds on the norms of `task_outputs`, m numbers."""
+
+    @abstractmethod
+    def _compensated_forward(self, W: Array) -> Array:
+        """Return `forward` by compensated dot products."""
+
+    @abstractmethod
+    def _compensated_adjoint(self, R: Array) -> Array:
+        """Return `adjoint` by compensated dot products."""
+
     @abstractmethod
     def norms(self) -> Array:
         """sigma_max(X_k) of every task, shape (m,), as `spectral_norm` gives it."""
@@ -141,6 +196,23 @@ class SharedDesign(Design):
 
     def unstack(self, r: Array) -> Array:
         return np.ascontiguousarray(r.reshape(self.n_tasks, -1).T)
+
+    @cached_property
+    def _row_norms(self) -> Array:
+        return frozen(_line_norms(self._X, axis=1)[:, None])
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        return frozen(_line_norms(self._X, axis=0)[:, None])
+
+    def _task_norms(self, R: Array) -> Array:
+        return np.asarray(euclidean_norms(R, axis=0)[0])
+
+    def _compensated_forward(self, W: Array) -> Array:
+        return compensated_product(self._X, W)
+
+    def _compensated_adjoint(self, R: Array) -> Array:
+        return compensated_product(self._X.T, R)
 
     def norms(self) -> Array:
         return np.full(self.n_tasks, spectral_norm(self._X))
@@ -226,11 +298,44 @@ class PerTaskDesign(Design):
     def unstack(self, r: Array) -> Array:
         return r
 
+    @cached_property
+    def _row_norms(self) -> Array:
+        return frozen(_line_norms(self._diagonal if self._sparse else self._rows, axis=1))
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        if self._sparse:
+            return frozen(np.ascontiguousarray(_line_norms(self._diagonal, axis=0).reshape(self.n_tasks, -1).T))
+        return frozen(np.stack([_line_norms(self.block(k), axis=0) for k in range(self.n_tasks)], axis=1))
+
+    def _task_norms(self, R: Array) -> Array:
+        top = float(np.abs(R).max(initial=0.0))
+        squares = self.task_sums(np.square(R / (top or 1.0)))
+        return np.asarray(top * (np.sqrt(squares + R.size * TINIEST) * (1.0 + gamma(R.size + 8))) + TINIEST)
+
+    def _compensated_forward(self, W: Array) -> Array:
+        return np.concatenate([compensated_product(self.block(k), W[:, k : k + 1])[:, 0] for k in range(self.n_tasks)])
+
+    def _compensated_adjoint(self, R: Array) -> Array:
+        columns = [compensated_product(self.block(k).T, R[self._span(k)][:, None]) for k in range(self.n_tasks)]
+        return np.concatenate(columns, axis=1)
+
     def norms(self) -> Array:
         return np.array([spectral_norm(self.block(k)) for k in range(self.n_tasks)])
 
     def _span(self, k: int) -> slice:
         return slice(int(self._offsets[k]), int(self._offsets[k + 1]))
+
+
+def _line_norms(X: Matrix, axis: int) -> Array:
+    """Return upper bounds on the Euclidean norms of the rows (`axis` 1) or columns (0), a vector."""
+    if not is_sparse(X):
+        return euclidean_norms(X, axis).ravel()
+    top = float(np.abs(X.data).max(initial=0.0))
+    shares = sp.csr_array((np.square(X.data / (top or 1.0)), X.indices, X.indptr), shape=X.shape)
+    squares = np.asarray(shares.sum(axis=axis)).ravel()
+    count = X.shape[axis]
+    return np.asarray(top * (np.sqrt(squares + count * TINIEST) * (1.0 + gamma(count + 12))) + TINIEST)
 
 
 def spectral_norm(X: Matrix) -> float:

@@ -49,6 +49,8 @@ class Certificate(NamedTuple):
     """A proven lower bound on the optimum."""
     infeasibility: float
     """The relative excess of the point as returned, before repair, over the constraint."""
+    rounding: float = 0.0
+    """What both bounds allow for rounding: the part of the gap that exact arithmetic would not show. 0 where the problem does not say."""
 
     @property
     def gap(self) -> float:
@@ -60,8 +62,8 @@ class Certificate(NamedTuple):
         return max(0.0, self.gap) / max(SMALLEST_OBJECTIVE, abs(self.primal))
 
     def tightened(self, other: Certificate) -> Certificate:
-        """The better of both bounds of two certificates of one problem, with the infeasibility of `other`."""
-        return Certificate(min(self.primal, other.primal), max(self.dual, other.dual), other.infeasibility)
+        """The better of both bounds of two certificates of one problem, with the infeasibility and the rounding of `other`."""
+        return Certificate(min(self.primal, other.primal), max(self.dual, other.dual), other.infeasibility, other.rounding)
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ class _Session:
         with timed(self.seconds, "certify"):
             verdict, repaired = self.problem.certify_repaired(iterate)
             certificate = Certificate(*map(float, verdict))
-            if not all(math.isfinite(value) for value in certificate):
+            if not all(math.isfinite(value) for value in certificate[:3]):
                 raise InputError(f"the certificate at step {iterate.step} is not finite: {certificate}")
             if -certificate.gap > CONTRADICTION * max(abs(certificate.primal), self.scale):
                 raise InputError(

@@ -117,7 +117,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         for name, value in fitted.attributes.items():
             setattr(self, name, value)
         if fitted.certificate is not None:
-            self.objective_, self.dual_bound_, _ = fitted.certificate
+            self.objective_, self.dual_bound_ = fitted.certificate.primal, fitted.certificate.dual
             self.gap_ = fitted.certificate.relative_gap
         self.n_iter_, self.converged_, self.message_ = fitted.n_iter, fitted.is_met, fitted.message
         return fitted

@@ -62,12 +62,12 @@ class FitProblem(CompositeProblem):
     def predictions(self, point: Array) -> Array:
         return self.design.forward(point)
 
-    def dual_at(self, point: Array, dual: Array | None) -> Array:
-        """Return the dual point, or where there is none minus the derivative of the loss at `point`."""
-        return -self.fit.derivatives(self.predictions(point)) if dual is None else dual
+    def dual_at(self, point: Array) -> Array:
+        """Return minus the derivative of the loss at `point`."""
+        return -self.fit.derivatives(self.predictions(point))
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        return self.fit.regularised_bound(self.dual_at(point, dual), self.regulariser.support_and_limit)
+        return self.fit.regularised_bound(self.dual_at(point) if dual is None else dual, self.regulariser.support_and_limit)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         predictions = self.predictions(point)

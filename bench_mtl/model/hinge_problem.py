@@ -33,12 +33,12 @@ class HingeProblem(CompositeProblem):
     def objective(self, point: Array) -> float:
         return self.hinges.loss(self.hinges.margins(point)) + self.prox_value(point)
 
-    def box_dual(self, point: Array, dual: Array | None) -> Array:
-        """Return the dual point clipped to its box, or the one that gives the subgradient at `point`."""
-        return self.hinges.duals(self.hinges.margins(point)) if dual is None else np.clip(dual, 0.0, self.hinges.weights)
+    def dual_at(self, point: Array) -> Array:
+        """Return the dual point that gives the subgradient at `point`."""
+        return self.hinges.duals(self.hinges.margins(point))
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        a = self.box_dual(point, dual)
+        a = self.dual_at(point) if dual is None else np.clip(dual, 0.0, self.hinges.weights)
         return self.hinges.bound(a, self.hinges.adjoint(a))
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:

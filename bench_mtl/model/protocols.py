@@ -17,6 +17,7 @@ import numpy as np
 
 from bench_mtl.core.checks import require_finite
 from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Certificate, Iterate
 from bench_mtl.model.patterns import part_names
 from bench_mtl.model.task_data import TaskData
@@ -209,7 +210,7 @@ class Problem(ABC):
 
     @abstractmethod
     def objective(self, point: Array) -> float:
-        """F at a feasible point, from the data, in float64."""
+        """F at a feasible point, from the data: of a `RigorousProblem` an upper bound on it in exact arithmetic."""
 
     @abstractmethod
     def repair(self, point: Array) -> Array:
@@ -221,7 +222,24 @@ class Problem(ABC):
 
     @abstractmethod
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        """A proven lower bound on the optimum, from any `dual` at all, or from the residuals at `point`."""
+        """A proven lower bound on the optimum, from any `dual` at all, or from the residuals at `point`.
+
+        Of a `RigorousProblem` it holds in exact arithmetic on the data as stored.
+        """
+
+    def dual_at(self, point: Array) -> Array | None:
+        """Return the dual point that `dual_bound` makes of the residuals at `point`, to be kept; None where it cannot be told."""
+        return None
+
+    def enclose_objective(self, point: Array) -> Interval:
+        """Return F at a feasible point between two bounds, `objective` the upper one; equal ones where rounding is not accounted for."""
+        value = self.objective(point)
+        return Interval(value, value)
+
+    def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
+        """Return what a dual point proves between two bounds, `dual_bound` the lower one; equal ones as for `enclose_objective`."""
+        value = self.dual_bound(point, dual)
+        return Interval(value, value)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """What a reader may want to know of a feasible point besides its objective, by name: non-zeros, errors on held-out examples.
@@ -257,12 +275,15 @@ class Problem(ABC):
     def certify_repaired(self, iterate: Iterate) -> tuple[Certificate, Array]:
         """`certify`, and the feasible point that it is of: the iterate's, repaired."""
         point = _checked("primal point", iterate.primal, self.point_shape)
-        repaired = self.repair(point)
-        bound = self.dual_bound(repaired, None)
+        duals: list[Array | None] = [None]
         if iterate.dual is not None:
-            dual = _checked("dual point", iterate.dual, self.dual_shape)
-            bound = max(bound, self.dual_bound(repaired, dual))
-        return Certificate(self.objective(repaired), bound, self.infeasibility(point)), repaired
+            duals.append(_checked("dual point", iterate.dual, self.dual_shape))
+        repaired = self.repair(point)
+        with np.errstate(all="ignore"):  # what overflows proves nothing, and is no fault
+            lowest, primal = self.enclose_objective(repaired).ends
+            dual, highest = max(self.enclose_dual(repaired, dual).ends for dual in duals)
+        rounding = (primal - lowest) + (highest - dual)
+        return Certificate(primal, dual, self.infeasibility(point), max(0.0, rounding) if rounding < np.inf else np.inf), repaired
 
     @final
     def warm_up(self) -> None:
@@ -376,6 +397,28 @@ class Problem(ABC):
     def to_cvxpy(self, form: str) -> ConicModel:
         """The problem in one of its `conic_forms`."""
         raise NotOfferedError(self, Capability.CONIC)
+
+
+class RigorousProblem(Problem):
+    """A problem whose bounds hold in exact arithmetic on the data as stored: `objective` from above, `dual_bound` from below."""
+
+    @abstractmethod
+    def enclose_objective(self, point: Array) -> Interval: ...
+
+    @abstractmethod
+    def enclose_dual(self, point: Array, dual: Array | None) -> Interval: ...
+
+    @final
+    def objective(self, point: Array) -> float:
+        """Return an upper bound on F at a feasible point; inf where it overflows."""
+        with np.errstate(all="ignore"):
+            return self.enclose_objective(point).ends[1]
+
+    @final
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        """Return a lower bound on the optimum, from any `dual` at all, or from the residuals at `point`; -inf where it overflows."""
+        with np.errstate(all="ignore"):
+            return self.enclose_dual(point, dual).ends[0]
 
 
 def _checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:

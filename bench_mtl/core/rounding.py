@@ -1,0 +1,306 @@
+"""Bounds that hold in exact arithmetic on the numbers as stored, whatever floating point does.
+
+An `Interval` holds a real number, or an array of them, between two floats. Every operation rounds outward, so that what is computed from
+exact data encloses what exact arithmetic would give (Moore; Rump, Acta Numerica 2010). Products with data are enclosed by a priori error
+bounds instead, after Jansson's rigorous bounds: for any order of summation, with or without fused multiply-add, ::
+
+    |fl(x.y) - x.y| <= gamma_n |x|.|y| <= gamma_n ||x|| ||y||,      gamma_n = n u / (1 - n u),  u = 2^-53
+
+plus what may be lost below the smallest normal number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+import numpy as np
+
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.types import Array, Matrix
+
+#: Half the distance from 1 to the next float: the relative error of one rounding.
+UNIT = 2.0**-53
+#: The smallest normal number: more than any one operation loses below it, even where such numbers are flushed to 0.
+TINIEST = float(np.finfo(np.float64).tiny)
+#: More than the distance to the next float, relative to a number.
+_STEP = 2.0**-52
+#: Relative error allowed for one log, exp or root of NumPy: eight roundings, where the libraries promise four.
+_FUNCTION = 8.0 * UNIT
+
+Numbers: TypeAlias = Any
+"""A float or an array of floats."""
+
+_compensated: ContextVar[bool] = ContextVar("compensated", default=False)
+
+
+@contextmanager
+def compensated() -> Iterator[None]:
+    """Within this, `Design` encloses products by compensated dot products: several times slower, with errors of one rounding."""
+    token = _compensated.set(True)
+    try:
+        yield
+    finally:
+        _compensated.reset(token)
+
+
+def is_compensated() -> bool:
+    """Return whether products are to be compensated now."""
+    return _compensated.get()
+
+
+def gamma(n: int) -> float:
+    """Return an upper bound on n u / (1 - n u), the relative error of a sum of n products; inf where there is none."""
+    share = n * UNIT
+    return share / (1.0 - share) * (1.0 + 8.0 * UNIT) if share < 0.5 else np.inf
+
+
+def up(x: Numbers) -> Numbers:
+    """Return a float at least one step above, entry by entry: above what exact arithmetic gives, where x was rounded once.
+
+    (`numpy.nextafter` is one step exactly, and takes five times as long.)
+    """
+    return x + (np.abs(x) * _STEP + TINIEST)
+
+
+def down(x: Numbers) -> Numbers:
+    """Return a float at least one step below, entry by entry."""
+    return x - (np.abs(x) * _STEP + TINIEST)
+
+
+def euclidean_norms(X: Array, axis: int | None = None) -> Array:
+    """Return upper bounds on the Euclidean norms along an axis of a dense array, kept as an axis of length 1.
+
+    Entries are brought near 1 first, so that no square leaves the range of floats.
+    """
+    top = np.abs(X).max(axis=axis, keepdims=True, initial=0.0)
+    scaled = X / np.where(top > 0.0, top, 1.0)
+    squares = np.square(scaled).sum(axis=axis, keepdims=True)
+    count = X.size if axis is None else X.shape[axis]
+    return np.asarray(top * (np.sqrt(squares) * (1.0 + gamma(count + 8))) + TINIEST)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Interval:
+    """Numbers between `lower` and `upper`, entry by entry.
+
+    A bound that is lost (inf less inf) is NaN, and so is what is made of it; `ends` makes it infinite.
+    """
+
+    lower: Numbers
+    upper: Numbers
+
+    #: NumPy's arrays leave `array - interval` to the interval.
+    __array_ufunc__ = None
+
+    @staticmethod
+    def exact(x: Numbers) -> Interval:
+        """Return floats that are meant as they are."""
+        return Interval(x, x)
+
+    @staticmethod
+    def around(value: Numbers, error: Numbers) -> Interval:
+        """Return all numbers within `error` of a computed value."""
+        return Interval(down(value - error), up(value + error))
+
+    @property
+    def width(self) -> Numbers:
+        """An upper bound on the distance of both ends."""
+        return up(self.upper - self.lower)
+
+    @property
+    def middle(self) -> Numbers:
+        """A float near the middle; not a bound."""
+        return 0.5 * self.lower + 0.5 * self.upper
+
+    @property
+    def error(self) -> Numbers:
+        """How far a number of the interval is from `middle`, at most."""
+        middle = self.middle
+        return up(np.maximum(self.upper - middle, middle - self.lower))
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.upper, -self.lower)
+
+    def __add__(self, other: Interval | Numbers) -> Interval:
+        other = _interval(other)
+        return Interval(down(self.lower + other.lower), up(self.upper + other.upper))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Interval | Numbers) -> Interval:
+        return self + -_interval(other)
+
+    def __rsub__(self, other: Interval | Numbers) -> Interval:
+        return _interval(other) + -self
+
+    def __mul__(self, other: Interval | Numbers) -> Interval:
+        """A float, or an array of floats, costs two products; another interval four."""
+        if not isinstance(other, Interval):
+            a, b = self.lower * other, self.upper * other
+            return Interval(down(np.minimum(a, b)), up(np.maximum(a, b)))
+        ends = [a * b for a in (self.lower, self.upper) for b in (other.lower, other.upper)]
+        low = np.minimum(np.minimum(ends[0], ends[1]), np.minimum(ends[2], ends[3]))
+        high = np.maximum(np.maximum(ends[0], ends[1]), np.maximum(ends[2], ends[3]))
+        return Interval(down(low), up(high))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Interval | Numbers) -> Interval:
+        """By numbers above 0 only; where the divisor may be 0, nothing is known."""
+        other = _interval(other)
+        sure = other.lower > 0.0
+        inverse = Interval(down(1.0 / np.where(sure, other.upper, 1.0)), up(1.0 / np.where(sure, other.lower, 1.0)))
+        known = self * inverse
+        return Interval(np.where(sure, known.lower, -np.inf)[()], np.where(sure, known.upper, np.inf)[()])
+
+    def signed(self, signs: Array) -> Interval:
+        """Return the products with -1 or +1, which round nothing."""
+        positive = signs > 0.0
+        return Interval(np.where(positive, self.lower, -self.upper), np.where(positive, self.upper, -self.lower))
+
+    def magnitude(self) -> Interval:
+        """Return the moduli."""
+        high = np.maximum(np.abs(self.lower), np.abs(self.upper))
+        low = np.maximum(np.maximum(self.lower, -self.upper), 0.0)
+        return Interval(low, high)
+
+    def square(self) -> Interval:
+        """Return the squares."""
+        size = self.magnitude()
+        return Interval(np.maximum(down(size.lower * size.lower), 0.0), up(size.upper * size.upper))
+
+    def root(self) -> Interval:
+        """Return the square roots, of numbers that are at least 0 (what rounding has put below is raised to it)."""
+        low, high = np.sqrt(np.maximum(self.lower, 0.0)), np.sqrt(np.maximum(self.upper, 0.0))
+        return Interval(np.maximum(down(low), 0.0), up(high))
+
+    def positive_part(self) -> Interval:
+        """Return max(0, x)."""
+        return self.at_least(0.0)
+
+    def at_least(self, least: Numbers) -> Interval:
+        """Return max(least, x)."""
+        return Interval(np.maximum(self.lower, least), np.maximum(self.upper, least))
+
+    def at_most(self, most: Numbers) -> Interval:
+        """Return min(most, x)."""
+        return Interval(np.minimum(self.lower, most), np.minimum(self.upper, most))
+
+    def sum(self, axis: int | None = None) -> Interval:
+        """Return the sum, over an axis or over all."""
+        size = np.maximum(np.abs(self.lower), np.abs(self.upper))
+        count = np.size(size) if axis is None else np.shape(size)[axis]
+        slack = 2.0 * gamma(count) * size.sum(axis=axis) + count * TINIEST
+        return Interval(down(np.sum(self.lower, axis=axis) - slack), up(np.sum(self.upper, axis=axis) + slack))
+
+    def largest(self, axis: int | None = None) -> Interval:
+        """Return the maximum, over an axis or over all."""
+        return Interval(np.max(self.lower, axis=axis), np.max(self.upper, axis=axis))
+
+    def log(self) -> Interval:
+        """Return the logarithms: -inf at 0, and below, where rounding has put it."""
+        with np.errstate(divide="ignore"):
+            low, high = np.log(np.maximum(self.lower, 0.0)), np.log(np.maximum(self.upper, 0.0))
+        return _widened(low, high)
+
+    def log1p(self) -> Interval:
+        """Return log(1 + x), which keeps the digits of a small x."""
+        with np.errstate(divide="ignore"):
+            low, high = np.log1p(np.maximum(self.lower, -1.0)), np.log1p(np.maximum(self.upper, -1.0))
+        return _widened(low, high)
+
+    def exp(self) -> Interval:
+        """Return the exponentials."""
+        found = _widened(np.exp(self.lower), np.exp(self.upper))
+        return Interval(np.maximum(found.lower, 0.0), found.upper)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both bounds of a single number: -inf and inf where nothing is known."""
+        low, high = float(self.lower), float(self.upper)
+        return (-np.inf if np.isnan(low) else low), (np.inf if np.isnan(high) else high)
+
+    def __getitem__(self, key: Any) -> Interval:
+        return Interval(np.asarray(self.lower)[key], np.asarray(self.upper)[key])
+
+    def reshape(self, *shape: int) -> Interval:
+        """Return the same numbers in another shape."""
+        return Interval(np.reshape(self.lower, shape), np.reshape(self.upper, shape))
+
+    def transposed(self) -> Interval:
+        """Return the same numbers, rows as columns."""
+        return Interval(np.transpose(self.lower), np.transpose(self.upper))
+
+
+def entropies(p: Interval) -> Interval:
+    """Return -p log p, entry by entry, of p clipped to [0, 1]: it rises up to 1/e and falls beyond."""
+    low, high = np.clip(p.lower, 0.0, 1.0), np.clip(p.upper, 0.0, 1.0)
+    at_low, at_high = _entropy(low), _entropy(high)
+    peak = 0.36787944117144233
+    most = np.where((low <= peak) & (high >= peak), peak, np.maximum(at_low, at_high))
+    found = _widened(np.minimum(at_low, at_high), most)
+    return Interval(np.maximum(found.lower, 0.0), found.upper)
+
+
+def soft_plus(x: Interval) -> Interval:
+    """Return log(1 + exp(x)), entry by entry, with all digits also where it is near 0."""
+    low, high = (np.logaddexp(0.0, end) for end in (x.lower, x.upper))
+    found = _widened(low, high, 4.0)
+    return Interval(np.maximum(found.lower, 0.0), found.upper)
+
+
+def _entropy(p: Array) -> Array:
+    from scipy.special import entr
+
+    return np.asarray(entr(p))
+
+
+def _widened(low: Numbers, high: Numbers, times: float = 1.0) -> Interval:
+    """Allow for the error of one call of the library, or of several."""
+    share = times * _FUNCTION
+    return Interval(low - (share * np.abs(low) + TINIEST), high + (share * np.abs(high) + TINIEST))
+
+
+def _interval(x: Interval | Numbers) -> Interval:
+    return x if isinstance(x, Interval) else Interval(x, x)
+
+
+def enclose_dot(x: Array, y: Array) -> Interval:
+    """Return the dot product of two arrays of floats of the same shape."""
+    a, b = np.ravel(x), np.ravel(y)
+    norms = float(euclidean_norms(a)[0]) * float(euclidean_norms(b)[0])
+    if not is_compensated():
+        return Interval.around(float(a @ b), gamma(a.size + 8) * norms + a.size * TINIEST)
+    value = float(compensated_product(a[None, :], b[:, None])[0, 0])
+    return Interval.around(value, compensated_error(value, a.size, norms))
+
+
+def compensated_product(X: Matrix, W: Array) -> Array:
+    """Return X W by compensated dot products, for a dense or CSR X and a dense W."""
+    from bench_mtl.core.kernels.compensated import dense_product, sparse_product
+
+    out = np.empty((X.shape[0], W.shape[1]))
+    if is_sparse(X):
+        matrix = X.tocsr()
+        data, indices, indptr = matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+        sparse_product(_readable(data), _readable(indices), _readable(indptr), _readable(W), out)
+    else:
+        dense_product(_readable(X), _readable(W), out)
+    return out
+
+
+def compensated_error(value: Numbers, n: int, norms: Numbers) -> Numbers:
+    """Return how far compensated dot products of n terms are from the exact ones, `norms` the products of both norms."""
+    return 2.0 * UNIT * np.abs(value) + 2.0 * gamma(n + 8) ** 2 * norms + 8 * n * TINIEST
+
+
+def _readable(x: Any) -> Any:
+    """Return a read-only view in C order: one type for the compiler."""
+    view = np.ascontiguousarray(x).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,162 @@
+"""Enclosures against exact rational arithmetic, on entries of unlike sizes, tiny and huge ones."""
+
+from __future__ import annotations
+
+import contextlib
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
+from bench_mtl.core.rounding import (
+    Interval,
+    compensated,
+    compensated_product,
+    enclose_dot,
+    entropies,
+    euclidean_norms,
+    gamma,
+    is_compensated,
+    soft_plus,
+)
+
+SCALES = (1.0, 1e-150, 1e150, 1e-290)
+
+
+def rational(x: Any) -> Any:
+    return np.vectorize(Fraction, otypes=[object])(x)
+
+
+def require_between(found: Interval, exact: Any) -> None:
+    low, high = (np.broadcast_to(end, np.shape(exact)) for end in (found.lower, found.upper))
+    for place, value in np.ndenumerate(np.asarray(exact, dtype=object)):
+        assert Fraction(low[place]) <= value <= Fraction(high[place]), (place, float(value), low[place], high[place])
+
+
+def unlike(rng: np.random.Generator, shape: tuple[int, ...], scale: float = 1.0) -> Any:
+    """Return entries of some sixteen decades, some of them 0."""
+    return scale * rng.standard_normal(shape) * 10.0 ** rng.integers(-8, 8, shape) * (rng.random(shape) < 0.9)
+
+
+@pytest.mark.parametrize("is_exact", [False, True])
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("kind", ["shared", "shared CSR", "per task", "per task CSR"])
+def test_products_with_a_design_are_enclosed(kind: str, scale: float, is_exact: bool) -> None:
+    rng = np.random.default_rng(len(kind))
+    for _ in range(5):
+        n, d, m = rng.integers(1, 6, 3)
+        X, W, R = unlike(rng, (n, d), scale), unlike(rng, (d, m)), unlike(rng, (n, m))
+        block = sp.csr_array(X) if "CSR" in kind else X
+        shared = kind.startswith("shared")
+        design: Design = SharedDesign(block, m) if shared else PerTaskDesign([block] * m)
+        duals = R if shared else R.T.ravel()
+        predictions = rational(X) @ rational(W)
+        moved = duals * (1.0 + 1e-9 * rng.uniform(-1.0, 1.0, duals.shape))
+        around = Interval.around(duals, 1.1e-9 * np.abs(duals))
+        with compensated() if is_exact else contextlib.nullcontext():
+            require_between(design.enclose_forward(W), predictions if shared else predictions.T.ravel())
+            require_between(design.enclose_adjoint(duals), rational(X).T @ rational(R))
+            require_between(design.enclose_adjoint(around), rational(X).T @ rational(moved if shared else moved.reshape(m, n).T))
+
+
+def test_compensated_products_keep_what_cancels() -> None:
+    e = 2.0**-52
+    X, y = np.array([[4.0, 4.0], [1.0, 1.0 + e], [5.0, 5.0]]), np.array([[1.0], [1.0], [-1.0]])
+    design = SharedDesign(X, 1)
+    plain = design.enclose_adjoint(y)
+    with compensated():
+        assert is_compensated()
+        close = design.enclose_adjoint(y)
+    assert not is_compensated()
+    assert np.all(plain.lower <= 0.0)
+    assert np.all(plain.upper >= [[0.0], [e]])
+    assert close.upper[1] == pytest.approx(e, rel=1e-12)
+    assert close.lower[1] == pytest.approx(e, rel=1e-12)
+    assert compensated_product(sp.csr_array(X.T), y).ravel().tolist() == [0.0, e]
+
+
+def test_overflow_says_nothing_and_raises_nothing() -> None:
+    design = SharedDesign(np.array([[1e200, -1e200]]), 1)
+    with np.errstate(all="ignore"):
+        for context in (contextlib.nullcontext(), compensated()):
+            with context:
+                low, high = design.enclose_forward(np.array([[1e200], [1e200]])).sum().ends
+                assert low == -np.inf
+                assert high == np.inf
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_operations_are_enclosed(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b, signs = unlike(rng, (40,)), unlike(rng, (40,)), np.where(rng.random(40) < 0.5, 1.0, -1.0)
+    x, y = Interval.around(a, 1e-9 * np.abs(a)), Interval.exact(b)
+    ra, rb = rational(a), rational(b)
+    for found, exact in (
+        (x + y, ra + rb),
+        (x - y, ra - rb),
+        (1.0 - x, 1 - ra),
+        (x * y, ra * rb),
+        (x * b, ra * rb),
+        (Interval.exact(a) * Interval.exact(b), ra * rb),
+        (x.square(), ra * ra),
+        (x.magnitude(), abs(ra)),
+        (-x, -ra),
+        (x.signed(signs), ra * rational(signs)),
+        (x.positive_part(), np.maximum(ra, 0)),
+        (x.at_most(0.5), np.minimum(ra, Fraction(1, 2))),
+        (x / (y.magnitude() + 1.0), ra / (abs(rb) + 1)),
+        (x.sum(), [ra.sum()]),
+        (x.reshape(8, 5).sum(axis=0), ra.reshape(8, 5).sum(axis=0)),
+        (x.reshape(8, 5).largest(axis=1), ra.reshape(8, 5).max(axis=1)),
+        (enclose_dot(a, b), [(ra * rb).sum()]),
+        (euclidean_interval(a), [(ra * ra).sum()]),
+    ):
+        require_between(found, exact)
+    assert np.all(np.isinf((x / Interval(-1.0, 1.0)).width))
+
+
+def euclidean_interval(a: Any) -> Interval:
+    """The square of the norm is no more than the square of its bound."""
+    return Interval(0.0, float(euclidean_norms(a)[0]) ** 2 * (1 + 1e-15))
+
+
+@pytest.mark.parametrize("name", ["log", "log1p", "exp", "entropies", "soft_plus", "root"])
+def test_functions_are_enclosed(name: str) -> None:
+    rng = np.random.default_rng(1)
+    domain = {"exp": rng.uniform(-700.0, 700.0, 200), "soft_plus": rng.uniform(-700.0, 700.0, 200)}
+    p = np.concatenate([10.0 ** rng.uniform(-300, 0, 150), 1.0 - 10.0 ** rng.uniform(-15, -1, 50)])
+    x = domain.get(name, p)
+
+    def precise(v: float) -> Decimal:
+        d = Decimal(v)
+        return {
+            "log": d.ln,
+            "log1p": lambda: (1 + d).ln(),
+            "exp": d.exp,
+            "entropies": lambda: -d * d.ln(),
+            "soft_plus": lambda: (1 + d.exp()).ln(),
+            "root": d.sqrt,
+        }[name]()
+
+    functions = {"entropies": entropies, "soft_plus": soft_plus}
+    found = functions[name](Interval.exact(x)) if name in functions else getattr(Interval.exact(x), name)()
+    with localcontext() as context:
+        context.prec = 400 if name in ("soft_plus", "log1p") else 60
+        require_between(found, [Fraction(precise(float(v))) for v in x])
+    assert np.all(found.width <= 1e-13 * np.abs(found.upper) + 1e-300)
+
+
+def test_an_entropy_between_bounds_has_its_peak() -> None:
+    found = entropies(Interval(np.array([0.2, 0.0, 0.9]), np.array([0.9, 1.0, 1.5])))
+    assert np.all(found.upper[:2] >= np.exp(-1.0))
+    assert np.all(found.upper[:2] <= 0.36788)
+    assert np.all(found.lower <= [-0.9 * np.log(0.9), 0.0, 0.0])
+
+
+def test_gamma_has_no_bound_for_sums_beyond_the_precision() -> None:
+    assert gamma(10) >= 10 * 2.0**-53
+    assert gamma(2**52) == np.inf
