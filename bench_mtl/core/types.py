@@ -24,6 +24,12 @@ SMALLEST_OBJECTIVE = 1e-300
 #: this share of the problem's own scale (see `Tolerance.met_by`).
 NEGLIGIBLE_SHARE = 1e-6
 
+#: Of a problem that does not account for rounding: a lower bound above the objective by more than this share of it is no rounding.
+UNEXPLAINED_SHARE = 1e-9
+
+#: The distance from 1 to the next float.
+EPSILON = 2.0**-52
+
 
 class Iterate(NamedTuple):
     """A solver's result so far: a point, whatever dual information it has, and what it has cost."""
@@ -58,12 +64,25 @@ class Certificate(NamedTuple):
 
     @property
     def relative_gap(self) -> float:
-        """Gap over |primal|; rounding below zero counts as zero."""
-        return max(0.0, self.gap) / max(SMALLEST_OBJECTIVE, abs(self.primal))
+        """Gap over |primal|; rounding below zero counts as zero, and a side of which nothing is proven makes it infinite."""
+        gap = self.gap
+        return max(0.0, gap) / max(SMALLEST_OBJECTIVE, abs(self.primal)) if math.isfinite(gap) else math.inf
+
+    def contradicts_itself(self, scale: float) -> bool:
+        """Whether the lower bound is above the upper one by more than rounding explains, so that one of them is false.
+
+        Where the problem accounts for rounding nothing else is allowed. Where it does not, a share of 1e-9 of the bounds and sixteen
+        roundings of the problem's scale are: sums that cancel leave as much.
+        """
+        allowed = self.rounding or UNEXPLAINED_SHARE * max(abs(self.primal), abs(self.dual)) + 16.0 * EPSILON * abs(scale)
+        return self.dual > self.primal + allowed
 
     def tightened(self, other: Certificate) -> Certificate:
-        """The better of both bounds of two certificates of one problem, with the infeasibility and the rounding of `other`."""
-        return Certificate(min(self.primal, other.primal), max(self.dual, other.dual), other.infeasibility, other.rounding)
+        """The better of both bounds of two certificates of one problem, with the infeasibility of `other`."""
+        primal, dual = min(self.primal, other.primal), max(self.dual, other.dual)
+        kept = self.rounding if self.primal == primal or self.dual == dual else 0.0
+        new = other.rounding if primal < self.primal or dual > self.dual else 0.0
+        return Certificate(primal, dual, other.infeasibility, max(kept, new))
 
 
 @dataclass(frozen=True)
@@ -72,14 +91,22 @@ class Tolerance:
 
     relative_gap: float = 1e-6
 
-    def met_by(self, certificate: Certificate, scale: float) -> bool:
-        """Whether gap <= relative_gap * max(|primal|, 1e-6 * scale).
+    def allowed_gap(self, primal: float, scale: float) -> float:
+        """Return relative_gap * max(|primal|, 1e-6 * scale).
 
         `scale` is the problem's (mostly the objective at the zero point). It matters only where the optimum is below a millionth of it
         (separable data with a large radius have optimum 0, where no gap is small relative to the objective).
         """
-        reference = max(abs(certificate.primal), NEGLIGIBLE_SHARE * abs(scale))
-        return certificate.gap <= self.relative_gap * reference
+        return self.relative_gap * max(abs(primal), NEGLIGIBLE_SHARE * abs(scale))
+
+    def met_by(self, certificate: Certificate, scale: float) -> bool:
+        """Whether the gap is at most `allowed_gap`, with room for the rounding of whoever computes the certificate again.
+
+        A certificate that contradicts itself meets nothing, and neither does one with a side of which nothing is proven.
+        """
+        if not math.isfinite(certificate.gap) or certificate.contradicts_itself(scale):
+            return False
+        return certificate.gap + certificate.rounding <= self.allowed_gap(certificate.primal, scale)
 
 
 @dataclass(frozen=True)
@@ -166,6 +193,20 @@ class Sample:
     measures: tuple[tuple[str, float], ...] = ()
     """Measures of this sample's own point, repaired (`Problem.measures`), as pairs of name and finite value. The certificate may belong to
     a better point before; a measure never does, since a curve of non-zeros or held-out errors shows the points that the solver visits."""
+    counted: float = 0.0
+    """Seconds that all clocks of the run have counted so far, modelling and set-up included: a runner holds them against its own clock."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """Arrays from which anybody can compute an enclosure of the optimum again, with the problem alone."""
+
+    point: Array
+    """A feasible point, whose objective is the upper bound."""
+    dual: Array | None = None
+    """A dual point that gives the lower bound, unless the residuals at `point` or at `bound_point` give a better one."""
+    bound_point: Array | None = None
+    """Another feasible point whose residuals give the lower bound; None where it is `point`."""
 
 
 @dataclass(frozen=True)
@@ -177,11 +218,14 @@ class Record:
     samples: tuple[Sample, ...] = ()
     times: Times = Times()
     solution: Array | None = None
-    """The best point found, repaired."""
+    """The best point found, repaired: the very point that was certified."""
     info: tuple[tuple[str, Any], ...] = ()
     """Facts that the solver reports (version, its own status), as pairs."""
     dual: Array | None = None
-    """The solver's dual point with the best bound; None where it handed none over."""
+    """The dual point with the best bound: the solver's, or the one that the residuals at some iterate give. With `solution` it proves the
+    target again wherever the run is verified. None where the residuals at `solution` do, or a problem cannot tell its dual points."""
+    bound_point: Array | None = None
+    """Where a problem cannot tell its dual points: the feasible point whose residuals give the best bound."""
     peak_memory_mib: float | None = None
 
     @property

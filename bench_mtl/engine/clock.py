@@ -17,8 +17,8 @@ class Deadline(Protocol):
 class Clock:
     """A stopwatch with a budget. Only time inside `running()` counts."""
 
-    def __init__(self, seconds: float | None = None, deadline: Deadline | None = None) -> None:
-        self.elapsed = 0.0
+    def __init__(self, seconds: float | None = None, deadline: Deadline | None = None, elapsed: float = 0.0) -> None:
+        self.elapsed = elapsed
         self._budget = seconds
         self._deadline = deadline
 

@@ -1,9 +1,16 @@
-"""Runs one solver on one problem in this process: owns the clock, samples, certifies, stops, judges."""
+"""Runs one solver on one problem in this process: owns the clock, samples, certifies, stops, judges.
+
+Solver and driver share a process here, so a solver that means to can change the driver itself: its clock, its problem, its judgement. A
+row of a suite therefore counts only what another process has certified again (`bench_mtl.runner.certifier`).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, TypeAlias
@@ -11,9 +18,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bench_mtl.core.errors import InputError, plural
-from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Record, Sample, Status, Times, Tolerance
+from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Proof, Record, Sample, Status, Times, Tolerance
 from bench_mtl.engine.clock import Clock, Deadline, timed
-from bench_mtl.model.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
+from bench_mtl.engine.proofs import RUNGS, certified, contradiction, explicit, is_spoilt, passed, real_array, sharpened
+from bench_mtl.model.protocols import Answer, Capability, IterativeSolver, OneShotSolver, Problem, Solver
 
 #: Iterates are certified at steps that grow by this factor: a curve of about 250 points over five decades.
 SAMPLE_GROWTH = 1.05
@@ -27,8 +35,11 @@ REFUTING_TOLERANCES = 10.0
 #: Or by a violation of the constraint beyond this share and beyond this many tolerances.
 REFUTING_INFEASIBILITY, REFUTING_INFEASIBILITY_TOLERANCES = 1e-2, 100.0
 
-#: A lower bound above the objective by more than this share is no rounding: the problem's bound is wrong.
-CONTRADICTION = 1e-9
+#: A solver may look at the problem for this long before it says that it fits, seconds; what it takes more is on its clock.
+FREE_LOOK_SECONDS = 0.05
+
+#: How a run ends that only rounding keeps from its target.
+ROUNDING_SENTENCE = "rounding allows no tighter proof on these data"
 
 #: Characters of an exception's message that are kept.
 _LONGEST_REASON = 1000
@@ -43,6 +54,7 @@ Measures: TypeAlias = tuple[tuple[str, float], ...]
 
 OnSample = Callable[[Sample], None]
 OnPhase = Callable[[str, float], None]
+OnProof = Callable[[Proof, bool], None]
 
 
 def run(
@@ -54,10 +66,14 @@ def run(
     start: Array | Iterate | None = None,
     on_sample: OnSample | None = None,
     on_phase: OnPhase | None = None,
+    on_proof: OnProof | None = None,
+    targets: tuple[float, ...] = (),
     deadline: Deadline | None = None,
     warmed: bool = False,
 ) -> Record:
     """Run `solver` on `problem` until the gap is proven to `tolerance` or a limit is reached.
+
+    Nothing here can be kept from a solver that means to change it, since both are in one process.
 
     Parameters
     ----------
@@ -69,45 +85,91 @@ def run(
     on_sample : called with every certified sample as it is made
     on_phase : called with "warm_up" and its seconds when the run proper begins, and with "build" or "compile" when that phase of a
         one-shot solver is over
+    on_proof : called before `on_sample` with what proves the enclosure of a sample that tightens it, and whether that is the first to
+        prove a decade or a target, or an answer of a one-shot solver; once more at the end, with what the record keeps
+    targets : relative gaps whose first proof matters besides the decades and the tolerance
     deadline : where to publish the time at which a watcher should kill this process
     warmed : whether a problem of this class has been warmed up in this process already, which a large one need not be again
 
     Returns
     -------
     Record
-        Always: a solver that raises, lies or does not fit gives a record with that status.
+        Always: a solver that raises, lies or does not fit gives a record with that status. That holds for whatever it raises, a
+        KeyboardInterrupt of its own included.
 
     Raises
     ------
     InputError : `start` does not fit the problem. What a solver raises is never passed on.
+    KeyboardInterrupt : the user has interrupted, which the signal's handler has said; not where a solver raises it.
     """
     tolerance, limits = tolerance or Tolerance(), limits or Limits()
-    try:
-        reason = solver.incompatibility(problem)
-    except (Exception, SystemExit) as error:
-        return Record(Status.ERROR, describe(error))
-    if reason is not None:
-        return Record(Status.SKIPPED, str(reason) or f"{solver.label} does not fit, and does not say why")
-    if start is not None:
-        problem.certify(start if isinstance(start, Iterate) else Iterate(start))
-    session = _Session(problem, tolerance, limits, on_sample or _ignore, on_phase or _ignore, deadline)
-    try:
-        warming: dict[str, float] = {}
-        with timed(warming, "warm_up"):
-            if not warmed:
-                problem.warm_up()
-        session.on_phase(*warming.popitem())
-        if isinstance(solver, IterativeSolver):
-            return _run_iterative(session, solver.aimed_at(tolerance.relative_gap), start)
-        if isinstance(solver, OneShotSolver):
-            if start is not None:
-                return Record(Status.SKIPPED, f"{solver.label} is a one-shot solver and cannot start from a given point")
-            return _run_one_shot(session, solver)
-    except MemoryError as error:
-        return session.record(Status.MEMORY, f"out of memory: {error}")
-    except (Exception, SystemExit) as error:
-        return session.record(Status.ERROR, describe(error))
+    look: dict[str, float] = {}
+    with _telling_interrupts_apart():
+        try:
+            with timed(look, "look"):
+                reason = solver.incompatibility(problem)
+                sentence = None if reason is None else str(reason) or f"{solver.label} does not fit, and does not say why"
+        except BaseException as error:
+            return Record(Status.ERROR, describe(error))
+        if sentence is not None:
+            return Record(Status.SKIPPED, sentence)
+        if start is not None:
+            problem.certify(start if isinstance(start, Iterate) else Iterate(start))
+        rungs = tuple(sorted({*RUNGS, *targets, tolerance.relative_gap}, reverse=True))
+        charged = max(0.0, look["look"] - FREE_LOOK_SECONDS)
+        tell = on_sample or _ignore, on_phase or _ignore, on_proof or _ignore
+        session = _Session(problem, tolerance, limits, *tell, deadline, rungs, charged)
+        try:
+            return _run(session, solver, start, warmed)
+        except MemoryError as error:
+            return session.record(Status.MEMORY, f"out of memory: {error}")
+        except BaseException as error:
+            return session.record(Status.ERROR, describe(error))
+
+
+def _run(session: _Session, solver: Solver, start: Array | Iterate | None, warmed: bool) -> Record:
+    session.scale = session.problem.scale()
+    warming: dict[str, float] = {}
+    with timed(warming, "warm_up"):
+        if not warmed:
+            session.problem.warm_up()
+    session.on_phase(*warming.popitem())
+    if isinstance(solver, IterativeSolver):
+        return _run_iterative(session, solver, start)
+    if isinstance(solver, OneShotSolver):
+        if start is not None:
+            return Record(Status.SKIPPED, f"{solver.label} is a one-shot solver and cannot start from a given point")
+        return _run_one_shot(session, solver)
     return Record(Status.ERROR, f"{type(solver).__name__} is neither an IterativeSolver nor a OneShotSolver")
+
+
+@contextmanager
+def _telling_interrupts_apart() -> Iterator[None]:
+    """Pass on a KeyboardInterrupt of the user, even one that the body has caught; one that a solver raises itself is no interrupt.
+
+    What tells them apart is that the first comes out of the handler of the signal, which Python runs in the main thread alone.
+    """
+    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    if not callable(handler):
+        yield
+        return
+    raised = False
+
+    def heard(number: int, frame: Any) -> None:
+        nonlocal raised
+        try:
+            handler(number, frame)
+        except KeyboardInterrupt:
+            raised = True
+            raise
+
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if raised:
+            raise KeyboardInterrupt
 
 
 def describe(error: BaseException) -> str:
@@ -134,79 +196,158 @@ class _Session:
     limits: Limits
     on_sample: OnSample
     on_phase: OnPhase
+    on_proof: OnProof
     deadline: Deadline | None
+    rungs: tuple[float, ...]
+    """Relative gaps, loose to tight, for which the first proof is shown."""
+    charged: float
+    """Seconds that the solver has spent on the problem before its clock ran."""
     samples: list[Sample] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
-    best_point: Array | None = None
-    best_primal: float = math.inf
-    best_dual_point: Array | None = None
-    best_dual: float = -math.inf
     scale: float = 0.0
     """The problem's own, in units of the objective."""
     clock: Clock | None = None
     """The clock of an iterative solver; the time it has counted is the solve time."""
+    counted: float = 0.0
+    """Seconds on clocks that have stopped for good, and of phases that are over."""
+    enclosure: Certificate | None = None
+    """The best of all certificates."""
+    _best: _Held | None = None
+    """The points that give it."""
+    _passed: int = 0
+    _spoilt: int = 0
+    """How many samples rounding alone has kept from the target."""
+    _is_spoilt: bool = False
+    """Whether it still does when products are compensated."""
 
-    def __post_init__(self) -> None:
-        self.scale = self.problem.scale()
+    def certify(self, iterate: Iterate) -> tuple[Certificate, Array, Measures]:
+        """The problem's verdict on an iterate, its repaired point and the measures of that, off the solver's clock; keeps the best points.
 
-    def certify(self, iterate: Iterate) -> tuple[Certificate, Measures]:
-        """The problem's verdict on an iterate and its measures of the repaired point, off the solver's clock; keeps the best points."""
+        Raises
+        ------
+        InputError : the iterate cannot be certified, or the problem contradicts itself.
+        """
         with timed(self.seconds, "certify"):
-            verdict, repaired = self.problem.certify_repaired(iterate)
-            certificate = Certificate(*map(float, verdict))
-            if not all(math.isfinite(value) for value in certificate[:3]):
-                raise InputError(f"the certificate at step {iterate.step} is not finite: {certificate}")
-            if -certificate.gap > CONTRADICTION * max(abs(certificate.primal), self.scale):
-                raise InputError(
-                    f"the certificate at step {iterate.step} contradicts itself, which the problem is at fault for: {certificate}"
-                )
-            if certificate.primal < self.best_primal:
-                self.best_primal = certificate.primal
-                self.best_point = np.array(iterate.primal)
-            if iterate.dual is not None and certificate.dual > self.best_dual:
-                self.best_dual = certificate.dual
-                self.best_dual_point = np.array(iterate.dual)
+            primal = np.array(iterate.primal)  # nobody else has it, so that it stays what it is
+            dual = None if iterate.dual is None else np.array(iterate.dual)
+            certificate, repaired = certified(self.problem, Iterate(primal, dual))
+            before = self.enclosure
+            enclosure = certificate if before is None else before.tightened(certificate)
+            if (found := contradiction(self.problem, enclosure, self.scale)) is not None:
+                raise InputError(f"{found} (step {iterate.step})")
+            held = self._best or _Held(repaired, dual, repaired)
+            if before is not None and certificate.primal < before.primal:
+                held = _Held(repaired, held.dual, held.bound_point)
+            if before is not None and certificate.dual > before.dual:
+                held = _Held(held.point, dual, repaired)
+            self.enclosure, self._best = enclosure, held
             # Last, for what a problem does with the point is its own affair.
-            return certificate, _measured(self.problem.measures(repaired))
+            return certificate, repaired, _measured(self.problem.measures(repaired))
 
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
         self.on_sample(sample)
 
+    def show_proof(self) -> None:
+        """Show what proves the enclosure, which has become tighter."""
+        assert self.enclosure is not None
+        assert self._best is not None
+        reached = passed(self.enclosure, self.rungs)
+        self.on_proof(self._best.proof, reached > self._passed)
+        self._passed = max(self._passed, reached)
+
+    def proves_target(self) -> bool:
+        """Whether what is kept proves the target when it is certified anew, which is what makes a run verified."""
+        assert self.enclosure is not None
+        assert self._best is not None
+        if not self.tolerance.met_by(self.enclosure, self.scale):
+            if not is_spoilt(self.enclosure, self.tolerance, self.scale):
+                return False
+            self._spoilt += 1
+            if self._spoilt & (self._spoilt - 1):  # ever more rarely, for compensated products take long
+                return False
+        with timed(self.seconds, "certify"):
+            self._best = _Held.of(explicit(self.problem, self._best.proof, self._accepts))
+            return self._accepts(self._best.proof)
+
+    def _accepts(self, proof: Proof) -> bool:
+        certificate, self._is_spoilt = sharpened(self.problem, proof, self.tolerance, self.scale)
+        return self.tolerance.met_by(certificate, self.scale)
+
     def record(self, status: Status, reason: str) -> Record:
         if self.clock is not None:
             self.seconds["solve"] = self.clock.elapsed
-        solution = None if self.best_point is None else self.problem.repair(self.best_point)
-        info = tuple(self.info.items())
-        return Record(status, reason, tuple(self.samples), Times(**self.seconds), solution, info, dual=self.best_dual_point)
+        if self._is_spoilt and status in (Status.INACCURATE, Status.TIMEOUT):
+            reason = f"{reason}; {ROUNDING_SENTENCE}"
+        info, times = tuple(self.info.items()), Times(**self.seconds)
+        if self._best is None:
+            return Record(status, reason, tuple(self.samples), times, info=info)
+        proof = self._best.proof
+        if status is not Status.VERIFIED and proof.bound_point is not None:
+            proof = _explicit_unless_broken(self.problem, proof)
+        self.on_proof(proof, True)
+        return Record(status, reason, tuple(self.samples), times, proof.point, info, dual=proof.dual, bound_point=proof.bound_point)
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Whose objective and whose bound are the best so far."""
+
+    point: Array
+    dual: Array | None
+    """The dual point of the iterate that gave the best bound; the bound may be that of the residuals there all the same."""
+    bound_point: Array
+
+    @property
+    def proof(self) -> Proof:
+        return Proof(self.point, self.dual, None if self.bound_point is self.point else self.bound_point)
+
+    @classmethod
+    def of(cls, proof: Proof) -> _Held:
+        return cls(proof.point, proof.dual, proof.point if proof.bound_point is None else proof.bound_point)
+
+
+def _explicit_unless_broken(problem: Problem, proof: Proof) -> Proof:
+    """A proof without a second point where the problem can tell its dual point. A problem at fault must not cost the record."""
+    try:
+        if proof.dual is None and (dual := problem.dual_at(proof.bound_point)) is not None:  # type: ignore[arg-type]
+            return Proof(proof.point, np.array(dual, dtype=np.float64))
+    except Exception:
+        return proof
+    return proof
 
 
 def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | Iterate | None) -> Record:
     limits, problem = session.limits, session.problem
-    clock = session.clock = Clock(limits.seconds, session.deadline)
-    enclosure: Certificate | None = None
+    clock = session.clock = Clock(limits.seconds, session.deadline, session.charged)
+    shapes = problem.point_shape, problem.dual_shape
     unsampled: Iterate | None = None
     next_step, before = 0, None
     with clock.running():
-        steps = solver.resume(problem, start) if isinstance(start, Iterate) else solver.steps(problem, start)
+        aimed = solver.aimed_at(session.tolerance.relative_gap)
+        steps = aimed.resume(problem, start) if isinstance(start, Iterate) else aimed.steps(problem, start)
 
     def sample(iterate: Iterate) -> bool:
         """Certify, tighten the proven enclosure, and tell whether the target is met."""
-        nonlocal enclosure
-        certificate, measures = session.certify(iterate)
-        enclosure = certificate if enclosure is None else enclosure.tightened(certificate)
-        session.add(Sample(clock.elapsed, *_counts(iterate), enclosure, measures=measures))
-        return session.tolerance.met_by(enclosure, session.scale)
+        earlier = session.enclosure
+        certificate, _, measures = session.certify(iterate)
+        enclosure = session.enclosure
+        assert enclosure is not None
+        if not math.isfinite(enclosure.gap):
+            return False
+        enclosure = enclosure._replace(infeasibility=certificate.infeasibility)
+        if earlier is None or enclosure[:2] != earlier[:2]:
+            session.show_proof()
+        session.add(Sample(clock.elapsed, *_counts(iterate), enclosure, measures=measures, counted=clock.elapsed))
+        return session.proves_target()
 
     while True:
         with clock.running():
-            iterate: Any = next(steps, _END)
-        if iterate is not _END and not isinstance(iterate, Iterate):
-            raise InputError(f"a solver must yield Iterate, not {type(iterate).__name__}")
-        if iterate is not _END and iterate.note:
-            session.info["note"] = str(iterate.note)[:_LONGEST_REASON]
-        if iterate is _END:
+            iterate = _plain(next(steps, _END), *shapes)
+        if iterate is not None and iterate.note:
+            session.info["note"] = iterate.note
+        if iterate is None:
             reached = unsampled is not None and sample(unsampled)
             return _iterative_record(session, reached, "the solver ended by itself")
         stop = _limit_reached(limits, clock, iterate)
@@ -219,6 +360,36 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             return _iterative_record(session, True, "")
         if stop is not None:
             return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
+
+
+def _plain(found: Any, point_shape: tuple[int, ...], dual_shape: tuple[int, ...]) -> Iterate | None:
+    """Return what a solver yields as arrays and numbers that do nothing when they are looked at; None at its end.
+
+    This runs on the solver's clock: whatever its objects compute when they are read is the solver's work.
+
+    Raises
+    ------
+    InputError : no `Iterate`, or arrays of complex numbers or objects, or of the wrong shape.
+    """
+    if found is _END:
+        return None
+    if not isinstance(found, Iterate):
+        raise InputError(f"a solver must yield Iterate, not {type(found).__name__}")
+    primal, dual, step, work, note = found
+    return Iterate(
+        real_array("primal point", primal, point_shape),
+        None if dual is None else real_array("dual point", dual, dual_shape),
+        step if type(step) is int else _whole(step, work),
+        work if type(work) is float else float(work),
+        str(note)[:_LONGEST_REASON] if note else "",
+    )
+
+
+def _whole(step: Any, work: Any) -> int:
+    try:
+        return int(step)
+    except (OverflowError, ValueError):
+        raise InputError(f"steps and work of an iterate must be finite and at least 0, not {step} and {work}") from None
 
 
 def is_expensive(iterate: Iterate, before: Iterate | None) -> bool:
@@ -273,7 +444,8 @@ def _iterative_record(session: _Session, reached: bool, otherwise: str) -> Recor
     if reached:
         return session.record(Status.VERIFIED, _gap_reached(session))
     if not session.samples:
-        return session.record(Status.ERROR, "the solver yielded no iterate")
+        nothing = "the solver yielded no iterate" if session.enclosure is None else "nothing is proven of any iterate: bounds overflow"
+        return session.record(Status.ERROR, nothing)
     return session.record(Status.INACCURATE, f"{otherwise}, {_gap_reached(session)}")
 
 
@@ -286,41 +458,61 @@ def _gap_reached(session: _Session) -> str:
 
 def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
     """Climb the ladder of tolerances, loose to tight, until one is proven or out of time."""
+    shapes = session.problem.point_shape, session.problem.dual_shape
+    session.seconds["build"] = session.charged
     with timed(session.seconds, "build"):
         model = solver.build(session.problem)
+        tolerances = tuple(solver.tolerances)
     session.on_phase("build", session.seconds["build"])
     with timed(session.seconds, "compile"):
         program = solver.compile(model)
     session.on_phase("compile", session.seconds["compile"])
+    session.counted = session.seconds["build"] + session.seconds["compile"]
     failure = refutation = None
-    for tolerance in solver.tolerances:
+    for tolerance in tolerances:
         clock = Clock(session.limits.seconds, session.deadline)
         with clock.running():
-            answer = solver.solve(program, tolerance, session.limits.seconds)
+            answer = _plain_answer(solver.solve(program, tolerance, session.limits.seconds), *shapes)
+        session.counted += clock.elapsed
         setup = min(max(0.0, _finite(answer.setup_seconds)), clock.elapsed)
         # The row keeps the times of the last tolerance tried; each sample has its own.
         session.seconds |= {"setup": setup, "solve": clock.elapsed - setup}
-        session.info |= dict(answer.info)
+        session.info |= answer.info
         if answer.iterate is None:
             failure = f"at tolerance {tolerance:g}: {answer.message}"
             if answer.out_of_time or clock.is_spent:
                 return session.record(Status.TIMEOUT, f"{failure}, {_gap_reached(session)}")
             continue
-        earlier_best = session.best_primal
-        certificate, measures = session.certify(answer.iterate)
-        session.add(Sample(clock.elapsed - setup, *_counts(answer.iterate), certificate, tolerance, measures))
-        if session.tolerance.met_by(certificate, session.scale):
-            return session.record(Status.VERIFIED, f"{_gap_reached(session)} at tolerance {tolerance:g}")
+        known = math.inf if session.enclosure is None else session.enclosure.primal
+        certificate, repaired, measures = session.certify(answer.iterate)
+        if math.isfinite(certificate.gap):
+            session.on_proof(Proof(repaired, answer.iterate.dual), True)
+            counts, counted = _counts(answer.iterate), session.counted
+            session.add(Sample(clock.elapsed - setup, *counts, certificate, tolerance, measures, counted))
+            if session.tolerance.met_by(certificate, session.scale) and session.proves_target():
+                return session.record(Status.VERIFIED, f"{_gap_reached(session)} at tolerance {tolerance:g}")
+        else:
+            failure = f"at tolerance {tolerance:g}: the objective at its point is {certificate.primal:g}"
         # A claim that a tighter tolerance makes good was only loose; the last one has to stand.
-        refutation = _refute(session, answer.iterate, certificate, tolerance, earlier_best) if answer.claims_optimal else None
+        has_claim = answer.claims_optimal and math.isfinite(certificate.primal)
+        refutation = _refute(session, answer.iterate, certificate, tolerance, known) if has_claim else None
         if answer.out_of_time or clock.is_spent:
             return session.record(Status.TIMEOUT, f"time limit at tolerance {tolerance:g}, {_gap_reached(session)}")
-    if not session.samples:
-        return session.record(Status.ERROR, failure or "the solver has no tolerance to try")
     if refutation is not None:
         return session.record(Status.WRONG, refutation)
+    if not session.samples:
+        return session.record(Status.ERROR, failure or "the solver has no tolerance to try")
     ending = f"; {failure}" if failure else ""
     return session.record(Status.INACCURATE, f"all tolerances tried, {_gap_reached(session)}{ending}")
+
+
+def _plain_answer(answer: Any, point_shape: tuple[int, ...], dual_shape: tuple[int, ...]) -> Answer:
+    """Return an answer whose parts do nothing when they are looked at, as `_plain` does it for an iterate."""
+    if not isinstance(answer, Answer):
+        raise InputError(f"a one-shot solver must return Answer, not {type(answer).__name__}")
+    iterate = None if answer.iterate is None else _plain(answer.iterate, point_shape, dual_shape)
+    seconds, info = float(answer.setup_seconds), dict(answer.info)
+    return Answer(iterate, bool(answer.claims_optimal), str(answer.message), bool(answer.out_of_time), seconds, info)
 
 
 def _refute(session: _Session, iterate: Iterate, certificate: Certificate, tolerance: float, known: float) -> str | None:

@@ -233,12 +233,12 @@ class Problem(ABC):
 
     def enclose_objective(self, point: Array) -> Interval:
         """Return F at a feasible point between two bounds, `objective` the upper one; equal ones where rounding is not accounted for."""
-        value = self.objective(point)
+        value = _number("objective", self.objective(point))
         return Interval(value, value)
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         """Return what a dual point proves between two bounds, `dual_bound` the lower one; equal ones as for `enclose_objective`."""
-        value = self.dual_bound(point, dual)
+        value = _number("lower bound", self.dual_bound(point, dual))
         return Interval(value, value)
 
     def measures(self, point: Array) -> Mapping[str, float]:
@@ -419,6 +419,13 @@ class RigorousProblem(Problem):
         """Return a lower bound on the optimum, from any `dual` at all, or from the residuals at `point`; -inf where it overflows."""
         with np.errstate(all="ignore"):
             return self.enclose_dual(point, dual).ends[0]
+
+
+def _number(name: str, value: float) -> float:
+    """Return a value of which an infinite one proves nothing, while NaN is a fault of the problem."""
+    if value != value:
+        raise InputError(f"the problem is at fault: its {name} at a feasible point is not a number")
+    return value
 
 
 def _checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:

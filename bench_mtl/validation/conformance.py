@@ -12,8 +12,9 @@ from itertools import islice, pairwise
 
 import numpy as np
 
-from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Status, Tolerance
+from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Proof, Record, Sample, Status, Tolerance
 from bench_mtl.engine.driver import run
+from bench_mtl.engine.proofs import certify_proof
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, NotOfferedError, Problem, Solver
 
 #: A problem must agree with CVXPY to this share of its objective on tiny instances.
@@ -225,13 +226,22 @@ def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET)
     probe = np.random.default_rng(0).standard_normal(problem.point_shape)
     before = problem.certify(Iterate(probe))
     solver.warm_up()
-    record = run(problem, solver, tolerance=Tolerance(target), limits=PAIR_LIMITS)
+    shown: list[Proof | Sample] = []
+    record = run(
+        problem,
+        solver,
+        tolerance=Tolerance(target),
+        limits=PAIR_LIMITS,
+        on_sample=shown.append,
+        on_proof=lambda proof, _: shown.append(proof),
+    )
     assert problem.certify(Iterate(probe)) == before, "the solver changed the problem"
     assert record.status is Status.VERIFIED, f"{record.status}: {record.reason}"
     certificate = record.best
     assert certificate is not None
     assert record.solution is not None
     assert problem.infeasibility(record.solution) <= _ROUNDING, "the solution handed over is infeasible"
+    _check_proofs(problem, record, target, shown)
     reference = _reference(problem)
     if reference is not None:
         slack = REFERENCE_TOLERANCE * max(1.0, abs(reference))
@@ -239,6 +249,21 @@ def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET)
             f"optimum {reference:.9g} outside the proven [{certificate.dual:.9g}, {certificate.primal:.9g}]"
         )
     return certificate
+
+
+def _check_proofs(problem: Problem, record: Record, target: float, shown: list[Proof | Sample]) -> None:
+    """What the record keeps proves the target again, and what was shown before a sample proves its enclosure."""
+    assert record.solution is not None
+    again = certify_proof(problem, Proof(record.solution, record.dual, record.bound_point))
+    assert Tolerance(target).met_by(again, problem.scale()), f"certified again, solution and dual prove only {again}"
+    for proof, sample in pairwise(shown):
+        if isinstance(proof, Proof) and isinstance(sample, Sample):
+            stated, proven = sample.certificate, certify_proof(problem, proof)
+            slack = stated.rounding + proven.rounding + _ROUNDING * (abs(stated.primal) + 1e-6 * problem.scale())
+            assert proven.primal <= stated.primal + slack, (
+                f"objective {stated.primal:.17g} at step {sample.step}, again {proven.primal:.17g}"
+            )
+            assert proven.dual >= stated.dual - slack, f"bound {stated.dual:.17g} at step {sample.step}, again {proven.dual:.17g}"
 
 
 def check_iterates(problem: Problem, solver: IterativeSolver, *, steps: int = 50) -> None:

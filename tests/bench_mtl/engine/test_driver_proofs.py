@@ -1,0 +1,281 @@
+"""What a run keeps proves what it says; arrays are read once, on the clock; a problem that contradicts itself is found out."""
+
+from __future__ import annotations
+
+import _thread
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Proof, Record, Status, Tolerance
+from bench_mtl.data import synthetic_l1inf
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.proofs import RUNGS, certify_proof
+from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.conic import Conic
+from bench_mtl.solvers.pdhg import PDHG
+from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
+
+SHORT = Limits(seconds=5.0, iterations=2000)
+
+
+@pytest.fixture(scope="module")
+def problem() -> L1InfHinge:
+    return L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+
+
+@pytest.fixture(scope="module")
+def solved(problem: L1InfHinge) -> Iterate:
+    record = run(problem, Conic(backend="ECOS"), tolerance=Tolerance(1e-7))
+    assert record.solution is not None
+    return Iterate(record.solution, record.dual)
+
+
+class Yielding(IterativeSolver):
+    """Yields what it is given, or what a function makes of the problem."""
+
+    name = "yielding"
+    requires = frozenset()
+
+    def __init__(self, *iterates: Any, make: Callable[[Problem], Iterator[Any]] | None = None) -> None:
+        self.iterates, self.make = iterates, make
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Any]:
+        return iter(self.iterates) if self.make is None else self.make(problem)
+
+
+class Box1(Problem):
+    """min of |x|'s sum over a vector of two entries, with bounds as they are told."""
+
+    name = "told"
+    offers = frozenset()
+    point_shape = dual_shape = (2,)
+    dimensions = {"n": 1, "d": 2, "m": 1}
+
+    def __init__(self, *enclosures: tuple[float, float]) -> None:
+        self.enclosures = enclosures
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Box1]:
+        yield cls()
+
+    def objective(self, point: Array) -> float:
+        return self.enclosures[int(point[0])][1]
+
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        return self.enclosures[int(point[0])][0]
+
+    def repair(self, point: Array) -> Array:
+        return np.where(point == 1e3, 0.0, point)
+
+    def infeasibility(self, point: Array) -> float:
+        return 0.0
+
+    def scale(self) -> float:
+        return 1.0
+
+
+def told(*enclosures: tuple[float, float]) -> Record:
+    iterates = [Iterate(np.array([float(index), 0.0]), None, index) for index in range(len(enclosures))]
+    return run(Box1(*enclosures), Yielding(*iterates), tolerance=Tolerance(1e-6), limits=SHORT)
+
+
+def test_the_enclosure_is_checked_after_every_tightening() -> None:
+    record = told((5.0, 10.0), (0.5, 2.0))
+    assert record.status is Status.ERROR
+    assert "problem 'told' contradicts itself" in record.reason
+
+
+def test_a_bound_above_a_tiny_objective_is_no_rounding() -> None:
+    assert told((0.0, 1.0), (9.01e-8, 9e-8)).status is Status.ERROR
+
+
+@pytest.mark.parametrize("gap", [-1.0, -1e-5, -1e-9])
+def test_no_negative_gap_meets_a_target_but_by_rounding(gap: float) -> None:
+    assert not Tolerance(1e-6).met_by(Certificate(1e-3, 1e-3 - gap, 0.0), 1.0)
+    assert Tolerance(1e-6).met_by(Certificate(1e-3, 1e-3 + 1e-14, 0.0), 1.0)
+    assert not Tolerance(1e-6).met_by(Certificate(1.0, 1.0, 0.0, rounding=1e-5), 1.0)
+    assert not Tolerance(1e-6).met_by(Certificate(math.inf, 1.0, 0.0), 1.0)
+
+
+def test_bounds_that_overflow_prove_nothing_and_are_no_error() -> None:
+    record = told((1.0, 10.0), (-math.inf, 10.0), (1.0, math.inf), (2.0, 2.0))
+    assert record.status is Status.VERIFIED, record.reason
+    assert all(math.isfinite(value) for sample in record.samples for value in sample.certificate)
+    assert told((-math.inf, 1.0), (-math.inf, 1.0)).reason == "nothing is proven of any iterate: bounds overflow"
+    assert told((math.nan, 1.0)).status is Status.ERROR
+    assert told((math.inf, 1.0)).status is Status.ERROR
+
+
+class Lazy:
+    """An array that is computed, and changes, whenever it is looked at."""
+
+    def __init__(self, shape: tuple[int, ...], seconds: float = 0.0) -> None:
+        self.shape, self.seconds, self.asked = shape, seconds, 0
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        self.asked += 1
+        time.sleep(self.seconds)
+        return np.full(self.shape, 1e-3 * self.asked)
+
+
+def test_what_a_lazy_array_computes_is_on_the_clock(problem: L1InfHinge) -> None:
+    lazy = Lazy(problem.point_shape, 0.05)
+    record = run(problem, Yielding(Iterate(lazy)), limits=SHORT)  # type: ignore[arg-type]
+    assert lazy.asked == 1
+    assert record.times.solve >= 0.05 > record.times.certify
+    assert record.samples[-1].seconds >= 0.05
+    assert record.solution is not None
+    assert problem.objective(record.solution) == record.samples[-1].certificate.primal
+
+
+def test_a_point_is_read_once(problem: L1InfHinge) -> None:
+    class Shifting(Iterate):
+        asked = 0
+
+        def __iter__(self) -> Iterator[Any]:
+            Shifting.asked += 1
+            return iter((np.full(problem.point_shape, 0.01 * Shifting.asked), None, 1, 1.0, ""))
+
+    record = run(problem, Yielding(Shifting(problem.zero())), limits=SHORT)
+    assert record.solution is not None
+    assert problem.objective(record.solution) == record.samples[-1].certificate.primal
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float16, np.float32, np.longdouble, bool])
+def test_real_arrays_of_other_types_are_stored_as_float64(problem: L1InfHinge, kind: Any) -> None:
+    record = run(
+        problem, Yielding(Iterate(np.zeros(problem.point_shape, dtype=kind), np.zeros(problem.dual_shape, dtype=kind))), limits=SHORT
+    )
+    assert record.status is Status.INACCURATE
+    assert record.solution is not None
+    assert record.solution.dtype == np.float64
+
+
+@pytest.mark.parametrize("kind", [complex, object, "U5", "M8[s]"])
+@pytest.mark.parametrize("where", ["primal", "dual"])
+def test_arrays_of_no_real_numbers_are_errors(problem: L1InfHinge, kind: Any, where: str) -> None:
+    odd = np.zeros(problem.point_shape if where == "primal" else problem.dual_shape).astype(kind)
+    iterate = Iterate(odd) if where == "primal" else Iterate(problem.zero(), odd)
+    record = run(problem, Yielding(iterate), limits=SHORT)
+    assert record.status is Status.ERROR
+    assert f"{where} point must be real numbers" in record.reason
+
+    class Once(OneShotSolver):
+        name = "once"
+        requires = frozenset()
+        tolerances = (1e-3,)
+
+        def solve(self, program: Any, tolerance: float, seconds: float | None) -> Answer:
+            return Answer(iterate, True, "")
+
+    assert run(problem, Once()).status is Status.ERROR
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit(), SystemExit(1), BaseException("of all")], ids=repr)
+def test_whatever_a_solver_raises_is_a_record(problem: L1InfHinge, error: BaseException) -> None:
+    def make(problem: Problem) -> Iterator[Iterate]:
+        yield Iterate(problem.zero())
+        raise error
+
+    record = run(problem, Yielding(make=make), limits=SHORT)
+    assert (record.status, len(record.samples)) == (Status.ERROR, 1)
+
+    class Unfit(Yielding):
+        def incompatibility(self, problem: Problem) -> str | None:
+            raise error
+
+    assert run(problem, Unfit(), limits=SHORT).status is Status.ERROR
+
+
+@pytest.mark.parametrize("catches", [False, True])
+def test_an_interrupt_of_the_user_reaches_the_user(problem: L1InfHinge, catches: bool) -> None:
+    before = signal.getsignal(signal.SIGINT)
+
+    def make(problem: Problem) -> Iterator[Iterate]:
+        yield Iterate(problem.zero())
+        try:
+            _thread.interrupt_main()
+            time.sleep(5.0)
+        except KeyboardInterrupt:
+            if not catches:
+                raise
+        yield Iterate(problem.zero(), None, 1)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(problem, Yielding(make=make), limits=SHORT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_run_in_another_thread_leaves_signals_alone(problem: L1InfHinge) -> None:
+    found: list[Record] = []
+    thread = threading.Thread(target=lambda: found.append(run(problem, Yielding(Iterate(problem.zero())), limits=SHORT)))
+    thread.start()
+    thread.join()
+    assert found[0].status is Status.INACCURATE
+
+
+def test_a_long_look_at_the_problem_is_charged(problem: L1InfHinge) -> None:
+    class Looking(Yielding):
+        def incompatibility(self, problem: Problem) -> str | None:
+            time.sleep(0.2)
+            return None
+
+        def aimed_at(self, relative_gap: float) -> IterativeSolver:
+            time.sleep(0.2)
+            return self
+
+    record = run(problem, Looking(Iterate(problem.zero())), limits=SHORT)
+    assert record.samples[0].seconds >= 0.35 - 1e-3
+    assert record.times.solve >= 0.35 - 1e-3
+
+
+def test_the_bound_may_come_from_another_point_than_the_solution(problem: L1InfHinge, solved: Iterate) -> None:
+    """First the dual point, with a bad point; then the solution, without its dual point."""
+    record = run(problem, Yielding(Iterate(problem.zero(), solved.dual, 0), Iterate(solved.primal, None, 1)), limits=SHORT)
+    assert record.status is Status.VERIFIED, record.reason
+    assert record.solution is not None
+    assert problem.certify(Iterate(record.solution, record.dual)).relative_gap <= 1e-6
+
+
+def test_a_bound_from_residuals_is_kept_even_where_a_problem_cannot_tell_its_dual_point() -> None:
+    class Two(Box1):
+        """Point 0 has the objective, point 1 the bound."""
+
+    record = run(Two((0.0, 2.0), (2.0, 9.0)), Yielding(Iterate(np.zeros(2)), Iterate(np.ones(2), None, 1)), limits=SHORT)
+    assert record.status is Status.VERIFIED
+    assert record.solution is not None
+    assert record.bound_point is not None
+    assert record.dual is None
+    assert certify_proof(Two((0.0, 2.0), (2.0, 9.0)), Proof(record.solution, None, record.bound_point))[:2] == (2.0, 2.0)
+
+
+@pytest.mark.parametrize("solver", [PDHG(), ProjectedSubgradient(), Conic(backend="ECOS")], ids=lambda solver: solver.name)
+def test_each_gap_that_is_first_proven_is_shown_before_its_sample(problem: L1InfHinge, solver: Any) -> None:
+    shown: list[Any] = []
+    target = 1e-2 if solver.name == "projected_subgradient" else 1e-6
+    record = run(
+        problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=20.0), targets=(3e-2,),
+        on_sample=shown.append, on_proof=lambda proof, is_rung: shown.append((proof, is_rung)),
+    )  # fmt: skip
+    assert record.status is Status.VERIFIED, record.reason
+    proof, proven = None, math.inf
+    for rung in sorted((*RUNGS, 3e-2, target), reverse=True):
+        if rung < target:
+            break
+        place = next(i for i, item in enumerate(shown) if not isinstance(item, tuple) and item.certificate.relative_gap <= rung)
+        sample = shown[place]
+        if isinstance(shown[place - 1], tuple):
+            proof, is_rung = shown[place - 1]
+            assert is_rung
+            proven = certify_proof(problem, proof).relative_gap
+        assert proven <= sample.certificate.relative_gap * (1 + 1e-9) + 1e-15
+    assert isinstance(shown[-1], tuple), "and what the record keeps, at the end"
+    assert shown[-1][0].point is record.solution
