@@ -1,0 +1,96 @@
+"""Enclosures of the exact suite hold what they say, and are narrow."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from bench_mtl.validation.exact.arithmetic import (
+    Enclosure,
+    TooLargeError,
+    dyadic,
+    exponential,
+    log1p,
+    log_sum_exp,
+    logarithm,
+    square_root,
+    trace_norm,
+)
+from bench_mtl.validation.exact.references import interpolated, least_squares, near
+
+NARROW = Fraction(1, 10**28)
+
+
+def holds(found: Enclosure, about: float) -> bool:
+    """Whether an enclosure is narrow, and where the float says."""
+    assert found.low <= found.high
+    assert found.high - found.low <= NARROW * abs(found.high)
+    return math.isclose(float(found.low), about, rel_tol=1e-15)
+
+
+@pytest.mark.parametrize("x", [5e-324, 1e-150, 0.3, 1.0, 1.0 + 2.0**-52, 7.0, 1e300])
+def test_functions_are_enclosed_at_every_scale(x: float) -> None:
+    assert holds(logarithm(Fraction(x)), math.log(x))
+    assert holds(log1p(Enclosure.of(Fraction(x))), math.log1p(x))
+    root = square_root(Fraction(x))
+    assert root.low**2 <= Fraction(x) <= root.high**2
+    assert holds(root, math.sqrt(x))
+
+
+@pytest.mark.parametrize("x", [-700.0, -1.0, -1e-20, 0.0, 1e-9, 3.0, 700.0])
+def test_exponentials_are_enclosed(x: float) -> None:
+    assert holds(exponential(Fraction(x)), math.exp(x))
+
+
+def test_exponentials_beyond_floats() -> None:
+    assert exponential(Fraction(-(10**6))).low == 0
+    with pytest.raises(TooLargeError):
+        exponential(Fraction(10**6))
+
+
+def test_log_sum_exp_keeps_the_digits_of_small_ones() -> None:
+    assert holds(log_sum_exp([Fraction(0), Fraction(-100)]), math.log1p(math.exp(-100.0)))
+    assert holds(log_sum_exp([Fraction(10**8), Fraction(10**8)]), 1e8 + math.log(2.0))
+
+
+def test_rational_roots_are_exact() -> None:
+    assert square_root(Fraction(9, 16)) == Enclosure.of(Fraction(3, 4))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (4, 3), (3, 4), (5, 1), (6, 4)])
+@pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150])
+def test_trace_norms_are_enclosed(shape: tuple[int, int], scale: float) -> None:
+    W = np.random.default_rng(0).standard_normal(shape)
+    assert holds(trace_norm(dyadic(scale * W)), scale * float(np.linalg.svd(W, compute_uv=False).sum()))
+
+
+def test_trace_norms_of_matrices_of_low_rank() -> None:
+    W = np.outer([1.0, 2.0, 2.0], [3.0, 4.0])
+    assert holds(trace_norm(dyadic(W)), 15.0)
+    assert trace_norm(dyadic(np.diag([1.0, 0.0, 2.0]))) == Enclosure.of(3)
+    assert trace_norm(dyadic(np.zeros((2, 3)))) == Enclosure.of(0)
+
+
+def test_arrays_are_what_their_floats_stand_for() -> None:
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((3, 2)) * 10.0 ** rng.integers(-300, 300, size=(3, 2)), rng.standard_normal((2, 1))
+    exact = [sum(Fraction(a) * Fraction(b) for a, b in zip(row, w[:, 0], strict=True)) for row in x]
+    assert [entry for (entry,) in dyadic(x).product(dyadic(w)).fractions()] == exact
+    assert dyadic(x).total() == sum(Fraction(a) for a in x.ravel())
+
+
+def test_equations_are_solved_exactly() -> None:
+    e = 2.0**-52
+    X, y = dyadic([[1.0, 1.0], [1.0, 1.0 + e], [-1.0, -1.0]]), [Fraction(4), Fraction(1), Fraction(5)]
+    w = interpolated(X, y, [0, 1])
+    assert w is not None
+    assert w[0] + w[1] == 4
+    assert w[0] + Fraction(1.0 + e) * w[1] == 1
+    best = least_squares(X, y)
+    residuals = [target - sum(a * b for a, b in zip(row, best, strict=True)) for row, target in zip(X.fractions(), y, strict=True)]
+    assert sum(r * r for r in residuals) / 2 == Fraction(81, 4)
+    assert interpolated(dyadic([[1.0], [1.0]]), y[:2], [0, 1]) is None
+    assert near([[Fraction(1, 3)]]).fractions()[0][0] < Fraction(1, 3)
