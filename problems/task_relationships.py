@@ -10,9 +10,12 @@ import numpy as np
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import Interval, enclose_dot
+from bench_mtl.core.spectral_bounds import enclose_trace_norm, singular_value_bounds
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import RelationshipForm
+from bench_mtl.model.linear_loss import OF_WEIGHTS
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import Capability, ConicModel, Form
 from bench_mtl.model.task_data import TaskData
@@ -81,18 +84,25 @@ class TaskRelationships(FitProblem):
     def infeasibility(self, point: Array) -> float:
         return 0.0
 
-    def dual_bound(self, point: Array, dual: Array | None) -> float:
+    def enclose_objective(self, point: Array) -> Interval:
+        fit = self.fit.enclose(self.enclose_predictions(point))
+        trace = enclose_trace_norm(point) if self.coupling > 0.0 else Interval(0.0, 0.0)
+        penalties = enclose_dot(point, point) * (0.5 * self.ridge) + trace.square() * (0.5 * self.coupling)
+        return ((fit + penalties) * OF_WEIGHTS).positive_part()
+
+    def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         r = self.dual_at(point) if dual is None else dual
         size = float(np.abs(r).max())
         if size == 0.0:
-            return 0.0
+            return Interval(0.0, 0.0)
         r = r / size  # only its direction matters, and squares of tiny or huge entries would leave the range of doubles
-        slope = float(np.vdot(r, self.fit.targets))
-        if slope <= 0.0:
-            return 0.0
-        values = np.asarray(np.linalg.svd(self.design.adjoint(r), compute_uv=False), dtype=np.float64)
-        curvature = 0.5 * float((r * r / self.fit.weights).sum()) + squared_norms_conjugate(values, self.ridge, self.coupling)
-        return 0.25 * slope * (slope / curvature)
+        slope = enclose_dot(r, self.fit.targets).positive_part()
+        if not slope.upper > 0.0:
+            return Interval(0.0, 0.0)
+        values = singular_value_bounds(self.design.enclose_adjoint(r))
+        conjugate = squared_norms_conjugate(values, self.ridge, self.coupling)
+        curvature = (Interval.exact(r).square() / self.fit.weights).sum() * 0.5 + conjugate
+        return (slope * slope / curvature * (0.25 * OF_WEIGHTS)).positive_part()
 
     def prox(self, point: Array, step_size: float) -> Array:
         """point / (1 + step_size ridge), of which the proximal operator of the squared trace norm makes the rest."""
@@ -123,23 +133,27 @@ class TaskRelationships(FitProblem):
         return ConicModel(cp.Problem(cp.Minimize(objective), [fit]), recover)
 
 
+@np.errstate(all="ignore")
 def squared_norms_conjugate(values: Array, ridge: float, coupling: float) -> float:
-    """g*(s) = max_{b >= 0} s.b - ridge/2 ||b||^2 - coupling/2 (sum b)^2, for descending s >= 0.
+    """Return an upper bound on g*(s) = max_{b >= 0} s.b - ridge/2 ||b||^2 - coupling/2 (sum b)^2, for descending s >= 0.
 
     This is the conjugate of ridge/2 ||W||_F^2 + coupling/2 ||W||_*^2 at a matrix of these singular values. It is found by water-filling::
 
         g*(s) = min_level  sum_i max(s_i - level, 0)^2 / (2 ridge) + level^2 / (2 coupling)
 
-    whose best level is coupling S_k / (ridge + k coupling) for the k values above it, of sum S_k. As any level gives an upper bound of g*,
-    what rounding does to the level proves no more than is true. Without a ridge the level is s_1, without coupling it is 0.
+    whose best level is coupling S_k / (ridge + k coupling) for the k values above it, of sum S_k. Any level gives an upper bound of g*, so
+    it may be rounded; its value is rounded upward. Without a ridge the level is s_1, without coupling it is 0.
     """
+    if not values.any():
+        return 0.0
     if coupling == 0.0:
-        return 0.5 * float(values @ values) / ridge
-    flat = 0.5 * float(values[0]) ** 2 / coupling
+        return float((Interval.exact(values).square().sum() * 0.5 / ridge).upper)
+    flat = float((Interval.exact(values[0]).square() * 0.5 / coupling).upper)
     if ridge == 0.0:
         return flat
     counts = np.arange(1, len(values) + 1)
     levels = np.cumsum(values) * (coupling / (ridge + coupling * counts))
     level = levels[max(1, int(np.count_nonzero(values > levels))) - 1]
-    above = np.maximum(values - level, 0.0)
-    return min(flat, 0.5 * float(above @ above) / ridge + 0.5 * float(level) ** 2 / coupling)
+    above = (Interval.exact(values) - level).positive_part()
+    filled = above.square().sum() * 0.5 / ridge + Interval.exact(level).square() * 0.5 / coupling
+    return float(np.fmin(flat, filled.upper))  # either may overflow

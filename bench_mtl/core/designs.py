@@ -90,35 +90,47 @@ class Design(ABC):
         return sum(self.sizes)
 
     @final
-    def enclose_forward(self, W: Array) -> Interval:
-        """Return predictions X_k w_k between bounds that hold in exact arithmetic, in `output_shape`.
+    def forward_with_error(self, W: Array) -> tuple[Array, Array]:
+        """Return predictions X_k w_k in `output_shape`, and how far they are from those of exact arithmetic at most.
 
         |fl(x_i.w_k) - x_i.w_k| <= gamma_(d+2) ||x_i|| ||w_k||, see `bench_mtl.core.rounding`; compensated dot products where asked for.
         """
         terms, norms = self.n_features, self._row_norms * self.per_example(euclidean_norms(W, axis=0)[0])
         if is_compensated():
             value = self._compensated_forward(W)
-            return Interval.around(value, compensated_error(value, terms, norms))
-        return Interval.around(self.forward(W), gamma(terms + 8) * norms + terms * TINIEST)
+            return value, compensated_error(value, terms, norms)
+        return self.forward(W), gamma(terms + 8) * norms + terms * TINIEST * (norms > 0.0)
 
     @final
-    def enclose_adjoint(self, R: Array | Interval) -> Interval:
-        """Return the d x m matrix with columns X_k^T r_k between bounds that hold in exact arithmetic, R itself between bounds or not.
+    def adjoint_with_error(self, R: Array) -> tuple[Array, Array]:
+        """Return the d x m matrix with columns X_k^T r_k, and how far it is from that of exact arithmetic, entry by entry.
 
         |fl(G) - G|_jk <= gamma_(n_k+2) ||X_k[:, j]|| ||r_k||.
         """
-        middle = R.middle if isinstance(R, Interval) else R
-        terms, heights = max(self.sizes), self._column_norms
-        norms = heights * self._task_norms(middle)
+        terms, norms = max(self.sizes), self._column_norms * self._task_norms(R)
         if is_compensated():
-            value = self._compensated_adjoint(middle)
-            error = compensated_error(value, terms, norms)
-        else:
-            value = self.adjoint(middle)
-            error = gamma(terms + 8) * norms + terms * TINIEST
-        if isinstance(R, Interval):
-            error = up(error + up(heights * self._task_norms(R.error)))
-        return Interval.around(value, error)
+            value = self._compensated_adjoint(R)
+            return value, compensated_error(value, terms, norms)
+        return self.adjoint(R), gamma(terms + 8) * norms + terms * TINIEST * (norms > 0.0)
+
+    @final
+    def enclose_forward(self, W: Array) -> Interval:
+        """Return predictions X_k w_k between bounds that hold in exact arithmetic, in `output_shape`."""
+        return Interval.around(*self.forward_with_error(W))
+
+    @final
+    def enclose_adjoint(self, R: Array | Interval) -> Interval:
+        """Return the matrix with columns X_k^T r_k between bounds that hold in exact arithmetic, R itself between bounds or not."""
+        if not isinstance(R, Interval):
+            return Interval.around(*self.adjoint_with_error(R))
+        value, error = self.adjoint_with_error(R.middle)
+        return Interval.around(value, up(error + up(self._column_norms * self._task_norms(R.error))))
+
+    @final
+    def enclose_task_sums(self, R: Array) -> Interval:
+        """Return `task_sums` between bounds that hold in exact arithmetic."""
+        terms = max(self.sizes)
+        return Interval.around(self.task_sums(R), 2.0 * gamma(terms) * self.task_sums(np.abs(R)))
 
     @property
     @abstractmethod
@@ -310,7 +322,9 @@ class PerTaskDesign(Design):
 
     def _task_norms(self, R: Array) -> Array:
         top = float(np.abs(R).max(initial=0.0))
-        squares = self.task_sums(np.square(R / (top or 1.0)))
+        if top == 0.0:
+            return np.zeros(self.n_tasks)
+        squares = self.task_sums(np.square(R / top))
         return np.asarray(top * (np.sqrt(squares + R.size * TINIEST) * (1.0 + gamma(R.size + 8))) + TINIEST)
 
     def _compensated_forward(self, W: Array) -> Array:
@@ -332,7 +346,9 @@ def _line_norms(X: Matrix, axis: int) -> Array:
     if not is_sparse(X):
         return euclidean_norms(X, axis).ravel()
     top = float(np.abs(X.data).max(initial=0.0))
-    shares = sp.csr_array((np.square(X.data / (top or 1.0)), X.indices, X.indptr), shape=X.shape)
+    if top == 0.0:
+        return np.zeros(X.shape[1 - axis])
+    shares = sp.csr_array((np.square(X.data / top), X.indices, X.indptr), shape=X.shape)
     squares = np.asarray(shares.sum(axis=axis)).ravel()
     count = X.shape[axis]
     return np.asarray(top * (np.sqrt(squares + count * TINIEST) * (1.0 + gamma(count + 12))) + TINIEST)

@@ -6,7 +6,8 @@ bounds instead, after Jansson's rigorous bounds: for any order of summation, wit
 
     |fl(x.y) - x.y| <= gamma_n |x|.|y| <= gamma_n ||x|| ||y||,      gamma_n = n u / (1 - n u),  u = 2^-53
 
-plus what may be lost below the smallest normal number.
+plus what products may lose below the smallest normal number. Sums lose nothing there, by the gradual
+underflow of IEEE 754.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ TINIEST = float(np.finfo(np.float64).tiny)
 _STEP = 2.0**-52
 #: Relative error allowed for one log, exp or root of NumPy: eight roundings, where the libraries promise four.
 _FUNCTION = 8.0 * UNIT
+
+#: Sums of squares above this have lost nothing that counts below the range.
+_SAFE = 1e-250
 
 Numbers: TypeAlias = Any
 """A float or an array of floats."""
@@ -59,28 +63,32 @@ def gamma(n: int) -> float:
 
 
 def up(x: Numbers) -> Numbers:
-    """Return a float at least one step above, entry by entry: above what exact arithmetic gives, where x was rounded once.
+    """Return an upper bound on what was rounded once to x, entry by entry: a sum, or a product that is no smaller than `TINIEST`.
 
-    (`numpy.nextafter` is one step exactly, and takes five times as long.)
+    (A sum that is 0 or below `TINIEST` is exact. `numpy.nextafter` is one step exactly, and takes five times as long.)
     """
-    return x + (np.abs(x) * _STEP + TINIEST)
+    return x + np.abs(x) * _STEP
 
 
 def down(x: Numbers) -> Numbers:
-    """Return a float at least one step below, entry by entry."""
-    return x - (np.abs(x) * _STEP + TINIEST)
+    """Return a lower bound on what was rounded once to x, entry by entry, see `up`."""
+    return x - np.abs(x) * _STEP
 
 
 def euclidean_norms(X: Array, axis: int | None = None) -> Array:
     """Return upper bounds on the Euclidean norms along an axis of a dense array, kept as an axis of length 1.
 
-    Entries are brought near 1 first, so that no square leaves the range of floats.
+    Where a square may leave the range of floats, entries are brought near 1 first.
     """
+    count = X.size if axis is None else X.shape[axis]
+    with np.errstate(all="ignore"):
+        squares = np.square(X).sum(axis=axis, keepdims=True)
+    if np.all((squares > _SAFE) & (squares < 1.0 / _SAFE)):
+        return np.asarray(np.sqrt(squares) * (1.0 + gamma(count + 8)))
     top = np.abs(X).max(axis=axis, keepdims=True, initial=0.0)
     scaled = X / np.where(top > 0.0, top, 1.0)
     squares = np.square(scaled).sum(axis=axis, keepdims=True)
-    count = X.size if axis is None else X.shape[axis]
-    return np.asarray(top * (np.sqrt(squares) * (1.0 + gamma(count + 8))) + TINIEST)
+    return np.where(top > 0.0, top * (np.sqrt(squares) * (1.0 + gamma(count + 8))) + TINIEST, 0.0)
 
 
 @final
@@ -140,13 +148,14 @@ class Interval:
 
     def __mul__(self, other: Interval | Numbers) -> Interval:
         """A float, or an array of floats, costs two products; another interval four."""
+        lost = TINIEST * (_can_differ(self) & _can_differ(other))
         if not isinstance(other, Interval):
             a, b = self.lower * other, self.upper * other
-            return Interval(down(np.minimum(a, b)), up(np.maximum(a, b)))
+            return Interval(down(np.minimum(a, b)) - lost, up(np.maximum(a, b)) + lost)
         ends = [a * b for a in (self.lower, self.upper) for b in (other.lower, other.upper)]
         low = np.minimum(np.minimum(ends[0], ends[1]), np.minimum(ends[2], ends[3]))
         high = np.maximum(np.maximum(ends[0], ends[1]), np.maximum(ends[2], ends[3]))
-        return Interval(down(low), up(high))
+        return Interval(down(low) - lost, up(high) + lost)
 
     __rmul__ = __mul__
 
@@ -154,7 +163,7 @@ class Interval:
         """By numbers above 0 only; where the divisor may be 0, nothing is known."""
         other = _interval(other)
         sure = other.lower > 0.0
-        inverse = Interval(down(1.0 / np.where(sure, other.upper, 1.0)), up(1.0 / np.where(sure, other.lower, 1.0)))
+        inverse = Interval(down(1.0 / np.where(sure, other.upper, 1.0)) - TINIEST, up(1.0 / np.where(sure, other.lower, 1.0)) + TINIEST)
         known = self * inverse
         return Interval(np.where(sure, known.lower, -np.inf)[()], np.where(sure, known.upper, np.inf)[()])
 
@@ -172,7 +181,8 @@ class Interval:
     def square(self) -> Interval:
         """Return the squares."""
         size = self.magnitude()
-        return Interval(np.maximum(down(size.lower * size.lower), 0.0), up(size.upper * size.upper))
+        lost = TINIEST * (size.upper != 0.0)
+        return Interval(np.maximum(down(size.lower * size.lower) - lost, 0.0), up(size.upper * size.upper) + lost)
 
     def root(self) -> Interval:
         """Return the square roots, of numbers that are at least 0 (what rounding has put below is raised to it)."""
@@ -191,11 +201,18 @@ class Interval:
         """Return min(most, x)."""
         return Interval(np.minimum(self.lower, most), np.minimum(self.upper, most))
 
+    @staticmethod
+    def of_sum(values: Array, axis: int | None = None) -> Interval:
+        """Return the sum of numbers that are not negative."""
+        count = np.size(values) if axis is None else np.shape(values)[axis]
+        total = np.sum(values, axis=axis)
+        return Interval.around(total, 2.0 * gamma(count) * total)
+
     def sum(self, axis: int | None = None) -> Interval:
         """Return the sum, over an axis or over all."""
         size = np.maximum(np.abs(self.lower), np.abs(self.upper))
         count = np.size(size) if axis is None else np.shape(size)[axis]
-        slack = 2.0 * gamma(count) * size.sum(axis=axis) + count * TINIEST
+        slack = 2.0 * gamma(count) * size.sum(axis=axis)
         return Interval(down(np.sum(self.lower, axis=axis) - slack), up(np.sum(self.upper, axis=axis) + slack))
 
     def largest(self, axis: int | None = None) -> Interval:
@@ -238,13 +255,12 @@ class Interval:
 
 
 def entropies(p: Interval) -> Interval:
-    """Return -p log p, entry by entry, of p clipped to [0, 1]: it rises up to 1/e and falls beyond."""
-    low, high = np.clip(p.lower, 0.0, 1.0), np.clip(p.upper, 0.0, 1.0)
+    """Return -p log p, entry by entry, of p raised to 0 at least: it rises up to 1/e and falls beyond."""
+    low, high = np.maximum(p.lower, 0.0), np.maximum(p.upper, 0.0)
     at_low, at_high = _entropy(low), _entropy(high)
     peak = 0.36787944117144233
     most = np.where((low <= peak) & (high >= peak), peak, np.maximum(at_low, at_high))
-    found = _widened(np.minimum(at_low, at_high), most)
-    return Interval(np.maximum(found.lower, 0.0), found.upper)
+    return _widened(np.minimum(at_low, at_high), most)
 
 
 def soft_plus(x: Interval) -> Interval:
@@ -266,6 +282,11 @@ def _widened(low: Numbers, high: Numbers, times: float = 1.0) -> Interval:
     return Interval(low - (share * np.abs(low) + TINIEST), high + (share * np.abs(high) + TINIEST))
 
 
+def _can_differ(x: Interval | Numbers) -> Numbers:
+    """Return whether a number may be other than 0: then a product with it may be lost below `TINIEST`."""
+    return (np.not_equal(x.lower, 0.0) | np.not_equal(x.upper, 0.0)) if isinstance(x, Interval) else np.not_equal(x, 0.0)
+
+
 def _interval(x: Interval | Numbers) -> Interval:
     return x if isinstance(x, Interval) else Interval(x, x)
 
@@ -275,7 +296,7 @@ def enclose_dot(x: Array, y: Array) -> Interval:
     a, b = np.ravel(x), np.ravel(y)
     norms = float(euclidean_norms(a)[0]) * float(euclidean_norms(b)[0])
     if not is_compensated():
-        return Interval.around(float(a @ b), gamma(a.size + 8) * norms + a.size * TINIEST)
+        return Interval.around(float(a @ b), gamma(a.size + 8) * norms + a.size * TINIEST * (norms > 0.0))
     value = float(compensated_product(a[None, :], b[:, None])[0, 0])
     return Interval.around(value, compensated_error(value, a.size, norms))
 
@@ -296,7 +317,7 @@ def compensated_product(X: Matrix, W: Array) -> Array:
 
 def compensated_error(value: Numbers, n: int, norms: Numbers) -> Numbers:
     """Return how far compensated dot products of n terms are from the exact ones, `norms` the products of both norms."""
-    return 2.0 * UNIT * np.abs(value) + 2.0 * gamma(n + 8) ** 2 * norms + 8 * n * TINIEST
+    return 2.0 * UNIT * np.abs(value) + 2.0 * gamma(n + 8) ** 2 * norms + 8 * n * TINIEST * np.greater(norms, 0.0)
 
 
 def _readable(x: Any) -> Any:

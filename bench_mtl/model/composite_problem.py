@@ -12,11 +12,11 @@ from bench_mtl.core.checks import one_of
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError, Problem
+from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError, RigorousProblem
 from bench_mtl.model.regularisers import Regulariser
 
 
-class CompositeProblem(Problem):
+class CompositeProblem(RigorousProblem):
     """min_W f(W) + R(W), f a loss of linear predictions X_k w_k and R a regulariser."""
 
     design: Design
@@ -31,7 +31,7 @@ class CompositeProblem(Problem):
         return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
 
     def repair(self, point: Array) -> Array:
-        return self.regulariser.project(point)
+        return self.regulariser.repair(point)
 
     def infeasibility(self, point: Array) -> float:
         return self.regulariser.excess(point)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.composite_problem import CompositeProblem
-from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit
 from bench_mtl.model.losses import Loss
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.regularisers import Constraint, Regulariser, constraint_or_penalty
@@ -56,8 +57,12 @@ class FitProblem(CompositeProblem):
     def dual_shape(self) -> tuple[int, ...]:
         return self.fit.targets.shape
 
-    def objective(self, point: Array) -> float:
-        return self.smooth_value(point) + self.prox_value(point)
+    def enclose_objective(self, point: Array) -> Interval:
+        return ((self.fit.enclose(self.enclose_predictions(point)) + self.regulariser.enclose(point)) * OF_WEIGHTS).positive_part()
+
+    def enclose_predictions(self, point: Array) -> Interval:
+        """Return `predictions` between bounds that hold in exact arithmetic."""
+        return self.design.enclose_forward(point)
 
     def predictions(self, point: Array) -> Array:
         return self.design.forward(point)
@@ -66,8 +71,9 @@ class FitProblem(CompositeProblem):
         """Return minus the derivative of the loss at `point`."""
         return -self.fit.derivatives(self.predictions(point))
 
-    def dual_bound(self, point: Array, dual: Array | None) -> float:
-        return self.fit.regularised_bound(self.dual_at(point) if dual is None else dual, self.regulariser.support_and_limit)
+    def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
+        r = self.dual_at(point) if dual is None else dual
+        return (self.fit.enclose_bound(r, self.regulariser) * OF_WEIGHTS).positive_part()
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         predictions = self.predictions(point)
@@ -105,6 +111,13 @@ class StackedFitProblem(FitProblem):
 
     def predictions(self, point: Array) -> Array:
         return super().predictions(self.coefficients(point))
+
+    def enclose_predictions(self, point: Array) -> Interval:
+        """The sum of both matrices is rounded, too: Knuth's two-sum says by how much."""
+        total = self.coefficients(point)
+        back = total - point[0]
+        lost = (point[0] - (total - back)) + (point[1] - back)
+        return self.design.enclose_forward(total) + self.design.enclose_forward(lost)
 
     def coefficients(self, point: Array) -> Array:
         return np.asarray(point[0] + point[1])

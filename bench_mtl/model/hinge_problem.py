@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.composite_problem import CompositeProblem
 from bench_mtl.model.forms import BallForm, HingeForm, Hinges
-from bench_mtl.model.linear_loss import LinearFit, example_weights
+from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit, example_weights
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.task_data import TaskData, binary_labels
 
@@ -30,16 +31,16 @@ class HingeProblem(CompositeProblem):
     def dual_shape(self) -> tuple[int, ...]:
         return self.hinges.labels.shape
 
-    def objective(self, point: Array) -> float:
-        return self.hinges.loss(self.hinges.margins(point)) + self.prox_value(point)
+    def enclose_objective(self, point: Array) -> Interval:
+        return ((self.hinges.enclose_loss(point) + self.regulariser.enclose(point)) * OF_WEIGHTS).positive_part()
 
     def dual_at(self, point: Array) -> Array:
         """Return the dual point that gives the subgradient at `point`."""
         return self.hinges.duals(self.hinges.margins(point))
 
-    def dual_bound(self, point: Array, dual: Array | None) -> float:
+    def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         a = self.dual_at(point) if dual is None else np.clip(dual, 0.0, self.hinges.weights)
-        return self.hinges.bound(a, self.hinges.adjoint(a))
+        return (self.hinges.enclose_bound(a) * OF_WEIGHTS).positive_part()
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
         margins = self.hinges.margins(point)

@@ -10,12 +10,18 @@ import numpy as np
 
 from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import UNIT, Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.losses import Loss
 from bench_mtl.model.protocols import Problem, SmoothForm
+from bench_mtl.model.regularisers import Regulariser
 
 #: How the losses of a task's examples are put together.
 REDUCTIONS = ("mean", "sum")
+
+#: Weights such as 1/n_k are stored with one rounding: bounds of a loss that is never negative, and of a norm, allow for it, and hold for
+#: the weights as stored and for those that are meant.
+OF_WEIGHTS = Interval(1.0 - 4.0 * UNIT, 1.0 + 4.0 * UNIT)
 
 
 def example_weights(design: Design, reduction: str) -> Array:
@@ -104,16 +110,18 @@ class LinearFit(SmoothForm):
         """
         return self.loss.bound(dual, self.targets, self.weights, support, limit) if dual.any() else 0.0
 
-    def regularised_bound(self, dual: Array, support_and_limit: Callable[[Array], tuple[float, float]]) -> float:
-        """Return a proven lower bound on min f(W) + R(W), from any dual point; the function is that of R, see `Regulariser`."""
+    def enclose(self, predictions: Interval) -> Interval:
+        """Return f between bounds that hold in exact arithmetic, at predictions that are known between bounds."""
+        return self.loss.enclose_total(predictions, self.targets, self.weights)
+
+    def enclose_bound(self, dual: Array, regulariser: Regulariser) -> Interval:
+        """Return what any dual point proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
         r = self.normalised(self.admissible(dual))
-        size = float(np.abs(r).max())
-        if size == 0.0:
-            return 0.0
-        support, limit = support_and_limit(
-            self.design.adjoint(r / size)
-        )  # of tiny or huge entries squares would leave the range of doubles
-        return self.bound(r, size * support, limit / size)
+        if not r.any():
+            return Interval(0.0, 0.0)
+        exact = self.loss.enclose_admissible(r, self.targets, self.weights)
+        support, limit = regulariser.enclose_support(self.design.enclose_adjoint(exact))
+        return self.loss.enclose_bound(r, self.targets, self.weights, support, limit)
 
     def model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """Return f in CVXPY for the coefficients vec(W), column by column.

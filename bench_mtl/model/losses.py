@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import TINIEST, UNIT, Interval, enclose_dot, entropies, soft_plus
 from bench_mtl.core.types import Array
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
 
@@ -71,18 +72,17 @@ def log_sum_exp(scores: Array) -> Array:
     return np.asarray(np.log(np.exp(scores - highest).sum(axis=1)) + highest[:, 0])
 
 
-def highest_on_segment(value: Callable[[float], float], derivative: Callable[[float], float], limit: float) -> float:
-    """Return max value(c) over c in [0, limit], for a concave function with this derivative and with value(0) = 0.
+def best_on_segment(derivative: Callable[[float], float], limit: float) -> float:
+    """Return a c in [0, limit] near the largest value of a concave function with this derivative; 0 where it does not rise.
 
     Where the value is a lower bound for every c, any c gives one; the root of the derivative is only the best.
     """
     from scipy.optimize import brentq
 
     low = limit * 1e-12
-    if limit <= 0.0 or derivative(low) <= 0.0:
+    if not limit > 0.0 or not derivative(low) > 0.0:
         return 0.0
-    c = limit if derivative(limit) >= 0.0 else float(brentq(derivative, low, limit, xtol=1e-14 * limit, rtol=1e-13))
-    return max(0.0, value(c))
+    return limit if derivative(limit) >= 0.0 else float(brentq(derivative, low, limit, xtol=1e-14 * limit, rtol=1e-13))
 
 
 class WeightedTargets(Protocol):
@@ -167,8 +167,26 @@ class Loss(ABC):
         """Return what `normalised` divides by."""
 
     @abstractmethod
+    def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
+        """Return f of predictions that are known between bounds, between bounds that hold in exact arithmetic."""
+
+    def enclose_admissible(self, dual: Array, y: Array, w: Array) -> Array | Interval:
+        """Return the dual point at which the conjugate is finite in exact arithmetic: `dual`, or one that rounding hides beside it."""
+        return dual
+
+    @abstractmethod
+    def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
+        """Return -f*(-c dual) - c support between bounds that hold in exact arithmetic, at about the best c from 0 to the limit.
+
+        `dual` is admissible, normalised and not 0; it stands for `enclose_admissible` of it. At least 0, which c = 0 proves (of a loss
+        that is never below 0).
+        """
+
+    @final
+    @np.errstate(all="ignore")
     def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
-        """Return max over 0 <= c <= limit of -f*(-c dual) - c support, of an admissible and normalised `dual` other than 0."""
+        """Return the lower end of `enclose_bound` of a support that is known."""
+        return max(0.0, self.enclose_bound(dual, y, w, Interval.exact(support), limit).ends[0])
 
     def error(self, t: Array, y: Array) -> float:
         """Return the share of examples that are predicted wrongly (a prediction of 0 is)."""
@@ -216,12 +234,16 @@ class Squared(Loss):
     def _extent(self, dual: Array, y: Array, w: Array) -> float:
         return float(np.abs(dual).max(initial=0.0))
 
-    def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
-        size = self._extent(dual, y, w)
-        r, limit = dual / size, limit * size  # only its direction matters, and squares of tiny or huge entries would not
-        rise, squares = float(np.vdot(r, y)) - support / size, float((r * r / w).sum())
-        c = min(max(rise / squares, 0.0), limit)
-        return max(0.0, c * rise - 0.5 * c * c * squares)
+    def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
+        return ((y - t).square() * w).sum() * 0.5
+
+    def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
+        rise = enclose_dot(dual, y) - support
+        squares = enclose_dot(dual, dual) if np.all(w == 1.0) else (Interval.exact(dual).square() / w).sum()
+        c = min(max(float(rise.middle) / float(squares.middle), 0.0), limit)
+        if not 0.0 < c < np.inf:  # NaN where the support is infinite
+            return Interval(0.0, 0.0)
+        return (rise * c - squares * (Interval.exact(c).square() * 0.5)).positive_part()
 
     def error(self, t: Array, y: Array) -> float:
         """Return the share of the squares of the targets that is not explained."""
@@ -277,20 +299,44 @@ class MarginLoss(Loss):
     def gain_derivative(self, u: Array) -> Array:
         """Return the derivative of `gain`: the margin at which u = -l'. At the ends of the interval any finite number of the right sign."""
 
+    def enclose_value(self, margins: Interval) -> Interval:
+        """Return l of margins that are known between bounds, between bounds that hold in exact arithmetic.
+
+        Here for a convex l that `value` gives up to sixteen roundings.
+        """
+        ends = np.stack([self.value(np.asarray(end)) for end in (margins.lower, margins.upper)])
+        lowest = np.minimum(self.value(np.asarray(margins.middle)), ends.min(axis=0))
+        # Between its ends a convex function is below their chord, and above its tangent in the middle.
+        depth = np.abs(self.dual(np.asarray(margins.middle))) * margins.width
+        slack = 16.0 * UNIT
+        return Interval(lowest - depth - slack * np.abs(lowest), ends.max(axis=0) * (1.0 + slack) + TINIEST)
+
+    def enclose_gain(self, u: Interval) -> Interval:
+        """Return `gain` of what is known between bounds, between bounds that hold in exact arithmetic.
+
+        Here for a concave gain that the method gives up to sixteen roundings.
+        """
+        low, high = (np.clip(end, self.lower, self.upper) for end in (u.lower, u.upper))
+        ends = np.stack([self.gain(low), self.gain(high)])
+        slope = np.maximum(np.abs(self.gain_derivative(low)), np.abs(self.gain_derivative(high)))
+        slack = 16.0 * UNIT * (np.abs(ends).max(axis=0) + np.abs(high))
+        return Interval(ends.min(axis=0) - slack, ends.max(axis=0) + slope * u.width + slack)
+
     def margin_model(self, margins: Any, weights: Any = None) -> Any:
         """Return the (weighted) sum of l over the entries of a CVXPY vector."""
         raise NotImplementedError
 
+    def best_multiple(self, u: Array, w: Array, support: float, limit: float) -> float:
+        """Return a c in [0, limit] near the best one of sum w gain(c u) - c support, of u from `lower` to `upper`, where c u stays too."""
+        within = [bound / extreme for bound, extreme in ((self.upper, u.max(initial=0.0)), (self.lower, u.min(initial=0.0))) if extreme]
+        longest = min([_LARGEST_MULTIPLE, *within]) * (1.0 - 8.0 * UNIT)  # so that no c u leaves the interval by rounding
+        return best_on_segment(lambda c: float((w * u * self.gain_derivative(c * u)).sum()) - support, min(limit, longest))
+
     def best_gain(self, u: Array, w: Array, support: float, limit: float) -> float:
         """Return max over 0 <= c <= limit of sum w gain(c u) - c support, of u from `lower` to `upper`."""
-        within = [bound / extreme for bound, extreme in ((self.upper, u.max(initial=0.0)), (self.lower, u.min(initial=0.0))) if extreme]
         base = float(w.sum()) * float(self.gain(np.zeros(1))[0])
-        rise = highest_on_segment(
-            lambda c: float((w * self.gain(np.clip(c * u, self.lower, self.upper))).sum()) - base - c * support,
-            lambda c: float((w * u * self.gain_derivative(c * u)).sum()) - support,
-            min(limit, _LARGEST_MULTIPLE, *within),
-        )
-        return base + rise
+        c = self.best_multiple(u, w, support, limit)
+        return max(base, float((w * self.gain(np.clip(c * u, self.lower, self.upper))).sum()) - c * support)
 
     def values(self, t: Array, y: Array) -> Array:
         return self.value(y * t)
@@ -309,8 +355,16 @@ class MarginLoss(Loss):
         ends = (u.max(initial=0.0) / self.upper, u.min(initial=0.0) / self.lower if self.lower < 0.0 else 0.0)
         return float(max(ends)) or float(np.abs(u).max(initial=0.0))
 
-    def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
-        return self.best_gain(y * dual / w, w, support, limit)
+    def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
+        return (self.enclose_value(t.signed(y)) * w).sum()
+
+    def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
+        u = y * dual
+        c = self.best_multiple(u / w, w, float(support.middle), limit)
+        if not 0.0 < c < np.inf:
+            return Interval(0.0, 0.0)
+        shares = (Interval.exact(u) / w * c).at_least(self.lower).at_most(self.upper)
+        return ((self.enclose_gain(shares) * w).sum() - support * c).positive_part()
 
     def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The margins are variables: stationarity in one of them gives the multiplier weight u."""
@@ -341,6 +395,12 @@ class Logistic(MarginLoss):
 
     def value(self, margins: Array) -> Array:
         return np.asarray(np.logaddexp(0.0, -margins))
+
+    def enclose_value(self, margins: Interval) -> Interval:
+        return soft_plus(-margins)
+
+    def enclose_gain(self, u: Interval) -> Interval:
+        return entropies(u) + entropies(1.0 - u)
 
     def dual(self, margins: Array) -> Array:
         return logistic_dual(margins)
@@ -374,6 +434,12 @@ class SquaredHinge(MarginLoss):
     def value(self, margins: Array) -> Array:
         return hinge(margins) ** 2
 
+    def enclose_value(self, margins: Interval) -> Interval:
+        return (1.0 - margins).positive_part().square()
+
+    def enclose_gain(self, u: Interval) -> Interval:
+        return u - u.square() * 0.25
+
     def dual(self, margins: Array) -> Array:
         return 2.0 * hinge(margins)
 
@@ -405,6 +471,12 @@ class Exponential(MarginLoss):
 
     def value(self, margins: Array) -> Array:
         return self.dual(margins)
+
+    def enclose_value(self, margins: Interval) -> Interval:
+        return (-margins).exp()
+
+    def enclose_gain(self, u: Interval) -> Interval:
+        return u + entropies(u)
 
     def dual(self, margins: Array) -> Array:
         with np.errstate(over="ignore"):  # infinite where it overflows: a step that goes there is refused by who took it
@@ -450,8 +522,14 @@ class Hinge(MarginLoss):
     def gain_derivative(self, u: Array) -> Array:
         return np.ones_like(u)
 
-    def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
-        return max(0.0, min(limit, 1.0) * (float(np.vdot(y, dual)) - support))
+    def enclose_value(self, margins: Interval) -> Interval:
+        return (1.0 - margins).positive_part()
+
+    def enclose_gain(self, u: Interval) -> Interval:
+        return u
+
+    def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
+        return ((enclose_dot(y, dual) - support) * min(limit, 1.0)).positive_part()
 
     def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The slacks xi are variables: w.xi subject to xi >= 1 - y x.w, xi >= 0.
@@ -484,7 +562,22 @@ class Multiclass(Loss):
         return class_indicators(data)
 
     def values(self, t: Array, y: Array) -> Array:
-        return np.asarray((log_sum_exp(t) - (y * t).sum(axis=1))[:, None])
+        """log(1 + sum exp(t_r - t_label)) over the other classes, which keeps the digits of a small loss."""
+        rises = np.where(y > 0.0, -np.inf, t - (y * t).sum(axis=1, keepdims=True))
+        highest = np.maximum(rises.max(axis=1, keepdims=True), 0.0)
+        powers = np.exp(rises - highest).sum(axis=1, keepdims=True)
+        return np.asarray(np.where(highest > 0.0, highest + np.log(powers + np.exp(-highest)), np.log1p(powers)))
+
+    def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
+        labels = y > 0.0
+        own = Interval(*(np.where(labels, end, 0.0).sum(axis=1, keepdims=True) for end in (t.lower, t.upper)))
+        rises = t - own
+        rises = Interval(*(np.where(labels, -np.inf, end) for end in (rises.lower, rises.upper)))
+        highest = np.maximum(rises.upper.max(axis=1, keepdims=True), 0.0)
+        powers = _kept_as_column((Interval(*(end - highest for end in (rises.lower, rises.upper)))).exp().sum(axis=1))
+        large, small = (powers + Interval.exact(-highest).exp()).log() + highest, powers.log1p()
+        ends = (np.where(highest > 0.0, *pair) for pair in ((large.lower, small.lower), (large.upper, small.upper)))
+        return (Interval(*ends).positive_part() * w).sum()
 
     def derivatives(self, t: Array, y: Array) -> Array:
         return soft_max(t) - y
@@ -501,17 +594,25 @@ class Multiclass(Loss):
     def _extent(self, dual: Array, y: Array, w: Array) -> float:
         return float((y * dual / w).max(initial=0.0))
 
-    def bound(self, dual: Array, y: Array, w: Array, support: float, limit: float) -> float:
-        """-f*(-c dual) is the sum of weighted entropies of probabilities y - c dual / w."""
-        step = -dual / w
+    def enclose_admissible(self, dual: Array, y: Array, w: Array) -> Array | Interval:
+        """Return w (y - p) of probabilities p that add up to 1 in exact arithmetic."""
+        return (y - self._enclose_probabilities(dual, y, w)) * w
 
-        def value(c: float) -> float:
-            return float((w * entropy(np.clip(y + c * step, 0.0, 1.0))).sum()) - c * support
+    def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
+        """-f*(-c dual) is the sum of weighted entropies of probabilities y - c dual / w."""
+        step, middle = -dual / w, float(support.middle)
 
         def derivative(c: float) -> float:
-            return float((w * step * -np.log(np.maximum(y + c * step, _TINY))).sum()) - support
+            return float((w * step * -np.log(np.maximum(y + c * step, _TINY))).sum()) - middle
 
-        return highest_on_segment(value, derivative, min(limit, 1.0))
+        c = best_on_segment(derivative, min(limit, 1.0))
+        p = self._enclose_probabilities(dual, y, w) * c + Interval.exact(y) * (1.0 - Interval.exact(c))
+        return ((entropies(p.at_least(0.0).at_most(1.0)) * w).sum() - support * c).positive_part()
+
+    def _enclose_probabilities(self, dual: Array, y: Array, w: Array) -> Interval:
+        """Return y - dual / w, of which rounding has put no row far outside the simplex, scaled onto it."""
+        p = (y - Interval.exact(dual) / w).positive_part()
+        return p / _kept_as_column(p.sum(axis=1))
 
     def error(self, t: Array, y: Array) -> float:
         """Return the share of rows whose largest prediction is of another class."""
@@ -527,6 +628,10 @@ class Multiclass(Loss):
         table = cp.reshape(t, fit.targets.shape, order="F")
         value = fit.weights[:, 0] @ cp.log_sum_exp(table, axis=1) - design.stack(fit.weights * fit.targets) @ t
         return value, t == design.stacked() @ coefficients, design.unstack
+
+
+def _kept_as_column(x: Interval) -> Interval:
+    return Interval(x.lower[:, None], x.upper[:, None])
 
 
 def _least_squares(fit: WeightedTargets) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from bench_mtl.core.designs import leading_pair, spectral_norm_bound
+from bench_mtl.core.rounding import UNIT, Interval, gamma, up
+from bench_mtl.core.spectral_bounds import enclose_spectral_norm, enclose_trace_norm
 from bench_mtl.core.types import Array
 from bench_mtl.projections import (
     norm_l1inf,
@@ -25,6 +27,9 @@ from bench_mtl.projections import (
     prox_trace,
     soft_threshold,
 )
+
+#: How often a projection that rounding has left outside is scaled down: once does, unless a projection is wrong.
+_SHRINKINGS = 3
 
 
 class NormModel(NamedTuple):
@@ -50,8 +55,35 @@ class Norm(ABC):
         """Return max <G, W> over ||W|| <= 1, or an upper bound of it that is off by rounding at most."""
 
     @abstractmethod
+    def enclose(self, W: Array) -> Interval:
+        """Return ||W|| between bounds that hold in exact arithmetic."""
+
+    @abstractmethod
+    def enclose_dual(self, G: Interval) -> Interval:
+        """Return `dual` between bounds that hold in exact arithmetic, of a G that is known between bounds."""
+
+    @abstractmethod
     def project(self, W: Array, radius: float) -> Array:
         """Return argmin_V 1/2 ||V - W||_F^2 subject to ||V|| <= radius."""
+
+    @np.errstate(all="ignore")
+    def repair(self, W: Array, radius: float) -> Array:
+        """Return W where ||W|| <= radius in exact arithmetic, else a matrix for which that holds, next to its projection.
+
+        The projection is scaled down by twice what its norm is uncertain by, so that it is left alone when it comes again.
+        """
+        if self._is_within(W, radius):
+            return W
+        V = self.project(W, radius)
+        for _ in range(_SHRINKINGS):
+            if self._is_within(V, radius):
+                return V
+            size = self.enclose(V)
+            V = V * (radius / up(size.upper + size.width) * (1.0 - 8.0 * UNIT))
+        return np.zeros(W.shape)
+
+    def _is_within(self, W: Array, radius: float) -> bool:
+        return self.outside_cone(W) == 0.0 and bool(self.enclose(W).upper <= radius)
 
     @abstractmethod
     def prox(self, W: Array, weight: float) -> Array:
@@ -84,6 +116,13 @@ class L1Inf(Norm):
 
     def dual(self, G: Array) -> float:
         return norm_linf1(G)
+
+    def enclose(self, W: Array) -> Interval:
+        value = norm_l1inf(W)
+        return Interval.around(value, 2.0 * gamma(len(W)) * value)
+
+    def enclose_dual(self, G: Interval) -> Interval:
+        return G.magnitude().sum(axis=1).largest()
 
     def project(self, W: Array, radius: float) -> Array:
         return project_l1inf_ball(W, radius)
@@ -120,6 +159,12 @@ class L12(Norm):
 
     def dual(self, G: Array) -> float:
         return float(lengths(G.T).max(initial=0.0))
+
+    def enclose(self, W: Array) -> Interval:
+        return enclose_lengths(Interval.exact(W), axis=1).sum()
+
+    def enclose_dual(self, G: Interval) -> Interval:
+        return enclose_lengths(G, axis=1).largest()
 
     def project(self, W: Array, radius: float) -> Array:
         return np.asarray(project_l12_ball(W, radius))
@@ -163,6 +208,14 @@ class L1(Norm):
         heights = np.maximum(self.oriented(G), 0.0) if self.nonneg else np.abs(G)
         largest = heights.max(axis=0)
         return float(largest.max() if self.balls == "all" else largest.sum())
+
+    def enclose(self, W: Array) -> Interval:
+        return Interval.of_sum(np.abs(W), axis=self._axis).largest()
+
+    def enclose_dual(self, G: Interval) -> Interval:
+        turned = G if self.orientation is None else G.signed(self.orientation)
+        largest = (turned.positive_part() if self.nonneg else G.magnitude()).largest(axis=0)
+        return largest.largest() if self.balls == "all" else largest.sum()
 
     def project(self, W: Array, radius: float, *, method: str = "newton") -> Array:
         """`method` as in `project_l1_ball`."""
@@ -229,6 +282,12 @@ class Trace(Norm):
     def dual(self, G: Array) -> float:
         return spectral_norm_bound(G)
 
+    def enclose(self, W: Array) -> Interval:
+        return enclose_trace_norm(_used_rows(W))
+
+    def enclose_dual(self, G: Interval) -> Interval:
+        return enclose_spectral_norm(G)
+
     def project(self, W: Array, radius: float) -> Array:
         return _without_empty_rows(lambda rows: project_trace_ball(rows, radius), W)
 
@@ -260,6 +319,20 @@ def lengths(W: Array) -> Array:
     top = np.abs(W).max(axis=0, initial=0.0)
     scale = np.where(top > 0.0, top, 1.0)
     return np.asarray(scale * np.sqrt(((W / scale) ** 2).sum(axis=0)))
+
+
+def enclose_lengths(W: Interval, axis: int) -> Interval:
+    """Return the l2 norms of the rows (`axis` 1) or columns (0) between bounds; powers of two bring the entries of each near 1."""
+    top = np.maximum(np.abs(W.lower), np.abs(W.upper)).max(axis=axis, keepdims=True)
+    scale = np.ldexp(1.0, np.clip(np.frexp(top)[1], -1000, 1000))
+    sizes = (W / scale).square().sum(axis=axis).root()
+    return sizes * np.squeeze(scale, axis=axis)
+
+
+def _used_rows(W: Array) -> Array:
+    """Return W without its rows of zeros, which no singular value sees; one of them where there is no other."""
+    used = W.any(axis=1)
+    return W[used] if used.any() else W[:1]
 
 
 def _without_empty_rows(shrink: Callable[[Array], Array], W: Array) -> Array:

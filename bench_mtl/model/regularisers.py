@@ -11,6 +11,7 @@ import numpy as np
 
 from bench_mtl.core.checks import number_or_share
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import Interval, down
 from bench_mtl.core.types import Array
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.task_data import TaskData, number_or_truth
@@ -35,11 +36,15 @@ class Regulariser(ABC):
         """Return R at a feasible point: 0 for a constraint."""
 
     @abstractmethod
+    def enclose(self, point: Array) -> Interval:
+        """Return `value` between bounds that hold in exact arithmetic."""
+
+    @abstractmethod
     def prox(self, point: Array, step_size: float) -> Array:
         """Return argmin_z 1/2 ||z - point||^2 + step_size R(z): a projection for a constraint."""
 
-    def project(self, point: Array) -> Array:
-        """Return the nearest feasible point."""
+    def repair(self, point: Array) -> Array:
+        """Return the nearest feasible point, or one next to it that is feasible in exact arithmetic; a feasible one as it is."""
         return point
 
     def excess(self, point: Array) -> float:
@@ -50,12 +55,13 @@ class Regulariser(ABC):
         """Return argmin <direction, z> over the feasible points; None where they are unbounded."""
         return None
 
-    def support_and_limit(self, G: Array) -> tuple[float, float]:
+    def enclose_support(self, G: Interval) -> tuple[Interval, float]:
         """Return what G, d x m, costs a dual point and how much of it is allowed: for every c from 0 to the limit, ::
 
             min_z <-c G, z> + R(z) >= -c support
 
-        where z of a stack of matrices stands for their sum.
+        where z of a stack of matrices stands for their sum. G is known between bounds, the support is returned between bounds that hold in
+        exact arithmetic, and so does the limit.
         """
         raise NotImplementedError
 
@@ -80,11 +86,14 @@ class Constraint(Regulariser):
     def value(self, point: Array) -> float:
         return 0.0
 
+    def enclose(self, point: Array) -> Interval:
+        return Interval(0.0, 0.0)
+
     def prox(self, point: Array, step_size: float) -> Array:
         return self.norm.project(point, self.radius)
 
-    def project(self, point: Array) -> Array:
-        return self.norm.project(point, self.radius)
+    def repair(self, point: Array) -> Array:
+        return self.norm.repair(point, self.radius)
 
     def excess(self, point: Array) -> float:
         return max(self.norm.outside_cone(point), self.norm.value(point) - self.radius, 0.0) / (self.radius or 1.0)
@@ -92,8 +101,8 @@ class Constraint(Regulariser):
     def vertex(self, direction: Array) -> Array | None:
         return self.norm.vertex(direction, self.radius)
 
-    def support_and_limit(self, G: Array) -> tuple[float, float]:
-        return self.radius * self.norm.dual(G), np.inf
+    def enclose_support(self, G: Interval) -> tuple[Interval, float]:
+        return self.norm.enclose_dual(G) * self.radius, np.inf
 
     def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
         matrix, value, constraints = self.norm.model(form, shape)
@@ -118,15 +127,18 @@ class Penalty(Regulariser):
     def prox(self, point: Array, step_size: float) -> Array:
         return self.norm.prox(point, step_size * self.weight)
 
-    def project(self, point: Array) -> Array:
+    def enclose(self, point: Array) -> Interval:
+        return self.norm.enclose(point) * self.weight
+
+    def repair(self, point: Array) -> Array:
         return self.norm.to_cone(point)
 
     def excess(self, point: Array) -> float:
         return self.norm.outside_cone(point)
 
-    def support_and_limit(self, G: Array) -> tuple[float, float]:
-        height = self.norm.dual(G)
-        return 0.0, self.weight / height if height > 0.0 else np.inf
+    def enclose_support(self, G: Interval) -> tuple[Interval, float]:
+        height = self.norm.enclose_dual(G).ends[1]
+        return Interval(0.0, 0.0), max(0.0, float(down(self.weight / height))) if height > 0.0 else np.inf
 
     def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
         matrix, value, constraints = self.norm.model(form, shape)
@@ -150,17 +162,20 @@ class Stacked(Regulariser):
     def prox(self, point: Array, step_size: float) -> Array:
         return np.stack([part.prox(matrix, step_size) for part, matrix in zip(self.parts, point, strict=True)])
 
-    def project(self, point: Array) -> Array:
+    def enclose(self, point: Array) -> Interval:
+        return sum((part.enclose(matrix) for part, matrix in zip(self.parts, point, strict=True)), Interval(0.0, 0.0))
+
+    def repair(self, point: Array) -> Array:
         if all(isinstance(part, Penalty) for part in self.parts):
             return point
-        return np.stack([part.project(matrix) for part, matrix in zip(self.parts, point, strict=True)])
+        return np.stack([part.repair(matrix) for part, matrix in zip(self.parts, point, strict=True)])
 
     def excess(self, point: Array) -> float:
         return max(part.excess(matrix) for part, matrix in zip(self.parts, point, strict=True))
 
-    def support_and_limit(self, G: Array) -> tuple[float, float]:
-        found = [part.support_and_limit(G) for part in self.parts]
-        return sum(support for support, _ in found), min(limit for _, limit in found)
+    def enclose_support(self, G: Interval) -> tuple[Interval, float]:
+        found = [part.enclose_support(G) for part in self.parts]
+        return sum((support for support, _ in found), Interval(0.0, 0.0)), min(limit for _, limit in found)
 
     def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
         models = [part.model(form, shape) for part in self.parts]

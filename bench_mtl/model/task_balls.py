@@ -9,8 +9,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from bench_mtl.core.rounding import UNIT, Interval, up
 from bench_mtl.core.types import Array
-from bench_mtl.model.norms import lengths
+from bench_mtl.model.norms import enclose_lengths, lengths
 from bench_mtl.model.regularisers import Regulariser, RegulariserModel
 from bench_mtl.projections import project_l1_ball, project_l2_ball
 
@@ -31,11 +32,39 @@ class TaskBalls(Regulariser):
     def dual_norms(self, G: Array) -> Array:
         """Return max <g_k, w> over ||w|| <= 1 for every column, m numbers."""
 
+    @abstractmethod
+    def enclose_norms(self, W: Array) -> Interval:
+        """Return `norms` between bounds that hold in exact arithmetic."""
+
+    @abstractmethod
+    def enclose_dual_norms(self, G: Interval) -> Interval:
+        """Return `dual_norms` between bounds that hold in exact arithmetic, of a G that is known between bounds."""
+
+    @abstractmethod
+    def project(self, W: Array) -> Array:
+        """Return argmin_V 1/2 ||V - W||_F^2 over these matrices."""
+
     def value(self, point: Array) -> float:
         return 0.0
 
+    def enclose(self, point: Array) -> Interval:
+        return Interval(0.0, 0.0)
+
     def prox(self, point: Array, step_size: float) -> Array:
         return self.project(point)
+
+    @np.errstate(all="ignore")
+    def repair(self, point: Array) -> Array:
+        """Return the projection, with columns that rounding has left outside scaled down; a feasible point as it is."""
+        if np.all(self.enclose_norms(point).upper <= self.radii):
+            return point
+        V = self.project(point)
+        sizes = self.enclose_norms(V)
+        within = sizes.upper <= self.radii
+        # By twice what a norm is uncertain by, so that the point is left alone when it comes again.
+        factors = np.where(within, 1.0, self.radii / up(sizes.upper + sizes.width) * (1.0 - 8.0 * UNIT))
+        V = V * factors
+        return V * (self.enclose_norms(V).upper <= self.radii)  # all of it, unless a projection is wrong
 
     def excess(self, point: Array) -> float:
         over = np.maximum(self.norms(point) - self.radii, 0.0)
@@ -45,8 +74,8 @@ class TaskBalls(Regulariser):
     def vertex(self, direction: Array) -> Array:
         """Return argmin <direction, W> over these matrices; of a column of zeros the origin."""
 
-    def support_and_limit(self, G: Array) -> tuple[float, float]:
-        return float(self.radii @ self.dual_norms(G)), np.inf
+    def enclose_support(self, G: Interval) -> tuple[Interval, float]:
+        return (self.enclose_dual_norms(G) * self.radii).sum(), np.inf
 
 
 @final
@@ -62,14 +91,20 @@ class L1TaskBalls(TaskBalls):
     def dual_norms(self, G: Array) -> Array:
         return np.asarray(np.abs(G).max(axis=0, initial=0.0))
 
-    def project(self, point: Array) -> Array:
+    def enclose_norms(self, W: Array) -> Interval:
+        return Interval.of_sum(np.abs(W), axis=0)
+
+    def enclose_dual_norms(self, G: Interval) -> Interval:
+        return G.magnitude().largest(axis=0)
+
+    def project(self, W: Array) -> Array:
         radii = np.unique(self.radii)
         if len(radii) == 1:
-            return project_l1_ball(point, float(radii[0]), axis=0)
-        V = np.empty(point.shape, order="F")
+            return project_l1_ball(W, float(radii[0]), axis=0)
+        V = np.empty(W.shape, order="F")
         for radius in radii:
             same = np.flatnonzero(self.radii == radius)
-            V[:, same] = project_l1_ball(np.asfortranarray(point[:, same]), float(radius), axis=0)
+            V[:, same] = project_l1_ball(np.asfortranarray(W[:, same]), float(radius), axis=0)
         return np.ascontiguousarray(V)
 
     def vertex(self, direction: Array) -> Array:
@@ -103,8 +138,14 @@ class L2TaskBalls(TaskBalls):
     def dual_norms(self, G: Array) -> Array:
         return lengths(G)
 
-    def project(self, point: Array) -> Array:
-        return project_l2_ball(point, self.radii, axis=0)
+    def enclose_norms(self, W: Array) -> Interval:
+        return enclose_lengths(Interval.exact(W), axis=0)
+
+    def enclose_dual_norms(self, G: Interval) -> Interval:
+        return enclose_lengths(G, axis=0)
+
+    def project(self, W: Array) -> Array:
+        return project_l2_ball(W, self.radii, axis=0)
 
     def vertex(self, direction: Array) -> Array:
         top = np.abs(direction).max(axis=0, initial=0.0)

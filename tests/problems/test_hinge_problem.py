@@ -130,7 +130,7 @@ def test_a_radius_larger_than_needed_leaves_the_unconstrained_optimum() -> None:
 def test_a_penalty_that_is_too_large_gives_zero_exactly() -> None:
     problem = L1InfHinge(DATA, penalty=100.0)
     certificate = problem.certify(Iterate(problem.zero()))
-    assert certificate.gap == pytest.approx(0.0, abs=1e-15)
+    assert 0.0 <= certificate.gap <= certificate.rounding <= 1e-13 * certificate.primal
 
 
 def test_shared_and_per_task_designs_are_the_same_problem() -> None:

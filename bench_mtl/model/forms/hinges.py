@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench_mtl.core.designs import Design
+from bench_mtl.core.rounding import TINIEST, UNIT, Interval, gamma
 from bench_mtl.core.types import Array
 from bench_mtl.model.losses import hinge, hinge_dual
 from bench_mtl.model.protocols import ObjectiveForm, Problem
@@ -38,6 +39,16 @@ class Hinges:
     def loss(self, margins: Array) -> float:
         """f at these margins."""
         return float(np.vdot(self.weights, hinge(margins)))
+
+    def enclose_loss(self, W: Array) -> Interval:
+        """Return f at W between bounds that hold in exact arithmetic."""
+        predictions, error = self.design.forward_with_error(W)
+        value = self.loss(self.labels * predictions)
+        # No hinge rises faster than its margin falls. Each term is rounded twice, and relative to 1 + |margin| where the two cancel.
+        moved = error + 2.0 * UNIT * (1.0 + np.abs(predictions))
+        return Interval.around(
+            value, 2.0 * (float(np.vdot(self.weights, moved)) + gamma(moved.size + 8) * value) + moved.size * TINIEST * (value > 0.0)
+        )
 
     def duals(self, margins: Array) -> Array:
         """Return a dual point a with f = sum a (1 - margin); minus `adjoint` of it is a subgradient of f."""
@@ -88,6 +99,17 @@ class HingeForm(Hinges, ObjectiveForm):
         assert self.penalty is not None
         return total * min(1.0, self.penalty / norm) if norm > 0.0 else total
 
+    def enclose_bound(self, dual: Array) -> Interval:
+        """Return `bound` between bounds that hold in exact arithmetic."""
+        total, (G, error) = Interval.of_sum(dual), self.design.adjoint_with_error(dual * self.labels)
+        sums = Interval.of_sum(np.abs(G), axis=1)
+        norm = (sums + Interval(-1.0, 1.0) * Interval.of_sum(error, axis=1).upper).largest().positive_part()
+        if self.radius is not None:
+            return (total - norm * self.radius).positive_part()
+        assert self.penalty is not None
+        share = Interval.exact(self.penalty) / norm.at_least(self.penalty) if self.penalty > 0.0 else Interval(0.0, 1.0)
+        return (total * share).positive_part()
+
     def far_point(self, G: Array, total: float, curvature: float) -> Array:
         """A point along G = K^T a of the size to expect of a solution: as far as the loss may fall, but within the radius.
 
@@ -126,6 +148,11 @@ class BallForm(Hinges, ObjectiveForm):
         """The bound that a dual point a in its box gives, with G its `adjoint`: sum_k max(0, sum_i a_ki - radii_k ||g_k||_dual)."""
         totals = self.design.task_sums(dual)
         return float(np.maximum(totals - self.balls.radii * self.balls.dual_norms(G), 0.0).sum())
+
+    def enclose_bound(self, dual: Array) -> Interval:
+        """Return `bound` between bounds that hold in exact arithmetic."""
+        totals, G = self.design.enclose_task_sums(dual), self.design.enclose_adjoint(dual * self.labels)
+        return (totals - self.balls.enclose_dual_norms(G) * self.balls.radii).positive_part().sum()
 
     def far_point(self, G: Array, total: float, curvature: float) -> Array:
         """As of `HingeForm`, task by task."""

@@ -69,7 +69,7 @@ class L1Form(ObjectiveForm):
 
     def bound(self, dual: Array) -> float:
         """Return a proven lower bound on the optimum, from any dual point."""
-        return self.fit.regularised_bound(dual, self.regulariser.support_and_limit)
+        return max(0.0, self.fit.enclose_bound(dual, self.regulariser).ends[0])
 
     def vertex(self, direction: Array) -> Array:
         """Return argmin <direction, W> over the feasible set of a form with a radius: at most one entry a ball."""

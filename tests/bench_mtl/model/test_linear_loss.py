@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit, example_weights
 from bench_mtl.model.losses import LOSSES, Logistic, MarginLoss
@@ -145,8 +146,13 @@ def test_a_loss_of_ones_own_has_what_it_does_not_have_to_define() -> None:
     fit, twin = LinearFit(SharedDesign(X, 3), TARGETS["logistic"], Unmodelled(), fit_of("logistic").weights), fit_of("logistic")
     assert np.allclose(fit.curvatures(SCORES), twin.curvatures(SCORES), rtol=1e-4, atol=1e-7)
     dual = -fit.derivatives(0.1 * SCORES)
-    ball = Constraint(L1Inf(), 0.5).support_and_limit
-    assert fit.regularised_bound(dual, ball) == twin.regularised_bound(dual, ball)
+    ball = Constraint(L1Inf(), 0.5)
+    found, exact = fit.enclose_bound(dual, ball), twin.enclose_bound(dual, ball)
+    assert found.lower == pytest.approx(exact.lower, rel=1e-12)
+    assert found.lower <= exact.upper
+    predictions = Interval.exact(SCORES)
+    assert fit.enclose(predictions).lower <= twin.value(SCORES) <= fit.enclose(predictions).upper
+    assert float(fit.enclose(predictions).width) <= 1e-12 * twin.value(SCORES)
     with pytest.raises(InputError, match="loss 'unmodelled' has no model here"):
         fit.model(cp.Variable(15))
     with pytest.raises(InputError, match="loss 'unmodelled' has no Lipschitz constant"):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.norms import L1, L12, L1Inf, Norm, Trace
 from bench_mtl.model.regularisers import Constraint, Penalty, Regulariser, Stacked
@@ -103,9 +104,10 @@ def test_supports_and_limits_bound_every_feasible_point(name: str, seed: int) ->
     part, rng = REGULARISERS[name], np.random.default_rng(seed)
     stacked = isinstance(part, Stacked)
     G = rng.standard_normal((D, M))
-    support, limit = part.support_and_limit(G)
+    enclosed, limit = part.enclose_support(Interval.exact(G))
+    support = float(enclosed.upper)
     for _ in range(3):
-        z = part.project(3.0 * rng.standard_normal((2, D, M) if stacked else (D, M)))
+        z = part.repair(3.0 * rng.standard_normal((2, D, M) if stacked else (D, M)))
         assert part.excess(z) <= 1e-12
         total = z.sum(axis=0) if stacked else z
         for c in (0.1, 1.0) if np.isinf(limit) else (0.5 * limit, limit):
@@ -129,5 +131,5 @@ def test_no_point_near_it_is_better_than_the_prox(name: str, seed: int, step: fl
 
     assert part.excess(best) <= 1e-9
     for size in (1e-3, 0.1, 1.0):
-        other = part.project(best + size * rng.standard_normal(shape))
+        other = part.repair(best + size * rng.standard_normal(shape))
         assert objective(best) <= objective(other) + 1e-9

@@ -1,0 +1,142 @@
+"""Singular values between bounds that hold in exact arithmetic: of the spectral norm and the trace norm of small dense matrices.
+
+LAPACK promises no constant, so nothing is taken from it on trust: what it returns is checked by products whose error is bounded
+(Rump, "Verification of positive definiteness", BIT 46, 2006, and "Verified bounds for singular values", BIT 51, 2011).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.linalg
+
+from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, euclidean_norms, gamma, up
+from bench_mtl.core.types import Array
+
+#: Beyond this many rows and columns norms are bounded by sums of moduli.
+_LARGEST = 2000
+
+#: A first guess of the square of the largest singular value is raised by this share, and by more where that does not do.
+_RAISED = 1e-13
+
+
+def frobenius_bound(A: Array) -> float:
+    """Return an upper bound on ||A||_F."""
+    return float(euclidean_norms(A).item())
+
+
+def enclose_spectral_norm(A: Array | Interval) -> Interval:
+    """Return sigma_max(A), of a matrix of floats or of intervals."""
+    if isinstance(A, Interval):
+        inner, error = enclose_spectral_norm(A.middle), frobenius_bound(A.error)
+        return Interval(max(0.0, down(inner.lower - error)), up(inner.upper + error))
+    if not np.isfinite(A).all():
+        return Interval(0.0, np.nan)
+    exponent = _exponent(A)
+    scaled = np.ldexp(A, -exponent)  # exact, but for what is lost below the range
+    tall = scaled if A.shape[0] >= A.shape[1] else scaled.T
+    lost = A.size * TINIEST
+    low, high = _largest_singular_value(tall) if tall.shape[1] <= _LARGEST else _by_sums(tall)
+    return _scaled_back(down(low - lost), up(high + lost), exponent)
+
+
+def enclose_trace_norm(A: Array) -> Interval:
+    """Return the sum of the singular values of a matrix of floats.
+
+    With computed factors, A = U S V^T + E: ||A||_* is between s (1 - a) (1 - b) - sqrt(p) ||E||_F and s (1 + a) (1 + b) + sqrt(p) ||E||_F,
+    where s sums the entries of S, a = ||U^T U - I||_F, b = ||V^T V - I||_F and p is the smaller side.
+    """
+    if not np.isfinite(A).all():
+        return Interval(0.0, np.nan)
+    exponent = _exponent(A)
+    scaled = np.ldexp(A, -exponent)
+    root = math.sqrt(min(A.shape)) * (1.0 + 4.0 * UNIT)
+    lost = A.size * TINIEST
+    try:
+        U, values, rows = scipy.linalg.svd(scaled, full_matrices=False, check_finite=False)
+    except np.linalg.LinAlgError:
+        size = frobenius_bound(scaled)
+        return _scaled_back(0.0, up(up(root * size) + lost), exponent)
+    residual = up(root * up(_residual(scaled, U * values, rows) + lost))
+    total = Interval.exact(values).sum()
+    a, b = _from_orthonormal(U), _from_orthonormal(rows.T)
+    stretched = total * Interval(max(0.0, 1.0 - up(a + b)), up(up(1.0 + a) * up(1.0 + b)))
+    return _scaled_back(down(stretched.lower - residual), up(stretched.upper + residual), exponent)
+
+
+def singular_value_bounds(A: Interval) -> Array:
+    """Return upper bounds on the singular values of a matrix that is known between bounds, in descending order.
+
+    With computed factors, A = U S V^T + E, each is at most S_i (1 + a) (1 + b) + ||E||_F, a and b as in `enclose_trace_norm` (Weyl).
+    """
+    middle = A.middle
+    if not np.isfinite(middle).all():
+        return np.full(min(middle.shape), np.inf)
+    U, values, rows = scipy.linalg.svd(middle, full_matrices=False, check_finite=False)
+    stretch = up(up(1.0 + _from_orthonormal(U)) * up(1.0 + _from_orthonormal(rows.T)))
+    return np.asarray(up(up(values * stretch) + up(_residual(middle, U * values, rows) + frobenius_bound(A.error))))
+
+
+def _residual(A: Array, factor: Array, rows: Array) -> float:
+    """Return an upper bound on ||A - factor rows||_F."""
+    products = gamma(len(rows) + 8) * frobenius_bound(factor) * frobenius_bound(rows)
+    rounded = up(products + 2.0 * UNIT * frobenius_bound(A)) + A.size * TINIEST
+    return float(up(frobenius_bound(A - factor @ rows) * (1.0 + 4.0 * UNIT) + rounded))
+
+
+def _largest_singular_value(A: Array) -> tuple[float, float]:
+    """Return bounds on sigma_max of a tall matrix, from A^T A; its largest entry is about 1.
+
+    If Cholesky's factorisation of M = t I - A^T A runs to its end, no eigenvalue of M is below -gamma_(p+1) trace M.
+    """
+    n, p = A.shape
+    gram = A.T @ A
+    size = frobenius_bound(A)
+    slack = gamma(n + 8) * size * size * (1.0 + 8.0 * UNIT) + p * TINIEST
+    if not gram.any():
+        return 0.0, size
+    guess, vector = scipy.linalg.eigh(gram, subset_by_index=[p - 1, p - 1], check_finite=False)
+    v = vector[:, 0]
+    reached = A @ v
+    shortest = float(np.linalg.norm(reached)) * (1.0 - gamma(n + 8)) - gamma(p + 8) * size * frobenius_bound(v)
+    low = down(shortest / frobenius_bound(v)) if v.any() else 0.0
+    share = _RAISED
+    while share < 1.0:
+        square = float(guess[0]) * (1.0 + share)
+        shifted = -gram
+        shifted[np.diag_indices(p)] += square
+        try:
+            np.linalg.cholesky(shifted)
+        except np.linalg.LinAlgError:
+            share *= 8.0
+            continue
+        moved = gamma(p + 8) * float(np.trace(shifted)) * (1.0 + 8.0 * UNIT) + 4.0 * UNIT * square
+        return low, min(size, up(math.sqrt(up(up(square + moved) + slack))))
+    return low, size
+
+
+def _by_sums(A: Array) -> tuple[float, float]:
+    """Return the largest length of a column, and min(||A||_F, sqrt(||A||_1 ||A||_inf)), bounds on sigma_max."""
+    sizes = Interval.exact(np.abs(A))
+    sums = up(float(sizes.sum(axis=0).largest().upper) * float(sizes.sum(axis=1).largest().upper))
+    columns = float(np.linalg.norm(A, axis=0).max()) * (1.0 - gamma(len(A) + 8))
+    return max(0.0, columns), min(frobenius_bound(A), up(math.sqrt(sums)))
+
+
+def _from_orthonormal(Q: Array) -> float:
+    """Return an upper bound on ||Q^T Q - I||_F."""
+    gram = Q.T @ Q
+    gram[np.diag_indices(len(gram))] -= 1.0
+    size = frobenius_bound(Q)
+    return up(frobenius_bound(gram) * (1.0 + 4.0 * UNIT) + up(gamma(len(Q) + 8) * size * size * (1.0 + 4.0 * UNIT)))
+
+
+def _exponent(A: Array) -> int:
+    """Return the power of two that brings the largest entry near 1."""
+    return int(np.frexp(np.abs(A).max(initial=0.0))[1])
+
+
+def _scaled_back(low: float, high: float, exponent: int) -> Interval:
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return Interval(max(0.0, float(down(np.ldexp(low, exponent)))), float(up(np.ldexp(high, exponent))))
