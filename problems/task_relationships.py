@@ -147,7 +147,7 @@ def squared_norms_conjugate(values: Array, ridge: float, coupling: float) -> flo
     if not values.any():
         return 0.0
     if coupling == 0.0:
-        return float((Interval.exact(values).square().sum() * 0.5 / ridge).upper)
+        return _unlevelled(values, ridge)
     flat = float((Interval.exact(values[0]).square() * 0.5 / coupling).upper)
     if ridge == 0.0:
         return flat
@@ -156,4 +156,10 @@ def squared_norms_conjugate(values: Array, ridge: float, coupling: float) -> flo
     level = levels[max(1, int(np.count_nonzero(values > levels))) - 1]
     above = (Interval.exact(values) - level).positive_part()
     filled = above.square().sum() * 0.5 / ridge + Interval.exact(level).square() * 0.5 / coupling
-    return float(np.fmin(flat, filled.upper))  # either may overflow
+    candidates = [flat, float(filled.upper), _unlevelled(values, ridge)]  # each an upper bound, and each may overflow
+    return min(candidate for candidate in candidates if not np.isnan(candidate))
+
+
+def _unlevelled(values: Array, ridge: float) -> float:
+    """Return an upper bound on ||s||^2 / (2 ridge), the value at level 0."""
+    return float((Interval.exact(values).square().sum() * 0.5 / ridge).upper)

@@ -46,9 +46,8 @@ class Hinges:
         value = self.loss(self.labels * predictions)
         # No hinge rises faster than its margin falls. Each term is rounded twice, and relative to 1 + |margin| where the two cancel.
         moved = error + 2.0 * UNIT * (1.0 + np.abs(predictions))
-        return Interval.around(
-            value, 2.0 * (float(np.vdot(self.weights, moved)) + gamma(moved.size + 8) * value) + moved.size * TINIEST * (value > 0.0)
-        )
+        share = float(np.vdot(self.weights, moved)) + gamma(moved.size + 8) * value
+        return Interval.around(value, 2.0 * share + moved.size * TINIEST * (value > 0.0))
 
     def duals(self, margins: Array) -> Array:
         """Return a dual point a with f = sum a (1 - margin); minus `adjoint` of it is a subgradient of f."""
