@@ -31,6 +31,8 @@ def enclose_spectral_norm(A: Array | Interval) -> Interval:
     if isinstance(A, Interval):
         inner, error = enclose_spectral_norm(A.middle), frobenius_bound(A.error)
         return Interval(max(0.0, down(inner.lower - error)), up(inner.upper + error))
+    if not A.any():
+        return Interval(0.0, 0.0)
     if not np.isfinite(A).all():
         return Interval(0.0, np.nan)
     exponent = _exponent(A)
@@ -47,6 +49,8 @@ def enclose_trace_norm(A: Array) -> Interval:
     With computed factors, A = U S V^T + E: ||A||_* is between s (1 - a) (1 - b) - sqrt(p) ||E||_F and s (1 + a) (1 + b) + sqrt(p) ||E||_F,
     where s sums the entries of S, a = ||U^T U - I||_F, b = ||V^T V - I||_F and p is the smaller side.
     """
+    if not A.any():
+        return Interval(0.0, 0.0)
     if not np.isfinite(A).all():
         return Interval(0.0, np.nan)
     exponent = _exponent(A)

@@ -280,10 +280,16 @@ class Problem(ABC):
             duals.append(_checked("dual point", iterate.dual, self.dual_shape))
         repaired = self.repair(point)
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is no fault
-            lowest, primal = self.enclose_objective(repaired).ends
-            dual, highest = max(self.enclose_dual(repaired, dual).ends for dual in duals)
+            lowest, primal = self._judged_objective(repaired).ends
+            dual, highest = max(self._judged_dual(repaired, dual).ends for dual in duals)
         rounding = (primal - lowest) + (highest - dual)
         return Certificate(primal, dual, self.infeasibility(point), max(0.0, rounding) if rounding < np.inf else np.inf), repaired
+
+    def _judged_objective(self, point: Array) -> Interval:
+        return self.enclose_objective(point)
+
+    def _judged_dual(self, point: Array, dual: Array | None) -> Interval:
+        return self.enclose_dual(point, dual)
 
     @final
     def warm_up(self) -> None:
@@ -403,22 +409,32 @@ class RigorousProblem(Problem):
     """A problem whose bounds hold in exact arithmetic on the data as stored: `objective` from above, `dual_bound` from below."""
 
     @abstractmethod
-    def enclose_objective(self, point: Array) -> Interval: ...
+    def enclose_objective(self, point: Array) -> Interval:
+        """Return F at a feasible point between bounds that hold in exact arithmetic."""
 
     @abstractmethod
-    def enclose_dual(self, point: Array, dual: Array | None) -> Interval: ...
+    def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
+        """Return what a dual point, or the residuals at `point`, prove between bounds that hold in exact arithmetic."""
 
-    @final
     def objective(self, point: Array) -> float:
         """Return an upper bound on F at a feasible point; inf where it overflows."""
         with np.errstate(all="ignore"):
             return self.enclose_objective(point).ends[1]
 
-    @final
     def dual_bound(self, point: Array, dual: Array | None) -> float:
         """Return a lower bound on the optimum, from any `dual` at all, or from the residuals at `point`; -inf where it overflows."""
         with np.errstate(all="ignore"):
             return self.enclose_dual(point, dual).ends[0]
+
+    # A class below may have an `objective` or a `dual_bound` of its own, which then is what counts.
+
+    def _judged_objective(self, point: Array) -> Interval:
+        is_own = type(self).objective is not RigorousProblem.objective
+        return Problem.enclose_objective(self, point) if is_own else self.enclose_objective(point)
+
+    def _judged_dual(self, point: Array, dual: Array | None) -> Interval:
+        is_own = type(self).dual_bound is not RigorousProblem.dual_bound
+        return Problem.enclose_dual(self, point, dual) if is_own else self.enclose_dual(point, dual)
 
 
 def _number(name: str, value: float) -> float:
