@@ -95,11 +95,13 @@ class Design(ABC):
 
         |fl(x_i.w_k) - x_i.w_k| <= gamma_(d+2) ||x_i|| ||w_k||, see `bench_mtl.core.rounding`; compensated dot products where asked for.
         """
-        terms, norms = self.n_features, self._row_norms * self.per_example(euclidean_norms(W, axis=0)[0])
+        sizes = euclidean_norms(W, axis=0)[0]
+        terms = self.n_features
         if is_compensated():
             value = self._compensated_forward(W)
-            return value, compensated_error(value, terms, norms)
-        return self.forward(W), gamma(terms + 8) * norms + terms * TINIEST * (norms > 0.0)
+            return value, compensated_error(value, terms, self._row_norms * self.per_example(sizes))
+        error = self._row_norms * self.per_example(gamma(terms + 8) * sizes)
+        return self.forward(W), error + terms * TINIEST if sizes.any() else error
 
     @final
     def adjoint_with_error(self, R: Array) -> tuple[Array, Array]:
@@ -107,11 +109,12 @@ class Design(ABC):
 
         |fl(G) - G|_jk <= gamma_(n_k+2) ||X_k[:, j]|| ||r_k||.
         """
-        terms, norms = max(self.sizes), self._column_norms * self._task_norms(R)
+        terms, sizes = max(self.sizes), self._task_norms(R)
         if is_compensated():
             value = self._compensated_adjoint(R)
-            return value, compensated_error(value, terms, norms)
-        return self.adjoint(R), gamma(terms + 8) * norms + terms * TINIEST * (norms > 0.0)
+            return value, compensated_error(value, terms, self._column_norms * sizes)
+        error = self._column_norms * (gamma(terms + 8) * sizes)
+        return self.adjoint(R), error + terms * TINIEST if sizes.any() else error
 
     @final
     def enclose_forward(self, W: Array) -> Interval:

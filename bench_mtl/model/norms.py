@@ -72,18 +72,18 @@ class Norm(ABC):
 
         The projection is scaled down by twice what its norm is uncertain by, so that it is left alone when it comes again.
         """
-        if self._is_within(W, radius):
-            return W
-        V = self.project(W, radius)
-        for _ in range(_SHRINKINGS):
-            if self._is_within(V, radius):
-                return V
+        size = self.enclose(W)
+        inside = self.outside_cone(W) == 0.0
+        V = W
+        if not (inside and size.lower <= radius):  # where only rounding keeps it outside, no projection is needed
+            V = self.project(W, radius)
             size = self.enclose(V)
+        for _ in range(_SHRINKINGS):
+            if size.upper <= radius:
+                return V
             V = V * (radius / up(size.upper + size.width) * (1.0 - 8.0 * UNIT))
-        return np.zeros(W.shape)
-
-    def _is_within(self, W: Array, radius: float) -> bool:
-        return self.outside_cone(W) == 0.0 and bool(self.enclose(W).upper <= radius)
+            size = self.enclose(V)
+        return V if size.upper <= radius else np.zeros(W.shape)
 
     @abstractmethod
     def prox(self, W: Array, weight: float) -> Array:

@@ -282,8 +282,9 @@ class Problem(ABC):
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is no fault
             lowest, primal = self._judged_objective(repaired).ends
             dual, highest = max(self._judged_dual(repaired, dual).ends for dual in duals)
-        rounding = (primal - lowest) + (highest - dual)
-        return Certificate(primal, dual, self.infeasibility(point), max(0.0, rounding) if rounding < np.inf else np.inf), repaired
+        # In exact arithmetic what the dual proves is no more than F, so rounding cannot have taken away more than the gap.
+        rounding = max(0.0, primal - max(lowest, dual)) + max(0.0, min(highest, primal) - dual)
+        return Certificate(primal, dual, self.infeasibility(point), rounding if rounding < np.inf else np.inf), repaired
 
     def _judged_objective(self, point: Array) -> Interval:
         return self.enclose_objective(point)

@@ -186,7 +186,7 @@ def test_hinges_too() -> None:
 
 def test_a_start_is_taken_up() -> None:
     problem = WIDE[2]
-    start = project_l1_ball(np.random.default_rng(0).exponential(size=(300, 2)), 5.0, axis=0, nonneg=True)
+    start = problem.repair(project_l1_ball(np.random.default_rng(0).exponential(size=(300, 2)), 5.0, axis=0, nonneg=True))
     for solver in (SparseOnline(step_size=1e-12), SparseOnline(storage="tree", step_size=1e-12), StochasticGradient(step_size=1e-12)):
         first, second = islice(solver.steps(problem, start), 2)
         assert np.array_equal(first.primal, start)

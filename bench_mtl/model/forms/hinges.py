@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench_mtl.core.designs import Design
-from bench_mtl.core.rounding import TINIEST, UNIT, Interval, gamma
+from bench_mtl.core.rounding import TINIEST, Interval, gamma
 from bench_mtl.core.types import Array
 from bench_mtl.model.losses import hinge, hinge_dual
 from bench_mtl.model.protocols import ObjectiveForm, Problem
@@ -43,11 +43,10 @@ class Hinges:
     def enclose_loss(self, W: Array) -> Interval:
         """Return f at W between bounds that hold in exact arithmetic."""
         predictions, error = self.design.forward_with_error(W)
-        value = self.loss(self.labels * predictions)
-        # No hinge rises faster than its margin falls. Each term is rounded twice, and relative to 1 + |margin| where the two cancel.
-        moved = error + 2.0 * UNIT * (1.0 + np.abs(predictions))
-        share = float(np.vdot(self.weights, moved)) + gamma(moved.size + 8) * value
-        return Interval.around(value, 2.0 * share + moved.size * TINIEST * (value > 0.0))
+        slack = 1.0 - self.labels * predictions  # one rounding, relative to what is left
+        low, high = (float(np.vdot(self.weights, np.maximum(end, 0.0))) for end in (slack - error, slack + error))
+        share = 2.0 * gamma(error.size + 8)
+        return Interval(low * (1.0 - share), high * (1.0 + share) + (error.size * TINIEST if high > 0.0 else 0.0))
 
     def duals(self, margins: Array) -> Array:
         """Return a dual point a with f = sum a (1 - margin); minus `adjoint` of it is a subgradient of f."""
@@ -101,12 +100,16 @@ class HingeForm(Hinges, ObjectiveForm):
     def enclose_bound(self, dual: Array) -> Interval:
         """Return `bound` between bounds that hold in exact arithmetic."""
         total, (G, error) = Interval.of_sum(dual), self.design.adjoint_with_error(dual * self.labels)
-        sums = Interval.of_sum(np.abs(G), axis=1)
-        norm = (sums + Interval(-1.0, 1.0) * Interval.of_sum(error, axis=1).upper).largest().positive_part()
+        sums, errors = np.abs(G).sum(axis=1), error.sum(axis=1)
+        slack = gamma(2 * G.shape[1] + 8)
+        norm = Interval(max(0.0, float((sums - errors).max()) * (1.0 - slack)), float((sums + errors).max()) * (1.0 + slack))
         if self.radius is not None:
             return (total - norm * self.radius).positive_part()
         assert self.penalty is not None
-        share = Interval.exact(self.penalty) / norm.at_least(self.penalty) if self.penalty > 0.0 else Interval(0.0, 1.0)
+        if self.penalty > 0.0:
+            share = Interval.exact(self.penalty) / norm.at_least(self.penalty)
+        else:
+            share = Interval(float(norm.upper == 0.0), float(norm.lower == 0.0))
         return (total * share).positive_part()
 
     def far_point(self, G: Array, total: float, curvature: float) -> Array:
