@@ -101,7 +101,7 @@ class Design(ABC):
             value = self._compensated_forward(W)
             return value, compensated_error(value, terms, self._row_norms * self.per_example(sizes))
         error = self._row_norms * self.per_example(gamma(terms + 8) * sizes)
-        return self.forward(W), error + terms * TINIEST if sizes.any() else error
+        return self.forward(W), error + terms * TINIEST * (self._row_norms > 0.0) if sizes.any() else error
 
     @final
     def adjoint_with_error(self, R: Array) -> tuple[Array, Array]:
@@ -114,7 +114,7 @@ class Design(ABC):
             value = self._compensated_adjoint(R)
             return value, compensated_error(value, terms, self._column_norms * sizes)
         error = self._column_norms * (gamma(terms + 8) * sizes)
-        return self.adjoint(R), error + terms * TINIEST if sizes.any() else error
+        return self.adjoint(R), error + terms * TINIEST * (self._column_norms > 0.0) if sizes.any() else error
 
     @final
     def enclose_forward(self, W: Array) -> Interval:
