@@ -19,21 +19,22 @@ LABELLED = Raw((np.array([[1.0, 2.0], [0.5, -1.0], [4.0, 0.0]]),), (np.array([1.
 
 
 class Overstated(L1InfHinge):
-    """Its bounds are a unit in the last place too high."""
+    """Its bounds are rounded as it comes, and a unit in the last place higher."""
 
     name = "overstated"
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        return float(np.nextafter(super().dual_bound(point, dual), np.inf))
+        a = self.dual_at(point) if dual is None else np.clip(dual, 0.0, self.hinges.weights)
+        return float(np.nextafter(self.hinges.bound(a, self.hinges.adjoint(a)), np.inf))
 
 
 class Understated(L1InfHinge):
-    """Its objectives are a unit in the last place too low."""
+    """Its objectives are rounded as it comes, and a unit in the last place lower."""
 
     name = "understated"
 
     def objective(self, point: Array) -> float:
-        return float(np.nextafter(super().objective(point), -np.inf))
+        return float(np.nextafter(self.hinges.objective(point), -np.inf))
 
 
 class Unrepaired(L1InfHinge):
