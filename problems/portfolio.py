@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bench_mtl.core.checks import one_of, real_array, real_number
-from bench_mtl.core.designs import Design, frozen, spectral_norm
+from bench_mtl.core.designs import Design, SharedDesign, frozen, spectral_norm
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import TINIEST, Interval, gamma
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import CurvedForm, SimplexForm
-from bench_mtl.model.protocols import Capability, ConicModel, Form, Problem
+from bench_mtl.model.protocols import Capability, ConicModel, Form, RigorousProblem
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.projections import project_box_simplex, project_simplex
 
 #: How far beyond 1 the sum of the bounds may be by rounding; what `project_box_simplex` allows.
 _SLACK = 1e-14
 
-#: How far from 1 the sum of a portfolio may be; what projections leave.
-_ROUNDING = 4e-16
+#: How far from 1 the sum of a portfolio may be, in exact arithmetic: more than `_SLACK`.
+_SUM_SLACK = 2.0**-45
+
+#: Bounds on w over its sum are wider than those on w by at most this share.
+_WIDER = Interval(1.0 - 2.0 * _SUM_SLACK, 1.0 + 2.0 * _SUM_SLACK)
+
+#: Relatives that are all this close to 1 are known by their differences from 1, which are exact.
+_NEAR_ONE = 0.5
 
 #: Weights above this are counted as assets held: many methods leave a trace of all.
 _HELD = 1e-6
@@ -28,10 +36,11 @@ _HELD = 1e-6
 #: The reference return of a period is its mean, but at most this many times its worst: rounding is weighed by it.
 _LARGEST_REFERENCE = 16.0
 
-_SMALLEST_DUAL = 1e-290
+#: Duals are scaled to a largest entry of 1 and raised to the first; those of returns that vanish are the second.
+_SMALLEST_DUAL, _LARGEST_DUAL = 1e-290, 1e300
 
 
-class Portfolio(Problem):
+class Portfolio(RigorousProblem):
     """Weights of assets that would have earned the most, if rebalanced to them after every period.
 
     ::
@@ -40,13 +49,18 @@ class Portfolio(Problem):
 
     x_tj > 0 is the price of asset j after period t over its price before it. A point is w, d x 1.
 
+    Few w of floats have a sum of 1 in exact arithmetic. So w stands for the portfolio w / sum_j w_j: the bounds are those on w, and its sum
+    is 1 to 2^-45. F is that of the portfolio, and the certificate holds for all of these.
+
     Certificate. -log(u) >= 1 + log(a) - a u for every a > 0, so with sigma(g) = max <g, w> over the feasible set, at the best scale of a,
 
         F* >= max_c  T + sum_t log(c a_t) - c sigma(X^T a) = sum_t log(a_t) + T log(T / sigma(X^T a))
 
     because c = T / sigma, and sigma > 0 since X, a and w are not negative. A dual point is any a, T x 1, of which entries that are not
     positive are raised to the smallest that counts. The residuals give a_t = 1 / x_t.w; on the simplex that is the bound of `math.md`
-    with T log(max_j g_j / T) in place of max_j g_j - T, so never worse.
+    with T log(max_j g_j / T) in place of max_j g_j - T, so never worse. Within bounds sigma is bounded by the dual of its linear programme,
+    theta + sum_j max(g_j - theta, 0) upper_j - max(theta - g_j, 0) lower_j for any theta. Where all relatives are within a half of 1, both
+    F and the certificate are formed from x_tj - 1, with log(1 + x): they keep their digits also where F is near 0.
 
     Outside the feasible set. Let low_t = min x_t.w over the set (its d-dimensional linear minimisation: a corner). What gradients
     see is f(w) = sum_t ell_t(x_t.w + r_t (1 - sum_j w_j)), where ell_t(u) = -log(u) for u >= low_t, its Taylor polynomial of second order
@@ -83,6 +97,9 @@ class Portfolio(Problem):
         floor, ceiling = _bounds(lower, upper, d)
         self._boxed = bool(np.any(floor > 0.0) or np.any(ceiling < 1.0))
         self._form = CurvedForm(self.design, _derivatives, 1.0, frozen(floor), frozen(ceiling))
+        near_one = bool(np.all(np.abs(self._relatives - 1.0) <= _NEAR_ONE))
+        self._centre = 1.0 if near_one else 0.0
+        self._shifted: Design = SharedDesign(self._relatives - 1.0, 1) if near_one else self.design
         self._lowest = frozen(self._lowest_returns())
         self._reference = frozen(np.minimum(self._relatives.mean(axis=1), _LARGEST_REFERENCE * self._lowest))
         self._held_out = None if data.held_out is None else _relatives("held-out data", data.held_out)
@@ -123,13 +140,15 @@ class Portfolio(Problem):
         """One nat a period, or the log-wealth of the start point where that is more."""
         return max(super().scale(), float(self._relatives.shape[0]))
 
-    def objective(self, point: Array) -> float:
-        return -float(np.log(self._relatives @ point).sum())
+    def enclose_objective(self, point: Array) -> Interval:
+        shares = self._product(self._shifted.forward_with_error(point), len(point)) / Interval.of_sum(point)
+        return -(shares.log1p() if self._centre else shares.log()).sum()
 
     def repair(self, point: Array) -> Array:
+        """A portfolio as it is, anything else projected."""
         w, lower, upper = np.ascontiguousarray(point[:, 0]), self._form.lower, self._form.upper
-        if abs(float(w.sum()) - 1.0) <= _ROUNDING and not np.any(w < lower) and not np.any(w > upper):
-            return point  # which a projection would change by rounding
+        if abs(math.fsum(w) - 1.0) <= 0.5 * _SUM_SLACK and not np.any(w < lower) and not np.any(w > upper):
+            return point
         return (project_box_simplex(w, 1.0, lower, upper) if self._boxed else project_simplex(w))[:, None]
 
     def infeasibility(self, point: Array) -> float:
@@ -137,13 +156,38 @@ class Portfolio(Problem):
         total = abs(float(w.sum()) - 1.0)
         return max(0.0, total - 1e-12, float((self._form.lower - w).max()), float((w - self._form.upper).max()) - 1e-12)
 
-    def dual_bound(self, point: Array, dual: Array | None) -> float:
-        a = 1.0 / (self._relatives @ point) if dual is None else dual
+    def dual_at(self, point: Array) -> Array:
+        """Return 1 / x_t.w."""
+        with np.errstate(all="ignore"):
+            return np.minimum(1.0 / (self._relatives @ point), _LARGEST_DUAL)
+
+    def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
+        a = self.dual_at(point) if dual is None else dual
         largest = float(a.max())
         a = np.maximum(a / largest, _SMALLEST_DUAL) if largest > 0.0 else np.ones(a.shape)
-        gains = (self._relatives.T @ a)[:, 0]
-        support = float(gains.max()) if not self._boxed else float(gains @ self._form.vertex(-gains))
-        return float(np.log(a).sum()) + len(a) * float(np.log(len(a) / support))
+        T = len(a)
+        gains = self._product(self._shifted.adjoint_with_error(a), T)[:, 0]
+        support, logarithms = self._support(gains), Interval.exact(a).log().sum()
+        if self._centre:
+            growth = ((Interval.exact(a) - 1.0).sum() + support) / float(T)
+            return logarithms - growth.log1p() * float(T)
+        return logarithms - (support / float(T)).log() * float(T)
+
+    def _product(self, product: tuple[Array, Array], terms: int) -> Interval:
+        """Return a product with its error: a sum of positive numbers is known better than in proportion to norms."""
+        value, error = product
+        return Interval.around(value, error if self._centre else np.minimum(error, gamma(terms + 8) * value + terms * TINIEST))
+
+    def _support(self, gains: Interval) -> Interval:
+        """max <gains, w> over the portfolios, of gains that are known between bounds."""
+        if not self._boxed:
+            return gains.largest()
+        lower, upper, middle = self._form.lower, self._form.upper, gains.middle
+        order = np.argsort(-middle, kind="stable")
+        spent = lower.sum() + np.cumsum((upper - lower)[order])
+        theta = float(middle[order[min(int(np.searchsorted(spent, 1.0)), len(order) - 1)]])
+        above = gains - theta
+        return (above.positive_part() * (_WIDER * upper) - (-above).positive_part() * (_WIDER * lower)).sum() + theta
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """The number of assets with more than a millionth of the wealth; the log-wealth that held-out periods would have brought."""

@@ -157,7 +157,7 @@ def squared_norms_conjugate(values: Array, ridge: float, coupling: float) -> flo
     above = (Interval.exact(values) - level).positive_part()
     filled = above.square().sum() * 0.5 / ridge + Interval.exact(level).square() * 0.5 / coupling
     candidates = [flat, float(filled.upper), _unlevelled(values, ridge)]  # each an upper bound, and each may overflow
-    return min(candidate for candidate in candidates if not np.isnan(candidate))
+    return min((candidate for candidate in candidates if not np.isnan(candidate)), default=np.inf)
 
 
 def _unlevelled(values: Array, ridge: float) -> float:

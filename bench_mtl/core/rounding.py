@@ -239,13 +239,13 @@ class Interval:
         """Return the logarithms: -inf at 0, and below, where rounding has put it."""
         with np.errstate(divide="ignore"):
             low, high = np.log(np.maximum(self.lower, 0.0)), np.log(np.maximum(self.upper, 0.0))
-        return _widened(low, high)
+        return _widened_logarithms(low, high)
 
     def log1p(self) -> Interval:
         """Return log(1 + x), which keeps the digits of a small x."""
         with np.errstate(divide="ignore"):
             low, high = np.log1p(np.maximum(self.lower, -1.0)), np.log1p(np.maximum(self.upper, -1.0))
-        return _widened(low, high)
+        return _widened_logarithms(low, high)
 
     def exp(self) -> Interval:
         """Return the exponentials."""
@@ -296,6 +296,12 @@ def _widened(low: Numbers, high: Numbers, times: float = 1.0) -> Interval:
     """Allow for the error of one call of the library, or of several."""
     share = times * _FUNCTION
     return Interval(low - (share * np.abs(low) + TINIEST), high + (share * np.abs(high) + TINIEST))
+
+
+def _widened_logarithms(low: Numbers, high: Numbers) -> Interval:
+    """Allow for the error of logarithms: those that are 0 are exact."""
+    slack_low, slack_high = (_FUNCTION * np.abs(end) + TINIEST * np.not_equal(end, 0.0) for end in (low, high))
+    return Interval(low - slack_low, high + slack_high)
 
 
 def _can_differ(x: Interval | Numbers) -> Numbers:

@@ -16,6 +16,7 @@ from bench_mtl.core.kernels.jit import exact
 
 LANES = 512
 _MAX_STEPS = 250
+_MAX_RETURNS, _NEAR = 4, 2.0**-8
 ROWS = 5  # of the scratch, of LANES entries each
 
 
@@ -88,7 +89,7 @@ def _phi(v: Any, lower: Any, upper: Any, mass: float, high: float, middle: float
 
 @exact
 def _breakpoints(v: Any, lower: Any, upper: Any, scratch: Any) -> tuple[float, float, bool]:
-    """The first and the last finite breakpoint, and whether every entry is finite."""
+    """A number below the first and one above the last finite breakpoint (which round), and whether every entry is finite."""
     first = np.inf
     last = -np.inf
     finite = True
@@ -99,7 +100,7 @@ def _breakpoints(v: Any, lower: Any, upper: Any, scratch: Any) -> tuple[float, f
             if abs(bound) < np.inf:
                 first = min(first, a - bound)
                 last = max(last, a - bound)
-    return first, last, finite
+    return np.nextafter(first, -np.inf), np.nextafter(last, np.inf), finite
 
 
 @exact
@@ -141,6 +142,12 @@ def _search(v: Any, lower: Any, upper: Any, mass: float, base: float, low: float
             known = below == left_below and above == left_above
             high, right_below, right_above = theta, below, above
         if known or (left_below == right_below and left_above == right_above):
+            for _ in range(_MAX_RETURNS):  # from a theta far from the root, v - theta would have lost the digits of v
+                step = value / free if free > 0 else 0.0
+                if not abs(theta + step) < _NEAR * abs(theta):
+                    break
+                theta = min(max(theta + step, low), high)
+                value, free, _, _ = _phi(v, lower, upper, mass, base, theta, scratch)
             return theta, theta, True
         theta = theta + value / free if free > 0 else np.inf
     return low, high, False
