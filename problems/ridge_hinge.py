@@ -9,16 +9,18 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design, frozen
+from bench_mtl.core.rounding import Interval, enclose_dot
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import RidgeForm
-from bench_mtl.model.linear_loss import LinearFit, example_weights
+from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit, example_weights
 from bench_mtl.model.losses import Hinge
-from bench_mtl.model.protocols import Capability, ConicModel, Form, Problem
+from bench_mtl.model.norms import enclose_lengths
+from bench_mtl.model.protocols import Capability, ConicModel, Form, RigorousProblem
 from bench_mtl.model.task_data import TaskData, binary_labels
 from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data
 
 
-class RidgeHinge(Problem):
+class RidgeHinge(RigorousProblem):
     """A support vector machine for every task::
 
         min_W  sigma ||W||_F^2 + sum_k 1/n_k sum_i max(0, 1 - y_ki x_ki.w_k)
@@ -76,8 +78,9 @@ class RidgeHinge(Problem):
     def dimensions(self) -> Mapping[str, int]:
         return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
 
-    def objective(self, point: Array) -> float:
-        return self._fit.value(self.design.forward(point)) + self.prox_value(point)
+    def enclose_objective(self, point: Array) -> Interval:
+        losses = self._fit.enclose(self.design.enclose_forward(point))
+        return ((losses + enclose_dot(point, point) * self.ridge) * OF_WEIGHTS).positive_part()
 
     def repair(self, point: Array) -> Array:
         return point
@@ -85,19 +88,24 @@ class RidgeHinge(Problem):
     def infeasibility(self, point: Array) -> float:
         return 0.0
 
-    def dual_bound(self, point: Array, dual: Array | None) -> float:
-        r = -self._fit.derivatives(self.design.forward(point)) if dual is None else self._fit.admissible(dual)
-        a, design = r * self._fit.targets, self.design
+    def dual_at(self, point: Array) -> Array:
+        """Return minus a subgradient of the hinges in the predictions."""
+        return -self._fit.derivatives(self.design.forward(point))
+
+    def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
+        """With the best c of every task to rounding: any c is allowed."""
+        r = self.dual_at(point) if dual is None else self._fit.admissible(dual)
+        a, design, labels = r * self._fit.targets, self.design, self._fit.targets
         largest = np.array([design.task_outputs(a, k).max() for k in range(design.n_tasks)]) * np.asarray(design.sizes)
-        with np.errstate(over="ignore"):
-            longest = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0.0)  # each a_k touches its box now
+        longest = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0.0)  # each a_k touches its box now
         longest[~np.isfinite(longest)] = 0.0
-        a = a * design.per_example(longest)
-        totals = np.array([design.task_outputs(a, k).sum() for k in range(design.n_tasks)])
-        squares = (design.adjoint(a * self._fit.targets) ** 2).sum(axis=0) / (4.0 * self.ridge)
-        inside = 2.0 * squares > totals
-        best = np.divide(totals, 2.0 * squares, out=np.zeros_like(totals), where=inside)
-        return float(np.where(inside, 0.5 * best * totals, totals - squares).sum())
+        a = np.minimum(a * design.per_example(longest), self._fit.weights)
+        totals, sizes = design.enclose_task_sums(a), enclose_lengths(design.enclose_adjoint(a * labels), axis=0)
+        total, size = totals.middle, sizes.middle
+        c = np.fmin(np.divide(total, size, out=np.ones_like(total), where=size > 0.0) * (2.0 * self.ridge / size), 1.0)
+        rises = totals * c - (sizes * c).square() / (4.0 * self.ridge)
+        proven = Interval(np.fmax(rises.lower, 0.0), np.where(np.isnan(rises.upper), np.inf, rises.upper))  # c = 0 proves 0
+        return (proven.sum() * OF_WEIGHTS).positive_part()
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """The share of errors on held-out examples."""
