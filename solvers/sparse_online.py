@@ -82,6 +82,7 @@ class SparseOnline(IterativeSolver):
         run = SparseRun(L1Form(fit, 0.5, None), self, np.ones((1, 1)))
         run.advance(1)
         assert run.iterate.primal.size == 1
+        run.parts.grow(1)  # which tiny instances never need
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         first = problem.repair(problem.start_point() if start is None else start)

@@ -171,7 +171,7 @@ class Times:
     build: float = 0.0
     """Writing the model down (CVXPY expressions)."""
     compile: float = 0.0
-    """Canonicalisation of the model, or JIT warm-up."""
+    """Canonicalisation of the model; what Numba compiled, or loaded, for a run, before it and under way."""
     setup: float = 0.0
     """The generic solver's own set-up, as it reports it."""
     solve: float = 0.0
@@ -194,7 +194,8 @@ class Sample:
     """Measures of this sample's own point, repaired (`Problem.measures`), as pairs of name and finite value. The certificate may belong to
     a better point before; a measure never does, since a curve of non-zeros or held-out errors shows the points that the solver visits."""
     counted: float = 0.0
-    """Seconds that all clocks of the run have counted so far, modelling and set-up included: a runner holds them against its own clock."""
+    """Seconds that all clocks of the run have counted so far, modelling, compiling and set-up included: a runner holds them against its
+    own clock."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,43 +1,74 @@
-"""The clock of a run: it belongs to the driver, counts only the solver's time, and can publish its deadline."""
+"""The clock of a run: it belongs to the driver, counts only the solver's time, and can publish its deadline.
+
+It stands while Numba compiles: what a machine's first run compiles says nothing about the solver.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
+
+from bench_mtl.core.compilation import compiling_seconds, told_of_compiling
 
 
 class Deadline(Protocol):
     """Where a watcher in another process reads when to give up (`time.monotonic` seconds; 0 while the clock stands)."""
 
     value: float
+    compiling: float
+    """Seconds in which the clock stood because something was compiled; inf while it does."""
 
 
 class Clock:
-    """A stopwatch with a budget. Only time inside `running()` counts."""
+    """A stopwatch with a budget. Only time inside `running()` counts, without what is compiled there."""
 
     def __init__(self, seconds: float | None = None, deadline: Deadline | None = None, elapsed: float = 0.0) -> None:
         self.elapsed = elapsed
+        self.compiling = 0.0
+        """Seconds of compiling inside `running()`, which are no part of `elapsed`."""
         self._budget = seconds
         self._deadline = deadline
+        self._start = self._compiled = 0.0
+        self._is_running = False
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """Count the time of the body, and publish the deadline while it runs."""
-        if self._deadline is not None and self._budget is not None:
-            self._deadline.value = time.monotonic() + max(0.0, self._budget - self.elapsed)
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.elapsed += time.perf_counter() - start
-            if self._deadline is not None:
-                self._deadline.value = 0.0
+        self._start, self._compiled, self._is_running = time.perf_counter(), compiling_seconds(), True
+        self._publish(self.elapsed)
+        with told_of_compiling(self._note_compiling):
+            try:
+                yield
+            finally:
+                (self.elapsed, self.compiling), self._is_running = self._counted(), False
+                if self._deadline is not None:
+                    self._deadline.value = 0.0
 
     @property
     def is_spent(self) -> bool:
         return self._budget is not None and self.elapsed >= self._budget
+
+    def _counted(self) -> tuple[float, float]:
+        """`elapsed` and `compiling` up to now."""
+        compiled = compiling_seconds() - self._compiled
+        return self.elapsed + time.perf_counter() - self._start - compiled, self.compiling + compiled
+
+    def _publish(self, elapsed: float) -> None:
+        if self._deadline is not None and self._budget is not None:
+            self._deadline.value = time.monotonic() + max(0.0, self._budget - elapsed)
+
+    def _note_compiling(self, begins: bool) -> None:
+        if self._deadline is None or not self._is_running:
+            return
+        if begins:
+            self._deadline.compiling = math.inf
+            self._deadline.value = 0.0
+        else:
+            elapsed, self._deadline.compiling = self._counted()
+            self._publish(elapsed)
 
 
 @contextmanager

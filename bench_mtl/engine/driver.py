@@ -17,10 +17,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Proof, Record, Sample, Status, Times, Tolerance
 from bench_mtl.engine.clock import Clock, Deadline, timed
 from bench_mtl.engine.proofs import RUNGS, certified, contradiction, explicit, is_spoilt, passed, real_array, sharpened
+from bench_mtl.engine.rehearsal import rehearse
 from bench_mtl.model.protocols import Answer, Capability, IterativeSolver, OneShotSolver, Problem, Solver
 
 #: Iterates are certified at steps that grow by this factor: a curve of about 250 points over five decades.
@@ -130,9 +132,14 @@ def run(
 def _run(session: _Session, solver: Solver, start: Array | Iterate | None, warmed: bool) -> Record:
     session.scale = session.problem.scale()
     warming: dict[str, float] = {}
+    compiled = compiling_seconds()
     with timed(warming, "warm_up"):
         if not warmed:
             session.problem.warm_up()
+            rehearse(session.problem, solver, session.tolerance.relative_gap, Clock(session.limits.seconds, session.deadline))
+    if isinstance(solver, IterativeSolver):
+        session.seconds["compile"] = compiling_seconds() - compiled
+        session.on_phase("compile", session.seconds["compile"])
     session.on_phase(*warming.popitem())
     if isinstance(solver, IterativeSolver):
         return _run_iterative(session, solver, start)
@@ -275,9 +282,16 @@ class _Session:
         certificate, self._is_spoilt = sharpened(self.problem, proof, self.tolerance, self.scale)
         return self.tolerance.met_by(certificate, self.scale)
 
+    def note_compiling(self, clock: Clock) -> None:
+        """Keep what was compiled while the run went on, which no clock has counted and a reader may want to know."""
+        if clock.compiling > 0.0:
+            self.seconds["compile"] = self.seconds.get("compile", 0.0) + clock.compiling
+            self.info["compiled while the clock stood"] = f"{clock.compiling:.3g} s"
+
     def record(self, status: Status, reason: str) -> Record:
         if self.clock is not None:
             self.seconds["solve"] = self.clock.elapsed
+            self.note_compiling(self.clock)
         if self._is_spoilt and status in (Status.INACCURATE, Status.TIMEOUT):
             reason = f"{reason}; {ROUNDING_SENTENCE}"
         info, times = tuple(self.info.items()), Times(**self.seconds)
@@ -339,7 +353,7 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
         enclosure = enclosure._replace(infeasibility=certificate.infeasibility)
         if earlier is None or enclosure[:2] != earlier[:2]:
             session.show_proof()
-        session.add(Sample(clock.elapsed, *_counts(iterate), enclosure, measures=measures, counted=clock.elapsed))
+        session.add(Sample(clock.elapsed, *_counts(iterate), enclosure, measures=measures, counted=clock.elapsed + clock.compiling))
         return session.proves_target()
 
     while True:
@@ -473,7 +487,8 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
         clock = Clock(session.limits.seconds, session.deadline)
         with clock.running():
             answer = _plain_answer(solver.solve(program, tolerance, session.limits.seconds), *shapes)
-        session.counted += clock.elapsed
+        session.counted += clock.elapsed + clock.compiling
+        session.note_compiling(clock)
         setup = min(max(0.0, _finite(answer.setup_seconds)), clock.elapsed)
         # The row keeps the times of the last tolerance tried; each sample has its own.
         session.seconds |= {"setup": setup, "solve": clock.elapsed - setup}

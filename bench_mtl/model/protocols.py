@@ -517,6 +517,11 @@ class IterativeSolver(Solver):
         """This solver for a run that ends at this proven relative gap; itself, unless it would go about it in another way."""
         return self
 
+    def rehearsed(self) -> tuple[IterativeSolver, ...]:
+        """The solvers to try on tiny instances before the clock runs, so that all is compiled that the run may call; itself, unless large
+        instances need what tiny ones do not."""
+        return (self,)
+
 
 @dataclass(frozen=True)
 class Answer:

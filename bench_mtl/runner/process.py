@@ -121,7 +121,7 @@ class Worker:
         assert self._environment is not None
         gathered = Gathered(self._environment)
         self._output.forget()
-        self._deadline.value = 0.0
+        self._deadline.value = self._deadline.compiling = 0.0
         watch = _Watch(case.limits, self._process.pid, self._deadline, gathered)
         try:
             self._pipe.send(("run", case))
@@ -283,7 +283,8 @@ class _Watch:
         began = self._gathered.began
         if began is None and now > self._started + PREPARATION_SECONDS:
             return Status.TIMEOUT, f"building the problem and compiling took more than {PREPARATION_SECONDS:g} s"
-        if began is not None and now > began + limits.whole_run:
+        compiling = min(self._deadline.compiling, PREPARATION_SECONDS)  # a limit is none on that, as long as it does not take for ever
+        if began is not None and now > began + limits.whole_run + compiling:
             return Status.TIMEOUT, f"limit of {limits.whole_run:g} s for the whole run"
         if self._resident() > self._memory_mib and (not self._children or self._proportional() > self._memory_mib):
             return Status.MEMORY, f"memory limit of {limits.memory_gib:g} GiB"

@@ -123,19 +123,27 @@ class SharedDeadline:
     """A deadline (see `bench_mtl.engine.clock.Deadline`) in memory that two processes share."""
 
     def __init__(self, fd: int) -> None:
-        self._cell = ctypes.c_double.from_buffer(mmap.mmap(fd, mmap.PAGESIZE))
+        self._cells = (ctypes.c_double * 2).from_buffer(mmap.mmap(fd, mmap.PAGESIZE))
 
     @property
     def value(self) -> float:
-        return self._cell.value
+        return float(self._cells[0])
 
     @value.setter
     def value(self, value: float) -> None:
-        self._cell.value = value
+        self._cells[0] = value
+
+    @property
+    def compiling(self) -> float:
+        return float(self._cells[1])
+
+    @compiling.setter
+    def compiling(self, seconds: float) -> None:
+        self._cells[1] = seconds
 
     def detach(self) -> None:
         """Share it no longer."""
-        self._cell = ctypes.c_double(0.0)
+        self._cells = (ctypes.c_double * 2)()
 
 
 def _die_with_parent(parent: int) -> None:

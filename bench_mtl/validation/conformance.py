@@ -234,6 +234,7 @@ def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET)
         limits=PAIR_LIMITS,
         on_sample=shown.append,
         on_proof=lambda proof, _: shown.append(proof),
+        warmed=True,  # tiny as it is; and no clock counts what is compiled
     )
     assert problem.certify(Iterate(probe)) == before, "the solver changed the problem"
     assert record.status is Status.VERIFIED, f"{record.status}: {record.reason}"
@@ -287,11 +288,11 @@ def check_iterates(problem: Problem, solver: IterativeSolver, *, steps: int = 50
 def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
     """Started at a good point, the first sample is as good, and the start is left alone."""
     solver.warm_up()
-    good = run(problem, solver, tolerance=Tolerance(PAIR_TARGET), limits=PAIR_LIMITS)
+    good = run(problem, solver, tolerance=Tolerance(PAIR_TARGET), limits=PAIR_LIMITS, warmed=True)
     assert good.best is not None
     assert good.solution is not None
     start = good.solution.copy()
-    again = run(problem, solver, tolerance=Tolerance(1e-15), limits=Limits(seconds=10.0, iterations=3), start=start)
+    again = run(problem, solver, tolerance=Tolerance(1e-15), limits=Limits(seconds=10.0, iterations=3), start=start, warmed=True)
     assert np.array_equal(start, good.solution), "the start was changed"
     assert again.best is not None, again.reason
     allowed = good.best.primal + _ROUNDING * (1.0 + abs(good.best.primal))

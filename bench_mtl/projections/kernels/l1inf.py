@@ -52,7 +52,7 @@ def search(
     old = theta = max(theta, 0.0)
     sampling = fresh = True
     for passes in range(1, MAX_PASSES + 1):
-        rows = state[:, :n]
+        rows = state.reshape(-1)[: len(state) * n].reshape(len(state), n)  # together: what all passes are compiled for, once
         if fresh:
             unsettled = first_pass(matrix, lanes, step, theta, prediction, rows, nonneg)
         else:

@@ -63,7 +63,7 @@ def project_from(V: Any, radius: float, penalised: bool, theta: float, state: An
     Returns theta: 0 where V is inside, -1 where it is out of scale.
     """
     if V.shape[1] <= _SHORT_ROW:
-        return _project(V, (V.shape[1], 1), radius, penalised, theta, state, prediction, out)
+        return _project(V, (V.shape[1], np.int64(1)), radius, penalised, theta, state, prediction, out)
     return _project(V, None, radius, penalised, theta, state, prediction, out)
 
 
@@ -72,8 +72,9 @@ def _project(V: Any, lanes: Any, radius: float, penalised: bool, theta: float, s
     data, flat = V.reshape(-1), out.reshape(-1)
     m = V.shape[1]
     matrix = (data, data.view(np.int64), np.int64(0x7FFFFFFFFFFFFFFF), None, m)
+    step: Any = np.int64(1)  # a bare 1 would be a type of its own, and all that it is passed to would be compiled again for it
     prediction[0] = np.nan
-    unsettled = first_pass(matrix, lanes, 1, theta, prediction, state, None)
+    unsettled = first_pass(matrix, lanes, step, theta, prediction, state, None)
     if unsettled < 0:
         return -1.0
     if not penalised:
@@ -88,7 +89,7 @@ def _project(V: Any, lanes: Any, radius: float, penalised: bool, theta: float, s
             following = following_theta(state, theta, radius, fresh, unsettled)
             if following < 0.0:
                 break
-            unsettled = next_pass(matrix, lanes, 1, theta, following, state, None)
+            unsettled = next_pass(matrix, lanes, step, theta, following, state, None)
             theta, fresh = following, False
         settle(state[LEVEL], radius)
     clip(matrix, lanes, state[LEVEL], None, flat)

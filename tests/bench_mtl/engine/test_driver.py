@@ -119,6 +119,7 @@ class Watched:
     """A deadline that somebody reads."""
 
     value: float = 0.0
+    compiling: float = 0.0
 
 
 @pytest.mark.parametrize("solver", [ProjectedSubgradient(), Conic(backend="ECOS")], ids=lambda solver: solver.name)

@@ -1,0 +1,89 @@
+"""Tells when Numba compiles, or loads what it has compiled before, in this process: seconds that belong on no solver's clock.
+
+Numba is not imported for it: where nobody has imported it, nothing is compiled.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+#: Numba's event whose duration is that of compiling, or of loading from its cache.
+_EVENT = "numba:compiler_lock"
+
+Listener = Callable[[bool], None]
+
+
+class _Watch:
+    """Counts the seconds in which any thread compiles; threads that do so at once count once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._since = 0.0
+        self._seconds = 0.0
+        self._is_attached = False
+        self.listeners: list[Listener] = []
+
+    def attach(self) -> None:
+        """Listen to Numba from now on, if it has been imported."""
+        if self._is_attached or (event := sys.modules.get("numba.core.event")) is None:
+            return
+        begin, end = self._begin, self._end
+
+        class Events(event.Listener):  # type: ignore[misc, name-defined] # of a module that is imported elsewhere
+            def on_start(self, event: Any) -> None:
+                begin()
+
+            def on_end(self, event: Any) -> None:
+                end()
+
+        event.register(_EVENT, Events())
+        self._is_attached = True
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside > 1:
+                return
+            self._since = time.perf_counter()
+        for listener in tuple(self.listeners):
+            listener(True)
+
+    def _end(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside > 0:
+                return
+            self._seconds += time.perf_counter() - self._since
+        for listener in tuple(self.listeners):
+            listener(False)
+
+    @property
+    def seconds(self) -> float:
+        with self._lock:
+            return self._seconds + (time.perf_counter() - self._since if self._inside > 0 else 0.0)
+
+
+_watch = _Watch()
+
+
+def compiling_seconds() -> float:
+    """Return for how many seconds of this process Numba has compiled or loaded functions, as far as anybody has asked before."""
+    _watch.attach()
+    return _watch.seconds
+
+
+@contextmanager
+def told_of_compiling(listener: Listener) -> Iterator[None]:
+    """Call `listener` with True whenever compiling begins while the body runs, and with False when it is over."""
+    _watch.attach()
+    _watch.listeners.append(listener)
+    try:
+        yield
+    finally:
+        _watch.listeners.remove(listener)

@@ -1,0 +1,147 @@
+"""Rehearses a run on tiny instances like its problem, so that all it compiles is compiled, or loaded, before its clock runs.
+
+Which functions Numba compiles depends on the types of what they are called with: dense or CSR, read-only or not, a penalty or None. The
+tiny instances that every problem has for its conformance tests are taken for their types: of those that the solver can take, as few as
+have all the traits of the problem that any of them has. So a new problem or solver is covered without a word about it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.core.types import Iterate
+from bench_mtl.engine.clock import Clock
+from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
+
+#: A rehearsal ends at this relative gap, or after this many steps, or seconds without compiling.
+_GAP, _STEPS, _SECONDS = 1e-9, 30, 0.05
+#: Steps from a point that another run has reached.
+_STEPS_RESUMED = 3
+#: How deep attributes are looked into, and how many elements of a list.
+_DEPTH, _ELEMENTS = 4, 10
+
+_rehearsed: set[tuple[object, ...]] = set()
+
+
+def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None:
+    """Take some steps of `solver`, aimed at a relative gap, on tiny instances like `problem`; once in this process for problems alike.
+
+    It is the solver's own code that runs here: the time it takes, without compiling, is counted and limited by `clock`. What it raises is
+    not passed on, since the run itself will show it.
+    """
+    if not isinstance(solver, IterativeSolver):
+        return
+    for part in solver.rehearsed():
+        if may_compile(type(part)):
+            _rehearse(problem, part, gap, clock)
+
+
+def may_compile(solver: type[Solver]) -> bool:
+    """Whether the class has anything that Numba compiles: any of this package may, a plug-in if its module, or one it imports, shows it."""
+    if solver.__module__.startswith("bench_mtl."):
+        return True
+    dispatcher = getattr(sys.modules.get("numba.core.dispatcher"), "Dispatcher", None)
+    module = sys.modules.get(solver.__module__)
+    if dispatcher is None or module is None:
+        return False
+    seen = [vars(module)]
+    for value in vars(module).values():
+        home = value if isinstance(value, type(sys)) else sys.modules.get(str(getattr(value, "__module__", "")))
+        seen.append(vars(home) if home is not None else {})
+    return any(isinstance(value, dispatcher) for names in seen for value in tuple(names.values()))
+
+
+def _rehearse(problem: Problem, solver: IterativeSolver, gap: float, clock: Clock) -> None:
+    wanted = traits(problem)
+    key = (type(problem), wanted, type(solver), repr(solver), gap)
+    if key in _rehearsed:
+        return
+    _rehearsed.add(key)
+    try:
+        fitting = [example for example in _examples(type(problem)) if solver.incompatibility(example) is None]
+    except (Exception, SystemExit):
+        return
+    for example in most_alike(wanted, fitting):
+        with suppress(Exception, SystemExit):  # the run itself will show it
+            _play(example, solver.aimed_at(gap), clock)
+
+
+def _play(problem: Problem, solver: IterativeSolver, clock: Clock) -> None:
+    problem.warm_up()
+    last = _follow(problem, partial(solver.steps, problem), _STEPS, clock)
+    if last is not None:
+        _follow(problem, partial(solver.resume, problem, Iterate(last.primal, last.dual)), _STEPS_RESUMED, clock)
+
+
+def _follow(problem: Problem, begin: Callable[[], Iterator[Iterate]], most: int, clock: Clock) -> Iterate | None:
+    """Run as the driver does, and return the last iterate."""
+    until, last = clock.elapsed + _SECONDS, None
+    with clock.running():
+        steps = begin()
+    for count in range(most):
+        with clock.running():
+            iterate = next(steps, None)
+        if iterate is None:
+            break
+        last = iterate
+        if count & (count - 1) == 0 and problem.certify(iterate).relative_gap <= _GAP:  # at powers of 2
+            break
+        if clock.elapsed > until:
+            break
+    return last
+
+
+@lru_cache(maxsize=32)
+def _examples(problem: type[Problem]) -> tuple[Problem, ...]:
+    return tuple(problem.examples(np.random.default_rng(0)))
+
+
+def most_alike(wanted: frozenset[object], examples: list[Problem]) -> list[Problem]:
+    """Return few of the examples that have together what any of them has of the wanted traits: each time the one with most of what is
+    missing, and of those the one with the fewest traits that nobody wants."""
+    known = [(traits(example), example) for example in examples]
+    missing = wanted & frozenset().union(*(found for found, _ in known))
+    chosen = []
+    while missing:
+        found, best = max(known, key=lambda pair: (len(pair[0] & missing), -len(pair[0] - wanted)))
+        missing -= found
+        chosen.append(best)
+    return chosen
+
+
+def traits(thing: object) -> frozenset[object]:
+    """Return what types Numba sees may depend on: of every attribute its class, and of arrays all but their numbers and sizes."""
+    return frozenset(_traits(thing, "", _DEPTH))
+
+
+def _traits(thing: object, path: str, depth: int) -> Iterator[object]:
+    if isinstance(thing, np.ndarray):
+        flags = thing.flags
+        yield path, thing.dtype.str, thing.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, tuple(np.minimum(thing.shape, 2))
+    elif sp.issparse(thing):
+        yield path, getattr(thing, "format", "")
+        for name in ("data", "indices", "indptr"):
+            yield from _traits(getattr(thing, name, None), f"{path}.{name}", depth)
+    elif thing is None or isinstance(thing, (bool, str)):
+        yield path, thing
+    elif isinstance(thing, (list, tuple)):
+        yield path, type(thing), min(len(thing), 2)
+        for element in thing[:_ELEMENTS] if depth else ():
+            yield from _traits(element, f"{path}[]", depth - 1)
+    else:
+        yield path, type(thing)
+        for name, value in _attributes(thing).items() if depth else ():
+            yield from _traits(value, f"{path}.{name}", depth - 1)
+
+
+def _attributes(thing: Any) -> dict[str, object]:
+    if isinstance(thing, dict):
+        return {str(key): value for key, value in thing.items()}
+    return dict(getattr(thing, "__dict__", {})) if not isinstance(thing, type) and not callable(thing) else {}

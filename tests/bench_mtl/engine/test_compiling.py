@@ -1,0 +1,145 @@
+"""No clock counts what is compiled, and what a run compiles is compiled before."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from numba.core.compiler_lock import global_compiler_lock
+
+from bench_mtl.core.compilation import compiling_seconds
+from bench_mtl.core.types import Array, Iterate, Limits, Status
+from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.engine.clock import Clock
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.rehearsal import may_compile, most_alike, traits
+from bench_mtl.model.protocols import IterativeSolver, Problem
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
+
+
+@dataclass
+class Watched:
+    """A deadline of which every value is kept."""
+
+    value: float = 0.0
+    compiling: float = 0.0
+
+
+def compile_for(seconds: float) -> None:
+    """Do as Numba does when it compiles."""
+    with global_compiler_lock:
+        time.sleep(seconds)
+
+
+def test_the_clock_stands_while_something_is_compiled() -> None:
+    deadline, during = Watched(), []
+    clock = Clock(10.0, deadline)
+    with clock.running():
+        time.sleep(0.01)
+        with global_compiler_lock:
+            during.append((deadline.value, deadline.compiling))
+            compile_for(0.2)  # one inside another counts once
+        left = deadline.value - time.monotonic()
+    assert during == [(0.0, math.inf)]
+    assert 0.01 <= clock.elapsed < 0.15
+    assert 0.2 <= clock.compiling == deadline.compiling
+    assert 9.8 < left <= 10.0
+    assert deadline.value == 0.0
+
+
+def test_a_function_that_is_really_compiled_is_noticed() -> None:
+    @numba.njit
+    def double(x: float) -> float:
+        return 2.0 * x
+
+    clock, before, start = Clock(), compiling_seconds(), time.perf_counter()
+    with clock.running():
+        assert double(3.0) == 6.0
+    whole = time.perf_counter() - start
+    assert 0.5 * whole < clock.compiling <= whole
+    assert clock.elapsed + clock.compiling <= whole
+    assert compiling_seconds() - before == pytest.approx(clock.compiling)
+
+
+@dataclass(frozen=True)
+class Compiles(IterativeSolver):
+    """Compiles in its first step for longer than it may run."""
+
+    name = "compiles"
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        compile_for(0.3)
+        return ProjectedSubgradient().steps(problem, start)
+
+
+def test_a_run_may_compile_for_longer_than_its_limit() -> None:
+    problem = next(L1InfHinge.examples(np.random.default_rng(0)))
+    record = run(problem, Compiles(), limits=Limits(seconds=0.2, iterations=5))
+    assert record.status is Status.INACCURATE, record.reason
+    assert record.times.compile >= 0.3
+    assert record.times.solve < 0.2
+    assert dict(record.info)["compiled while the clock stood"]
+    assert record.samples[-1].counted >= 0.3
+
+
+def test_examples_are_chosen_that_have_together_what_the_problem_has() -> None:
+    """Tasks that share CSR data come with a penalty among the examples, those that share dense data with a radius."""
+    examples = list(L1InfHinge.examples(np.random.default_rng(0)))
+    data = TaskData.shared(np.eye(4), np.sign(np.eye(4)[:, :2] - 0.5))
+    chosen = most_alike(traits(L1InfHinge(data, penalty=0.2)), examples)
+    assert any(example.design.is_shared and not example.design.is_sparse for example in chosen)
+    assert any(example.penalty is not None for example in chosen)
+    assert len(chosen) < len(examples)
+    for example in examples:
+        assert most_alike(traits(example), examples) == [example]
+
+
+def test_a_run_is_rehearsed_once_and_never_fails_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    @dataclass(frozen=True)
+    class Fussy(ProjectedSubgradient):
+        def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+            tiny = problem.dimensions["n"] < 50
+            seen.append("tiny" if tiny else "large")
+            if tiny:
+                raise ValueError("only large instances")
+            return super().steps(problem, start)
+
+    monkeypatch.setattr(Fussy, "__module__", "bench_mtl.solvers.fussy")  # a plug-in is rehearsed where it has compiled functions
+    problem = L1InfHinge(synthetic_l1inf(tasks=2, features=5, examples=40), radius=1.0)
+    for _ in range(2):
+        record = run(problem, Fussy(), limits=Limits(iterations=3))
+        assert record.status is Status.INACCURATE, record.reason
+    assert seen == ["tiny", "large", "large"]
+
+
+def test_plug_ins_without_compiled_functions_are_not_rehearsed(tmp_path: Path) -> None:
+    folder = tmp_path / "solvers"
+    folder.mkdir()
+    plain = (
+        "from bench_mtl.model.protocols import IterativeSolver\n"
+        "class {name}(IterativeSolver):\n"
+        "    name = '{name}'\n"
+        "    requires = frozenset()\n"
+        "    def steps(self, problem, start=None):\n"
+        "        yield\n"
+    )
+    (folder / "plain.py").write_text(plain.format(name="plain"))
+    (folder / "quick.py").write_text("import numba\n@numba.njit\ndef double(x):\n    return 2 * x\n" + plain.format(name="quick"))
+    (folder / "helped.py").write_text("from bench_mtl.core.kernels.vectors import dot\n" + plain.format(name="helped"))
+    solvers = load_registry(tmp_path).solvers
+    assert {name: may_compile(solvers[name]) for name in ("plain", "quick", "helped", "pdhg")} == {
+        "plain": False,
+        "quick": True,
+        "helped": True,
+        "pdhg": True,
+    }
