@@ -84,8 +84,8 @@ class TaskRelationships(FitProblem):
     def infeasibility(self, point: Array) -> float:
         return 0.0
 
-    def enclose_objective(self, point: Array) -> Interval:
-        fit = self.fit.enclose(self.enclose_predictions(point))
+    def enclose_objective_at(self, point: Array, predictions: Array, error: Array) -> Interval:
+        fit = self.fit.enclose(Interval.around(predictions, error))
         trace = enclose_trace_norm(point) if self.coupling > 0.0 else Interval(0.0, 0.0)
         penalties = enclose_dot(point, point) * (0.5 * self.ridge) + trace.square() * (0.5 * self.coupling)
         return ((fit + penalties) * OF_WEIGHTS).positive_part()

@@ -117,6 +117,17 @@ class Design(ABC):
         return self.adjoint(R), error + terms * TINIEST * (self._column_norms > 0.0) if sizes.any() else error
 
     @final
+    def adjoint_with_row_errors(self, R: Array) -> tuple[Array, Array]:
+        """Return `adjoint`, and the sums of the errors of `adjoint_with_error` over each row, d numbers."""
+        if is_compensated():
+            value, error = self.adjoint_with_error(R)
+            return value, error.sum(axis=1)
+        terms, sizes = max(self.sizes), self._task_norms(R)
+        heights = np.broadcast_to(self._column_norms, (self.n_features, self.n_tasks))
+        errors = heights @ (gamma(terms + self.n_tasks + 16) * sizes)
+        return self.adjoint(R), errors + terms * self.n_tasks * TINIEST if errors.any() else errors
+
+    @final
     def enclose_forward(self, W: Array) -> Interval:
         """Return predictions X_k w_k between bounds that hold in exact arithmetic, in `output_shape`."""
         return Interval.around(*self.forward_with_error(W))

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
 from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
@@ -100,24 +101,31 @@ def _largest_singular_value(A: Array) -> tuple[float, float]:
     slack = gamma(n + 8) * size * size * (1.0 + 8.0 * UNIT) + p * TINIEST
     if not gram.any():
         return 0.0, size
-    guess, vector = scipy.linalg.eigh(gram, subset_by_index=[p - 1, p - 1], check_finite=False)
-    v = vector[:, 0]
-    reached = A @ v
-    shortest = float(np.linalg.norm(reached)) * (1.0 - gamma(n + 8)) - gamma(p + 8) * size * frobenius_bound(v)
-    low = down(shortest / frobenius_bound(v)) if v.any() else 0.0
+    guess = float(np.linalg.eigvalsh(gram)[-1])
     share = _RAISED
     while share < 1.0:
-        square = float(guess[0]) * (1.0 + share)
+        square = guess * (1.0 + share)
         shifted = -gram
         shifted[np.diag_indices(p)] += square
-        try:
-            np.linalg.cholesky(shifted)
-        except np.linalg.LinAlgError:
+        factor, failed = lapack.dpotrf(shifted, lower=1)
+        if failed:
             share *= 8.0
             continue
         moved = gamma(p + 8) * float(np.trace(shifted)) * (1.0 + 8.0 * UNIT) + 4.0 * UNIT * square
-        return low, min(size, up(math.sqrt(up(up(square + moved) + slack))))
-    return low, size
+        return _reached(A, factor, size), min(size, up(math.sqrt(up(up(square + moved) + slack))))
+    return 0.0, size
+
+
+def _reached(A: Array, factor: Array, size: float) -> float:
+    """Return a lower bound on sigma_max(A): ||A v|| / ||v||, v by inverse iteration with the factor of t I - A^T A."""
+    v = np.ones(A.shape[1])
+    for _ in range(2):
+        v = lapack.dpotrs(factor, v, lower=1)[0]
+        v /= np.abs(v).max()
+    n, p = A.shape
+    length = frobenius_bound(v)
+    shortest = float(np.linalg.norm(A @ v)) * (1.0 - gamma(n + 8)) - gamma(p + 8) * size * length
+    return float(down(shortest / length))
 
 
 def _by_sums(A: Array) -> tuple[float, float]:

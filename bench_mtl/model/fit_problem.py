@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench_mtl.core.rounding import Interval
+from bench_mtl.core.rounding import UNIT, Interval, up
 from bench_mtl.core.types import Array
 from bench_mtl.model.composite_problem import CompositeProblem
 from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit
@@ -57,19 +57,19 @@ class FitProblem(CompositeProblem):
     def dual_shape(self) -> tuple[int, ...]:
         return self.fit.targets.shape
 
-    def enclose_objective(self, point: Array) -> Interval:
-        return ((self.fit.enclose(self.enclose_predictions(point)) + self.regulariser.enclose(point)) * OF_WEIGHTS).positive_part()
+    def enclose_objective_at(self, point: Array, predictions: Array, error: Array) -> Interval:
+        fit = self.fit.enclose(Interval.around(predictions, error))
+        return ((fit + self.regulariser.enclose(point)) * OF_WEIGHTS).positive_part()
 
-    def enclose_predictions(self, point: Array) -> Interval:
-        """Return `predictions` between bounds that hold in exact arithmetic."""
-        return self.design.enclose_forward(point)
+    def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
+        return self.design.forward_with_error(point)
 
     def predictions(self, point: Array) -> Array:
         return self.design.forward(point)
 
-    def dual_at(self, point: Array) -> Array:
-        """Return minus the derivative of the loss at `point`."""
-        return -self.fit.derivatives(self.predictions(point))
+    def dual_of(self, predictions: Array) -> Array:
+        """Return minus the derivative of the loss."""
+        return -self.fit.derivatives(predictions)
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         r = self.dual_at(point) if dual is None else dual
@@ -112,12 +112,14 @@ class StackedFitProblem(FitProblem):
     def predictions(self, point: Array) -> Array:
         return super().predictions(self.coefficients(point))
 
-    def enclose_predictions(self, point: Array) -> Interval:
+    def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
         """The sum of both matrices is rounded, too: Knuth's two-sum says by how much."""
         total = self.coefficients(point)
         back = total - point[0]
-        lost = (point[0] - (total - back)) + (point[1] - back)
-        return self.design.enclose_forward(total) + self.design.enclose_forward(lost)
+        value, error = self.design.forward_with_error(total)
+        more, of_more = self.design.forward_with_error((point[0] - (total - back)) + (point[1] - back))
+        whole = value + more
+        return whole, up(error + up(of_more + 2.0 * UNIT * np.abs(whole)))
 
     def coefficients(self, point: Array) -> Array:
         return np.asarray(point[0] + point[1])

@@ -31,12 +31,15 @@ class HingeProblem(CompositeProblem):
     def dual_shape(self) -> tuple[int, ...]:
         return self.hinges.labels.shape
 
-    def enclose_objective(self, point: Array) -> Interval:
-        return ((self.hinges.enclose_loss(point) + self.regulariser.enclose(point)) * OF_WEIGHTS).positive_part()
+    def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
+        return self.hinges.design.forward_with_error(point)
 
-    def dual_at(self, point: Array) -> Array:
-        """Return the dual point that gives the subgradient at `point`."""
-        return self.hinges.duals(self.hinges.margins(point))
+    def enclose_objective_at(self, point: Array, predictions: Array, error: Array) -> Interval:
+        return ((self.hinges.enclose_loss(predictions, error) + self.regulariser.enclose(point)) * OF_WEIGHTS).positive_part()
+
+    def dual_of(self, predictions: Array) -> Array:
+        """Return the dual point that gives the subgradient."""
+        return self.hinges.duals(self.hinges.labels * predictions)
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         a = self.dual_at(point) if dual is None else np.clip(dual, 0.0, self.hinges.weights)

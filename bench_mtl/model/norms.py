@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from bench_mtl.core.designs import leading_pair, spectral_norm_bound
-from bench_mtl.core.rounding import UNIT, Interval, gamma, up
+from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, gamma, up
 from bench_mtl.core.spectral_bounds import enclose_spectral_norm, enclose_trace_norm
 from bench_mtl.core.types import Array
 from bench_mtl.projections import (
@@ -27,9 +27,6 @@ from bench_mtl.projections import (
     prox_trace,
     soft_threshold,
 )
-
-#: How often a projection that rounding has left outside is scaled down: once does, unless a projection is wrong.
-_SHRINKINGS = 3
 
 
 class NormModel(NamedTuple):
@@ -78,12 +75,12 @@ class Norm(ABC):
         if not (inside and size.lower <= radius):  # where only rounding keeps it outside, no projection is needed
             V = self.project(W, radius)
             size = self.enclose(V)
-        for _ in range(_SHRINKINGS):
-            if size.upper <= radius:
-                return V
-            V = V * (radius / up(size.upper + size.width) * (1.0 - 8.0 * UNIT))
-            size = self.enclose(V)
-        return V if size.upper <= radius else np.zeros(W.shape)
+        if size.upper <= radius:
+            return V
+        # Rounding a matrix moves its norm by at most the smaller side times u of itself, and by what is lost below the normal numbers.
+        goal = down(radius - 2.0 * V.size * TINIEST) * (1.0 - 8.0 * UNIT * (min(V.shape) + 8))
+        factor = goal / up(size.upper + size.width)
+        return V * factor if factor > 0.0 else np.zeros(W.shape)
 
     @abstractmethod
     def prox(self, W: Array, weight: float) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
@@ -280,17 +280,15 @@ class Problem(ABC):
             duals.append(_checked("dual point", iterate.dual, self.dual_shape))
         repaired = self.repair(point)
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is no fault
-            lowest, primal = self._judged_objective(repaired).ends
-            dual, highest = max(self._judged_dual(repaired, dual).ends for dual in duals)
+            objective, proven = self._judged(repaired, duals)
+        (lowest, primal), (dual, highest) = objective.ends, max(bound.ends for bound in proven)
         # In exact arithmetic what the dual proves is no more than F, so rounding cannot have taken away more than the gap.
         rounding = max(0.0, primal - max(lowest, dual)) + max(0.0, min(highest, primal) - dual)
         return Certificate(primal, dual, self.infeasibility(point), rounding if rounding < np.inf else np.inf), repaired
 
-    def _judged_objective(self, point: Array) -> Interval:
-        return self.enclose_objective(point)
-
-    def _judged_dual(self, point: Array, dual: Array | None) -> Interval:
-        return self.enclose_dual(point, dual)
+    def _judged(self, point: Array, duals: Sequence[Array | None]) -> tuple[Interval, list[Interval]]:
+        """Return F at a feasible point, and what each of the dual points proves, between bounds."""
+        return self.enclose_objective(point), [self.enclose_dual(point, dual) for dual in duals]
 
     @final
     def warm_up(self) -> None:
@@ -427,15 +425,12 @@ class RigorousProblem(Problem):
         with np.errstate(all="ignore"):
             return self.enclose_dual(point, dual).ends[0]
 
-    # A class below may have an `objective` or a `dual_bound` of its own, which then is what counts.
-
-    def _judged_objective(self, point: Array) -> Interval:
-        is_own = type(self).objective is not RigorousProblem.objective
-        return Problem.enclose_objective(self, point) if is_own else self.enclose_objective(point)
-
-    def _judged_dual(self, point: Array, dual: Array | None) -> Interval:
-        is_own = type(self).dual_bound is not RigorousProblem.dual_bound
-        return Problem.enclose_dual(self, point, dual) if is_own else self.enclose_dual(point, dual)
+    def _judged(self, point: Array, duals: Sequence[Array | None]) -> tuple[Interval, list[Interval]]:
+        # A class below may have an `objective` or a `dual_bound` of its own, which then is what counts.
+        cls = type(self)
+        value = Problem.enclose_objective if cls.objective is not RigorousProblem.objective else cls.enclose_objective
+        bound = Problem.enclose_dual if cls.dual_bound is not RigorousProblem.dual_bound else cls.enclose_dual
+        return value(self, point), [bound(self, point, dual) for dual in duals]
 
 
 def _number(name: str, value: float) -> float:

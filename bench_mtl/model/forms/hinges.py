@@ -40,9 +40,8 @@ class Hinges:
         """f at these margins."""
         return float(np.vdot(self.weights, hinge(margins)))
 
-    def enclose_loss(self, W: Array) -> Interval:
-        """Return f at W between bounds that hold in exact arithmetic."""
-        predictions, error = self.design.forward_with_error(W)
+    def enclose_loss(self, predictions: Array, error: Array) -> Interval:
+        """Return f between bounds that hold in exact arithmetic, at predictions that are known up to an error."""
         slack = 1.0 - self.labels * predictions  # one rounding, relative to what is left
         low, high = (float(np.vdot(self.weights, np.maximum(end, 0.0))) for end in (slack - error, slack + error))
         share = 2.0 * gamma(error.size + 8)
@@ -99,8 +98,8 @@ class HingeForm(Hinges, ObjectiveForm):
 
     def enclose_bound(self, dual: Array) -> Interval:
         """Return `bound` between bounds that hold in exact arithmetic."""
-        total, (G, error) = Interval.of_sum(dual), self.design.adjoint_with_error(dual * self.labels)
-        sums, errors = np.abs(G).sum(axis=1), error.sum(axis=1)
+        total, (G, errors) = Interval.of_sum(dual), self.design.adjoint_with_row_errors(dual * self.labels)
+        sums = np.abs(G).sum(axis=1)
         slack = gamma(2 * G.shape[1] + 8)
         norm = Interval(max(0.0, float((sums - errors).max()) * (1.0 - slack)), float((sums + errors).max()) * (1.0 + slack))
         if self.radius is not None:
