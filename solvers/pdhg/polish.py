@@ -27,6 +27,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from bench_mtl.solvers.pdhg.polish_system import Block, Factor, System
+from bench_mtl.solvers.pdhg.units import feature_units, in_units
 
 #: Larger systems are not solved: their factors take longer than the steps that they save.
 MOST_UNKNOWNS = 2000
@@ -43,6 +44,9 @@ _LOST = 30.0
 #: Attempts begin at relative gaps between these two, each at this share of the gap, or this multiple of the work, of the one before; the
 #: gap is looked at after so much work, and when that has grown by this much; all of it together may take this share of all work.
 _SMALLEST, _LARGEST, _FALL, _GROWTH, _FIRST_CHECK, _CHECK, _SHARE = 1e-14, 8e-5, 0.3, 1.3, 100.0, 1.2, 0.5
+
+#: After so much work attempts begin at any gap: data on which steps are slow, for scale or for dependent columns, are left to exchanges.
+_LATE = 3000.0
 
 #: No attempt follows one that has reached this relative gap.
 _SOLVED = 1e-12
@@ -81,7 +85,7 @@ def enclosure(form: HingeForm, W: Array, dual: Array) -> tuple[float, float]:
     return form.objective(W), form.bound(dual, G)
 
 
-def exchange(form: HingeForm, W: Array, dual: Array, gap: float, budget: float = math.inf, most_rounds: int = 100) -> Polished:
+def exchange(form: HingeForm, W: Array, dual: Array, gap: float, budget: float = math.inf, most_rounds: int = 1000) -> Polished:
     """Exchange until the optimum, `budget` passes, or a gap far above the first `gap`; return the point with the smallest gap."""
     state = ActiveSet(form, W, dual)
     best = Polished(state.W, state.a, math.inf, 0.0)
@@ -93,7 +97,8 @@ def exchange(form: HingeForm, W: Array, dual: Array, gap: float, budget: float =
         state.work += 1.0
         if objective - bound < best.gap:
             best = Polished(*point, objective - bound, 0.0)
-        if objective - bound > _LOST * gap or not state.improve():
+        is_lost = bound > 0.0 and gap <= _LARGEST * objective and objective - bound > _LOST * gap
+        if is_lost or not state.improve():
             break
     return replace(best, work=state.work)
 
@@ -135,7 +140,7 @@ class Schedule:
             self.better = None
         budget = _SHARE * work - self.work
         is_time = gap <= self.next_gap or work >= self.next_work
-        if not is_time or budget < self.needed or not _SMALLEST * objective < gap <= _LARGEST * objective:
+        if not is_time or budget < self.needed or not _SMALLEST * objective < gap <= (_LARGEST if work < _LATE else 1.0) * objective:
             return self.better
         result = exchange(self.form, W, dual, gap, budget)
         self.work += result.work
@@ -162,18 +167,20 @@ class ActiveSet:
 
     def __init__(self, form: HingeForm, W: Array, dual: Array) -> None:
         self.form, self.work = form, 0.0
-        design = form.design
-        self.a, self.W = np.array(dual, dtype=float), np.array(W, dtype=float)
+        units = feature_units(form.design)
+        self.t: Array = np.ones(form.design.n_features) if units is None else units
+        self.design = design = form.design if units is None else in_units(form.design, units)
+        self.a, self.W = np.array(dual, dtype=float), np.array(W / self.t[:, None], dtype=float)
         self.mu = np.abs(self.W).max(axis=1)
         self.G = design.adjoint(self.a * form.labels)
-        norms = np.abs(self.G).sum(axis=1)
+        norms = np.abs(self.G).sum(axis=1) / self.t
         self.theta = float(form.penalty) if form.penalty is not None else float(norms.max())
-        self.radius_binds = form.radius is not None and bool(self.mu.sum() >= (1.0 - 1e-6) * form.radius)
+        self.radius_binds = form.radius is not None and bool((self.t * self.mu).sum() >= (1.0 - 1e-6) * form.radius)
         if form.radius is not None and not self.radius_binds:
             self.theta = 0.0
         self.margins = form.labels * design.forward(self.W)
         self.largest = float(form.weights.max(initial=0.0))
-        self.slope = max(self.theta, float(np.abs(self.G).max(initial=0.0)))
+        self.slope = max(self.theta * float(self.t.min()), float(np.abs(self.G).max(initial=0.0)))
         self.unit = form.radius or 1.0
         self.factors: dict[int, tuple[bytes, Factor | None]] = {}
         self._guess()
@@ -186,7 +193,7 @@ class ActiveSet:
         size, slope = float(np.abs(self.W).max(initial=0.0)), float(np.abs(self.G).max(initial=0.0))
         tau = size / slope if slope > 0.0 else 0.0
         V = self.W + tau * self.G
-        P = prox_l1inf(V, tau * self.theta) if tau * self.theta > 0.0 else V
+        P = prox_l1inf(V / self.t[:, None], tau * self.theta) * self.t[:, None] if tau * self.theta > 0.0 else V
         self.mu = np.abs(P).max(axis=1)
         self.active = self.mu > 0.0
         self.inside = (np.abs(V) < self.mu[:, None]) & self.active[:, None]
@@ -205,7 +212,7 @@ class ActiveSet:
         """
         self.rows = np.flatnonzero(self.active)
         self.n_inside = int(self.inside.sum())
-        design, n_rows = self.form.design, len(self.rows)
+        design, n_rows = self.design, len(self.rows)
         marks = self.on.astype(float)
         on: Array = np.array([np.count_nonzero(design.task_outputs(marks, k)) for k in range(design.n_tasks)]).astype(float)
         own = self.inside.sum(axis=0).astype(float)
@@ -224,7 +231,7 @@ class ActiveSet:
         return True
 
     def _assemble(self) -> System:
-        design, blocks = self.form.design, []
+        design, blocks = self.design, []
         on_margin = self.on.astype(float)
         for k in range(design.n_tasks):
             on, inside = np.flatnonzero(design.task_outputs(on_margin, k)), np.flatnonzero(self.inside[:, k])
@@ -235,23 +242,23 @@ class ActiveSet:
             if k not in self.factors or self.factors[k][0] != key:  # one task in each exchange
                 self.factors[k] = key, Factor(own, complement=True) if min(own.shape) else None
             blocks.append(Block(own, border, self.factors[k][1]))
-        last = np.full(len(self.rows), 1.0 / self.unit) if self.radius_binds else None
+        last = self.t[self.rows] / self.unit if self.radius_binds else None
         return System(blocks, last, len(self.rows))
 
     def _stacked_on(self) -> NDArray[np.bool_]:
         """Return the mask of examples on their margin, task after task."""
-        return self.form.design.stack(self.on.astype(float)) > 0.0
+        return self.design.stack(self.on.astype(float)) > 0.0
 
     def _stacked(self, R: Array) -> Array:
         """R, shaped like the labels, task after task: values of the examples on their margin."""
-        return np.asarray(self.form.design.stack(R)[self._stacked_on()])
+        return np.asarray(self.design.stack(R)[self._stacked_on()])
 
     def _spread(self, values: Array) -> Array:
         """The inverse of `_stacked`, with zeros elsewhere."""
         mask = self._stacked_on()
         out = np.zeros(len(mask))
         out[mask] = values
-        return self.form.design.unstack(out)
+        return self.design.unstack(out)
 
     def _point(self, z: Array) -> tuple[Array, Array]:
         mu = np.zeros(len(self.mu))
@@ -271,14 +278,14 @@ class ActiveSet:
         z = z + self.system.solve(b - self.system.apply(z))
         self.primal_rest = b - self.system.apply(z)
         self.W, self.mu = self._point(z)
-        self.margins = self.form.labels * self.form.design.forward(self.W)
+        self.margins = self.form.labels * self.design.forward(self.W)
 
     def _solve_dual(self) -> None:
         form = self.form
         a = np.where(self.upper, form.weights, 0.0)
-        G = form.design.adjoint(a * form.labels)
+        G = self.design.adjoint(a * form.labels)
         at_bounds = (self.sign * G).sum(axis=1)[self.rows]
-        c = np.concatenate([-G.T[self.inside.T], (0.0 if self.radius_binds else self.theta) - at_bounds])
+        c = np.concatenate([-G.T[self.inside.T], (0.0 if self.radius_binds else self.theta) * self.t[self.rows] - at_bounds])
         x = self._stacked(self.a)
         if self.radius_binds:
             x = np.append(x, -self.theta * self.unit)
@@ -288,11 +295,13 @@ class ActiveSet:
             self.theta = -float(x[-1]) / self.unit
             x = x[:-1]
         self.a = a + self._spread(x)
-        self.G = form.design.adjoint(self.a * form.labels)
+        self.G = self.design.adjoint(self.a * form.labels)
 
     def candidate(self) -> tuple[Array, Array]:
         """Return both points, projected onto the admissible ones."""
-        W = self.W if self.form.radius is None else project_l1inf_ball(self.W, self.form.radius)
+        W = self.W * self.t[:, None]
+        if self.form.radius is not None:
+            W = project_l1inf_ball(W, self.form.radius)
         return np.array(W), np.clip(self.a, 0.0, self.form.weights)
 
     # exchanges
@@ -312,7 +321,7 @@ class ActiveSet:
         if self.radius_binds:
             d_theta, rest = -float(rest[-1]) / self.unit, rest[:-1]
         da = self._spread(rest)
-        dG = form.design.adjoint(da * form.labels)
+        dG = self.design.adjoint(da * form.labels)
         self.work += 0.5
         tiny = 1e-13 * float(np.abs(da).max(initial=0.0))
         room = np.where(da > tiny, form.weights - self.a, np.where(da < -tiny, self.a, math.inf))
@@ -353,21 +362,21 @@ class ActiveSet:
         zero = np.flatnonzero(~self.active)
         if len(zero) == 0:
             return None, time
-        G, D = self.G[zero], dG[zero]
+        G, D, t = self.G[zero], dG[zero], self.t[zero]
         if math.isinf(time):  # a time at which some row is beyond theta, if there is any
-            rates = np.abs(D).sum(axis=1) - d_theta
+            rates = np.abs(D).sum(axis=1) - d_theta * t
             if rates.max() <= 1e-13 * max(1.0, abs(d_theta)):
                 return None, time
             steepest = int(rates.argmax())
-            time = float((np.abs(G[steepest]).sum() + abs(self.theta)) * 2.0 / rates[steepest])
+            time = float((np.abs(G[steepest]).sum() + abs(self.theta) * t[steepest]) * 2.0 / rates[steepest])
         chosen: int | None = None
         for _ in range(60):
             H = G + time * D
-            excess = np.abs(H).sum(axis=1) - (self.theta + time * d_theta)
+            excess = np.abs(H).sum(axis=1) - (self.theta + time * d_theta) * t
             worst = int(excess.argmax())
-            if excess[worst] <= 1e-14 * max(1e-300, abs(self.theta)):
+            if excess[worst] <= 1e-14 * max(1e-300, abs(self.theta) * t[worst]):
                 break
-            rate = float((np.sign(H[worst]) * D[worst]).sum()) - d_theta
+            rate = float((np.sign(H[worst]) * D[worst]).sum()) - d_theta * float(t[worst])
             chosen = int(zero[worst])
             if rate <= 0.0:  # beyond theta before the step: at once
                 return chosen, 0.0
@@ -379,7 +388,7 @@ class ActiveSet:
     def _primal_step(self) -> bool:
         """Against the rest of the dual system, A rest = 0, the objective falls: to the first constraint met."""
         dW, dmu = self._point(-self.system.null_direction(self.dual_rest))
-        dm = self.form.labels * self.form.design.forward(dW)
+        dm = self.form.labels * self.design.forward(dW)
         self.work += 0.5
         small = 1e-13 * float(np.abs(dm).max(initial=0.0))
         off = ~self.on & (np.where(self.upper, dm, -dm) > small)
@@ -402,10 +411,10 @@ class ActiveSet:
         rows = np.where(falls, np.maximum(self.mu, 0.0), math.inf) / np.where(falls, -dmu, 1.0)
         row = int(rows.argmin())
         time = min(float(times.flat[example]), float(entries.flat[entry]), float(rows[row]))
-        total = float(dmu.sum())
+        total = float((self.t * dmu).sum())
         excess = math.inf
         if self.form.radius is not None and not self.radius_binds and total > 0.0:
-            excess = max(0.0, self.form.radius - float(self.mu.sum())) / total
+            excess = max(0.0, self.form.radius - float((self.t * self.mu).sum())) / total
         if math.isinf(min(time, excess)):
             return False
         time = min(time, excess)
@@ -432,7 +441,7 @@ class ActiveSet:
         negative = np.where(self.active, -self.mu, 0.0) / size
         excess = 0.0
         if self.form.radius is not None and not self.radius_binds:
-            excess = (float(self.mu.sum()) - self.form.radius) / max(self.form.radius, np.finfo(float).tiny)
+            excess = (float((self.t * self.mu).sum()) - self.form.radius) / max(self.form.radius, np.finfo(float).tiny)
         example, entry, row = int(wrong.argmax()), int(beyond.argmax()), int(negative.argmax())
         largest = max(float(wrong.flat[example]), float(beyond.flat[entry]), float(negative[row]), excess)
         if largest <= _NONE:
@@ -452,7 +461,7 @@ class ActiveSet:
         slope = max(self.slope, np.finfo(float).tiny)
         box = np.maximum(-self.a, self.a - self.form.weights) / max(self.largest, np.finfo(float).tiny)
         signs = -self.sign * self.G / slope
-        rows = np.where(self.active, 0.0, np.abs(self.G).sum(axis=1) - self.theta) / slope
+        rows = np.where(self.active, 0.0, np.abs(self.G).sum(axis=1) - self.theta * self.t) / slope
         example, entry, row = int(box.argmax()), int(signs.argmax()), int(rows.argmax())
         negative = -self.theta / slope if self.radius_binds else 0.0
         largest = max(float(box.flat[example]), float(signs.flat[entry]), float(rows[row]), negative)

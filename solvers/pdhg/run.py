@@ -18,6 +18,7 @@ from bench_mtl.core.threads import run_together, useful_threads
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import BallForm, HingeForm
 from bench_mtl.model.task_balls import L1TaskBalls
+from bench_mtl.solvers.pdhg.units import LIKE, feature_units, in_units
 
 #: With more entries than the first number, the norms of the data are not computed but estimated from below, by power iterations (the second
 #: number of them), and enlarged by this factor; a run that finds them too small enlarges them again.
@@ -73,13 +74,14 @@ def kernel_data(design: Design, precision: type[np.floating] = np.float64) -> tu
 
 
 @cache
-def kernels() -> tuple[Any, Any, Any]:
-    """Return the compiled primal half of a step, its dual half, and the primal half with a ball for every task, loaded once."""
+def kernels() -> tuple[Any, Any, Any, Any]:
+    """Return the compiled primal half of a step, its dual half, the primal half with a ball for every task, and both in scaled features."""
     import bench_mtl.solvers.pdhg.kernels.saddle as saddle
     import bench_mtl.solvers.pdhg.kernels.saddle_balls as balls
     import bench_mtl.solvers.pdhg.kernels.saddle_passes as passes
+    import bench_mtl.solvers.pdhg.kernels.saddle_weighted as weighted
 
-    return saddle, passes, balls
+    return saddle, passes, balls, weighted
 
 
 @dataclass
@@ -121,9 +123,10 @@ class Run:
     def __init__(
         self, form: HingeForm | BallForm, W: Array, dual: Array | None, per_task: bool, primal_weight: float | None, threads: int | None = 1
     ) -> None:
-        design = form.design
+        self.units = feature_units(form.design)
+        self.design = design = form.design if self.units is None else in_units(form.design, self.units)
         d, m = design.n_features, design.n_tasks
-        self.saddle, self.passes, self.balls = kernels()
+        self.saddle, self.passes, self.balls, self.weighted = kernels()
         self.form = form
         self.labels = form.labels.ravel()
         signed_weights = form.weights.ravel() * self.labels
@@ -157,7 +160,11 @@ class Run:
         """Return a copy of the current answer."""
         W, b = self.answer
         b = np.clip(b, self.dual[self.passes.LOWER], self.dual[self.passes.UPPER])  # an average can be outside by rounding
-        return Iterate(W.copy(), (b * self.labels).reshape(self.form.labels.shape), self.steps, self.work)
+        return Iterate(self._in_features(W), (b * self.labels).reshape(self.form.labels.shape), self.steps, self.work)
+
+    def _in_features(self, V: Array) -> Array:
+        """Return W, a copy, of a point of the method."""
+        return V.copy() if self.units is None else V * self.units[:, None]
 
     def _set_step_sizes(self) -> None:
         """tau = 1 / (omega L) and sigma_k = omega L / L_k^2, with dual_metric = sigma_k / omega."""
@@ -167,7 +174,7 @@ class Run:
 
     def _norms(self) -> Array:
         """sigma_max(X_k) of every task, the largest of all where they are to share a step size."""
-        design = self.form.design
+        design = self.design
         exact = design.n_examples * design.n_features <= _EXACT_NORM_ENTRIES
         norms = design.norms() if exact else _NORM_MARGIN * self._estimated_norms()
         if self.is_single and not _SINGLE_NORMS[0] <= norms.max() <= _SINGLE_NORMS[1]:
@@ -186,7 +193,7 @@ class Run:
         V, predictions = np.random.default_rng(0).standard_normal((d, m)), np.empty(self.dual.shape[1])
         norms = np.zeros(m)
         self.work += _POWER_ITERATIONS
-        if not (self.form.design.is_sparse or self.form.design.is_shared):  # a task's data stay in cache
+        if not (self.design.is_sparse or self.design.is_shared):  # a task's data stay in cache
             self.passes.block_norms(self.data[0], self.data[-1], _POWER_ITERATIONS, V, predictions, norms)
             return norms
         for _ in range(_POWER_ITERATIONS):
@@ -199,7 +206,7 @@ class Run:
     def _start(self, W: Array, dual: Array | None) -> None:
         """Set both points; a missing dual point is that of the subgradient at W."""
         dual_vectors, primal = self.dual, self.primal
-        primal[self.saddle.STEPPED] = W
+        primal[self.saddle.STEPPED] = W if self.units is None else W / self.units[:, None]
         self.passes.forward(*self.data, primal[self.saddle.STEPPED], dual_vectors[self.passes.PREDICTED])
         self.work += 0.5
         lower, upper = dual_vectors[self.passes.LOWER], dual_vectors[self.passes.UPPER]
@@ -233,7 +240,7 @@ class Run:
         self.work += 1.0
 
     def _switch_to_double(self) -> None:
-        self.is_single, self.data = False, kernel_data(self.form.design)
+        self.is_single, self.data = False, kernel_data(self.design)
 
     def _first_weight(self) -> float:
         """omega = ||b|| / ||W|| for points of the size to expect: b on its bounds, and W a long way along X^T b."""
@@ -242,13 +249,14 @@ class Run:
         G = self.workspace[2]
         self.passes.adjoint(*self.data, b, G, self.all_rows)
         self.work += 0.5
-        length = float(np.linalg.norm(self.form.far_point(G, float(np.abs(b).sum()), self.scale**2)))
+        far = self.form.far_point(self._in_features(G), float(np.abs(b).sum()), self.scale**2)
+        length = float(np.linalg.norm(far if self.units is None else far / self.units[:, None]))
         return self._dual_length(b) / (length * math.sqrt(self.scale)) if length > 0.0 else 1.0
 
     def _dual_length(self, b: Array) -> float:
         """Return ||b|| in the metric 1 / dual_metric."""
         squares = np.square(b).reshape(self.form.labels.shape)
-        per_example = self.form.design.per_example(1.0 / self.dual_metric)
+        per_example = self.design.per_example(1.0 / self.dual_metric)
         return math.sqrt(float((squares * per_example).sum()))
 
     def _adapt_weight(self) -> None:
@@ -282,7 +290,8 @@ class Run:
         self._coupled_step(rows)
         squares, product = (float(move) for move in self.moves.sum(axis=1))
         if whole:
-            self.rows = self.screening.choose(primal[self.saddle.POINT] + tau * primal[self.saddle.GRADIENT], self.theta, self.steps)
+            ahead = primal[self.saddle.POINT] + tau * primal[self.saddle.GRADIENT]
+            self.rows = self.screening.choose(ahead if self.units is None else ahead / self.units[:, None], self.theta, self.steps)
         else:
             self.screening.steps_left -= 1
         self.length += 1
@@ -295,12 +304,19 @@ class Run:
     def _primal_step(self) -> float:
         """The primal half, and ||W+ - W||^2."""
         form, tau = self.form, self.tau
-        if isinstance(form, BallForm):
+        if isinstance(form, BallForm) and self.units is not None:
+            one_norm = form.balls.norm == "l1"
+            moved = float(self.weighted.weighted_ball_step(self.primal, tau, one_norm, self.radii, self.units, self.mix))
+        elif isinstance(form, BallForm):
             moved = float(self.balls.ball_step(self.primal, tau, form.balls.norm == "l1", self.radii, self.thresholds, self.mix))
         else:
             penalised = form.penalty is not None
             theta = tau * (form.penalty or 0.0) if penalised else self.theta
-            self.theta, moved = self.saddle.primal_step(self.primal, tau, form.radius or 0.0, penalised, theta, self.mix, *self.workspace)
+            arguments = self.primal, tau, form.radius or 0.0, penalised, theta
+            if self.units is None:
+                self.theta, moved = self.saddle.primal_step(*arguments, self.mix, *self.workspace)
+            else:
+                self.theta, moved = self.weighted.weighted_norm_step(*arguments, self.units, self.mix)
         if self.theta < 0.0 or moved < 0.0:
             raise InputError("pdhg cannot project points of this size: rescale the features or the radius")
         return moved
@@ -388,6 +404,8 @@ class Run:
     def _enclosure(self, W: Array, predicted: Array, b: Array, G: Array) -> tuple[float, float]:
         """Return `enclosure` from X W and X^T b."""
         form = self.form
+        if self.units is not None:
+            W, G = W * self.units[:, None], G / self.units[:, None]
         objective = form.objective(W, predicted.reshape(form.labels.shape))
         return objective, form.bound((self.labels * b).reshape(form.labels.shape), G)
 
@@ -401,7 +419,8 @@ def compile_kernels() -> None:
     """Compile every signature of the kernels, by a few steps on the smallest designs."""
     X = np.ones((2, 2))
     sparse = sp.csr_array(X)
-    designs = (PerTaskDesign([X]), PerTaskDesign([sparse]), SharedDesign(X, 1), SharedDesign(sparse, 1))
+    unlike = np.array([1.0, 10.0 * LIKE])
+    designs = (PerTaskDesign([X]), PerTaskDesign([sparse]), SharedDesign(X, 1), SharedDesign(sparse, 1), SharedDesign(X * unlike, 1))
     for design in designs:
         labels = np.ones(design.output_shape)
         run = Run(BallForm(design, labels, labels, L1TaskBalls(np.ones(1))), np.zeros((2, 1)), None, True, None)

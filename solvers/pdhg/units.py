@@ -1,0 +1,32 @@
+"""Units of the features in which the columns of the data are alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
+from bench_mtl.core.types import Array
+
+#: Features whose norms differ by more than this factor are scaled to one norm; below it that gains nothing that the step sizes do not.
+LIKE = 1000.0
+
+
+def feature_units(design: Design) -> Array | None:
+    """Return units t of the features in which the columns of the data have norm 1, W_j = t_j V_j; None where they are alike."""
+    squares = np.zeros(design.n_features)
+    for k in range(1 if design.is_shared else design.n_tasks):
+        X = design.block(k)
+        with np.errstate(over="ignore", under="ignore"):
+            squares += np.asarray((X * X).sum(axis=0)).ravel()
+    used = squares[squares > 0.0]
+    if len(used) == 0 or not np.isfinite(used).all() or used.max() <= LIKE**2 * used.min():
+        return None
+    return np.asarray(1.0 / np.sqrt(np.where(squares > 0.0, squares, used.max())))
+
+
+def in_units(design: Design, units: Array) -> Design:
+    """Return the design with its columns multiplied by the units."""
+    blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
+    scaled = [sp.csr_array(X @ sp.diags_array(units)) if design.is_sparse else X * units for X in blocks]
+    return SharedDesign(scaled[0], design.n_tasks) if design.is_shared else PerTaskDesign(scaled)
