@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 from bench_mtl.core.checks import number_or_share, one_of
 from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import ROW_NORMS, GroupForm
 from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.margins import HingeFit, PairwiseFit, multiclass_fit
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError, Problem
+from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError, RigorousProblem
 from bench_mtl.model.task_data import TaskData, class_indicators
 
 _PENALTY_CONES = {"l12": frozenset({"linear", "quadratic"}), "l1inf": frozenset({"linear"}), "l1": frozenset({"linear"})}
 
 
-class GroupBoosting(Problem):
+class GroupBoosting(RigorousProblem):
     """Multiclass boosting over given weak learners with a penalty that makes classes share them.
 
     ::
@@ -151,8 +152,8 @@ class GroupBoosting(Problem):
     def dimensions(self) -> Mapping[str, int]:
         return {"n": self.design.sizes[0], "d": self.design.n_features, "m": self.design.n_tasks}
 
-    def objective(self, point: Array) -> float:
-        return self._form.fit.value(self.design.forward(point)) + self._form.penalty(point)
+    def enclose_objective(self, point: Array) -> Interval:
+        return self._form.enclose_objective(point)
 
     def repair(self, point: Array) -> Array:
         return np.maximum(point, 0.0)
@@ -160,8 +161,12 @@ class GroupBoosting(Problem):
     def infeasibility(self, point: Array) -> float:
         return max(0.0, -float(point.min()))
 
-    def dual_bound(self, point: Array, dual: Array | None) -> float:
-        return self._form.bound(self._form.fit.duals(self.design.forward(point)) if dual is None else dual, self._others)
+    def dual_at(self, point: Array) -> Array:
+        """Return the dual point of the scores, minus the derivative of f."""
+        return self._form.fit.duals(self.design.forward(point))
+
+    def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
+        return self._form.enclose_bound(self.dual_at(point) if dual is None else dual, self._others)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries and rows (weak learners) above a millionth of the largest entry, and the classes that share such a row on average;

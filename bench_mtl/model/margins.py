@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError, unknown
+from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.losses import LOSSES, MarginLoss
 from bench_mtl.projections import project_simplex
@@ -66,8 +67,12 @@ class MulticlassFit(ABC):
         """The multiple of an admissible dual point that is as large as one is in general, so that products with it keep their digits."""
 
     @abstractmethod
-    def best_gain(self, dual: Array, limit: float) -> float:
-        """max gain(c U) over 0 <= c <= limit of an admissible and normalised U."""
+    def enclose_value(self, scores: Interval) -> Interval:
+        """f between bounds that hold in exact arithmetic, at scores that are known between bounds."""
+
+    @abstractmethod
+    def enclose_gain(self, dual: Array, limit: float) -> Interval:
+        """gain(c U) between bounds that hold in exact arithmetic, of an admissible and normalised U at about the best c from 0 to limit."""
 
     def restricted(self, design: Design) -> MulticlassFit:
         """The same loss of the scores of another design of the same examples."""
@@ -76,6 +81,18 @@ class MulticlassFit(ABC):
     def residuals(self, dual: Array) -> Array:
         """R(U)."""
         return multiclass_residuals(dual, self.classes)
+
+    def enclose_residuals(self, dual: Array) -> Interval:
+        """R(U) between bounds that hold in exact arithmetic: the entries at labels are sums."""
+        lower, upper = -dual, -dual
+        sums, rows = Interval.exact(self._without_labels(dual.copy())).sum(axis=1), np.arange(len(dual))
+        lower[rows, self.classes], upper[rows, self.classes] = sums.lower, sums.upper
+        return Interval(lower, upper)
+
+    def enclose_margins(self, scores: Interval) -> Interval:
+        """Rho between bounds that hold in exact arithmetic, with zeros at the labels."""
+        rho = scores[np.arange(len(self.classes)), self.classes].reshape(-1, 1) - scores
+        return Interval(self._without_labels(rho.lower), self._without_labels(rho.upper))
 
     def derivatives(self, scores: Array) -> Array:
         """Return the derivative of f in the scores (of the hinge, one of its subgradients)."""
@@ -114,9 +131,22 @@ class PairwiseFit(MulticlassFit):
         largest = float(np.abs(dual).max(initial=0.0))
         return dual / largest * self._weight if largest > 0.0 else dual
 
-    def best_gain(self, dual: Array, limit: float) -> float:
+    def enclose_value(self, scores: Interval) -> Interval:
+        margins = self.enclose_margins(scores)
+        return self.loss.enclose_value(margins).sum() / float(np.size(margins.lower))
+
+    def enclose_gain(self, dual: Array, limit: float) -> Interval:
+        """At least that of U = 0."""
         counted = self._without_labels(np.ones(dual.shape))  # the margins of labels with themselves are constant
-        return self._constant + self._weight * self.loss.best_gain(dual / self._weight, counted, 0.0, limit)
+        c = self.loss.best_multiple(dual / self._weight, counted, 0.0, limit)
+        found = [self._enclose_gain(dual, multiple, counted) for multiple in ((0.0, c) if 0.0 < c < np.inf else (0.0,))]
+        return Interval(max(each.ends[0] for each in found), max(each.ends[1] for each in found))
+
+    def _enclose_gain(self, dual: Array, c: float, counted: Array) -> Interval:
+        size = float(dual.size)
+        u = (Interval.exact(dual) * size * c).at_least(self.loss.lower).at_most(self.loss.upper)
+        constant = self.loss.enclose_value(Interval.exact(np.zeros(1))).sum() / float(self.design.n_tasks)
+        return constant + (self.loss.enclose_gain(u) * counted).sum() / size
 
     def _sum(self, gains: Array) -> float:
         """Over the margins that are not constant."""
@@ -182,8 +212,18 @@ class HingeFit(MulticlassFit):
         scaled = dual / largest
         return scaled * (self._mass / float(scaled.sum(axis=1).max()))
 
-    def best_gain(self, dual: Array, limit: float) -> float:
-        return min(limit, 1.0) * self.gain(dual)
+    def enclose_value(self, scores: Interval) -> Interval:
+        losses = 1.0 - self.enclose_margins(scores)
+        losses = Interval(self._without_labels(losses.lower), self._without_labels(losses.upper))
+        return losses.largest(axis=1).sum() / float(len(self.classes))
+
+    def enclose_gain(self, dual: Array, limit: float) -> Interval:
+        """Of at most the multiple whose rows add up to no more than 1/n in exact arithmetic."""
+        heaviest = float(Interval.of_sum(dual, axis=1).upper.max())
+        if heaviest == 0.0:
+            return Interval(0.0, 0.0)
+        largest = float((Interval.exact(1.0) / (Interval.exact(heaviest) * float(len(self.classes)))).lower)
+        return (Interval.of_sum(dual) * min(limit, max(0.0, largest))).positive_part()
 
     def _losses(self, scores: Array) -> Array:
         """1[r != y_i] - rho_ir."""

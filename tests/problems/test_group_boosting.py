@@ -52,7 +52,7 @@ def test_primal_and_dual_meet_at_the_optimum(loss: str, norm: str, penalty: str)
 def test_a_large_nu_has_the_solution_zero_and_it_is_proven(loss: str, norm: str) -> None:
     problem = GroupBoosting(data(), penalty="1.0000001 max", norm=norm, loss=loss)
     found = problem.certify(Iterate(np.zeros((J, K))))
-    assert found.gap == pytest.approx(0.0, abs=1e-15)
+    assert found.gap == pytest.approx(0.0, abs=1e-13)  # what bounds allow for rounding in sums of so few terms
     assert problem.certify(Iterate(np.full((J, K), 0.01))).primal > found.primal
     below = GroupBoosting(data(), penalty="0.9 max", norm=norm, loss=loss)
     assert below.certify(Iterate(np.zeros((J, K)))).gap > 1e-4

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.designs import SharedDesign
+from bench_mtl.core.rounding import Interval, down
 from bench_mtl.core.types import Array
 from bench_mtl.model.margins import MulticlassFit
+from bench_mtl.model.norms import enclose_lengths
 from bench_mtl.model.protocols import ObjectiveForm, Problem
 from bench_mtl.projections import norm_l1inf, norm_l12, prox_l1inf, prox_l12
 
@@ -90,16 +92,39 @@ class GroupForm(ObjectiveForm):
         return self.dual_norms(self.fit.design.adjoint(self.fit.residuals(dual)))
 
     def bound(self, dual: Array, others: Callable[[Array], float] | None = None) -> float:
-        """A proven lower bound on the optimum, from any dual point.
+        """A proven lower bound on the optimum, from any dual point: the lower end of `enclose_bound`."""
+        with np.errstate(all="ignore"):
+            return self.enclose_bound(dual, others).ends[0]
 
-        With `others`, the largest violation among weak learners outside H for given residuals, it holds for the problem over all of them.
+    def enclose_bound(self, dual: Array, others: Callable[[Array], float] | None = None) -> Interval:
+        """What any dual point proves of the optimum, between bounds that hold in exact arithmetic.
+
+        With `others`, the largest violation among weak learners outside H for given residuals, it holds for the problem over all of them,
+        as far as this function does not round.
         """
         U = self.fit.normalised(self.fit.admissible(dual))
-        R = self.fit.residuals(U)
-        largest = float(self.dual_norms(self.fit.design.adjoint(R)).max(initial=0.0))
+        R = self.fit.enclose_residuals(U)
+        largest = self._enclose_dual_norm(self.fit.design.enclose_adjoint(R))
         if others is not None:
-            largest = max(largest, others(R))
-        return self.fit.best_gain(U, self.nu / largest if largest > 0.0 else np.inf)
+            largest = max(largest, others(self.fit.residuals(U)))
+        return self.fit.enclose_gain(U, np.inf if largest == 0.0 else max(0.0, float(down(self.nu / largest))))
+
+    def enclose_objective(self, W: Array) -> Interval:
+        """F between bounds that hold in exact arithmetic."""
+        return self.fit.enclose_value(self.fit.design.enclose_forward(W)) + self._enclose_norm(W) * self.nu
+
+    def _enclose_norm(self, W: Array) -> Interval:
+        """sum_j ||W_j||, W >= 0."""
+        if self.norm == "l12":
+            return enclose_lengths(Interval.exact(W), axis=1).sum()
+        return Interval.of_sum(W.max(axis=1) if self.norm == "l1inf" else W)
+
+    def _enclose_dual_norm(self, G: Interval) -> float:
+        """An upper bound on the largest of `dual_norms`; inf where it overflows."""
+        above = G.positive_part()
+        if self.norm == "l12":
+            return enclose_lengths(above, axis=1).largest().ends[1]
+        return (above.sum(axis=1) if self.norm == "l1inf" else above).largest().ends[1]
 
     def restricted(self, rows: NDArray[np.intp]) -> GroupForm:
         """The same with only these rows of W, the columns of H with these numbers."""

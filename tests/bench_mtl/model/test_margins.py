@@ -99,7 +99,7 @@ def test_no_dual_point_gains_more_than_the_loss(loss: str | MarginLoss, seed: in
     R = fit.residuals(normal)
     assert fit.gain(normal) - float((R * S).sum()) <= fit.value(S) * (1 + 1e-9)
     # The best multiple is one of those that may be taken, and none on a grid is better.
-    best = fit.best_gain(normal, 0.7)
+    best = fit.enclose_gain(normal, 0.7).ends[0]
     gains = [fit.gain(fit.admissible(c * normal)) for c in np.linspace(0.0, 0.7, 30) if np.allclose(fit.admissible(c * normal), c * normal)]
     assert best >= max(gains) - 1e-9
 
