@@ -17,6 +17,8 @@ from bench_mtl.cli.options import EXIT_FAILED, plugins_option
 def validate(cases: int, seed: int, plugins: Path | None) -> int:
     """Check projections, certificates and every problem-solver pair against CVXPY on random small cases.
 
+    Bounds of the built-in problems are also held to exact rational arithmetic, on as many small nasty instances of each.
+
     \b
     Example:
       bench-mtl validate --cases 200

@@ -1,4 +1,7 @@
-"""Checks projections, certificates and every problem-solver pair against CVXPY on random small cases, projections on larger ones too."""
+"""Checks projections, certificates and every problem-solver pair against CVXPY on random small cases, projections on larger ones too.
+
+The bounds of the problems that are shipped are held to exact arithmetic besides, on small nasty instances.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.validation import conformance
 from bench_mtl.validation import slow_projections as references
+from bench_mtl.validation.exact.judge import verdicts
 
 #: Largest allowed distance to CVXPY's answer, relative to the largest entry: what Clarabel at 1e-12 resolves where a constraint
 #: and its multiplier are both zero.
@@ -85,6 +89,10 @@ def validate(registry: Registry, *, cases: int, seed: int = 0) -> Iterator[Check
         yield from _check_operator(operator, "agrees with long double", larger, operator.tolerance)
     for problem in registry.problems.values():
         yield from _check_problem(problem, cases, seed)
+    for name in registry.problems:
+        messages = [fault[0].message if fault else "" for fault in verdicts(registry, name, cases, seed)]
+        if messages:
+            yield _gather(name, "exact arithmetic", messages)
     for problem in registry.problems.values():
         for solver in registry.solvers.values():
             yield from _check_pairs(problem, solver, seed)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.errors import BenchError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import IterativeSolver, Problem
@@ -22,8 +21,11 @@ from bench_mtl.validation.exact.references import Reference, Regularised, Wealth
 #: Iterations after which a solver's point is taken.
 _STEPS = (3, 40)
 
-#: How many solvers take turns.
-_TURNS = 3
+#: Of how many kinds of point an instance is judged by, of how many corners a search for a better one starts, and how many it returns to.
+_POINTS, _CORNERS, _RETURNS = 3, 8, 3
+
+#: Solvers that take turns where they fit and the registry has them: plain ones, that hand over dual points or leave them to the residuals.
+_SOLVERS = ("pdhg", "smoothed_gradient", "accelerated_gradient", "projected_subgradient", "projected_gradient", "frank_wolfe_smooth")
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Fault:
 def verdicts(registry: Registry, problem: str, count: int, seed: int) -> Iterator[list[Fault]]:
     """Yield what is false about each of `count` nasty instances of a problem; nothing of a problem without exact reference.
 
-    Each is also judged by the answers of one of the first iterative solvers of the registry that fit, by turns.
+    Each is also judged by the answers of one of `_SOLVERS`, by turns.
     """
     for number, instance in enumerate(instances(registry.problems, problem, count, seed)):
         yield faults(instance, np.random.default_rng([seed, number]), _solver(registry, instance.problem, number))
@@ -54,14 +56,10 @@ def faults(instance: Instance, rng: np.random.Generator, solver: IterativeSolver
 
 def _solver(registry: Registry, problem: Problem, number: int) -> IterativeSolver | None:
     fitting: list[IterativeSolver] = []
-    for cls in registry.solvers.values():
-        if len(fitting) < _TURNS and issubclass(cls, IterativeSolver):
-            try:
-                solver = cls()
-                if solver.incompatibility(problem) is None:
-                    fitting.append(solver)
-            except BenchError:  # an option without default, or one that does not suit so few examples
-                continue
+    for name in _SOLVERS:
+        solver = registry.solver(name) if name in registry.solvers else None
+        if isinstance(solver, IterativeSolver) and solver.incompatibility(problem) is None:
+            fitting.append(solver)
     return fitting[number % len(fitting)] if fitting else None
 
 
@@ -143,11 +141,11 @@ class _Hearing:
         """Look for a better feasible point: at corners, at exact solutions of equations, and between these and the best."""
         reference = self.instance.reference
         corners = reference.boundary
-        some = [corners[i] for i in rng.permutation(len(corners))[:12]]
+        some = [corners[i] for i in rng.permutation(len(corners))[:_CORNERS]]
         for point in (*some, *_solutions(reference, rng)):
             if reference.is_feasible(point):
                 self.take(point, "a point found by exact search")
-        for point in (*_solutions(reference, rng), *some[:4]):
+        for point in (*_solutions(reference, rng), *some[:_RETURNS]):
             assert self.best is not None
             for eighths in (1, 4):
                 middle = _between(self.best[1], point, eighths)
@@ -186,12 +184,13 @@ def _as_last(W: Dyadic) -> Dyadic:
 
 
 def _points(problem: Problem, rng: np.random.Generator) -> Iterator[tuple[str, Array]]:
+    """Yield the start and some of the other kinds of point."""
     shape = problem.point_shape
     yield "the start", problem.start_point()
-    for scale in (1.0, float(10.0 ** rng.uniform(-9, 9)), 1e17, 1e150):
-        yield f"a random point of scale {scale:.0e}", scale * rng.standard_normal(shape)
-    yield "a point of whole numbers", rng.integers(-2, 3, size=shape).astype(float)
-    yield "a subnormal point", np.full(shape, 5e-324)
+    scales = (1.0, float(10.0 ** rng.uniform(-9, 9)), 1e17, 1e150)
+    points = [(f"a random point of scale {scale:.0e}", scale * rng.standard_normal(shape)) for scale in scales]
+    points += [("a point of whole numbers", rng.integers(-2, 3, size=shape).astype(float)), ("a subnormal point", np.full(shape, 5e-324))]
+    yield from (points[i] for i in rng.permutation(len(points))[:_POINTS])
 
 
 def _duals(problem: Problem, rng: np.random.Generator) -> Iterator[tuple[str, Array]]:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from bench_mtl import projections
-from bench_mtl.engine.registry import Registry
+from bench_mtl.engine.registry import Registry, load_registry
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.validation import slow_projections as references
 from bench_mtl.validation.validate import EXACT_TOLERANCE, Check, operators, validate
 
@@ -102,3 +103,16 @@ def test_the_references_on_cases_worked_out_by_hand() -> None:
     assert np.allclose(references.prox_l1inf(np.array([[4.0, -3.0], [0.5, 0.0]]), 1.0), [[3.0, -3.0], [0.0, 0.0]])
     assert np.allclose(references.trace_ball(np.diag([3.0, 1.0]), 2.0), np.diag([2.0, 0.0]))
     assert np.allclose(references.prox_trace(np.diag([3.0, -1.0]), 0.5), np.diag([2.5, -0.5]))
+
+
+def test_bounds_are_held_to_exact_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """False bounds are found, and told."""
+    whole = load_registry()
+    registry = Registry({"l1inf_hinge": whole.problems["l1inf_hinge"]}, {})
+    exact = next(check for check in validate(registry, cases=5) if check.what == "exact arithmetic")
+    assert (exact.cases, exact.failures) == (5, 0)
+    honest = L1InfHinge.dual_bound
+    monkeypatch.setattr(L1InfHinge, "dual_bound", lambda self, point, dual: 10.0 + honest(self, point, dual))
+    exact = next(check for check in validate(registry, cases=5) if check.what == "exact arithmetic")
+    assert exact.failures > 0
+    assert "above F" in exact.message
