@@ -12,7 +12,7 @@ GRID ?= full
 # Tests start hundreds of processes, each of which would compile our sources again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test portable soak lint compiled compiled-auto compiled-rest bench reports reports-kept setup system clean
+.PHONY: demo test portable soak lint compiled bench reports reports-kept setup system clean
 
 demo: $(STAMP)
 	rm -rf results/demo
@@ -23,7 +23,7 @@ test: $(STAMP)
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 portable: $(STAMP)
-	$(MAKE) --no-print-directory -j 2 compiled
+	$(MAKE) --no-print-directory compiled
 	$(BIN)/python tests/portable.py
 
 soak: $(STAMP)
@@ -34,18 +34,10 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# What the solvers compile, once: otherwise every process of the tests would begin with it. In two halves, for two processors.
-WARM_UP = $(BIN)/python -c "import sys; from bench_mtl.engine.registry import load_registry; solvers = load_registry().solvers; \
-	names = sys.argv[1:] or sorted(solvers, key=lambda name: name in ('auto', 'pdhg', 'interior_point')); \
-	[variant.warm_up() for name in names for variant in solvers[name].variants()]"
-
-compiled: compiled-auto compiled-rest
-
-compiled-auto: $(STAMP)
-	-$(WARM_UP) auto
-
-compiled-rest: $(STAMP)
-	-$(WARM_UP)
+# What solvers and projections call, compiled once: otherwise every process of the tests would begin with it. By as many processes as there
+# are processors, up to two.
+compiled: $(STAMP)
+	-$(BIN)/bench-mtl doctor --compile
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks --grid $(GRID) --out results/bench

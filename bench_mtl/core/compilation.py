@@ -87,3 +87,14 @@ def told_of_compiling(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _watch.listeners.remove(listener)
+
+
+def compiled_functions() -> int:
+    """Return how many functions of this package Numba has compiled in this process, once for each combination of types; not the loaded."""
+    dispatcher = getattr(sys.modules.get("numba.core.dispatcher"), "Dispatcher", None)
+    if dispatcher is None:
+        return 0
+    modules = [module for name, module in sys.modules.items() if name.startswith("bench_mtl.")]
+    values = (value for module in modules for value in tuple(vars(module).values()))
+    functions = {id(value): value for value in values if isinstance(value, dispatcher)}
+    return sum(sum(function.stats.cache_misses.values()) for function in functions.values())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,11 @@ def _traits(thing: object, path: str, depth: int) -> Iterator[object]:
 
 
 def _attributes(thing: Any) -> dict[str, object]:
+    """Attributes by name, without those that are computed at their first use: they come from the others."""
     if isinstance(thing, dict):
         return {str(key): value for key, value in thing.items()}
-    return dict(getattr(thing, "__dict__", {})) if not isinstance(thing, type) and not callable(thing) else {}
+    if isinstance(thing, type) or callable(thing):
+        return {}
+    kind = type(thing)
+    found = getattr(thing, "__dict__", {})
+    return {name: value for name, value in tuple(found.items()) if not isinstance(getattr(kind, name, None), cached_property)}

@@ -119,7 +119,9 @@ def test_a_run_is_rehearsed_once_and_never_fails_for_it(monkeypatch: pytest.Monk
     for _ in range(2):
         record = run(problem, Fussy(), limits=Limits(iterations=3))
         assert record.status is Status.INACCURATE, record.reason
-    assert seen == ["tiny", "large", "large"]
+    assert seen[0] == "tiny"
+    assert seen[-2:] == ["large", "large"]
+    assert seen.count("large") == 2
 
 
 def test_plug_ins_without_compiled_functions_are_not_rehearsed(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,3 +52,16 @@ def test_a_data_directory_that_is_none_is_broken(tmp_path: Path) -> None:
     (finding,) = doctor._data(tmp_path / "nowhere")
     assert finding.works is False
     assert "nowhere" in finding.found
+
+
+@pytest.mark.slow
+def test_what_is_compiled_ahead_of_time_is_there_the_next_time(tmp_path: Path) -> None:
+    """In new processes with a cache of their own."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = "from bench_mtl.validation.ahead_of_time import compile_part; print(compile_part('simplex_newton').functions)"
+    counts = [
+        int(subprocess.run([sys.executable, "-c", command], env=environment, capture_output=True, text=True, check=True).stdout)
+        for _ in range(2)
+    ]
+    assert counts[0] > 0
+    assert counts[1] == 0

@@ -1,0 +1,128 @@
+"""Compiles ahead of time what runs, projections and tests call, so that no run on this machine has to wait for it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.core.compilation import compiled_functions
+from bench_mtl.core.threads import available_processors
+from bench_mtl.core.types import Tolerance
+from bench_mtl.engine.clock import Clock
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.rehearsal import rehearse
+from bench_mtl.model.protocols import IterativeSolver, Solver
+from bench_mtl.weak_learners import StumpOracle
+
+#: The parts that are no solver's, each with the type of its matrices.
+PROJECTIONS: dict[str, Any] = {"projections": np.float64, "projections, float32": np.float32}
+
+#: Those that call most of what others call too come first, each in a process of its own.
+_FIRST = ("pdhg", "projections, float32", "projections", "interior_point", "accelerated_gradient", "sparse_online")
+
+#: Matrices with short and with long rows, and with more rows than are sampled.
+_SHAPES = ((40, 4), (6, 50), (600, 3))
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What one part has compiled."""
+
+    part: str
+    seconds: float
+    functions: int
+    """Compiled now; those that were compiled before are only loaded."""
+    trouble: str = ""
+
+
+def compile_all(plugins: Path | None = None, processes: int | None = None) -> Iterator[Compiled]:
+    """Compile what every solver calls on problems of every kind, and every projection; yield what is done as it is done.
+
+    A function that several parts call is compiled by the first. The parts are shared by `processes`, one for each processor by default but
+    at most two, for what all need can only be waited for.
+
+    Raises
+    ------
+    InputError : a plug-in cannot be loaded.
+    """
+    solvers = sorted(load_registry(plugins).solvers)
+    parts = sorted([*solvers, *PROJECTIONS], key=lambda part: (_FIRST.index(part) if part in _FIRST else len(_FIRST), part))
+    count = min(2, available_processors()) if processes is None else processes
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(compile_part, part, plugins) for part in parts]):
+            yield done.result()
+
+
+def compile_part(part: str, plugins: Path | None = None) -> Compiled:
+    """Compile for one solver, or for one of `PROJECTIONS`, in this process."""
+    start, before, trouble = time.perf_counter(), compiled_functions(), ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            _compile_projections(PROJECTIONS[part]) if part in PROJECTIONS else _compile_solver(part, plugins)
+        except Exception as error:
+            trouble = " ".join(str(error).split()) or type(error).__name__
+    return Compiled(part, time.perf_counter() - start, compiled_functions() - before, trouble)
+
+
+def _compile_solver(name: str, plugins: Path | None) -> None:
+    registry = load_registry(plugins)
+    for solver in registry.solvers[name].variants():
+        if not isinstance(solver, IterativeSolver) or solver.version == "not installed":
+            continue
+        solver.warm_up()
+        for problem in registry.problems.values():
+            for example in problem.examples(np.random.default_rng(0)):
+                if _fits(solver, example):
+                    rehearse(example, solver, Tolerance().relative_gap, Clock())
+
+
+def _fits(solver: Solver, problem: Any) -> bool:
+    try:
+        return solver.incompatibility(problem) is None
+    except Exception:  # which a run would show
+        return False
+
+
+def _compile_projections(kind: Any) -> None:
+    from bench_mtl.validation.validate import operators
+
+    rng = np.random.default_rng(0)
+    for operator in operators():
+        for form in operator.forms:
+            for shape in _SHAPES:
+                A = rng.standard_normal(shape if form.ndim == 2 else shape[0] * shape[1])
+                radius = 0.1 * float(np.abs(A).sum()) / len(A)
+                for kernel in operator.kernels.values():
+                    _call(partial(kernel, A.astype(kind), radius, **form.keywords))
+    if kind == np.float32:
+        return
+    _compile_sparse_ball()
+    StumpOracle.warm_up()
+
+
+def _compile_sparse_ball() -> None:
+    from bench_mtl.projections import STORAGES, SparseBall
+
+    for storage in STORAGES:
+        for nonneg in (False, True):
+            ball = SparseBall(1.0, nonneg=nonneg, storage=storage)
+            for k in range(4):
+                ball.add(np.arange(200) * (k + 1), np.linspace(-1.0, 1.0, 200))
+            ball.get(np.arange(3))
+            assert ball.nnz > 0
+
+
+def _call(kernel: Callable[[], Any]) -> None:
+    with suppress(Exception):  # what it does wrong is for other tests to say
+        kernel()

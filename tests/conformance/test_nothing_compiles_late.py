@@ -1,0 +1,100 @@
+"""After its rehearsal no run compiles anything, nor loads anything compiled, on larger instances than the rehearsed ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench_mtl.core.types import Limits, Tolerance
+from bench_mtl.engine import rehearsal
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.model import tiny_data
+from bench_mtl.model.protocols import IterativeSolver, Problem
+
+REGISTRY = load_registry()
+ITERATIVE = sorted(name for name, kind in REGISTRY.solvers.items() if issubclass(kind, IterativeSolver))
+
+
+@pytest.fixture
+def nothing_compiled() -> None:
+    """Functions of this package are as in a new process: none is compiled or loaded."""
+    from numba.core.dispatcher import Dispatcher
+
+    rehearsal._rehearsed.clear()
+    modules = [module for name, module in sys.modules.items() if name.startswith("bench_mtl.")]
+    for function in {id(value): value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)}.values():
+        function._reset_overloads()
+
+
+@pytest.fixture
+def larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Problem.examples` yields larger instances, but for a rehearsal."""
+    for kind in REGISTRY.problems.values():
+        rehearsal._examples(kind)
+    for module in (tiny_data, *(sys.modules[kind.__module__] for kind in REGISTRY.problems.values())):
+        if hasattr(module, "FEATURES"):
+            monkeypatch.setattr(module, "FEATURES", 40)
+    monkeypatch.setattr(tiny_data, "EXAMPLES", 60)
+    monkeypatch.setattr(tiny_data, "SIZES", (50, 30, 45))
+
+
+def instances(kind: type[Problem]) -> Iterator[Problem]:
+    return kind.examples(np.random.default_rng(1))
+
+
+def late(name: str, *, most: int, steps: int) -> list[str]:
+    """What the variants of a solver compile while their clocks run, on at most so many instances of every problem."""
+    found = []
+    for solver in REGISTRY.solvers[name].variants():
+        solver.warm_up()
+        for kind in REGISTRY.problems.values():
+            fitting = [problem for problem in instances(kind) if solver.incompatibility(problem) is None]
+            for problem in fitting[:most]:
+                record = run(problem, solver, tolerance=Tolerance(1e-7), limits=Limits(seconds=2.0, iterations=steps))
+                if "compiled while the clock stood" in dict(record.info):
+                    found.append(f"{solver.label} on {kind.name}: {dict(record.info)['compiled while the clock stood']}")
+    return found
+
+
+@pytest.mark.usefixtures("nothing_compiled", "larger")
+@pytest.mark.parametrize("name", ["accelerated_gradient", "interior_point", "smoothed_gradient"])
+def test_nothing_is_compiled_on_the_clock(name: str) -> None:
+    assert late(name, most=2, steps=40) == []
+
+
+@pytest.mark.usefixtures("nothing_compiled", "larger")
+def test_without_rehearsal_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_mtl.engine.driver.rehearse", lambda *anything: None)
+    monkeypatch.setattr(Problem, "warm_up", lambda self: None)
+    assert late("smoothed_gradient", most=1, steps=5) != []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("nothing_compiled", "larger")
+@pytest.mark.parametrize("name", ITERATIVE)
+def test_nothing_is_compiled_on_the_clock_of_any_solver(name: str) -> None:
+    assert late(name, most=20, steps=200) == []
+
+
+@pytest.mark.slow
+def test_an_empty_cache_makes_no_timeout(tmp_path: Path) -> None:
+    """A run of two seconds is verified on a machine where nothing has been compiled, and a second run compiles nothing more."""
+    command = [
+        sys.executable, "-m", "bench_mtl", "solve", "l1inf_hinge", "smoothed_gradient", "--data", "synthetic_l1inf",
+        "--data-option", "features=20", "--param", "penalty=0.1", "--seconds", "2", "--target", "1e-3",
+    ]  # fmt: skip
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    kept = []
+    for _ in range(2):
+        output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300).stdout
+        assert "verified" in output, output
+        kept.append({file.name: file.stat().st_size for file in tmp_path.rglob("*.nb?")})
+    assert kept[0]
+    assert kept[0] == kept[1]
