@@ -9,18 +9,18 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design, frozen
-from bench_mtl.core.rounding import Interval, enclose_dot
+from bench_mtl.core.rounding import Interval, enclose_dot, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import RidgeForm
+from bench_mtl.model.forms import Hinges, RidgeForm
 from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit, example_weights
 from bench_mtl.model.losses import Hinge
-from bench_mtl.model.norms import enclose_lengths
-from bench_mtl.model.protocols import Capability, ConicModel, Form, RigorousProblem
+from bench_mtl.model.predicting_problem import PredictingProblem
+from bench_mtl.model.protocols import Capability, ConicModel, Form
 from bench_mtl.model.task_data import TaskData, binary_labels
 from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data
 
 
-class RidgeHinge(RigorousProblem):
+class RidgeHinge(PredictingProblem):
     """A support vector machine for every task::
 
         min_W  sigma ||W||_F^2 + sum_k 1/n_k sum_i max(0, 1 - y_ki x_ki.w_k)
@@ -55,6 +55,7 @@ class RidgeHinge(RigorousProblem):
         labels, self.notes = binary_labels(data)
         self.design: Design = data.design
         self._fit = LinearFit(data.design, frozen(labels), Hinge(), example_weights(data.design, "mean"))
+        self._hinges = Hinges(data.design, self._fit.targets, self._fit.weights)
         self._held_out = None if data.held_out is None else (data.held_out.design, frozen(binary_labels(data.held_out)[0]))
 
     @classmethod
@@ -78,8 +79,11 @@ class RidgeHinge(RigorousProblem):
     def dimensions(self) -> Mapping[str, int]:
         return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
 
-    def enclose_objective(self, point: Array) -> Interval:
-        losses = self._fit.enclose(self.design.enclose_forward(point))
+    def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
+        return self.design.forward_with_error(point)
+
+    def enclose_objective_at(self, point: Array, predictions: Array, error: Array) -> Interval:
+        losses = self._hinges.enclose_loss(predictions, error)
         return ((losses + enclose_dot(point, point) * self.ridge) * OF_WEIGHTS).positive_part()
 
     def repair(self, point: Array) -> Array:
@@ -88,19 +92,21 @@ class RidgeHinge(RigorousProblem):
     def infeasibility(self, point: Array) -> float:
         return 0.0
 
-    def dual_at(self, point: Array) -> Array:
+    def dual_of(self, predictions: Array) -> Array:
         """Return minus a subgradient of the hinges in the predictions."""
-        return -self._fit.derivatives(self.design.forward(point))
+        return -self._fit.derivatives(predictions)
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         """With the best c of every task to rounding: any c is allowed."""
-        r = self.dual_at(point) if dual is None else self._fit.admissible(dual)
-        a, design, labels = r * self._fit.targets, self.design, self._fit.targets
+        r, design, labels = self.dual_at(point) if dual is None else dual, self.design, self._hinges.labels
+        a = np.clip(r * labels, 0.0, self._hinges.weights)
         largest = np.array([design.task_outputs(a, k).max() for k in range(design.n_tasks)]) * np.asarray(design.sizes)
         longest = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0.0)  # each a_k touches its box now
         longest[~np.isfinite(longest)] = 0.0
-        a = np.minimum(a * design.per_example(longest), self._fit.weights)
-        totals, sizes = design.enclose_task_sums(a), enclose_lengths(design.enclose_adjoint(a * labels), axis=0)
+        a = np.minimum(a * design.per_example(longest), self._hinges.weights)
+        totals, (G, error) = design.enclose_task_sums(a), design.adjoint_with_error(a * labels)
+        high, spread = (euclidean_norms(each, axis=0)[0] for each in (G, error))
+        sizes = Interval(np.maximum(high * (1.0 - 2.0 * gamma(len(G) + 8)) - spread, 0.0), up(high + spread))
         total, size = totals.middle, sizes.middle
         c = np.fmin(np.divide(total, size, out=np.ones_like(total), where=size > 0.0) * (2.0 * self.ridge / size), 1.0)
         rises = totals * c - (sizes * c).square() / (4.0 * self.ridge)

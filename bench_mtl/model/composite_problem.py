@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.designs import Design
-from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError, RigorousProblem
+from bench_mtl.model.predicting_problem import PredictingProblem
+from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
 from bench_mtl.model.regularisers import Regulariser
 
 
-class CompositeProblem(RigorousProblem):
+class CompositeProblem(PredictingProblem):
     """min_W f(W) + R(W), f a loss of linear predictions X_k w_k and R a regulariser."""
 
     design: Design
@@ -30,32 +30,6 @@ class CompositeProblem(RigorousProblem):
     @property
     def dimensions(self) -> Mapping[str, int]:
         return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
-
-    @abstractmethod
-    def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
-        """Return the predictions of a point, and how far they are from those of exact arithmetic at most."""
-
-    @abstractmethod
-    def enclose_objective_at(self, point: Array, predictions: Array, error: Array) -> Interval:
-        """Return F at a feasible point whose predictions are known, between bounds that hold in exact arithmetic."""
-
-    @abstractmethod
-    def dual_of(self, predictions: Array) -> Array:
-        """Return the dual point that these predictions give: minus the derivative of the loss, or what the problem makes of it."""
-
-    def enclose_objective(self, point: Array) -> Interval:
-        return self.enclose_objective_at(point, *self.predictions_with_error(point))
-
-    def dual_at(self, point: Array) -> Array:
-        return self.dual_of(self.predictions_with_error(point)[0])
-
-    def _judged(self, point: Array, duals: Sequence[Array | None]) -> tuple[Interval, list[Interval]]:
-        cls = type(self)
-        if cls.objective is not RigorousProblem.objective or cls.dual_bound is not RigorousProblem.dual_bound:
-            return super()._judged(point, duals)
-        predictions, error = self.predictions_with_error(point)  # once for all
-        objective = self.enclose_objective_at(point, predictions, error)
-        return objective, [self.enclose_dual(point, self.dual_of(predictions) if dual is None else dual) for dual in duals]
 
     def repair(self, point: Array) -> Array:
         return self.regulariser.repair(point)
