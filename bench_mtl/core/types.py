@@ -228,6 +228,8 @@ class Record:
     bound_point: Array | None = None
     """Where a problem cannot tell its dual points: the feasible point whose residuals give the best bound."""
     peak_memory_mib: float | None = None
+    counted: float = 0.0
+    """Seconds that all clocks of the run have counted, as in `Sample`."""
 
     @property
     def best(self) -> Certificate | None:

@@ -72,6 +72,7 @@ def run(
     targets: tuple[float, ...] = (),
     deadline: Deadline | None = None,
     warmed: bool = False,
+    looked: float = 0.0,
 ) -> Record:
     """Run `solver` on `problem` until the gap is proven to `tolerance` or a limit is reached.
 
@@ -92,6 +93,7 @@ def run(
     targets : relative gaps whose first proof matters besides the decades and the tolerance
     deadline : where to publish the time at which a watcher should kill this process
     warmed : whether a problem of this class has been warmed up in this process already, which a large one need not be again
+    looked : seconds that the solver has had the problem for already, to be charged
 
     Returns
     -------
@@ -105,7 +107,7 @@ def run(
     KeyboardInterrupt : the user has interrupted, which the signal's handler has said; not where a solver raises it.
     """
     tolerance, limits = tolerance or Tolerance(), limits or Limits()
-    look: dict[str, float] = {}
+    look = {"look": looked}
     with _telling_interrupts_apart():
         try:
             with timed(look, "look"):
@@ -278,9 +280,24 @@ class _Session:
             self._best = _Held.of(explicit(self.problem, self._best.proof, self._accepts))
             return self._accepts(self._best.proof)
 
+    def sharpen(self, proof: Proof, certificate: Certificate) -> tuple[bool, Certificate]:
+        """Whether a proof meets the target alone, and its certificate, sharper where that needs compensated products."""
+        if not self.tolerance.met_by(certificate, self.scale) and not is_spoilt(certificate, self.tolerance, self.scale):
+            return False, certificate
+        with timed(self.seconds, "certify"):
+            again, self._is_spoilt = sharpened(self.problem, proof, self.tolerance, self.scale)
+        if not self.tolerance.met_by(again, self.scale):
+            return False, certificate
+        self._best = _Held.of(proof)
+        return True, certificate.tightened(again)._replace(infeasibility=certificate.infeasibility)
+
     def _accepts(self, proof: Proof) -> bool:
         certificate, self._is_spoilt = sharpened(self.problem, proof, self.tolerance, self.scale)
-        return self.tolerance.met_by(certificate, self.scale)
+        if not self.tolerance.met_by(certificate, self.scale):
+            return False
+        assert self.enclosure is not None
+        self.enclosure = self.enclosure.tightened(certificate._replace(infeasibility=self.enclosure.infeasibility))
+        return True
 
     def note_compiling(self, clock: Clock) -> None:
         """Keep what was compiled while the run went on, which no clock has counted and a reader may want to know."""
@@ -295,13 +312,16 @@ class _Session:
         if self._is_spoilt and status in (Status.INACCURATE, Status.TIMEOUT):
             reason = f"{reason}; {ROUNDING_SENTENCE}"
         info, times = tuple(self.info.items()), Times(**self.seconds)
+        counted = self.counted if self.clock is None else self.clock.elapsed + self.clock.compiling
         if self._best is None:
-            return Record(status, reason, tuple(self.samples), times, info=info)
+            return Record(status, reason, tuple(self.samples), times, info=info, counted=counted)
         proof = self._best.proof
         if status is not Status.VERIFIED and proof.bound_point is not None:
             proof = _explicit_unless_broken(self.problem, proof)
         self.on_proof(proof, True)
-        return Record(status, reason, tuple(self.samples), times, proof.point, info, dual=proof.dual, bound_point=proof.bound_point)
+        return Record(
+            status, reason, tuple(self.samples), times, proof.point, info, dual=proof.dual, bound_point=proof.bound_point, counted=counted
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,15 +366,15 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
         """Certify, tighten the proven enclosure, and tell whether the target is met."""
         earlier = session.enclosure
         certificate, _, measures = session.certify(iterate)
-        enclosure = session.enclosure
-        assert enclosure is not None
-        if not math.isfinite(enclosure.gap):
+        assert session.enclosure is not None
+        if not math.isfinite(session.enclosure.gap):
             return False
-        enclosure = enclosure._replace(infeasibility=certificate.infeasibility)
+        is_proven = session.proves_target()
+        enclosure = session.enclosure._replace(infeasibility=certificate.infeasibility)
         if earlier is None or enclosure[:2] != earlier[:2]:
             session.show_proof()
         session.add(Sample(clock.elapsed, *_counts(iterate), enclosure, measures=measures, counted=clock.elapsed + clock.compiling))
-        return session.proves_target()
+        return is_proven
 
     while True:
         with clock.running():
@@ -501,10 +521,12 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
         known = math.inf if session.enclosure is None else session.enclosure.primal
         certificate, repaired, measures = session.certify(answer.iterate)
         if math.isfinite(certificate.gap):
-            session.on_proof(Proof(repaired, answer.iterate.dual), True)
+            own = Proof(repaired, answer.iterate.dual)
+            is_proven, certificate = session.sharpen(own, certificate)
+            session.on_proof(own, True)
             counts, counted = _counts(answer.iterate), session.counted
             session.add(Sample(clock.elapsed - setup, *counts, certificate, tolerance, measures, counted))
-            if session.tolerance.met_by(certificate, session.scale) and session.proves_target():
+            if is_proven:
                 return session.record(Status.VERIFIED, f"{_gap_reached(session)} at tolerance {tolerance:g}")
         else:
             failure = f"at tolerance {tolerance:g}: the objective at its point is {certificate.primal:g}"

@@ -60,6 +60,10 @@ class Registry:
         except Exception as error:  # a plug-in that does not check its options by name
             raise InputError(f"solver '{name}' refuses its options: {type(error).__name__}: {error}") from error
 
+    def module_of(self, solver: str) -> str:
+        """Return the name of the module that a solver comes from; empty where this registry does not say."""
+        return self.solvers.module_of(solver) if isinstance(self.solvers, _Classes) else ""
+
     def _label_taken_for_a_name(self, name: str) -> InputError | None:
         """The error for what reports call a solver with some of its options."""
         for cls in self.solvers.values():
@@ -119,11 +123,16 @@ def make_problem(cls: type[Problem], data: Any, parameters: Mapping[str, Any]) -
     return cls.from_data(data, **parameters)
 
 
-def load_registry(plugins: Path | None = None) -> Registry:
+def load_registry(plugins: Path | None = None, solvers_of: str | None = None) -> Registry:
     """Return everything installed, and what the folders `problems/` and `solvers/` below `plugins` define.
 
     The files of a plug-in folder are modules of one package, so that they can share code: `from ..forms import MyForm` imports from
     `forms.py` in the plug-in folder.
+
+    Parameters
+    ----------
+    solvers_of : the module of the plug-in folder whose solvers are wanted, as `Registry.module_of` gives it; the files of all others are
+        not even imported. None for those of all files, and the name of a module that is none for no solvers of the folder.
 
     Raises
     ------
@@ -140,11 +149,13 @@ def load_registry(plugins: Path | None = None) -> Registry:
             raise InputError(f"plug-in folder {plugins} has no problems/*.py and no solvers/*.py")
         _open_plugins(plugins)
         for file in files:
+            if file.parent.name == "solvers" and solvers_of not in (None, _module_name(file)):
+                continue
             for cls in _defined_classes(_import(file)):
                 if issubclass(cls, Problem):
                     problems.add(cls, str(file))
                 elif issubclass(cls, Solver):
-                    solvers.add(cls, str(file))
+                    solvers.add(cls, str(file), _module_name(file))
     return Registry(problems, solvers)
 
 
@@ -153,13 +164,19 @@ class _Classes(Mapping[str, type[C]]):
 
     def __init__(self, group: str) -> None:
         self._entries: dict[str, metadata.EntryPoint] = {}
+        self._modules: dict[str, str] = {}
         self._classes: dict[str, type[C]] = {}
         for entry in metadata.entry_points(group=group):
             before = self._entries.setdefault(entry.name, entry)
+            self._modules.setdefault(entry.name, entry.module)
             if before.value != entry.value:
                 raise InputError(f"entry point {entry.value} defines '{entry.name}', which {before.value} has defined already")
 
-    def add(self, cls: type[C], origin: str) -> None:
+    def module_of(self, name: str) -> str:
+        """Return the module that the class was, or will be, imported from, which the class itself has no say in."""
+        return self._modules.get(name, "")
+
+    def add(self, cls: type[C], origin: str, module: str = "") -> None:
         """Add the class of a plug-in.
 
         Raises
@@ -170,6 +187,7 @@ class _Classes(Mapping[str, type[C]]):
         if name in self and self[name] is not cls:
             raise InputError(f"{origin} defines '{name}', which {self[name].__module__} has defined already")
         self._classes[name] = cls
+        self._modules.setdefault(name, module)
 
     def __getitem__(self, name: str) -> type[C]:
         if name not in self._classes:
@@ -217,8 +235,12 @@ def _open_plugins(folder: Path) -> None:
     sys.modules[PLUGIN_PACKAGE] = package
 
 
+def _module_name(file: Path) -> str:
+    return f"{PLUGIN_PACKAGE}.{file.parent.name}.{file.stem}"
+
+
 def _import(file: Path) -> ModuleType:
-    name = f"{PLUGIN_PACKAGE}.{file.parent.name}.{file.stem}"
+    name = _module_name(file)
     if name in sys.modules:  # another plug-in has imported it
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, file)

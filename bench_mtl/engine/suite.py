@@ -113,10 +113,14 @@ class Case:
     """The version of the solver or of the library that it calls."""
     code: str = ""
     """The digest of the files that the solver computes with."""
+    module: str = ""
+    """The module that the solver is imported from; empty where nobody says."""
+    targets: tuple[float, ...] = ()
+    """Gaps on the way to `target` whose first proofs matter to reports."""
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that may change the outcome: all of this but the labels. One case, one row."""
+        """A hash of all that may change the outcome: all of this but labels, module and targets on the way. One case, one row."""
         solver = [self.solver, self.version, self.code, self.options]
         return digest([self.instance.key, solver, self.target, vars(self.limits), self.threads, self.repetition])
 
@@ -184,7 +188,7 @@ def expand(suite: Suite, registry: Registry) -> list[Case]:
                 cases += [
                     Case(
                         instance, solver.name, solver.label, solver.options, suite.targets[-1], suite.limits, suite.threads,
-                        repetition, solver.version, solver.code,
+                        repetition, solver.version, solver.code, solver.module, suite.targets[:-1],
                     )
                     for count, solver in chosen
                     if repetition < count
@@ -236,6 +240,7 @@ class _Chosen:
     options: Mapping[str, Any]
     version: str
     code: str
+    module: str
 
 
 def _solvers(spec: SolverSpec, registry: Registry) -> Iterator[_Chosen]:
@@ -247,7 +252,7 @@ def _solvers(spec: SolverSpec, registry: Registry) -> Iterator[_Chosen]:
     labels = [spec.label or label for label, _ in names]
     for label, chosen, solver, (_, version), combination in zip(labels, options, solvers, names, combinations, strict=True):
         unique = label + (_suffix(combination) if labels.count(label) > 1 else "")
-        yield _Chosen(spec.name, unique, chosen, version, source_digest(type(solver)))
+        yield _Chosen(spec.name, unique, chosen, version, source_digest(type(solver)), registry.module_of(spec.name))
 
 
 def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:

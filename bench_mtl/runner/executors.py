@@ -18,12 +18,18 @@ from bench_mtl.engine.environment import pinned_threads
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
+from bench_mtl.runner import process
+from bench_mtl.runner.certifier import Certifier, Prepared, UncertifiableError
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.job import Job, run_job
+from bench_mtl.runner.judgement import early_work, judged
 from bench_mtl.runner.memory import peak_mib
 from bench_mtl.runner.process import DeadBeforeError, Worker
 from bench_mtl.runner.setting import Setting
+
+#: Workers that one slot keeps; those that are not needed now stand still.
+_MOST_WORKERS = 4
 
 
 class Executor(Protocol):
@@ -48,11 +54,17 @@ class Executor(Protocol):
 
 
 class Slot:
-    """A place for one case at a time, with a worker that is kept warm from case to case. Belongs to one thread."""
+    """A place for one case at a time, with workers that are kept warm from case to case, and a certifier. Belongs to one thread.
+
+    Solvers that come with the package share a worker. One of a plug-in folder has a worker of its own, since it may change whatever it
+    likes in it. No solver ever runs where its runs are judged.
+    """
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
-        self._worker: Worker | None = None
+        self._workers: dict[str, Worker] = {}
+        """By the solver that each is for, the last one used last; under no name that of all solvers of the package."""
+        self._certifier: Certifier | None = None
         self._has_ended = False
 
     def serves(self, setting: Setting) -> bool:
@@ -60,44 +72,121 @@ class Slot:
         return self._setting == setting and not self._has_ended
 
     def run(self, case: Case | Job) -> Outcome:
+        """Run a case and certify what it shows, or run a job."""
         try:
+            self._settle(case.threads)
+            prepared = None
+            if isinstance(case, Case) and _owner(case):
+                prepared = self._certifier_started().prepare(case.instance, process.PREPARATION_SECONDS)
             try:
-                outcome = self._worker_for(case.threads).run(case)
+                outcome, gathered = self._worker_for(case, prepared).run(case)
             except DeadBeforeError:
-                outcome = self._worker_for(case.threads).run(case)
+                outcome, gathered = self._worker_for(case, prepared).run(case)
         except (OSError, DeadBeforeError) as error:  # no more processes, or no memory for one
             reason = f"the worker could not be started: {describe(error)}"
             return Gathered(self._setting.environment()).ended(Status.CRASHED, reason)
-        if self._worker is not None and (not self._worker.is_alive or self._worker.should_be_replaced):
-            self.close()
+        is_refuted = False
+        if isinstance(case, Case):
+            outcome, is_refuted = self._judged(case, outcome, gathered, prepared)
+        owner = _owner(case)
+        worker = self._workers.get(owner)
+        is_refuted |= bool(owner) and outcome.record.status.is_failure
+        if worker is not None and (is_refuted or not worker.is_alive or worker.should_be_replaced):
+            self._workers.pop(owner).close()
+        elif worker is not None and owner:
+            worker.rest()
         return outcome
 
     def find_mistake(self, cases: Sequence[Case]) -> str | None:
         with contextlib.suppress(OSError):  # no worker: the runs will say so
-            return first_mistake(cases, lambda case: self._worker_for(case.threads).find_mistake(case))
+            return first_mistake(cases, self._mistake)
         return None
 
     def end(self) -> None:
         """End what runs in it, for good; may be called from another thread."""
         self._has_ended = True
-        worker = self._worker
-        if worker is not None:
-            worker.end()
+        for started in (*list(self._workers.values()), self._certifier):
+            if started is not None:
+                started.end()
 
     def close(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is not None:
+        for worker in self._workers.values():
             worker.close()
+        self._workers.clear()
+        certifier, self._certifier = self._certifier, None
+        if certifier is not None:
+            certifier.close()
 
-    def _worker_for(self, threads: int) -> Worker:
-        if self._worker is not None and (not self._worker.is_alive or self._setting.threads != threads):
+    def _mistake(self, case: Case) -> str | None:
+        self._settle(case.threads)
+        return self._worker_for(case, None).find_mistake(case)
+
+    def _judged(self, case: Case, outcome: Outcome, gathered: Gathered, prepared: Prepared | None) -> tuple[Outcome, bool]:
+        """Return the outcome as far as it is proven, and whether the run has shown something false."""
+        record = outcome.record
+        if record.status is Status.SKIPPED or gathered.baseline is None or not (gathered.samples or record.status is Status.VERIFIED):
+            return outcome, False
+        if prepared is not None:
+            # What it says that it compiled is in its row.
+            used = gathered.used_before - gathered.phases.get("compile", 0.0)
+            early = early_work(used, self._certifier_started().longest_preparation)
+            if early is not None:
+                return replace(outcome, record=replace(record, status=Status.ERROR, reason=early, samples=()), patterns=()), True
+        proofs, names = [kept.proof for kept in gathered.proofs], tuple(pattern.part for pattern in outcome.patterns)
+        try:
+            found = self._certifier_started().certify(case.instance, proofs, case.target, names)
+        except UncertifiableError as error:
+            reason = f"nothing that it showed could be certified again: {error}"
+            return replace(outcome, record=replace(record, status=Status.ERROR, reason=reason, samples=()), patterns=()), True
+        judgement = judged(gathered, record, case.target, found, case.threads)
+        if judgement.is_refuted:
+            return replace(outcome, record=judgement.record, baseline=found.baseline, patterns=()), True
+        return replace(outcome, record=judgement.record, baseline=found.baseline, patterns=found.patterns), False
+
+    def _settle(self, threads: int) -> None:
+        """Let go of workers that use another number of threads."""
+        if self._setting.threads != threads:
             self.close()
-        if self._worker is None:
             self._setting = replace(self._setting, threads=threads)
-            self._worker = Worker(self._setting)
-            if self._has_ended:  # while the worker was being made
-                self._worker.end()
-        return self._worker
+
+    def _certifier_started(self) -> Certifier:
+        if self._certifier is None:
+            self._certifier = Certifier(self._setting)
+        self._certifier.start()
+        if self._has_ended:  # while it was being made
+            self._certifier.end()
+        return self._certifier
+
+    def _worker_for(self, case: Case | Job, prepared: Prepared | None) -> Worker:
+        owner = _owner(case)
+        worker = self._workers.pop(owner, None)
+        if worker is not None and not worker.is_alive:
+            worker.close()
+            worker = None
+        if worker is None:
+            self._certifier_started()  # before any solver can do anything
+            while len(self._workers) >= _MOST_WORKERS:
+                self._workers.pop(next(iter(self._workers))).close()
+            worker = Worker(replace(self._setting, solvers_of=_module(case)))
+        worker.most_arrays = None if prepared is None else 2 * prepared.point_bytes + prepared.dual_bytes
+        self._workers[owner] = worker
+        if self._has_ended:  # while the worker was being made
+            worker.end()
+        return worker
+
+
+def _module(case: Case | Job) -> str | None:
+    """Return the module of a plug-in folder that a case's solver comes from; empty for none, None where nobody says."""
+    if not isinstance(case, Case):
+        return ""
+    return case.module or None
+
+
+def _owner(case: Case | Job) -> str:
+    """Return whose worker a case needs: that of its solver, or of all solvers of this package."""
+    if not isinstance(case, Case) or case.module.partition(".")[0] == __name__.partition(".")[0]:
+        return ""
+    return f"{case.module}:{case.solver}"
 
 
 class LocalExecutor:

@@ -4,24 +4,60 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
-from bench_mtl.core.types import Certificate, Record, Sample, Status, Times
+from bench_mtl.core.types import Certificate, Proof, Record, Sample, Status, Times
+from bench_mtl.engine.proofs import RUNGS, passed
 from bench_mtl.model.patterns import PackedPattern
 from bench_mtl.results import Outcome
 
-#: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds),
-#: ("sample", Sample), perhaps ("void",) when no sample may count after all, for a job that is no case ("found", values by name), then
-#: ("record", Record, peak memory in MiB or None), with which the run is over, and at last
-#: ("patterns", those of the solution, whether the process is worn), in this order.
+#: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds), ("sample", Sample) after
+#: ("proof", Proof) where it tightens the enclosure, perhaps ("void",) when no sample may count after all, for a job that is no case
+#: ("found", values by name), then, after what proves the last sample, ("record", Record, peak memory in MiB or None), with which the run
+#: is over, and at last ("patterns", those of the solution, whether the process is worn), in this order.
 Message: TypeAlias = tuple[Any, ...]
 
 #: Comes before all others from a worker.
 TAKEN: Message = ("taken",)
 
+#: More samples than any run makes, and more rungs than any ladder has.
+_MOST_SAMPLES, _MOST_KEPT = 10**6, 200
+
 #: The phase after which all is loaded and compiled, and the run proper begins.
 WARM_UP = "warm_up"
+
+
+class TooMuchError(Exception):
+    """A run tells more than any honest one does."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    """What the clock of a run is said to have counted, and what its watcher saw when it heard so; seconds since the run began."""
+
+    counted: float
+    samples: int
+    wall: float
+    cpu: float
+    """Processor time of the process and all that it has started."""
+    queued: float
+    """Time that it was ready to run without a processor."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kept:
+    """A proof, and the place of its sample."""
+
+    place: int
+    proof: Proof
+
+
+class Usage(NamedTuple):
+    """What a process has used since it began, seconds."""
+
+    cpu: float = 0.0
+    queued: float = 0.0
 
 
 @dataclasses.dataclass
@@ -49,13 +85,73 @@ class Gathered:
     has_leftovers: bool | None = None
     """Whether the run has left something behind in its process; None until that has told all there is."""
     peak_mib: float | None = None
+    rungs: tuple[float, ...] = RUNGS
+    """Relative gaps, loose to tight, each of which needs a proof."""
+    usage: Callable[[], Usage] = Usage
+    """Asks what the process has used."""
+    marks: list[Mark] = dataclasses.field(default_factory=list)
+    kept: list[Kept] = dataclasses.field(default_factory=list)
+    """The first proof of each rung, and those of the answers of a one-shot solver."""
+    latest: Kept | None = None
+    """The last proof of all."""
+    unproven: Sample | None = None
+    """One that says that a rung is proven, and shows no proof."""
+    used_before: float = 0.0
+    """Processor time from when the case was given to when the run began."""
+    _pending: Proof | None = None
+    _used: Usage = dataclasses.field(default_factory=Usage)
+    _given: Usage | None = None
+    _passed: int = 0
+
+    def give(self) -> None:
+        """Note that the case is given away now."""
+        self._given = self.usage()
+
+    def mark(self, counted: float) -> None:
+        """Note what the clock of the run says."""
+        if self.began is not None:
+            now, cpu_queued = time.monotonic() - self.began, self.usage()
+            used = cpu_queued.cpu - self._used.cpu, cpu_queued.queued - self._used.queued
+            self.marks.append(Mark(counted, len(self.samples), now, *used))
+
+    def _take_sample(self, sample: Sample) -> None:
+        """Keep the sample, and its proof where it is the first of a rung; a proof that is none of these only until there is a later one."""
+        if len(self.samples) >= _MOST_SAMPLES:
+            raise TooMuchError(f"more than {_MOST_SAMPLES} samples")
+        self.samples.append(sample)
+        reached, proof = passed(sample.certificate, self.rungs), self._pending
+        is_new, self._pending = reached > self._passed or sample.asked is not None, None
+        if is_new and proof is None and self.unproven is None:
+            self.unproven = sample
+        if proof is not None:
+            self.latest = Kept(len(self.samples) - 1, proof)
+            if is_new:
+                self.kept.append(self.latest)
+                if len(self.kept) > _MOST_KEPT:
+                    raise TooMuchError(f"more than {_MOST_KEPT} proofs of new gaps")
+        if is_new or len(self.samples) == 1:
+            self.mark(sample.counted)
+        self._passed = max(self._passed, reached)
+
+    @property
+    def proofs(self) -> list[Kept]:
+        """All that is kept, in order."""
+        return self.kept if self.latest is None or self.latest in self.kept else [*self.kept, self.latest]
 
     def take(self, message: Message) -> None:
+        """Take in a message.
+
+        Raises
+        ------
+        TooMuchError : there are more of them than any honest run sends.
+        """
         kind, *content = message
         if message == TAKEN:
             self.is_taken = True
         elif kind == "sample":
-            self.samples.append(content[0])
+            self._take_sample(content[0])
+        elif kind == "proof":
+            self._pending = content[0]
         elif kind == "problem":
             self.dimensions, self.notes, self.baseline = content
         elif kind == "solver":
@@ -64,10 +160,14 @@ class Gathered:
             self.found = content[0]
         elif kind == "void":
             self.samples.clear()
+            self.kept.clear()
+            self.latest = self._pending = self.unproven = None
         elif kind == "phase":
             name, seconds = content
             if name == WARM_UP:
                 self.began = time.monotonic()
+                self._used = self.usage()
+                self.used_before = self._used.cpu - (self._given or self._used).cpu
                 self.peak_mib = None  # of building and compiling
             else:
                 self.phases[name] = seconds
@@ -77,6 +177,9 @@ class Gathered:
             self.record, peak = content
             self.note_memory(peak)
             self.ended_at = time.monotonic()
+            self.mark(self.record.counted)
+            if self._pending is not None and self.samples:
+                self.latest, self._pending = Kept(len(self.samples) - 1, self._pending), None
 
     def note_memory(self, mib: float | None) -> None:
         if mib:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import pickle
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from bench_mtl.core.errors import BenchError, InputError
-from bench_mtl.core.types import Array, Certificate, Iterate, Record, Status, Tolerance
+from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Status, Tolerance
 from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.engine.clock import Deadline
 from bench_mtl.engine.driver import describe, run
@@ -19,9 +22,12 @@ from bench_mtl.engine.registry import Registry
 from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import Case, Instance
 from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
-from bench_mtl.model.protocols import Problem
+from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.runner.gathered import WARM_UP, Message
 from bench_mtl.runner.memory import forget_peak
+
+#: Proofs that no decade or target needs are sent for what a kill may cut off: this many bytes, and this many more a second.
+_SPARE_BYTES, _SPARE_BYTES_PER_SECOND = 2.0**25, 2.0**24
 
 #: Of what a problem or a solver says of itself: how many entries, and how many characters each.
 _MOST_ENTRIES, _LONGEST_TEXT = 50, 2000
@@ -58,24 +64,40 @@ class CaseRunner:
     def __init__(self, registry: Registry, data_dir: Path | None) -> None:
         self._registry = registry
         self._data_dir = data_dir
-        self._built: _Built | None = None
+        self._built: Built | None = None
+        self._warm: dict[str, BaseException | None] = {}
+
+    def warm_up(self, name: str, options: Mapping[str, Any]) -> None:
+        """Let a solver import and compile what it needs before it can know a problem. What goes wrong is for its runs to say."""
+        try:
+            self._registry.solver(name, options).warm_up()
+            self._warm[_named(name, options)] = None
+        except BaseException as error:
+            self._warm[_named(name, options)] = error
 
     def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Ran:
         """Run `case`, telling what happens as it happens; returns its record, whose samples have been told already."""
         try:
-            built = self._problem(case.instance)
+            built = self.problem(case.instance)
         except (Exception, SystemExit) as error:
             return Ran(failed("the problem cannot be built", error))
+        looked = 0.0
         problem = built.problem
         try:
             dimensions = {str(key): int(value) for key, value in problem.dimensions.items()}
             tell(("problem", dimensions, tuple(_short(note) for note in problem.notes[:_MOST_ENTRIES]), built.baseline))
             solver = self._registry.solver(case.solver, case.options)
-            tell(("solver", _short(solver.version)))
-            self._require_same("solver", case.version, str(solver.version))
+            started = time.perf_counter()
+            version = str(solver.version)
+            self._require_same("solver", case.version, str(solver.version))  # which may change from call to call
+            looked += time.perf_counter() - started
+            tell(("solver", _short(version)))
             self._require_same("code of the solver", case.code, source_digest(type(solver)))
-            if solver.incompatibility(problem) is None:
-                solver.warm_up()
+            started = time.perf_counter()
+            fits = solver.incompatibility(problem) is None
+            looked += time.perf_counter() - started
+            if fits:
+                self._require_warm(case, solver)
         except BenchError as error:
             return Ran(Record(Status.ERROR, describe(error)))
         except (Exception, SystemExit) as error:
@@ -86,6 +108,7 @@ class CaseRunner:
                 forget_peak()  # what it took to build the problem and to compile is not the solver's
             tell(("phase", phase, seconds))
 
+        spare = _Spare()
         record = run(
             problem,
             solver,
@@ -93,18 +116,20 @@ class CaseRunner:
             limits=case.limits,
             on_sample=lambda sample: tell(("sample", sample)),
             on_phase=on_phase,
+            on_proof=lambda proof, is_rung: tell(("proof", proof)) if spare.takes(proof) or is_rung else None,
+            targets=case.targets,
             deadline=deadline,
+            looked=looked,
         )
         if record.status is not Status.SKIPPED and not built.is_untouched():
             self._built = None
             tell(("void",))
-            return Ran(
-                Record(Status.ERROR, "the solver has changed the problem, so that nothing it showed is proven", (), record.times),
-                is_void=True,
-            )
+            reason = "the solver has changed the problem, so that nothing it showed is proven"
+            return Ran(Record(Status.ERROR, reason, (), record.times, counted=record.counted), is_void=True)
         # Solutions are not stored, only their patterns, and what a solver says of itself may be of any type and size.
         info = tuple((_short(key), _plain(value)) for key, value in record.info[:_MOST_ENTRIES])
-        return Ran(Record(record.status, _short(record.reason), (), record.times, None, info), problem, record.solution)
+        told = Record(record.status, _short(record.reason), (), record.times, None, info, counted=record.counted)
+        return Ran(told, problem, record.solution)
 
     def find_mistake(self, instance: Instance) -> str | None:
         """Return what is wrong with the data or parameters of `instance`, if the mistake has a name.
@@ -112,14 +137,27 @@ class CaseRunner:
         Other failures are for the run to show. The problem that was built to find out is kept for the run of its first case.
         """
         try:
-            self._problem(instance)
+            self.problem(instance)
         except InputError as error:
             return f"{instance.label}: {error}"
         except (Exception, SystemExit):
             return None
         return None
 
-    def _problem(self, instance: Instance) -> _Built:
+    def _require_warm(self, case: Case, solver: Solver) -> None:
+        name = _named(case.solver, case.options)
+        if name not in self._warm:
+            solver.warm_up()
+        elif (error := self._warm[name]) is not None:
+            raise error
+
+    def problem(self, instance: Instance) -> Built:
+        """Return the problem of `instance`, built anew unless it was the last one.
+
+        Raises
+        ------
+        BenchError : its data or its code are not those that the instance was made for.
+        """
         if self._built is None or self._built.key != instance.key:
             self._built = None  # let the old one go before the new one is built
             if instance.fingerprint:
@@ -129,7 +167,7 @@ class CaseRunner:
                 self._require_same("code of the problem", instance.code, source_digest(self._registry.problem(instance.problem)))
             problem = instance.build(self._registry, self._data_dir)
             baseline = problem.certify(Iterate(problem.start_point()))
-            self._built = _Built(instance.key, problem, baseline, _state(problem))
+            self._built = Built(instance.key, problem, baseline, _state(problem), _classes(problem), frozenset(vars(problem)))
         return self._built
 
     @staticmethod
@@ -139,19 +177,62 @@ class CaseRunner:
             raise BenchError(f"the {what} is not the one that the run was planned with ({here}, not {planned})")
 
 
+def _named(solver: str, options: Mapping[str, Any]) -> str:
+    return json.dumps([solver, dict(options)], sort_keys=True, default=str)
+
+
+class _Spare:
+    """Of proofs that nothing depends on: whether another one is worth what it costs to send it."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._sent = 0.0
+
+    def takes(self, proof: Proof) -> bool:
+        size = float(sum(array.nbytes for array in (proof.point, proof.dual, proof.bound_point) if array is not None))
+        if self._sent + size > _SPARE_BYTES + _SPARE_BYTES_PER_SECOND * (time.monotonic() - self._began):
+            return False
+        self._sent += size
+        return True
+
+
 @dataclass(frozen=True)
-class _Built:
+class Built:
     """A problem that is kept from case to case, as long as it is as it was."""
 
     key: str
     problem: Problem
     baseline: Certificate
     state: Mapping[str, str]
+    classes: tuple[tuple[type, Mapping[str, Any]], ...]
+    """The classes that it is made of, and what each of them had."""
+    attributes: frozenset[str]
+    """Those of the problem itself."""
 
     def is_untouched(self) -> bool:
-        """Whether every attribute is what it was; new ones, where a problem remembers what it has computed, change nothing."""
-        now = _state(self.problem)
+        """Whether every attribute and every method is what it was; new attributes, where a problem remembers what it has computed, change
+        nothing, unless they hide a method. A solver that means to can deceive this; it cannot deceive `bench_mtl.runner.certifier`.
+        """
+        now, classes = _state(self.problem), _classes(self.problem)
+        if [kind for kind, _ in classes] != [kind for kind, _ in self.classes]:
+            return False
+        if not all(_same(mine, theirs) for (_, mine), (_, theirs) in zip(self.classes, classes, strict=True)):
+            return False
+        methods = {name for _, members in classes for name, member in members.items() if isinstance(member, FunctionType | property)}
+        if methods & (vars(self.problem).keys() - self.attributes):
+            return False
         return all(now.get(name) == digest for name, digest in self.state.items())
+
+
+def _classes(problem: Problem) -> tuple[tuple[type, Mapping[str, Any]], ...]:
+    return tuple((kind, dict(vars(kind))) for kind in type(problem).__mro__[:-1])
+
+
+def _same(members: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Whether two classes have the same members; caches that Python keeps in a class come and go."""
+    return all(others.get(name, member) is member for name, member in members.items()) and all(
+        name in members or not isinstance(member, FunctionType | property) for name, member in others.items()
+    )
 
 
 def _state(problem: Problem) -> dict[str, str]:

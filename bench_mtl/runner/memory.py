@@ -1,4 +1,4 @@
-"""Resident memory of processes, and what they have started."""
+"""Resident memory of processes, their processor time, and what they have started, all seen from outside."""
 
 from __future__ import annotations
 
@@ -30,6 +30,24 @@ def proportional_mib(pid: int) -> float:
         return float(psutil.Process(pid).memory_full_info().pss) / 2**20
     except (OSError, AttributeError, psutil.Error):
         return resident_mib(pid)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time of a process, all its threads, the children that it has waited for, and what it has started; seconds."""
+    total = 0.0
+    for each in (pid, *descendants(pid)):
+        with contextlib.suppress(psutil.Error):
+            times = psutil.Process(each).cpu_times()
+            total += times.user + times.system + getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
+    return total
+
+
+def queued_seconds(pid: int) -> float:
+    """Return how long a process was ready to run and had no processor; 0 where the system does not tell."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[1]) * 1e-9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def descendants(pid: int) -> list[int]:

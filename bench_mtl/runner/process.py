@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import mmap
 import os
@@ -10,28 +11,31 @@ import secrets
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from typing import Any
 
 import psutil
 
 from bench_mtl.core.types import Limits, Status
-from bench_mtl.engine.driver import describe
-from bench_mtl.engine.environment import thread_variables
+from bench_mtl.engine.proofs import RUNGS
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
-from bench_mtl.runner.gathered import Gathered, Message
+from bench_mtl.runner.channel import ParentEnd
+from bench_mtl.runner.gathered import TAKEN, Gathered, Message, TooMuchError, Usage
 from bench_mtl.runner.job import Job
-from bench_mtl.runner.memory import descendants, proportional_mib, resident_mib
+from bench_mtl.runner.memory import cpu_seconds, descendants, proportional_mib, queued_seconds, resident_mib
 from bench_mtl.runner.setting import Setting
-from bench_mtl.runner.worker import MARK, SharedDeadline
+from bench_mtl.runner.spawning import MARK, spawned
+from bench_mtl.runner.wire import UnreadableError
+from bench_mtl.runner.worker import SharedDeadline
 
 #: How far past its limit a solver may be when it is killed: time for one that stops by itself to hand in its answer.
 GRACE_SECONDS = 0.3
+#: How long a worker may take to start, whatever the machine is busy with.
+STARTING_SECONDS = 600.0
 #: Loading, building a problem and compiling are on no clock, but they may not take for ever either.
 PREPARATION_SECONDS = 600.0
 #: The longest that nobody looks at a worker.
@@ -61,23 +65,16 @@ class Worker:
         ours, theirs = socket.socketpair()
         with _shared_page() as page, theirs:
             self._deadline = SharedDeadline(page)
-            # Before anything is imported: threads that libraries start then must be bound too.
-            bind = "" if setting.processors is None else f"import os; os.sched_setaffinity(0, {setting.processors}); "
-            command = f"{bind}from bench_mtl.runner.worker import serve; serve({theirs.fileno()}, {page}, {os.getpid()})"
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", command],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                pass_fds=(theirs.fileno(), page),
-                env={**os.environ, **thread_variables(setting.threads), **_import_path(), MARK: self._mark},
-                start_new_session=True,
-            )
-        self._pipe = Connection(ours.detach())
+            call = f"bench_mtl.runner.worker:serve({theirs.fileno()}, {page}, {os.getpid()})"
+            self._process = spawned(call, setting, [theirs.fileno(), page], self._mark, subprocess.PIPE)
+        self._pipe = ParentEnd(ours.detach())
         assert self._process.stdout is not None
         self._output = _Tail(self._process.stdout.fileno())
         self._environment: Mapping[str, Any] | None = None
         self._has_leftovers = False
+        self._warm: set[str] = set()
+        self.most_arrays: int | None = None
+        """Bytes of arrays that a message may have, where somebody knows."""
 
     @property
     def is_alive(self) -> bool:
@@ -108,30 +105,53 @@ class Worker:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def run(self, case: Case | Job) -> Outcome:
+    def rest(self) -> None:
+        """Keep it from doing anything until it is needed again."""
+        if self.is_alive:
+            os.kill(self._process.pid, signal.SIGSTOP)
+
+    def run(self, case: Case | Job) -> tuple[Outcome, Gathered]:
         """Run one case, or job, to its record; a worker that breaks a limit or dies gives a record too, and is gone.
+
+        Returns
+        -------
+        what the run says for itself, and what was gathered of it, which is to be held against it
 
         Raises
         ------
         DeadBeforeError : it had died before it took up the case, which is not to blame.
         """
-        failure = self._await_ready()
+        failure = self._await_ready() or self._await_warm(case)
         if failure is not None:
-            return Gathered(self._setting.environment()).ended(*failure)
+            gathered = Gathered(self._environment or self._setting.environment())
+            return gathered.ended(*failure), gathered
         assert self._environment is not None
-        gathered = Gathered(self._environment)
+        gathered = Gathered(self._environment, usage=self._usage)
+        if isinstance(case, Case):
+            gathered.rungs = tuple(sorted({*RUNGS, *case.targets, case.target}, reverse=True))
+        return self._run(case, gathered), gathered
+
+    def _run(self, case: Case | Job, gathered: Gathered) -> Outcome:
         self._output.forget()
         self._deadline.value = self._deadline.compiling = 0.0
+        if self.most_arrays is not None:
+            self._pipe.most_arrays = self.most_arrays
         watch = _Watch(case.limits, self._process.pid, self._deadline, gathered)
         try:
+            if not self._pipe.is_silent:  # what it says before it is asked is no answer
+                self.close()
+                raise DeadBeforeError
+            gathered.give()
             self._pipe.send(("run", case))
             while gathered.record is None:
-                if self._has_message(watch.longest_wait()):
-                    gathered.take(self._received())
+                if (message := self._next_message(watch.longest_wait())) is not None:
+                    gathered.take(message)
                 broken = None if gathered.record is not None else watch.broken()
                 if broken is not None:
                     gathered.ended_at = time.monotonic()
                     counted = watch.counted()
+                    if counted is not None:
+                        gathered.mark(counted)
                     self.end()
                     if not self._receive_what_was_sent(gathered):
                         return self._closed_with_outcome(gathered, *broken, counted)
@@ -144,8 +164,9 @@ class Worker:
             counted = watch.counted()
             self._wait_for_exit(lambda: watch.broken() is not None)
             return self._closed_with_outcome(gathered, Status.CRASHED, "the solver's process died", counted)
-        except _UnreadableError as error:
+        except (UnreadableError, TooMuchError) as error:
             self.close()
+            gathered.samples.clear()
             return gathered.ended(Status.CRASHED, f"the solver's process sent what cannot be read ({error})")
         self._receive_the_rest(gathered)
         return gathered.outcome()
@@ -153,10 +174,13 @@ class Worker:
     def _receive_the_rest(self, gathered: Gathered) -> None:
         """Take what follows the record. It costs the run nothing if that does not come; the worker is gone then."""
         deadline = time.monotonic() + _AFTER_RECORD_SECONDS
-        with contextlib.suppress(EOFError, OSError, _UnreadableError):
+        with contextlib.suppress(EOFError, OSError, UnreadableError):
             while gathered.has_leftovers is None and time.monotonic() < deadline:
-                if self._has_message(_LONGEST_WAIT_SECONDS):
-                    gathered.take(self._received())
+                message = self._next_message(_LONGEST_WAIT_SECONDS)
+                if message is not None and message[0] == "patterns":
+                    gathered.take(message)
+                elif message is not None:  # the run goes on after its end
+                    break
         if gathered.has_leftovers is None:
             self.close()
         self._has_leftovers = gathered.has_leftovers is not False
@@ -166,31 +190,33 @@ class Worker:
 
         None means that nothing is wrong, or that nobody can tell within the limits of the case.
         """
-        if self._await_ready() is not None:
+        if self._await_ready() is not None or self._await_warm(case) is not None:
             return None
         watch = _Watch(case.limits, self._process.pid, self._deadline, Gathered())
         try:
             self._pipe.send(("check", case.instance))
-            while not self._has_message(watch.longest_wait()):
+            while (message := self._next_message(watch.longest_wait())) is None:
                 if watch.broken() is not None:
                     self.close()
                     return None
-            found: str | None = self._pipe.recv()
+            found: str | None = message[1] if message[0] == "mistake" else None
             return found
-        except (EOFError, OSError):
+        except (EOFError, OSError, UnreadableError):
             self.close()
             return None
 
     def _await_ready(self) -> tuple[Status, str] | None:
         """Wait until the worker has loaded everything; how it failed to, if it did."""
         if self._environment is not None:
+            os.kill(self._process.pid, signal.SIGCONT)
             return None
         try:
             self._pipe.send(self._setting)
-            if not self._answers(PREPARATION_SECONDS):
-                return Status.CRASHED, f"the worker did not start within {PREPARATION_SECONDS:g} s"
-            self._environment = self._pipe.recv()
-        except (EOFError, OSError):
+            if (message := self._answer(STARTING_SECONDS)) is None or message[0] != "environment":
+                self.close()
+                return Status.CRASHED, f"the worker did not start within {STARTING_SECONDS:g} s"
+            self._environment = message[1]
+        except (EOFError, OSError, UnreadableError):
             self._wait_for_exit()
             code = self._process.returncode
             last = self._output.text.strip().splitlines()
@@ -198,38 +224,62 @@ class Worker:
             return Status.CRASHED, f"the worker died at its start: {_exit_sentence(code)}" + (f" ({last[-1]})" if last else "")
         return None
 
-    def _answers(self, seconds: float) -> bool:
-        """Wait for the next message; a worker that sends none is gone."""
+    def _await_warm(self, case: Case | Job) -> tuple[Status, str] | None:
+        """Let a solver of a plug-in folder warm up before its process can know a problem; how that ended it, if it did."""
+        if not self._setting.solvers_of or not isinstance(case, Case):
+            return None
+        name = json.dumps([case.solver, dict(case.options)], sort_keys=True, default=str)
+        if name in self._warm:
+            return None
+        message: Message | None = None
+        try:
+            self._pipe.send(("warm", (case.solver, case.options)))
+            message = self._answer(PREPARATION_SECONDS)
+            message = self._answer(PREPARATION_SECONDS) if message == TAKEN else message
+        except (EOFError, OSError, UnreadableError):
+            if message is None:
+                self.close()
+                raise DeadBeforeError from None
+            self._wait_for_exit()
+            code = self._process.returncode
+            self.close()
+            return Status.CRASHED, f"the solver's process died: {_exit_sentence(code)}"
+        if message != ("warmed",):
+            self.close()
+            return Status.TIMEOUT, f"building the problem and compiling took more than {PREPARATION_SECONDS:g} s, killed; nothing proven"
+        self._warm.add(name)
+        return None
+
+    def _answer(self, seconds: float) -> Message | None:
+        """Wait for the next message."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if self._has_message(_LONGEST_WAIT_SECONDS):
-                return True
-        self.close()
-        return False
+            if (message := self._next_message(_LONGEST_WAIT_SECONDS)) is not None:
+                return message
+        return None
 
-    def _has_message(self, seconds: float) -> bool:
-        """Whether there is a message, now or within `seconds`; what is printed meanwhile is read."""
-        sources: list[Connection | int] = [self._pipe] if self._output.has_ended else [self._pipe, self._output.fd]
-        ready = wait(sources, seconds)
-        if self._output.fd in ready:
+    def _next_message(self, seconds: float) -> Message | None:
+        """Return the next message, if it comes within `seconds`; what is printed meanwhile is read."""
+        message = self._pipe.take()
+        if message is not None:
+            return message
+        pipe, output = self._pipe.fileno(), self._output.fd
+        ready = wait([pipe] if self._output.has_ended else [pipe, output], seconds)
+        if output in ready:
             self._output.read()
-        return self._pipe in ready
+        if pipe in ready:
+            self._pipe.read()
+        return self._pipe.take()
+
+    def _usage(self) -> Usage:
+        return Usage(cpu_seconds(self._process.pid), queued_seconds(self._process.pid))
 
     def _receive_what_was_sent(self, gathered: Gathered) -> bool:
         """Take what was sent before the end; whether the record was among it, so that the run had come to its own end."""
-        with contextlib.suppress(EOFError, OSError, _UnreadableError):
-            while gathered.record is None and self._pipe.poll(0.0):
-                gathered.take(self._received())
+        with contextlib.suppress(EOFError, OSError, UnreadableError, TooMuchError):
+            while gathered.record is None and (message := self._next_message(0.0)) is not None:
+                gathered.take(message)
         return gathered.record is not None
-
-    def _received(self) -> Message:
-        try:
-            message: Message = self._pipe.recv()
-        except (EOFError, OSError):
-            raise
-        except Exception as error:  # whatever the classes of a plug-in do when they are made anew
-            raise _UnreadableError(describe(error)) from None
-        return message
 
     def _closed_with_outcome(self, gathered: Gathered, status: Status, reason: str, counted: float | None) -> Outcome:
         died = status is Status.CRASHED
@@ -250,10 +300,6 @@ class Worker:
 
 class DeadBeforeError(Exception):
     """A worker was dead when it was given a case."""
-
-
-class _UnreadableError(Exception):
-    """What a worker has sent cannot be turned into objects."""
 
 
 class _Watch:
@@ -349,11 +395,6 @@ def _shared_page() -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
-
-
-def _import_path() -> dict[str, str]:
-    """The variable that makes a new Python find what this one finds."""
-    return {"PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path)}
 
 
 def _runs(pid: int) -> bool:

@@ -23,6 +23,8 @@ class Setting:
     slots: int = 1
     """Cases that run at once on this machine."""
     isolation: str = "process"
+    solvers_of: str | None = ""
+    """The module of the plug-in folder whose solvers it may import; empty for none, None for all of the folder."""
 
     def environment(self) -> Mapping[str, Any]:
         """The environment of runs made in this process, which times depend on."""

@@ -12,7 +12,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 
 import numpy as np
 
@@ -20,42 +19,47 @@ from bench_mtl.core.types import Record, Status
 from bench_mtl.engine.driver import describe
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Case
+from bench_mtl.runner.channel import WorkerEnd
 from bench_mtl.runner.gathered import TAKEN, WARM_UP, Message
 from bench_mtl.runner.inprocess import CaseRunner, Ran
 from bench_mtl.runner.job import run_job
 from bench_mtl.runner.memory import peak_mib, resident_mib
 from bench_mtl.runner.setting import Setting
+from bench_mtl.runner.spawning import begin
 
 #: What a run may still hold when it is over, beyond what was there when it began: caches of libraries and the like.
 _KEPT_MIB = 50.0
-
-#: Names the variable by which a worker and all that it starts are known.
-MARK = "BENCH_MTL_WORKER"
 
 
 def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     """Serve cases until the pipe closes.
 
-    First receives a `Setting` and sends the environment. Then answers ("run", case or job) with the
-    messages of `bench_mtl.runner.gathered`, and ("check", instance) with what is wrong with it, or None.
+    First receives a `Setting` and sends ("environment", it). Then answers ("run", case or job) with the messages of
+    `bench_mtl.runner.gathered`, ("warm", name and options of a solver) with ("warmed",), and ("check", instance) with ("mistake", what is
+    wrong with it, or None). What it sends are data in the form of `bench_mtl.runner.wire`.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
-    _die_with_parent(parent)
+    begin(parent)
     faulthandler.enable()  # the parent keeps the last lines of standard error
-    pipe, deadline = Connection(pipe_fd), SharedDeadline(deadline_fd)
+    pipe, deadline = WorkerEnd(pipe_fd), SharedDeadline(deadline_fd)
     # A child that a solver forks must not be able to talk in the name of the run, or to move its deadline.
     os.register_at_fork(after_in_child=pipe.close)
     os.register_at_fork(after_in_child=deadline.detach)
-    setting: Setting = pipe.recv()
-    runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
-    pipe.send(setting.environment())
+    setting: Setting = pipe.receive()
+    environment = dict(setting.environment())
+    runner = CaseRunner(load_registry(setting.plugins, setting.solvers_of), setting.data_dir)
+    pipe.send(("environment", environment))
     while True:
         try:
-            what, content = pipe.recv()
+            what, content = pipe.receive()
         except EOFError:
             return
         if what == "check":
-            pipe.send(runner.find_mistake(content))
+            pipe.send(("mistake", runner.find_mistake(content)))
+            continue
+        if what == "warm":
+            pipe.send(TAKEN)
+            runner.warm_up(*content)
+            pipe.send(("warmed",))
             continue
         pipe.send(TAKEN)
         before = _State()
@@ -144,17 +148,3 @@ class SharedDeadline:
     def detach(self) -> None:
         """Share it no longer."""
         self._cells = (ctypes.c_double * 2)()
-
-
-def _die_with_parent(parent: int) -> None:
-    """Ask Linux to kill this process when its parent dies, however it dies, and to leave it what its children leave behind.
-
-    Elsewhere the closed pipe ends it.
-    """
-    if sys.platform == "linux":
-        set_death_signal, set_child_subreaper = 1, 36
-        libc = ctypes.CDLL(None)
-        libc.prctl(set_death_signal, signal.SIGKILL)
-        libc.prctl(set_child_subreaper, 1)
-    if os.getppid() != parent:  # it died before it was asked for
-        os._exit(1)

@@ -76,7 +76,7 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
     command = command_for(tmp_path, text)
     with command.start("--slots", slots) as process:
         await_line(process, "[1/4]")
-        assert await_that(lambda: len(with_variable(TOKEN, command.token)) == 1 + int(slots))
+        assert await_that(lambda: len(with_variable(TOKEN, command.token)) >= 1 + 2 * int(slots))  # a certifier each
         process.send_signal(numbers[0])
         for number in numbers[1:]:
             assert process.stderr is not None

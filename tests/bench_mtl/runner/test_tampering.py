@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -35,16 +36,15 @@ def test_a_changed_problem_proves_nothing_and_is_built_anew(tmp_path: Path, isol
 
 
 def test_settings_of_the_whole_process_do_not_outlive_a_run(tmp_path: Path) -> None:
+    deeds = ["none", "alarm", "errstate", "warnings", "remembers"]
     suite = suite_of(
-        solver("tamper", "deed", "none"), solver("pid", "number", 0),
-        solver("tamper", "deed", "alarm"), solver("waits", "number", 1, pause=0.02), solver("pid", "number", 1),
-        solver("tamper", "deed", "errstate"), solver("pid", "number", 2), solver("tamper", "deed", "warnings"), solver("pid", "number", 3),
-        limits=STEPS,
+        solver("tamper", "deed", *deeds[:2]), solver("waits", "number", 1, pause=0.02), solver("tamper", "deed", *deeds[2:]), limits=STEPS
     )  # fmt: skip
     runs = run_suite(tmp_path, suite)
     assert runs.loc["waits_1", "status"] == "inaccurate"
-    told = [runs.loc[f"pid_{number}", "info"] for number in range(4)]
+    told = [runs.loc[f"tamper_{deed}", "info"] for deed in deeds]
     assert len(set(told)) == 4
+    assert told[0] == told[1]
 
 
 def test_interrupts_and_nothing_yielded_are_errors(tmp_path: Path) -> None:
@@ -65,7 +65,12 @@ def test_a_loss_serves_all_problems_and_cannot_be_changed(tmp_path: Path, isolat
     assert "attribute 'total' is read-only" in run["reason"]
 
 
-def test_a_run_that_changed_its_problem_ends_its_worker(tmp_path: Path) -> None:
-    suite = suite_of(solver("pid", "number", 0), solver("tamper", "deed", "sets"), solver("pid", "number", 1), limits=STEPS)
+def test_a_run_that_changed_its_problem_ends_its_worker_and_no_other(tmp_path: Path) -> None:
+    suite = suite_of(
+        solver("pid", "number", 0), solver("tamper", "deed", "none", "sets", "remembers"), solver("pid", "number", 1), limits=STEPS
+    )  # fmt: skip
     runs = run_suite(tmp_path, suite)
-    assert runs.loc["pid_0", "info"] != runs.loc["pid_1", "info"]
+    assert runs.loc["pid_0", "info"] == runs.loc["pid_1", "info"]
+    told = [json.loads(runs.loc[f"tamper_{deed}", "info"])["note"] for deed in ("none", "remembers")]
+    assert told[0] != told[1]
+    assert json.loads(runs.loc["pid_0", "info"])["pid"] not in map(int, told)

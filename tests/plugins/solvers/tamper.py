@@ -17,7 +17,7 @@ from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Pr
 
 @dataclass(frozen=True)
 class Tamper(IterativeSolver):
-    """Yields a point, does what `deed` says, and yields another."""
+    """Yields a point, notes its process, does what `deed` says, and yields another."""
 
     deed: str = "none"
 
@@ -29,7 +29,7 @@ class Tamper(IterativeSolver):
         return f"tamper_{self.deed}"
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        yield Iterate(problem.zero(), None, 0)
+        yield Iterate(problem.zero(), None, 0, note=str(os.getpid()))
         if self.deed == "sets":
             object.__setattr__(problem, "bound", 0.001)
         if self.deed == "unlocks":

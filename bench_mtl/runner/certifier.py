@@ -1,0 +1,201 @@
+"""A process that certifies again what solvers show, and never runs or imports the code of any of them.
+
+It builds each problem itself, from the data, and is given nothing but arrays. A solver can change its own process as it likes; what a row
+says is what this one finds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from bench_mtl.core.types import Certificate, Proof, Tolerance
+from bench_mtl.engine.driver import describe
+from bench_mtl.engine.proofs import contradiction, sharpened
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite import Instance
+from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
+from bench_mtl.model.protocols import Problem
+from bench_mtl.runner.inprocess import CaseRunner
+from bench_mtl.runner.setting import Setting
+from bench_mtl.runner.spawning import begin, spawned
+
+#: How long it may take to start, to build a problem, and to certify the proofs of a run, seconds.
+MOST_SECONDS = 600.0
+
+
+class Prepared(NamedTuple):
+    """A problem that stands ready."""
+
+    seconds: float
+    """Processor time that it took to build it and to compile what it calls."""
+    point_bytes: int
+    dual_bytes: int
+
+
+class Certified(NamedTuple):
+    """What the proofs of a run prove."""
+
+    verdicts: tuple[Certificate | str, ...]
+    """One a proof, in their order; a sentence where one proves nothing."""
+    scale: float
+    baseline: Certificate
+    contradiction: str | None
+    """Evidence that the problem itself is at fault."""
+    seconds: float
+    """The longest that one proof took, its measures included."""
+    patterns: tuple[PackedPattern, ...]
+    """Those of the point of the last proof."""
+
+
+class UncertifiableError(Exception):
+    """The proofs of a run cannot be certified, for reasons that are not the proofs'."""
+
+
+class Certifier:
+    """The process seen from its parent. It is started when it is first needed, and again when it has died. Belongs to one thread."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = replace(setting, solvers_of="")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
+        self.longest_preparation = 0.0
+        """Processor seconds of the slowest of all preparations, the imports of the first included."""
+
+    def prepare(self, instance: Instance, seconds: float = MOST_SECONDS) -> Prepared | None:
+        """Build a problem and keep it; None where that fails, or takes longer than this, for the run itself shows how."""
+        try:
+            prepared: Prepared = self._ask("prepare", instance, seconds=seconds)
+        except UncertifiableError:
+            return None
+        self.longest_preparation = max(self.longest_preparation, prepared.seconds)
+        return prepared
+
+    def certify(self, instance: Instance, proofs: Sequence[Proof], target: float, names: tuple[str, ...] = ()) -> Certified:
+        """Certify the proofs of a run, and find the patterns of the parts of the last one's point, which have these names.
+
+        Raises
+        ------
+        UncertifiableError : the problem cannot be built, or the process dies twice or takes too long.
+        """
+        try:
+            found: Certified = self._ask("certify", instance, tuple(proofs), target, names)
+        except _GoneError:
+            found = self._ask("certify", instance, tuple(proofs), target, names)
+        return found
+
+    def start(self) -> None:
+        """Start the process, without waiting for it."""
+        if self._process is not None:
+            return
+        ours, theirs = socket.socketpair()
+        with theirs:
+            call = f"bench_mtl.runner.certifier:serve({theirs.fileno()}, {os.getpid()})"
+            self._process = spawned(call, self._setting, [theirs.fileno()], secrets.token_hex(8), subprocess.DEVNULL)
+        self._pipe = Connection(ours.detach())
+        self._pipe.send(self._setting)
+
+    def end(self) -> None:
+        """Kill the process. Safe to call from another thread."""
+        process = self._process
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+
+    def close(self) -> None:
+        """`end`, and leave nothing behind."""
+        self.end()
+        process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
+        if process is not None:
+            process.wait()
+        if pipe is not None:
+            pipe.close()
+
+    def _ask(self, *request: Any, seconds: float = MOST_SECONDS) -> Any:
+        try:
+            self.start()
+            assert self._pipe is not None
+            self._pipe.send(request)
+            if not self._pipe.poll(seconds):
+                self.close()
+                raise UncertifiableError(f"it took more than {seconds:g} s")
+            answer = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            self.close()
+            raise _GoneError(f"its process died ({describe(error)})") from None
+        if isinstance(answer, str):
+            raise UncertifiableError(answer)
+        return answer
+
+
+class _GoneError(UncertifiableError):
+    """The process has died."""
+
+
+def serve(pipe_fd: int, parent: int) -> None:
+    """Answer requests until the pipe closes; a sentence is the answer to one that cannot be met."""
+    begin(parent)
+    pipe = Connection(pipe_fd)
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        setting: Setting = pipe.recv()
+        runner: CaseRunner | None = None
+        while True:
+            what, instance, *rest = pipe.recv()
+            try:
+                if runner is None:
+                    runner = CaseRunner(load_registry(setting.plugins, setting.solvers_of), setting.data_dir)
+                answer: Any = _prepared(runner, instance) if what == "prepare" else _certified(runner, instance, *rest)
+            except (Exception, SystemExit) as error:
+                answer = describe(error)
+            pipe.send(answer)
+
+
+def _prepared(runner: CaseRunner, instance: Instance) -> Prepared:
+    before = time.process_time()
+    problem = runner.problem(instance).problem
+    problem.warm_up()
+    sizes = [8 * _product(shape) for shape in (problem.point_shape, problem.dual_shape)]
+    return Prepared(time.process_time() - before, *sizes)
+
+
+def _certified(runner: CaseRunner, instance: Instance, proofs: Sequence[Proof], target: float, names: tuple[str, ...]) -> Certified:
+    built = runner.problem(instance)
+    problem, tolerance, scale = built.problem, Tolerance(target), built.problem.scale()
+    verdicts: list[Certificate | str] = []
+    enclosure, longest = built.baseline, 0.0
+    for proof in proofs:
+        started = time.perf_counter()
+        try:
+            verdict = sharpened(problem, proof, tolerance, scale)[0]
+        except Exception as error:  # of arrays that are not finite, or of the wrong shape
+            verdicts.append(describe(error))
+            continue
+        with contextlib.suppress(Exception):  # a plug-in's own; only the time counts, which the run has spent on them too
+            problem.measures(proof.point)
+        longest = max(longest, time.perf_counter() - started)
+        verdicts.append(verdict)
+        enclosure = enclosure.tightened(verdict)
+    patterns = _patterns(problem, proofs[-1], names) if proofs and names else ()
+    return Certified(tuple(verdicts), scale, built.baseline, contradiction(problem, enclosure, scale), longest, patterns)
+
+
+def _patterns(problem: Problem, proof: Proof, names: tuple[str, ...]) -> tuple[PackedPattern, ...]:
+    try:
+        return patterns_of(parts(problem.repair(proof.point), names))
+    except Exception:  # a plug-in may name its parts as it likes
+        return ()
+
+
+def _product(shape: Sequence[int]) -> int:
+    size = 1
+    for length in shape:
+        size *= int(length)
+    return size

@@ -1,0 +1,158 @@
+"""What a row may say: the samples of a run held against what another process proves, and its clock against the parent's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+
+from bench_mtl.core.types import EPSILON, UNEXPLAINED_SHARE, Certificate, Record, Sample, Status, Tolerance
+from bench_mtl.runner.certifier import Certified
+from bench_mtl.runner.gathered import Gathered, Kept, Mark
+
+#: What the process of a run may use beside what its clock counts, before anybody calls its clock false: seconds, a share of the whole run,
+#: and so many times what its certificates take. The first three are of processor time, which a busy machine does not stretch; the others of
+#: time on the wall less what it waited for a processor, for a solver whose work is done elsewhere.
+_CPU_SECONDS, _CPU_SHARE, _CPU_CERTIFICATES = 0.25, 0.05, 5.0
+_WALL_SECONDS, _WALL_SHARE, _WALL_CERTIFICATES = 1.0, 0.25, 10.0
+#: Certificates beside those of the samples: the last ones, with compensated products.
+_EXTRA_CERTIFICATES = 8.0
+#: What testing the claim of a one-shot solver costs, in certificates.
+_CERTIFICATES_OF_A_CLAIM = 60.0
+
+#: A solver of a plug-in folder may use so much processor time once it can know the problem and before its clock runs, and so many times
+#: what the slowest problem took to build and to compile.
+_PREPARING_SECONDS, _PREPARING_TIMES = 3.0, 4.0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is left of what a run has told."""
+
+    record: Record
+    """Its status, reason and samples."""
+    is_refuted: bool
+    """Whether the run has shown something false, so that its process can be trusted no more."""
+
+
+def judged(gathered: Gathered, record: Record, target: float, found: Certified, threads: int) -> Judgement:
+    """Return what a run may say, given what another process finds of its proofs."""
+    samples, proofs = gathered.samples, gathered.proofs
+    if found.contradiction is not None:
+        return _dropped(record, Status.ERROR, found.contradiction)
+    if (lie := _lie(gathered, found)) is not None:
+        return _dropped(record, Status.WRONG, lie)
+    is_one_shot = any(sample.asked is not None for sample in samples)
+    if any(not 0.0 <= sample.seconds <= sample.counted for sample in samples):
+        return _dropped(record, Status.ERROR, "its clock is false: samples say other times than it has counted")
+    if (lie := false_clock(gathered.marks, found.seconds, threads, is_one_shot=is_one_shot)) is not None:
+        return _dropped(record, Status.ERROR, lie)
+    kept = proven_samples(samples, proofs, found.verdicts)
+    if record.status is not Status.VERIFIED:
+        return Judgement(replace(record, samples=kept), False)
+    best = _best(found.verdicts)
+    if best is None or not _meets(best, target, found.scale):
+        proven = "nothing" if best is None else f"a relative gap of {best.relative_gap:.1e}"
+        return _dropped(record, Status.WRONG, f"says that a relative gap of {target:g} is proven, but its points prove {proven}")
+    ending = "" if samples[-1].asked is None else f" at tolerance {samples[-1].asked:g}"
+    gap = min(sample.certificate.relative_gap for sample in kept)
+    return Judgement(replace(record, samples=kept, reason=f"relative gap {gap:.1e} proven (target {target:g}){ending}"), False)
+
+
+def false_clock(marks: Sequence[Mark], certificate: float, threads: int, *, is_one_shot: bool) -> str | None:
+    """Say that the clock of a run leaves out what its watcher saw, if it leaves out far more than certificates take.
+
+    Parameters
+    ----------
+    certificate : seconds of one certificate, measured in another process
+    threads : that the run may use, each of which uses processor time
+    """
+    counts = [0.0, *(mark.counted for mark in marks)]
+    if any(after < before for before, after in pairwise(counts)):
+        return "its clock is false: it runs backwards"
+    # What is left out only grows, so a mark that came late, because the watcher was slow, is set right by a later one.
+    for mark, cpu, wall in zip(
+        marks,
+        _lowest_from_here([mark.cpu - threads * mark.counted for mark in marks]),
+        _lowest_from_here([mark.wall - mark.counted for mark in marks]),
+        strict=True,
+    ):
+        each = _CERTIFICATES_OF_A_CLAIM if is_one_shot else 1.0
+        certificates = certificate * (each * mark.samples + _EXTRA_CERTIFICATES)
+        used = min(cpu, wall)
+        waited = wall - mark.queued
+        if used > _CPU_SECONDS + _CPU_SHARE * mark.wall + _CPU_CERTIFICATES * certificates or (
+            waited > _WALL_SECONDS + _WALL_SHARE * mark.wall + _WALL_CERTIFICATES * certificates
+        ):
+            seen = f"{mark.wall:.3g} s by the clock of its watcher, {mark.cpu:.3g} s of processor time"
+            return f"its clock is false: it had counted {mark.counted:.3g} s after {seen}, and its certificates take {certificates:.2g} s"
+    return None
+
+
+def early_work(used: float, longest_preparation: float) -> str | None:
+    """Say that a solver of a plug-in folder has worked before its clock ran, if its process used far more than it takes to prepare."""
+    if used <= _PREPARING_SECONDS + _PREPARING_TIMES * longest_preparation:
+        return None
+    return f"its clock is false: {used:.3g} s of processor time before it ran, where {longest_preparation:.3g} s prepare the problem"
+
+
+def proven_samples(samples: Sequence[Sample], proofs: Sequence[Kept], verdicts: Sequence[Certificate | str]) -> tuple[Sample, ...]:
+    """Cut back every sample to what is proven at the next proof, or by the last one; drop those of which nothing is.
+
+    Between two proofs, which are at most a decade apart, the enclosure is thus between two proven ones.
+    """
+    proven = [(kept.place, verdict) for kept, verdict in zip(proofs, verdicts, strict=True) if isinstance(verdict, Certificate)]
+    if samples and samples[-1].asked is not None:
+        own = dict(proven)
+        return tuple(_cut(sample, own[place]) for place, sample in enumerate(samples) if place in own)
+    best = list(accumulate((verdict for _, verdict in proven), Certificate.tightened))
+    found, following = [], 0
+    for place, sample in enumerate(samples):
+        while following < len(proven) - 1 and proven[following][0] < place:
+            following += 1
+        if best:
+            found.append(_cut(sample, best[following]))
+    return tuple(found)
+
+
+def _cut(sample: Sample, proven: Certificate) -> Sample:
+    stated = sample.certificate
+    primal, dual = max(stated.primal, proven.primal), min(stated.dual, proven.dual)
+    return replace(sample, certificate=Certificate(primal, dual, stated.infeasibility, proven.rounding))
+
+
+def _lie(gathered: Gathered, found: Certified) -> str | None:
+    """Evidence that a sample says more than its proof proves."""
+    if (sample := gathered.unproven) is not None:
+        return (
+            f"shows no proof of the relative gap of {sample.certificate.relative_gap:.1e} that it says it had after {sample.seconds:.3g} s"
+        )
+    for kept, verdict in zip(gathered.proofs, found.verdicts, strict=True):
+        sample = gathered.samples[kept.place]
+        stated = sample.certificate
+        said = f"says that it had proven [{stated.dual:.9g}, {stated.primal:.9g}] after {sample.seconds:.3g} s"
+        if isinstance(verdict, str):
+            return f"{said}, but its points prove nothing ({verdict})"
+        slack = verdict.rounding + UNEXPLAINED_SHARE * max(abs(verdict.primal), abs(verdict.dual)) + 16.0 * EPSILON * abs(found.scale)
+        if stated.primal < verdict.primal - slack or stated.dual > verdict.dual + slack:
+            return f"{said}, but its points prove only [{verdict.dual:.9g}, {verdict.primal:.9g}]"
+    return None
+
+
+def _best(verdicts: Sequence[Certificate | str]) -> Certificate | None:
+    proven = [verdict for verdict in verdicts if isinstance(verdict, Certificate)]
+    return list(accumulate(proven, Certificate.tightened))[-1] if proven else None
+
+
+def _meets(certificate: Certificate, target: float, scale: float) -> bool:
+    """Whether the gap meets the target to the last digits: the run itself has left room for rounding."""
+    allowed = Tolerance(target).allowed_gap(certificate.primal, scale)
+    return certificate.gap <= allowed * (1.0 + UNEXPLAINED_SHARE) and not certificate.contradicts_itself(scale)
+
+
+def _dropped(record: Record, status: Status, reason: str) -> Judgement:
+    return Judgement(replace(record, status=status, reason=reason, samples=()), True)
+
+
+def _lowest_from_here(values: Sequence[float]) -> list[float]:
+    return list(accumulate(reversed(values), min))[::-1]
