@@ -48,6 +48,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
         ({"step_rule": "line_search", "initial_lipschitz": 0.01}, 1e-5),
         ({"restart": "gradient", "projection": "sort"}, 1e-9),
     ],
+    "dual_coordinate_ascent": [({}, 1e-9), ({"shrinking": False}, 1e-9)],
     "exponentiated_gradient": [({}, 1e-4), ({"step_rule": "sqrt"}, 1e-2), ({"batch": 5}, PAIR_TARGET)],
     "face_newton": [({}, 1e-9), ({"most_active": 3}, 1e-6)],
     "frank_wolfe": [({}, 1e-7), ({"variant": "away"}, 1e-6), ({"variant": "plain"}, PAIR_TARGET)],

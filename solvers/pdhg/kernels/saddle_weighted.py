@@ -1,7 +1,7 @@
 """The primal half of a step as in `saddle` and `saddle_balls`, in features that are scaled.
 
-With V_j = W_j / t_j the norm of W is one of V with weights t: sum_j t_j max_k |V_jk|, sum_j t_j |v_j|, or (sum_j t_j^2 v_j^2)^(1/2). All three
-projections search the root of a function that is convex and falls, by Newton's method from its left.
+With V_j = W_j / t_j the norm of W is one of V with weights t: sum_j t_j max_k |V_jk|, sum_j t_j |v_j|, or (sum_j t_j^2 v_j^2)^(1/2). All
+three projections search the root of a function that is convex and falls, by Newton's method from its left.
 """
 
 from __future__ import annotations

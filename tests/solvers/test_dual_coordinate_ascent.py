@@ -1,0 +1,92 @@
+"""Dual coordinate ascent against coordinate steps in plain NumPy; all layouts, its dual point, resuming, its end, its options."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Status, Tolerance
+from bench_mtl.data import TaskData
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.standard_normal((12, 6)), np.where(RNG.random((12, 3)) < 0.5, 1.0, -1.0)
+XS = [RNG.standard_normal((n, 6)) for n in (4, 9, 5)]
+YS = [np.where(RNG.random(len(Xk)) < 0.5, 1.0, -1.0) for Xk in XS]
+DATA = {
+    "shared": TaskData.shared(X, Y),
+    "shared CSR": TaskData.shared(sp.csr_array(X * (np.abs(X) > 0.5)), Y),
+    "per task": TaskData.per_task(XS, YS),
+    "per task CSR": TaskData.per_task([sp.csr_array(Xk * (np.abs(Xk) > 0.5)) for Xk in XS], YS),
+}
+
+
+def by_hand(X: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
+    """The optimum by cyclic coordinate steps, without shrinking."""
+    a, w = np.zeros(len(y)), np.zeros(X.shape[1])
+    for _ in range(20_000):
+        before = a.copy()
+        for i, (x, label) in enumerate(zip(X, y, strict=True)):
+            a[i] = np.clip(a[i] + (1.0 - label * x @ w) * 2.0 * ridge / (x @ x), 0.0, 1.0 / len(y))
+            w = X.T @ (a * y) / (2.0 * ridge)
+        if np.array_equal(a, before):
+            break
+    return w
+
+
+@pytest.mark.parametrize("ridge", [0.01, 0.5])
+@pytest.mark.parametrize("shrinking", [True, False])
+@pytest.mark.parametrize("layout", DATA)
+def test_the_optimum(layout, shrinking, ridge):
+    data = DATA[layout]
+    record = run(RidgeHinge(data, ridge=ridge), DualCoordinateAscent(shrinking=shrinking), tolerance=Tolerance(1e-10))
+    assert record.status is Status.VERIFIED, record.reason
+    for k in range(3):
+        Xk, yk = data.task(k)
+        right = by_hand(Xk.toarray() if sp.issparse(Xk) else Xk, yk, ridge)
+        assert_allclose(record.solution[:, k], right, atol=1e-4 * np.abs(right).max())
+
+
+def test_the_point_belongs_to_the_dual_point():
+    problem = RidgeHinge(DATA["per task"], ridge=0.1)
+    for iterate in islice(DualCoordinateAscent().steps(problem), 1, 30):
+        a = iterate.dual * problem.make_forms()[0].fit.targets
+        assert np.all(a >= 0.0)
+        assert np.all(a <= problem.make_forms()[0].fit.weights)
+        assert_allclose(iterate.primal, problem.design.adjoint(iterate.dual) / 0.2, atol=1e-12)
+
+
+def test_it_goes_on_from_a_dual_point_and_leaves_examples_out():
+    problem = RidgeHinge(DATA["shared"], ridge=0.01)
+    *_, last = islice(DualCoordinateAscent().steps(problem), 60)
+    assert last.work < last.step  # shrinking
+    _, fresh = islice(DualCoordinateAscent().steps(problem), 2)
+    _, resumed = islice(DualCoordinateAscent().resume(problem, Iterate(last.primal, last.dual)), 2)
+    gaps = [problem.objective(one.primal) - problem.dual_bound(one.primal, one.dual) for one in (resumed, fresh)]
+    assert gaps[0] < 0.1 * gaps[1]
+
+
+def test_it_ends_where_slopes_are_rounding():
+    problem = RidgeHinge(DATA["shared"], ridge=1.0)
+    *_, last = islice(DualCoordinateAscent().steps(problem), 400)
+    assert last.note.startswith("stalled: ")
+    assert problem.objective(last.primal) - problem.dual_bound(last.primal, last.dual) < 1e-12
+
+
+def test_examples_of_zeros():
+    data = TaskData.shared(np.array([[0.0, 0.0], [1.0, 2.0]]), np.array([1.0, -1.0]))
+    assert run(RidgeHinge(data, ridge=0.1), DualCoordinateAscent()).status is Status.VERIFIED
+
+
+def test_options():
+    with pytest.raises(InputError, match="shrinking must be true or false"):
+        DualCoordinateAscent(shrinking=1)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="seed"):
+        DualCoordinateAscent(seed=-1)
