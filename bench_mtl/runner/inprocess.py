@@ -7,12 +7,13 @@ import json
 import pickle
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Status, Tolerance
 from bench_mtl.data.fingerprint import fingerprint
@@ -22,7 +23,7 @@ from bench_mtl.engine.registry import Registry
 from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import Case, Instance
 from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
-from bench_mtl.model.protocols import Problem, Solver
+from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.runner.gathered import WARM_UP, Message
 from bench_mtl.runner.memory import forget_peak
 
@@ -93,11 +94,13 @@ class CaseRunner:
             looked += time.perf_counter() - started
             tell(("solver", _short(version)))
             self._require_same("code of the solver", case.code, source_digest(type(solver)))
+            before = compiling_seconds()
             started = time.perf_counter()
             fits = solver.incompatibility(problem) is None
             looked += time.perf_counter() - started
             if fits:
                 self._require_warm(case, solver)
+            compiled = compiling_seconds() - before if isinstance(solver, IterativeSolver) else 0.0
         except BenchError as error:
             return Ran(Record(Status.ERROR, describe(error)))
         except (Exception, SystemExit) as error:
@@ -121,6 +124,7 @@ class CaseRunner:
             deadline=deadline,
             looked=looked,
         )
+        record = replace(record, times=replace(record.times, compile=record.times.compile + compiled))
         if record.status is not Status.SKIPPED and not built.is_untouched():
             self._built = None
             tell(("void",))
