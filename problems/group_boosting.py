@@ -18,13 +18,14 @@ from bench_mtl.model.forms import ROW_NORMS, GroupForm
 from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.margins import HingeFit, PairwiseFit, multiclass_fit
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError, RigorousProblem
+from bench_mtl.model.predicting_problem import PredictingProblem
+from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError
 from bench_mtl.model.task_data import TaskData, class_indicators
 
 _PENALTY_CONES = {"l12": frozenset({"linear", "quadratic"}), "l1inf": frozenset({"linear"}), "l1": frozenset({"linear"})}
 
 
-class GroupBoosting(RigorousProblem):
+class GroupBoosting(PredictingProblem):
     """Multiclass boosting over given weak learners with a penalty that makes classes share them.
 
     ::
@@ -152,8 +153,12 @@ class GroupBoosting(RigorousProblem):
     def dimensions(self) -> Mapping[str, int]:
         return {"n": self.design.sizes[0], "d": self.design.n_features, "m": self.design.n_tasks}
 
-    def enclose_objective(self, point: Array) -> Interval:
-        return self._form.enclose_objective(point)
+    def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
+        """The scores."""
+        return self.design.forward_with_error(point)
+
+    def enclose_objective_at(self, point: Array, predictions: Array, error: Array) -> Interval:
+        return self._form.enclose_objective(point, Interval.around(predictions, error))
 
     def repair(self, point: Array) -> Array:
         return np.maximum(point, 0.0)
@@ -161,9 +166,9 @@ class GroupBoosting(RigorousProblem):
     def infeasibility(self, point: Array) -> float:
         return max(0.0, -float(point.min()))
 
-    def dual_at(self, point: Array) -> Array:
+    def dual_of(self, predictions: Array) -> Array:
         """Return the dual point of the scores, minus the derivative of f."""
-        return self._form.fit.duals(self.design.forward(point))
+        return self._form.fit.duals(predictions)
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         return self._form.enclose_bound(self.dual_at(point) if dual is None else dual, self._others)

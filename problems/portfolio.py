@@ -14,7 +14,8 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import TINIEST, Interval, gamma
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import CurvedForm, SimplexForm
-from bench_mtl.model.protocols import Capability, ConicModel, Form, RigorousProblem
+from bench_mtl.model.predicting_problem import PredictingProblem
+from bench_mtl.model.protocols import Capability, ConicModel, Form
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.projections import project_box_simplex, project_simplex
 
@@ -40,7 +41,7 @@ _LARGEST_REFERENCE = 16.0
 _SMALLEST_DUAL, _LARGEST_DUAL = 1e-290, 1e300
 
 
-class Portfolio(RigorousProblem):
+class Portfolio(PredictingProblem):
     """Weights of assets that would have earned the most, if rebalanced to them after every period.
 
     ::
@@ -140,8 +141,12 @@ class Portfolio(RigorousProblem):
         """One nat a period, or the log-wealth of the start point where that is more."""
         return max(super().scale(), float(self._relatives.shape[0]))
 
-    def enclose_objective(self, point: Array) -> Interval:
-        shares = self._product(self._shifted.forward_with_error(point), len(point)) / Interval.of_sum(point)
+    def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
+        """X w, of relatives that are near 1 (X - 1) w."""
+        return self._shifted.forward_with_error(point)
+
+    def enclose_objective_at(self, point: Array, predictions: Array, error: Array) -> Interval:
+        shares = self._product((predictions, error), len(point)) / Interval.of_sum(point)
         return -(shares.log1p() if self._centre else shares.log()).sum()
 
     def repair(self, point: Array) -> Array:
@@ -156,10 +161,10 @@ class Portfolio(RigorousProblem):
         total = abs(float(w.sum()) - 1.0)
         return max(0.0, total - 1e-12, float((self._form.lower - w).max()), float((w - self._form.upper).max()) - 1e-12)
 
-    def dual_at(self, point: Array) -> Array:
+    def dual_of(self, predictions: Array) -> Array:
         """Return 1 / x_t.w."""
         with np.errstate(all="ignore"):
-            return np.minimum(1.0 / (self._relatives @ point), _LARGEST_DUAL)
+            return np.minimum(1.0 / (self._centre + predictions), _LARGEST_DUAL)
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         a = self.dual_at(point) if dual is None else dual

@@ -139,14 +139,14 @@ class PairwiseFit(MulticlassFit):
         """At least that of U = 0."""
         counted = self._without_labels(np.ones(dual.shape))  # the margins of labels with themselves are constant
         c = self.loss.best_multiple(dual / self._weight, counted, 0.0, limit)
-        found = [self._enclose_gain(dual, multiple, counted) for multiple in ((0.0, c) if 0.0 < c < np.inf else (0.0,))]
-        return Interval(max(each.ends[0] for each in found), max(each.ends[1] for each in found))
-
-    def _enclose_gain(self, dual: Array, c: float, counted: Array) -> Interval:
-        size = float(dual.size)
+        size, K = float(dual.size), self.design.n_tasks
+        constant = self.loss.enclose_value(Interval.exact(np.zeros(1))).sum() / float(K)
+        least = constant + self.loss.enclose_gain(Interval.exact(np.zeros(1))).sum() * float(dual.size - len(dual)) / size
+        if not 0.0 < c < np.inf:
+            return least
         u = (Interval.exact(dual) * size * c).at_least(self.loss.lower).at_most(self.loss.upper)
-        constant = self.loss.enclose_value(Interval.exact(np.zeros(1))).sum() / float(self.design.n_tasks)
-        return constant + (self.loss.enclose_gain(u) * counted).sum() / size
+        found = constant + (self.loss.enclose_gain(u) * counted).sum() / size
+        return Interval(np.fmax(least.lower, found.lower), np.maximum(least.upper, found.upper))
 
     def _sum(self, gains: Array) -> float:
         """Over the margins that are not constant."""

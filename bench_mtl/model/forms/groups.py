@@ -109,9 +109,9 @@ class GroupForm(ObjectiveForm):
             largest = max(largest, others(self.fit.residuals(U)))
         return self.fit.enclose_gain(U, np.inf if largest == 0.0 else max(0.0, float(down(self.nu / largest))))
 
-    def enclose_objective(self, W: Array) -> Interval:
-        """F between bounds that hold in exact arithmetic."""
-        return self.fit.enclose_value(self.fit.design.enclose_forward(W)) + self._enclose_norm(W) * self.nu
+    def enclose_objective(self, W: Array, scores: Interval) -> Interval:
+        """F between bounds that hold in exact arithmetic, at scores H W that are known between bounds."""
+        return self.fit.enclose_value(scores) + self._enclose_norm(W) * self.nu
 
     def _enclose_norm(self, W: Array) -> Interval:
         """sum_j ||W_j||, W >= 0."""
