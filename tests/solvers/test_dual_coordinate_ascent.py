@@ -31,7 +31,7 @@ DATA = {
 def by_hand(X: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
     """The optimum by cyclic coordinate steps, without shrinking."""
     a, w = np.zeros(len(y)), np.zeros(X.shape[1])
-    for _ in range(20_000):
+    for _ in range(1_000):
         before = a.copy()
         for i, (x, label) in enumerate(zip(X, y, strict=True)):
             a[i] = np.clip(a[i] + (1.0 - label * x @ w) * 2.0 * ridge / (x @ x), 0.0, 1.0 / len(y))
@@ -41,7 +41,7 @@ def by_hand(X: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
     return w
 
 
-@pytest.mark.parametrize("ridge", [0.01, 0.5])
+@pytest.mark.parametrize("ridge", [0.1, 0.5])
 @pytest.mark.parametrize("shrinking", [True, False])
 @pytest.mark.parametrize("layout", DATA)
 def test_the_optimum(layout, shrinking, ridge):
