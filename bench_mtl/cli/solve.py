@@ -68,6 +68,8 @@ def solve(
                 chosen.warm_up()
             record = _solve_live(built, chosen, tolerance, limits)
         say(f"{record.status}: {record.reason}")
+        if not type(chosen).__module__.startswith("bench_mtl."):
+            say("certified in the process of the solver, which can change what judges it; `bench-mtl run` certifies again in another")
         if said := dict(record.info).get("note"):
             say(f"{chosen.label}: {said}")
         times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)

@@ -155,7 +155,7 @@ class Status(enum.StrEnum):
 _SENTENCES = {
     Status.VERIFIED: "the target gap is proven",
     Status.INACCURATE: "ended by itself or at an iteration limit, above the target gap",
-    Status.WRONG: "claims to be optimal, and a better feasible point or a violated constraint proves that it is not",
+    Status.WRONG: "claims what a better feasible point, a violated constraint or a second certificate refutes",
     Status.TIMEOUT: "reached the time limit first",
     Status.MEMORY: "reached the memory limit first",
     Status.CRASHED: "its process died",

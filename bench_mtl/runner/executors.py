@@ -233,14 +233,19 @@ class LocalExecutor:
 
 
 class InlineExecutor:
-    """This process itself, to debug and to profile: no hard limit, and what brings down a solver brings down everything."""
+    """This process itself, to debug and to profile: no hard limit, and what brings down a solver brings down everything.
+
+    What it proves is weaker, for solver and judge are in one process: a solver that means to can change what judges it. Rows say so in
+    their environment.
+    """
 
     capacity = 1
 
     def __init__(self, setting: Setting) -> None:
         self._runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
         self._data_dir = setting.data_dir
-        self._environment = replace(setting, isolation="inline").environment()
+        weaker = {"certified": "in the process of the solvers only, which they can change: weaker than a row of isolation process"}
+        self._environment = {**replace(setting, isolation="inline").environment(), **weaker}
         self._threads = setting.threads
         self._pinned = contextlib.ExitStack()
 
