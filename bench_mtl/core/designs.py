@@ -225,11 +225,11 @@ class SharedDesign(Design):
 
     @cached_property
     def _row_norms(self) -> Array:
-        return frozen(_line_norms(self._X, axis=1)[:, None])
+        return frozen(line_norms(self._X, axis=1)[:, None])
 
     @cached_property
     def _column_norms(self) -> Array:
-        return frozen(_line_norms(self._X, axis=0)[:, None])
+        return frozen(line_norms(self._X, axis=0)[:, None])
 
     def _task_norms(self, R: Array) -> Array:
         return np.asarray(euclidean_norms(R, axis=0)[0])
@@ -326,13 +326,13 @@ class PerTaskDesign(Design):
 
     @cached_property
     def _row_norms(self) -> Array:
-        return frozen(_line_norms(self._diagonal if self._sparse else self._rows, axis=1))
+        return frozen(line_norms(self._diagonal if self._sparse else self._rows, axis=1))
 
     @cached_property
     def _column_norms(self) -> Array:
         if self._sparse:
-            return frozen(np.ascontiguousarray(_line_norms(self._diagonal, axis=0).reshape(self.n_tasks, -1).T))
-        return frozen(np.stack([_line_norms(self.block(k), axis=0) for k in range(self.n_tasks)], axis=1))
+            return frozen(np.ascontiguousarray(line_norms(self._diagonal, axis=0).reshape(self.n_tasks, -1).T))
+        return frozen(np.stack([line_norms(self.block(k), axis=0) for k in range(self.n_tasks)], axis=1))
 
     def _task_norms(self, R: Array) -> Array:
         top = float(np.abs(R).max(initial=0.0))
@@ -355,7 +355,7 @@ class PerTaskDesign(Design):
         return slice(int(self._offsets[k]), int(self._offsets[k + 1]))
 
 
-def _line_norms(X: Matrix, axis: int) -> Array:
+def line_norms(X: Matrix, axis: int) -> Array:
     """Return upper bounds on the Euclidean norms of the rows (`axis` 1) or columns (0), a vector."""
     if not is_sparse(X):
         return euclidean_norms(X, axis).ravel()

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.core.checks import one_of
-from bench_mtl.core.designs import Design
+from bench_mtl.core.designs import Design, line_norms
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.predicting_problem import PredictingProblem
 from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
 from bench_mtl.model.regularisers import Regulariser
+
+#: How far the size of the data may be from 1 before the variables of a generic model get another unit.
+_FAR = 1e3
 
 
 class CompositeProblem(PredictingProblem):
@@ -57,12 +60,13 @@ class CompositeProblem(PredictingProblem):
     def to_cvxpy(self, form: str | None = None) -> ConicModel:
         """The problem with residuals, margins, predictions or slacks as variables, so that their constraint's multiplier is a dual point.
 
-        See `Loss.model` of the loss and `model` of the norm.
+        See `Loss.model` of the loss and `model` of the norm. Where the data are far from size 1, variables are in another unit
+        (`model_unit`): generic solvers have tolerances in the units of what they are given.
         """
         import cvxpy as cp
 
         form = one_of("form", form or next(iter(self.conic_forms)), tuple(self.conic_forms))
-        part = self.regulariser.model(form, (self.design.n_features, self.design.n_tasks))
+        part = self.regulariser.model(form, (self.design.n_features, self.design.n_tasks), model_unit(self.design))
         loss, fit, as_dual = self.modelled_fit.model(cp.vec(part.coefficients, order="F"))
 
         def recover() -> tuple[Array, Array | None]:
@@ -73,3 +77,16 @@ class CompositeProblem(PredictingProblem):
     def _own_dual(self, dual: Any) -> Array:
         """A dual point of this problem for one of the loss, minus the derivative in the predictions."""
         return np.asarray(dual)
+
+
+def model_unit(design: Design) -> float:
+    """Return the unit of the variables of a generic model, a power of two: 1, unless the data are in units far from that of a usual size.
+
+    Then it is one over the middle root mean square of a column. (Units of each feature would help some models, and spoil others: a row
+    that bounds a norm would have coefficients of all these sizes.)
+    """
+    blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
+    sizes = np.concatenate([line_norms(X, axis=0) / np.sqrt(X.shape[0]) for X in blocks])
+    used = np.sort(sizes[sizes > 0.0])
+    middle = float(used[len(used) // 2]) if len(used) else 1.0
+    return 1.0 if 1.0 / _FAR <= middle <= _FAR else float(np.ldexp(1.0, -int(np.frexp(middle)[1])))

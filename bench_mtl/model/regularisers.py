@@ -65,8 +65,8 @@ class Regulariser(ABC):
         """
         raise NotImplementedError
 
-    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
-        """Return this part of the problem in CVXPY, for d x m coefficients."""
+    def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
+        """Return this part of the problem in CVXPY, for d x m coefficients that are `unit` times variables."""
         raise NotImplementedError
 
     @property
@@ -104,9 +104,9 @@ class Constraint(Regulariser):
     def enclose_support(self, G: Interval) -> tuple[Interval, float]:
         return self.norm.enclose_dual(G) * self.radius, np.inf
 
-    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
+    def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         matrix, value, constraints = self.norm.model(form, shape)
-        return RegulariserModel(matrix, 0.0, [*constraints, value <= self.radius], lambda: np.asarray(matrix.value))
+        return RegulariserModel(unit * matrix, 0.0, [*constraints, value <= self.radius / unit], lambda: unit * np.asarray(matrix.value))
 
     @property
     def models(self) -> Mapping[str, frozenset[str]]:
@@ -140,9 +140,9 @@ class Penalty(Regulariser):
         height = self.norm.enclose_dual(G).ends[1]
         return Interval(0.0, 0.0), max(0.0, float(down(self.weight / height))) if height > 0.0 else np.inf
 
-    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
+    def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         matrix, value, constraints = self.norm.model(form, shape)
-        return RegulariserModel(matrix, self.weight * value, constraints, lambda: np.asarray(matrix.value))
+        return RegulariserModel(unit * matrix, unit * self.weight * value, constraints, lambda: unit * np.asarray(matrix.value))
 
     @property
     def models(self) -> Mapping[str, frozenset[str]]:
@@ -177,8 +177,8 @@ class Stacked(Regulariser):
         found = [part.enclose_support(G) for part in self.parts]
         return sum((support for support, _ in found), Interval(0.0, 0.0)), min(limit for _, limit in found)
 
-    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
-        models = [part.model(form, shape) for part in self.parts]
+    def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
+        models = [part.model(form, shape, unit) for part in self.parts]
         return RegulariserModel(
             sum(model.coefficients for model in models),
             sum(model.penalty for model in models),

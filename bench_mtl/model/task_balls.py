@@ -113,12 +113,13 @@ class L1TaskBalls(TaskBalls):
         W[places] = -self.radii * np.sign(direction[places])
         return W
 
-    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
+    def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         """Bounds M: -M <= W <= M, sum_j M_jk <= radii_k."""
         import cvxpy as cp
 
         W, M = cp.Variable(shape), cp.Variable(shape)
-        return RegulariserModel(W, 0.0, [W <= M, -M <= W, cp.sum(M, axis=0) <= self.radii], lambda: np.asarray(W.value))
+        constraints = [W <= M, -M <= W, cp.sum(M, axis=0) <= self.radii / unit]
+        return RegulariserModel(unit * W, 0.0, constraints, lambda: unit * np.asarray(W.value))
 
     @property
     def models(self) -> Mapping[str, frozenset[str]]:
@@ -153,11 +154,12 @@ class L2TaskBalls(TaskBalls):
         sizes = lengths(unit)
         return np.asarray(-self.radii * (unit / np.where(sizes > 0.0, sizes, 1.0)))
 
-    def model(self, form: str, shape: tuple[int, int]) -> RegulariserModel:
+    def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         import cvxpy as cp
 
         W = cp.Variable(shape)
-        return RegulariserModel(W, 0.0, [cp.norm(W, 2, axis=0) <= self.radii], lambda: np.asarray(W.value))
+        within = cp.norm(W, 2, axis=0) <= self.radii / unit
+        return RegulariserModel(unit * W, 0.0, [within], lambda: unit * np.asarray(W.value))
 
     @property
     def models(self) -> Mapping[str, frozenset[str]]:
