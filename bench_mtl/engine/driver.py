@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Real
@@ -42,6 +42,9 @@ FREE_LOOK_SECONDS = 0.05
 
 #: How a run ends that only rounding keeps from its target.
 ROUNDING_SENTENCE = "rounding allows no tighter proof on these data"
+
+#: A gap that has become narrower by less than this share has hardly become so; nobody has stalled within so few steps.
+_NARROWED, _FEW_STEPS = 0.01, 50
 
 #: Characters of an exception's message that are kept.
 _LONGEST_REASON = 1000
@@ -309,8 +312,11 @@ class _Session:
         if self.clock is not None:
             self.seconds["solve"] = self.clock.elapsed
             self.note_compiling(self.clock)
-        if self._is_spoilt and status in (Status.INACCURATE, Status.TIMEOUT):
-            reason = f"{reason}; {ROUNDING_SENTENCE}"
+        if status in (Status.INACCURATE, Status.TIMEOUT):
+            since = stalled_since(self.samples)
+            reason += (
+                f"; {ROUNDING_SENTENCE}" if self._is_spoilt else "" if since is None else f"; stalled: nothing tighter since step {since}"
+            )
         info, times = tuple(self.info.items()), Times(**self.seconds)
         counted = self.counted if self.clock is None else self.clock.elapsed + self.clock.compiling
         if self._best is None:
@@ -424,6 +430,15 @@ def _whole(step: Any, work: Any) -> int:
         return int(step)
     except (OverflowError, ValueError):
         raise InputError(f"steps and work of an iterate must be finite and at least 0, not {step} and {work}") from None
+
+
+def stalled_since(samples: Sequence[Sample]) -> int | None:
+    """Return the step since which an iterative solver has hardly narrowed its enclosure, if that is for more than half of its steps."""
+    if not samples or samples[-1].asked is not None:
+        return None
+    last = samples[-1]
+    since = next(sample.step for sample in samples if sample.certificate.gap <= (1.0 + _NARROWED) * last.certificate.gap)
+    return since if last.step > 2 * since + _FEW_STEPS else None
 
 
 def is_expensive(iterate: Iterate, before: Iterate | None) -> bool:

@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import synthetic_l1inf, synthetic_sparse_low_rank
-from bench_mtl.model.protocols import Answer
+from bench_mtl.engine.driver import run
+from bench_mtl.model.composite_problem import model_unit
+from bench_mtl.model.protocols import Answer, Problem
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.ball_hinge import BallHinge
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.conic import Conic
@@ -162,3 +168,33 @@ def test_tuned_scs_sees_which_kind_of_problem_it_has(larger: L1InfHinge, low_ran
         answered(Conic(backend="SCS"), problem, 1e-2)
         answered(Conic(backend="SCS", method="tuned"), problem, 1e-2)
     assert scales == [None, 0.01, None, 1.0]
+
+
+@pytest.mark.parametrize("backend", ["ECOS", "SCS", "CLARABEL"])
+@pytest.mark.parametrize("kind", ["radius", "penalty", "balls", "squares", "low rank"])
+def test_data_in_tiny_units_are_modelled_in_others(kind: str, backend: str) -> None:
+    """As they are, their multipliers are below the tolerances of generic solvers, which then call anything optimal."""
+    rng, unit = np.random.default_rng(0), 1e-8
+    X, W = rng.standard_normal((30, 6)), rng.standard_normal((6, 3)) * (rng.random((6, 1)) < 0.5)
+    y = X @ W + 0.3 * rng.standard_normal((30, 3))
+    real, labels = TaskData.shared(unit * X, y), TaskData.shared(unit * X, np.sign(y))
+    problem: Problem = {
+        "radius": lambda: L1InfHinge(labels, radius=1.0 / unit),
+        "penalty": lambda: L1InfHinge(labels, penalty="0.1 max"),
+        "balls": lambda: BallHinge(labels, radius=0.5 / unit, norm="l2"),
+        "squares": lambda: L1BallGLM(real, radius=1.0 / unit),
+        "low rank": lambda: SparseLowRank(real, penalty=0.3 * unit, radius=0.5 / unit),
+    }[kind]()
+    solver = Conic(backend=backend)
+    if solver.incompatibility(problem) is None:
+        record = run(problem, solver, tolerance=Tolerance(1e-4), limits=Limits(seconds=60.0))
+        assert record.status is Status.VERIFIED, record.reason
+
+
+def test_ordinary_data_are_modelled_as_they_are() -> None:
+    for scale in (1e-2, 1.0, 1e2):
+        assert model_unit(TaskData.shared(scale * np.eye(3), np.ones(3)).design) == 1.0
+    assert model_unit(TaskData.shared(np.zeros((3, 2)), np.ones(3)).design) == 1.0
+    unit = model_unit(TaskData.shared(1e-8 * np.ones((3, 2)), np.ones(3)).design)
+    assert 0.5 <= 1e-8 * unit <= 2.0
+    assert float(np.log2(unit)).is_integer()

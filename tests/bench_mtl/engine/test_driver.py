@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Array, Iterate, Limits, Sample, Status, Tolerance
+from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Sample, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.engine.driver import is_expensive, run
+from bench_mtl.engine.driver import is_expensive, run, stalled_since
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem, Solver
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
@@ -422,3 +422,28 @@ def test_a_step_of_many_passes_is_looked_at(work: float, dear: bool) -> None:
     assert is_expensive(Iterate(point, None, 5, 20.0 + work), Iterate(point, None, 4, 20.0)) is dear
     assert is_expensive(Iterate(point, None, 6, 20.0 + 2 * work), Iterate(point, None, 4, 20.0)) is dear
     assert not is_expensive(Iterate(point, None, 6, 2 * work), None)
+
+
+def test_a_solver_that_makes_no_progress_is_said_to_have_stalled() -> None:
+    def sample(step: int, gap: float) -> Sample:
+        return Sample(0.1 * step, step, 1.0, Certificate(1.0, 1.0 - gap, 0.0))
+
+    falling = [sample(step, 1.0 / (step + 1)) for step in range(0, 400, 10)]
+    assert stalled_since(falling) is None
+    stuck = [*falling[:5], *(sample(step, falling[4].certificate.gap * (1.0 - 1e-6 * step)) for step in range(50, 400, 10))]
+    assert stalled_since(stuck) == 40
+    assert stalled_since(stuck[:8]) is None  # too soon to tell
+    assert stalled_since([]) is None
+
+
+def test_a_run_that_stalls_says_so() -> None:
+    class Standing(IterativeSolver):
+        name = "standing"
+
+        def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+            for step in itertools.count():
+                yield Iterate(problem.zero(), None, step)
+
+    record = run(L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0), Standing(), limits=Limits(iterations=100))
+    assert record.status is Status.INACCURATE
+    assert record.reason.endswith("stalled: nothing tighter since step 0")
