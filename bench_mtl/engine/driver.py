@@ -296,9 +296,11 @@ class _Session:
 
     def _accepts(self, proof: Proof) -> bool:
         certificate, self._is_spoilt = sharpened(self.problem, proof, self.tolerance, self.scale)
-        if not self.tolerance.met_by(certificate, self.scale):
-            return False
         assert self.enclosure is not None
+        slack = certificate.rounding + self.enclosure.rounding
+        is_weaker = certificate.dual < self.enclosure.dual - slack or certificate.primal > self.enclosure.primal + slack
+        if is_weaker or not self.tolerance.met_by(certificate, self.scale):  # it has to prove all that the sample will say
+            return False
         self.enclosure = self.enclosure.tightened(certificate._replace(infeasibility=self.enclosure.infeasibility))
         return True
 
