@@ -16,6 +16,7 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.losses import Multiclass, Squared
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
+from bench_mtl.solvers.pdhg.units import feature_units
 from bench_mtl.solvers.projected_gradient import prox_step
 
 #: Share of the mean curvature that is added to a Hessian, so that it can be factorised where columns are dependent.
@@ -62,6 +63,9 @@ class FaceNewton(IterativeSolver):
     A Newton step costs one pass over the data, n |S|^2 products for the Hessian, which work counts as the passes that make as many, and
     |S|^3 / 3 for its factor, which work leaves out. For a squared loss X^T X is computed once where that is cheaper.
 
+    Where the norms of the columns of the data differ by more than a factor of 1000, both phases and their projections are in features
+    scaled to norm 1: else the curvature of the largest column sets the length of all gradient steps, and hides those of the others in H.
+
     Parameters
     ----------
     most_active : largest number of non-zeros for Newton steps, which at most 1.2 times the number of examples may have in any case
@@ -81,6 +85,9 @@ class FaceNewton(IterativeSolver):
     def __post_init__(self) -> None:
         whole_number("most_active", self.most_active)
 
+    def warm_up(self) -> None:
+        _project_weighted(np.ones((2, 1)), 1.0, "task", np.ones(2))
+
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         run = _Run(problem, self, problem.repair(problem.start_point() if start is None else start))
         yield run.iterate()
@@ -94,6 +101,7 @@ class _Run:
 
     def __init__(self, problem: Problem, options: FaceNewton, start: Array) -> None:
         self._problem, self._form = problem, problem.form(L1Form)
+        self._space = _Features(problem, self._form)
         self.point = start
         self.step = 0
         self.work = 0.0  # without Hessians
@@ -108,24 +116,26 @@ class _Run:
 
     def gradient_steps(self) -> Iterator[Iterate]:
         """Take accelerated steps with restarts until the signs settle; where they do not, twice as many as in the last phase."""
-        previous, t_before, t, settled = self.point, 0.0, 1.0, 0
+        space, point = self._space, self._space.scaled(self.point)
+        previous, t_before, t, settled = point, 0.0, 1.0, 0
         self._phase += 1
         most = 10 * 2 ** min(self._phase, 20)
         made = 0
         while made < most or not self._can_afford_newton():
-            search = self.point + (t_before - 1.0) / t * (self.point - previous)
-            value, gradient = self._problem.value_and_gradient(search)
+            search = point + (t_before - 1.0) / t * (point - previous)
+            value, gradient = space.value_and_gradient(search)
             if self._L == 0.0:
                 self._L = self._curvature(search, gradient)
             L = 0.8 * self._L
-            new, self._L, trials = prox_step(self._problem, self._problem.prox, search, value, gradient, L, search=True)
+            new, self._L, trials = prox_step(space, space.prox, search, value, gradient, L, search=True)
             self.work += 1.0 + 0.5 * trials
             t_before, t = t, 0.5 * (1.0 + (1.0 + 4.0 * t * t) ** 0.5)
-            uphill = float(((search - new) * (new - self.point)).sum()) > 0.0
+            uphill = float(((search - new) * (new - point)).sum()) > 0.0
             if uphill:
                 t_before, t = 0.0, 1.0
-            settled = settled + 1 if np.array_equal(np.sign(new), np.sign(self.point)) else 0
-            previous, self.point = (new if uphill else self.point), new
+            settled = settled + 1 if np.array_equal(np.sign(new), np.sign(point)) else 0
+            previous, point = (new if uphill else point), new
+            self.point = space.unscaled(point)
             self.step += 1
             made += 1
             yield self.iterate()
@@ -167,7 +177,7 @@ class _Run:
         signs = np.sign(W[rows, columns])
         g = gradient[rows, columns] + (form.penalty or 0.0) * signs
         H = face_hessian(form, predictions, rows, columns, self._grams)
-        step = constrained_newton(H, g, signs, full_balls(form, W, rows, columns))
+        step = self._space.newton_step(H, g, signs, full_balls(form, W, rows, columns), rows)
         slope = 0.0 if step is None else float(g @ step)
         rounding = _ROUNDING * abs(objective)
         if step is None or slope >= 0.0 or (last_slope > -rounding and 4.0 * slope < last_slope):
@@ -177,7 +187,7 @@ class _Run:
             values = W[rows, columns] + t * step
             moved = np.zeros_like(W)
             moved[rows, columns] = np.where(values * signs > 0.0, values, 0.0)
-            moved = self._problem.repair(moved)
+            moved = self._space.repair(moved)
             self.work += 0.5
             if self._objective(moved, form.fit.design.forward(moved)) <= objective + _ARMIJO * t * slope + 0.1 * rounding:
                 return moved, slope, isinstance(form.fit.loss, Squared) and t == 1.0 and bool(np.all(values * signs > 0.0))
@@ -194,9 +204,68 @@ class _Run:
         if size == 0.0:
             return 1.0
         length = 1e-3 * max(float(np.linalg.norm(point)), 1e-3) / size
-        ahead = self._problem.value_and_gradient(point - length * gradient)[1]
+        ahead = self._space.value_and_gradient(point - length * gradient)[1]
         self.work += 1.0
         return float(np.linalg.norm(ahead - gradient)) / (length * size) or 1.0
+
+
+class _Features:
+    """The problem in features in which the columns of the data are alike, W_j = t_j V_j; V = W where they are already.
+
+    The norm of W is then one of V with weights t. An unweighted projection would take the same from every entry of W, which is all of those
+    of large columns.
+    """
+
+    def __init__(self, problem: Problem, form: L1Form) -> None:
+        self._problem, self._form = problem, form
+        self._units = feature_units(form.fit.design)
+
+    def scaled(self, W: Array) -> Array:
+        return W if self._units is None else W / self._units[:, None]
+
+    def unscaled(self, V: Array) -> Array:
+        return V if self._units is None else self._problem.repair(V * self._units[:, None])
+
+    def smooth_value(self, V: Array) -> float:
+        return self._problem.smooth_value(V if self._units is None else V * self._units[:, None])
+
+    def value_and_gradient(self, V: Array) -> tuple[float, Array]:
+        if self._units is None:
+            return self._problem.value_and_gradient(V)
+        value, gradient = self._problem.value_and_gradient(V * self._units[:, None])
+        return value, gradient * self._units[:, None]
+
+    def prox(self, V: Array, step_size: float) -> Array:
+        if self._units is None:
+            return self._problem.prox(V, step_size)
+        inside, t = self._form.norm.to_cone(V), self._units
+        if self._form.radius is not None:
+            return _project_weighted(inside, self._form.radius, self._form.balls, t)
+        cut = step_size * (self._form.penalty or 0.0) * t[:, None]
+        return np.asarray(np.sign(inside) * np.maximum(np.abs(inside) - cut, 0.0))
+
+    def repair(self, W: Array) -> Array:
+        return self._problem.repair(W) if self._units is None else self.unscaled(self.prox(self.scaled(W), 0.0))
+
+    def newton_step(self, H: Array, g: Array, signs: Array, full: Array, rows: NDArray[np.intp]) -> Array | None:
+        """Return `constrained_newton` by a Hessian in V, whose ridge is small beside every entry of its diagonal."""
+        if self._units is None:
+            return constrained_newton(H, g, signs, full)
+        t = self._units[rows]
+        step = constrained_newton(H * t * t[:, None], g * t, signs, full * t)
+        return None if step is None else step * t
+
+
+def _project_weighted(V: Array, radius: float, balls: str, t: Array) -> Array:
+    """Return the projection of V on sum_j t_j |V_jk| <= radius for every k (balls "task"), or summed over k too ("all")."""
+    from bench_mtl.solvers.pdhg.kernels.saddle_weighted import project_weighted_l1
+
+    columns = [V.ravel()] if balls == "all" else list(V.T)
+    weights = np.repeat(t, V.shape[1]) if balls == "all" else t
+    projected = [column.copy() for column in columns]
+    for column in projected:
+        project_weighted_l1(column, float(radius), weights)
+    return projected[0].reshape(V.shape) if balls == "all" else np.ascontiguousarray(np.array(projected).T)
 
 
 def face_hessian(form: L1Form, predictions: Array, rows: NDArray[np.intp], columns: NDArray[np.intp], grams: _Grams | None = None) -> Array:

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
@@ -95,8 +95,14 @@ class ProjectedGradient(IterativeSolver):
             step += 1
 
 
+class Smooth(Protocol):
+    """What has a smooth part."""
+
+    def smooth_value(self, point: Array, /) -> float: ...
+
+
 def prox_step(
-    problem: Problem, prox: Prox, point: Array, value: float, gradient: Array, L: float, *, search: bool
+    problem: Smooth, prox: Prox, point: Array, value: float, gradient: Array, L: float, *, search: bool
 ) -> tuple[Array, float, int]:
     """prox(point - gradient / L), the L that it took, and how many values of f the search cost.
 

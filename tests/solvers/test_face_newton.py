@@ -12,9 +12,10 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import L1Form
+from bench_mtl.model.norms import L1
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.solvers.face_newton import FaceNewton, constrained_newton, face_hessian, full_balls
+from bench_mtl.solvers.face_newton import FaceNewton, _Features, _project_weighted, constrained_newton, face_hessian, full_balls
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 8))
@@ -121,3 +122,55 @@ def test_fewer_steps_than_gradients_take() -> None:
 def test_options_are_checked(options: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         FaceNewton(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("balls", ["task", "all"])
+@pytest.mark.parametrize("radius", [0.0, 0.7, 2.5, 100.0])
+def test_projection_with_equal_weights_is_that_on_a_smaller_ball(balls: str, radius: float) -> None:
+    V = RNG.standard_normal((8, 3))
+    assert np.allclose(_project_weighted(V, radius, balls, np.full(8, 4.0)), L1(balls).project(V, radius / 4.0), atol=1e-12)
+
+
+@pytest.mark.parametrize("balls", ["task", "all"])
+@pytest.mark.parametrize("options", [{"radius": 1e-3}, {"radius": 1e-3, "nonneg": True}, {"penalty": 1.0}])
+def test_scaled_features_have_the_same_values_and_operators(options: dict[str, float], balls: str) -> None:
+    """The prox in V is the minimiser of its model: no feasible point near has a lower value."""
+    unlike = 10.0 ** np.linspace(-3.0, 3.0, 8)
+    problem = L1BallGLM(TaskData.shared(X * unlike, SCORES), balls=balls, **options)  # type: ignore[arg-type]
+    form = problem.form(L1Form)
+    features = _Features(problem, form)
+    V, W = RNG.standard_normal((8, 3)), problem.repair(RNG.standard_normal((8, 3)) / unlike[:, None])
+    assert np.allclose(features.unscaled(features.scaled(W)), W, rtol=1e-12, atol=0.0)
+    value, gradient = features.value_and_gradient(features.scaled(W))
+    assert value == pytest.approx(problem.smooth_value(W))
+    assert features.smooth_value(features.scaled(W)) == pytest.approx(value)
+    ahead = features.smooth_value(features.scaled(W) + 1e-6 * V) - features.smooth_value(features.scaled(W) - 1e-6 * V)
+    assert ahead / 2e-6 == pytest.approx(float((gradient * V).sum()), rel=1e-5)
+    near = features.prox(V, 0.5)
+    moved = features.scaled(problem.repair(features.unscaled(near)))
+    assert np.allclose(moved, near, rtol=1e-9, atol=1e-9)
+    model = lambda U: 0.5 * ((U - V) ** 2).sum() + 0.5 * (form.penalty or 0.0) * np.abs(features.unscaled(U)).sum()  # noqa: E731
+    for size in (1e-6, 1e-3, 1.0):
+        other = features.prox(near + size * RNG.standard_normal(V.shape), 0.0 if form.penalty else 0.5)
+        assert model(other) >= model(near) * (1.0 - 1e-9)
+
+
+def test_newton_step_in_scaled_features_is_that_of_the_unlike_hessian() -> None:
+    unlike = 10.0 ** np.linspace(-2.0, 2.0, 6)
+    features = _Features(*_squared(X[:, :6] * unlike))
+    A = RNG.standard_normal((6, 6))
+    H, g = (A @ A.T + np.eye(6)) * unlike * unlike[:, None], RNG.standard_normal(6) * unlike
+    signs = np.where(RNG.random(6) < 0.5, 1.0, -1.0)
+    kkt = np.block([[H, signs[:, None]], [signs, np.zeros((1, 1))]])
+    expected = np.linalg.solve(kkt, np.append(-g, 0.0))[:6]
+    step = features.newton_step(H.copy(), g, signs, np.ones((1, 6)), np.arange(6))
+    assert step is not None
+    assert np.allclose(step * unlike, expected * unlike, rtol=1e-7, atol=1e-9)
+    plain = constrained_newton(H.copy(), g, signs, np.ones((1, 6)))  # its ridge hides the smallest columns
+    assert plain is not None
+    assert not np.allclose(plain * unlike, expected * unlike, rtol=1e-7, atol=1e-9)
+
+
+def _squared(data: Array) -> tuple[L1BallGLM, L1Form]:
+    problem = L1BallGLM(TaskData.shared(data, SCORES), radius=1.0)
+    return problem, problem.form(L1Form)

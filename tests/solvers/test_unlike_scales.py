@@ -8,6 +8,7 @@ from unlike_scales import cases
 from bench_mtl.core.types import Limits, Status
 from bench_mtl.engine.driver import run
 from bench_mtl.solvers.auto import Auto
+from bench_mtl.solvers.face_newton import FaceNewton
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.pdhg.run import kernels
 from bench_mtl.solvers.pdhg.units import LIKE, feature_units, in_units
@@ -40,6 +41,12 @@ def test_pdhg_on_offset_data(name):
 @pytest.mark.parametrize("name", HINGES)
 def test_auto(name, size, change):
     proves(cases(change, size)[name], Auto(), 10_000)
+
+
+@pytest.mark.parametrize("size", ["small", "tall", "wide"])
+@pytest.mark.parametrize("name", ["l1_ball_glm radius", "l1_ball_glm penalty", "l1_ball_glm logistic"])
+def test_face_newton_on_unlike_columns(name, size):
+    proves(cases("columns", size)[name], FaceNewton(), 5_000)
 
 
 # The projections in scaled features, against bisection.
