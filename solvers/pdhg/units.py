@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
 from bench_mtl.core.types import Array
 
@@ -18,7 +19,7 @@ def feature_units(design: Design) -> Array | None:
     for k in range(1 if design.is_shared else design.n_tasks):
         X = design.block(k)
         with np.errstate(over="ignore", under="ignore"):
-            squares += np.asarray((X * X).sum(axis=0)).ravel()
+            squares += np.asarray((X * X).sum(axis=0)).ravel() if is_sparse(X) else np.einsum("ij,ij->j", X, X)  # without a copy of X
     used = squares[squares > 0.0]
     if len(used) == 0 or not np.isfinite(used).all() or used.max() <= LIKE**2 * used.min():
         return None
