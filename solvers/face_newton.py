@@ -16,8 +16,8 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.losses import Multiclass, Squared
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
-from bench_mtl.solvers.pdhg.units import feature_units
 from bench_mtl.solvers.projected_gradient import prox_step
+from bench_mtl.solvers.units import feature_units
 
 #: Share of the mean curvature that is added to a Hessian, so that it can be factorised where columns are dependent.
 _RIDGE = 1e-12
@@ -258,7 +258,7 @@ class _Features:
 
 def _project_weighted(V: Array, radius: float, balls: str, t: Array) -> Array:
     """Return the projection of V on sum_j t_j |V_jk| <= radius for every k (balls "task"), or summed over k too ("all")."""
-    from bench_mtl.solvers.pdhg.kernels.saddle_weighted import project_weighted_l1
+    from bench_mtl.solvers.kernels.weighted_norms import project_weighted_l1
 
     columns = [V.ravel()] if balls == "all" else list(V.T)
     weights = np.repeat(t, V.shape[1]) if balls == "all" else t

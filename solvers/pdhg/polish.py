@@ -27,7 +27,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from bench_mtl.solvers.pdhg.polish_system import Block, Factor, System
-from bench_mtl.solvers.pdhg.units import feature_units, in_units
+from bench_mtl.solvers.units import feature_units, in_units
 
 #: Larger systems are not solved: their factors take longer than the steps that they save.
 MOST_UNKNOWNS = 2000

@@ -18,7 +18,7 @@ from bench_mtl.core.threads import run_together, useful_threads
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import BallForm, HingeForm
 from bench_mtl.model.task_balls import L1TaskBalls
-from bench_mtl.solvers.pdhg.units import LIKE, feature_units, in_units
+from bench_mtl.solvers.units import LIKE, feature_units, in_units
 
 #: With more entries than the first number, the norms of the data are not computed but estimated from below, by power iterations (the second
 #: number of them), and enlarged by this factor; a run that finds them too small enlarges them again.
