@@ -265,10 +265,6 @@ class Interval:
         """Return the same numbers in another shape."""
         return Interval(np.reshape(self.lower, shape), np.reshape(self.upper, shape))
 
-    def transposed(self) -> Interval:
-        """Return the same numbers, rows as columns."""
-        return Interval(np.transpose(self.lower), np.transpose(self.upper))
-
 
 def entropies(p: Interval) -> Interval:
     """Return -p log p, entry by entry, of p raised to 0 at least: it rises up to 1/e and falls beyond."""

@@ -21,7 +21,7 @@ from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Proof, Record, Sample, Status, Times, Tolerance
 from bench_mtl.engine.clock import Clock, Deadline, timed
-from bench_mtl.engine.proofs import RUNGS, certified, contradiction, explicit, is_spoilt, passed, real_array, sharpened
+from bench_mtl.engine.proofs import RUNGS, certified, contradiction, explicit, is_spoilt, passed, proven_gap, real_array, sharpened
 from bench_mtl.engine.rehearsal import rehearse
 from bench_mtl.model.protocols import Answer, Capability, IterativeSolver, OneShotSolver, Problem, Solver
 
@@ -493,18 +493,18 @@ def _limit_reached(limits: Limits, clock: Clock, iterate: Iterate) -> str | None
 
 def _iterative_record(session: _Session, reached: bool, otherwise: str) -> Record:
     if reached:
-        return session.record(Status.VERIFIED, _gap_reached(session))
+        return session.record(Status.VERIFIED, _gap_reached(session, is_met=True))
     if not session.samples:
         nothing = "the solver yielded no iterate" if session.enclosure is None else "nothing is proven of any iterate: bounds overflow"
         return session.record(Status.ERROR, nothing)
     return session.record(Status.INACCURATE, f"{otherwise}, {_gap_reached(session)}")
 
 
-def _gap_reached(session: _Session) -> str:
+def _gap_reached(session: _Session, *, is_met: bool = False) -> str:
     if not session.samples:
         return "nothing proven but the zero point"
     gap = min(sample.certificate.relative_gap for sample in session.samples)
-    return f"relative gap {gap:.1e} proven (target {session.tolerance.relative_gap:g})"
+    return proven_gap(gap, session.tolerance.relative_gap, is_met=is_met)
 
 
 def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
@@ -544,7 +544,7 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
             counts, counted = _counts(answer.iterate), session.counted
             session.add(Sample(clock.elapsed - setup, *counts, certificate, tolerance, measures, counted))
             if is_proven:
-                return session.record(Status.VERIFIED, f"{_gap_reached(session)} at tolerance {tolerance:g}")
+                return session.record(Status.VERIFIED, f"{_gap_reached(session, is_met=True)} at tolerance {tolerance:g}")
         else:
             failure = f"at tolerance {tolerance:g}: the objective at its point is {certificate.primal:g}"
         # A claim that a tighter tolerance makes good was only loose; the last one has to stand.

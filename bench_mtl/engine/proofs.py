@@ -85,6 +85,12 @@ def contradiction(problem: Problem, certificate: Certificate, scale: float) -> s
     return f"problem '{problem.name}' contradicts itself: {values}"
 
 
+def proven_gap(gap: float, target: float, *, is_met: bool = False) -> str:
+    """Say which relative gap is proven, and how a larger one than the target can meet it: where the optimum is almost 0 (`Tolerance`)."""
+    sentence = f"relative gap {gap:.1e} proven (target {target:g})"
+    return f"{sentence}, which is met relative to the problem's scale: the optimum is almost 0" if is_met and gap > target else sentence
+
+
 def passed(certificate: Certificate, rungs: tuple[float, ...]) -> int:
     """Return how many of the rungs, loose to tight, a certificate has proven."""
     return sum(certificate.relative_gap <= rung for rung in rungs)

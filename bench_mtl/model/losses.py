@@ -332,12 +332,6 @@ class MarginLoss(Loss):
         longest = min([_LARGEST_MULTIPLE, *within]) * (1.0 - 8.0 * UNIT)  # so that no c u leaves the interval by rounding
         return best_on_segment(lambda c: float((w * u * self.gain_derivative(c * u)).sum()) - support, min(limit, longest))
 
-    def best_gain(self, u: Array, w: Array, support: float, limit: float) -> float:
-        """Return max over 0 <= c <= limit of sum w gain(c u) - c support, of u from `lower` to `upper`."""
-        base = float(w.sum()) * float(self.gain(np.zeros(1))[0])
-        c = self.best_multiple(u, w, support, limit)
-        return max(base, float((w * self.gain(np.clip(c * u, self.lower, self.upper))).sum()) - c * support)
-
     def values(self, t: Array, y: Array) -> Array:
         return self.value(y * t)
 

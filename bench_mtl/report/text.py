@@ -42,7 +42,8 @@ nothing{repeated}.
 - A generic solver's time leaves out building, compiling and set-up, which favours it; a specialised solver's time holds everything
   it does after the just-in-time compilation of its kernels. Backends that report no set-up of their own (Clarabel, HiGHS, PDLP) have it in
   their solve time; the time limit counts set-up for all.
-- Bounds are proven up to rounding in double precision, not in interval arithmetic.
+- Bounds hold at least up to rounding in double precision. Whether they hold in exact arithmetic depends on the version that made
+  them (docs/proofs.md).
 - Intervals and tests over a group take its problems for a sample of their kind. Radii and preprocessings of one data set are not
   independent, so that intervals are narrower, and p is smaller, than for data sets drawn anew.
 - Solvers run with the options of the suite below and their defaults otherwise. Nothing is claimed for other options, sizes or data.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from bench_mtl.core.types import EPSILON, UNEXPLAINED_SHARE, Certificate, Record, Sample, Status, Tolerance
+from bench_mtl.engine.proofs import proven_gap
 from bench_mtl.runner.certifier import Certified
 from bench_mtl.runner.gathered import Gathered, Kept, Mark
 
@@ -56,7 +57,7 @@ def judged(gathered: Gathered, record: Record, target: float, found: Certified, 
         return _dropped(record, Status.WRONG, f"says that a relative gap of {target:g} is proven, but its points prove {proven}")
     ending = "" if samples[-1].asked is None else f" at tolerance {samples[-1].asked:g}"
     gap = min(sample.certificate.relative_gap for sample in kept)
-    return Judgement(replace(record, samples=kept, reason=f"relative gap {gap:.1e} proven (target {target:g}){ending}"), False)
+    return Judgement(replace(record, samples=kept, reason=f"{proven_gap(gap, target, is_met=True)}{ending}"), False)
 
 
 def false_clock(marks: Sequence[Mark], certificate: float, threads: int, *, is_one_shot: bool) -> str | None:

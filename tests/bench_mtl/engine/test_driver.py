@@ -17,12 +17,14 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Sample, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import is_expensive, run, stalled_since
+from bench_mtl.engine.proofs import proven_gap
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem, Solver
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.conic import Conic
 from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
+from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
 SHORT = Limits(seconds=5.0, iterations=2000)
 
@@ -447,3 +449,14 @@ def test_a_run_that_stalls_says_so() -> None:
     record = run(L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0), Standing(), limits=Limits(iterations=100))
     assert record.status is Status.INACCURATE
     assert record.reason.endswith("stalled: nothing tighter since step 0")
+
+
+def test_a_gap_that_is_met_by_the_scale_of_the_problem_is_said_to_be() -> None:
+    """Separable labels and a large radius: the optimum is 0, and no gap is small relative to it."""
+    X = np.array([[1.0, 0.0], [-1.0, 0.5], [2.0, 1.0]])
+    record = run(L1InfHinge(TaskData.shared(X, np.sign(X[:, :1])), radius=1e3), SmoothedGradient(), limits=SHORT)
+    assert record.status is Status.VERIFIED, record.reason
+    assert record.best is not None
+    assert record.reason.endswith("the optimum is almost 0") == (record.best.relative_gap > 1e-6)
+    assert proven_gap(1.0, 1e-6, is_met=True).endswith("the optimum is almost 0")
+    assert proven_gap(1.0, 1e-6) == "relative gap 1.0e+00 proven (target 1e-06)"

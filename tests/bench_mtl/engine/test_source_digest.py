@@ -7,6 +7,7 @@ import importlib.util
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -24,12 +25,13 @@ def registry() -> Registry:
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A copy of the package, whose files may be edited, in the place of the one that is imported."""
     copy = tmp_path / "bench_mtl"
     shutil.copytree(Path(bench_mtl.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__", "papers", "report", "*.csv*"))
     monkeypatch.setattr(bench_mtl, "__path__", [str(copy)])
-    return copy
+    yield copy
+    source_digest.cache_clear()  # the tests after this one are planned with the code that is imported
 
 
 def digests(registry: Registry) -> dict[str, str]:

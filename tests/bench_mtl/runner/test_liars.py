@@ -32,7 +32,10 @@ def runs_of(folder: Path, deeds: list[str], name: str) -> Any:
         tables += [f'name = "{name}"\noptions = {{ deed = "{deed}" }}\nlabel = "{deed}"', honest.format(float(number), f"after {deed}")]
         if name == "lies":
             tables.append(f'name = "lies"\noptions = {{ number = {number} }}\nlabel = "own after {deed}"')
-    return run_suite(folder, suite_of(*tables, limits=LIMITS))
+    runs = run_suite(folder, suite_of(*tables, limits=LIMITS))
+    before = runs.loc["before"]
+    assert before["status"] == "verified", before["reason"]
+    return runs
 
 
 def require_honest(runs: Any, deeds: list[str]) -> None:
