@@ -11,6 +11,7 @@ from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.rounding import Interval, enclose_dot, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
+from bench_mtl.model.composite_problem import model_unit
 from bench_mtl.model.forms import Hinges, RidgeForm
 from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit, example_weights
 from bench_mtl.model.losses import Hinge
@@ -47,6 +48,7 @@ class RidgeHinge(PredictingProblem):
 
     name: ClassVar[str] = "ridge_hinge"
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX, Capability.CONIC})
+    chooses_unit: ClassVar[bool] = True
     forms: ClassVar[tuple[type[Form], ...]] = (RidgeForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"qp": frozenset({"linear", "quadratic"})}
 
@@ -135,14 +137,16 @@ class RidgeHinge(PredictingProblem):
     def make_forms(self) -> tuple[Form, ...]:
         return (RidgeForm(self._fit, self.ridge),)
 
-    def to_cvxpy(self, form: str = "qp") -> ConicModel:
+    def to_cvxpy(self, form: str = "qp", *, unit: float | None = None) -> ConicModel:
         """The quadratic programme with explicit slacks xi: minimise s.xi + sigma ||W||^2 subject to xi >= 1 - y x.w, xi >= 0."""
         import cvxpy as cp
 
+        unit = model_unit(self._fit.design) if unit is None else unit
         W = cp.Variable(self.point_shape)
-        loss, margin, as_dual = self._fit.model(cp.vec(W, order="F"))
+        loss, margin, as_dual = self._fit.model(unit * cp.vec(W, order="F"))
 
         def recover() -> tuple[Array, Array | None]:
-            return np.asarray(W.value), None if margin.dual_value is None else as_dual(np.asarray(margin.dual_value))
+            return unit * np.asarray(W.value), None if margin.dual_value is None else as_dual(np.asarray(margin.dual_value))
 
-        return ConicModel(cp.Problem(cp.Minimize(loss + self.ridge * cp.sum_squares(W)), [margin]), recover)
+        squares = unit * unit * self.ridge * cp.sum_squares(W)
+        return ConicModel(cp.Problem(cp.Minimize(loss + squares), [margin]), recover, unit)

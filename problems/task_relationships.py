@@ -13,6 +13,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval, enclose_dot
 from bench_mtl.core.spectral_bounds import enclose_trace_norm, singular_value_bounds
 from bench_mtl.core.types import Array
+from bench_mtl.model.composite_problem import model_unit
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import RelationshipForm
 from bench_mtl.model.linear_loss import OF_WEIGHTS
@@ -116,21 +117,22 @@ class TaskRelationships(FitProblem):
     def make_forms(self) -> tuple[Form, ...]:
         return (RelationshipForm(self.fit, self.ridge, self.coupling),)
 
-    def to_cvxpy(self, form: str | None = None) -> ConicModel:
+    def to_cvxpy(self, form: str | None = None, *, unit: float | None = None) -> ConicModel:
         """The problem with `cvxpy.normNuc`, and the residuals as variables, so that their constraint's multiplier is a dual point."""
         import cvxpy as cp
 
         design, y = self.design, self.design.stack(self.fit.targets)
         W, r = cp.Variable(self.point_shape), cp.Variable(len(y))
-        fit = r == y - design.stacked() @ cp.vec(W, order="F")
+        unit = model_unit(design) if unit is None else unit
+        fit = r == y - design.stacked() @ (unit * cp.vec(W, order="F"))
         objective = 0.5 * cp.sum(cp.multiply(design.stack(self.fit.weights), cp.square(r)))
-        objective += 0.5 * self.ridge * cp.sum_squares(W) + 0.5 * self.coupling * cp.square(cp.normNuc(W))
+        objective += 0.5 * unit * unit * (self.ridge * cp.sum_squares(W) + self.coupling * cp.square(cp.normNuc(W)))
 
         def recover() -> tuple[Array, Array | None]:
             multiplier = fit.dual_value
-            return np.asarray(W.value), None if multiplier is None else design.unstack(-np.asarray(multiplier))
+            return unit * np.asarray(W.value), None if multiplier is None else design.unstack(-np.asarray(multiplier))
 
-        return ConicModel(cp.Problem(cp.Minimize(objective), [fit]), recover)
+        return ConicModel(cp.Problem(cp.Minimize(objective), [fit]), recover, unit)
 
 
 @np.errstate(all="ignore")

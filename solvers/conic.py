@@ -42,6 +42,8 @@ class Conic(OneShotSolver):
     method : a method of the backend: "simplex", "ipm" (without crossover) or "pdlp" of HIGHS, which chooses one by
         default; "tuned" of SCS, settings that suit the problems of this package better than its defaults
     form : one of the problem's conic forms; its first one by default
+    unit : unit of the coefficients in the model, 1 for the data as they are; by default the problem chooses one, far from 1 only where its
+        data are
     ladder : tolerances for feasibility and gap, absolute and relative; by default down to what the backend can reach
     threads : for backends that have such an option (CLARABEL, HIGHS, PDLP); by default those that the process is pinned to
     options : passed on to the backend under its own option names, above everything set here
@@ -54,6 +56,7 @@ class Conic(OneShotSolver):
     backend: str = "CLARABEL"
     method: str | None = None
     form: str | None = None
+    unit: float | None = None
     ladder: tuple[float, ...] | None = None
     threads: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -74,6 +77,8 @@ class Conic(OneShotSolver):
             raise InputError(f"form must be a string, not {self.form!r}")
         if self.ladder is not None and (not isinstance(self.ladder, (tuple, list)) or not self.ladder):
             raise InputError(f"ladder must be a non-empty list of tolerances, not {self.ladder!r}")
+        if self.unit is not None:
+            real_number("unit", self.unit, strict=True)
         for tolerance in self.ladder or ():
             real_number("ladder", tolerance, strict=True)
         if not isinstance(self.options, Mapping):
@@ -85,7 +90,8 @@ class Conic(OneShotSolver):
 
     @property
     def label(self) -> str:
-        return "_".join(part for part in (self.backend.lower(), self.method, self.form) if part)
+        unit = None if self.unit is None else f"unit{self.unit:g}"
+        return "_".join(part for part in (self.backend.lower(), self.method, self.form, unit) if part)
 
     @property
     def tolerances(self) -> tuple[float, ...]:
@@ -103,6 +109,8 @@ class Conic(OneShotSolver):
             return reason
         if self.form is not None and self.form not in problem.conic_forms:
             return f"{problem.name} has no conic form '{self.form}': it has {', '.join(problem.conic_forms)}"
+        if self.unit is not None and not problem.chooses_unit:
+            return f"{problem.name} has no unit to choose: its model stands in that of its data"
         if not self._is_installed:
             return f"{self.backend} is not installed (package {_BACKENDS[self.backend].package})"
         form = self._form(problem)
@@ -115,7 +123,10 @@ class Conic(OneShotSolver):
         _warm_up(self.backend)
 
     def build(self, problem: Problem) -> ConicModel:
-        return problem.to_cvxpy(self._form(problem))
+        form = self._form(problem)
+        if self.unit is None:
+            return problem.to_cvxpy(form)
+        return problem.to_cvxpy(form, unit=self.unit)  # type: ignore[call-arg] # of a class that `chooses_unit`
 
     def compile(self, model: ConicModel) -> _Program:
         solver = _pdlp_interface() if self.backend == "PDLP" else self.backend
@@ -141,6 +152,8 @@ class Conic(OneShotSolver):
                 return Answer(None, False, _first_line(error), out_of_time)
         status, stats = str(problem.status), problem.solver_stats
         info = {"backend_status": status, "backend_solve_seconds": stats.solve_time}
+        if program.model.unit != 1.0:
+            info["unit_of_coefficients"] = program.model.unit
         if any(variable.value is None for variable in problem.variables()):
             return Answer(None, False, f"status {status}, no point", out_of_time, info=info)
         iterate = Iterate(*program.model.recover(), int(stats.num_iters or 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ class CompositeProblem(PredictingProblem):
 
     design: Design
     regulariser: Regulariser
+    chooses_unit: ClassVar[bool] = True
 
     @property
     def point_shape(self) -> tuple[int, ...]:
@@ -57,22 +58,23 @@ class CompositeProblem(PredictingProblem):
     def modelled_fit(self) -> LinearFit:
         """The loss as `to_cvxpy` writes it."""
 
-    def to_cvxpy(self, form: str | None = None) -> ConicModel:
+    def to_cvxpy(self, form: str | None = None, *, unit: float | None = None) -> ConicModel:
         """The problem with residuals, margins, predictions or slacks as variables, so that their constraint's multiplier is a dual point.
 
         See `Loss.model` of the loss and `model` of the norm. Where the data are far from size 1, variables are in another unit
-        (`model_unit`): generic solvers have tolerances in the units of what they are given.
+        (`model_unit`) unless one is asked for: generic solvers have tolerances in the units of what they are given.
         """
         import cvxpy as cp
 
         form = one_of("form", form or next(iter(self.conic_forms)), tuple(self.conic_forms))
-        part = self.regulariser.model(form, (self.design.n_features, self.design.n_tasks), model_unit(self.design))
+        unit = model_unit(self.design) if unit is None else unit
+        part = self.regulariser.model(form, (self.design.n_features, self.design.n_tasks), unit)
         loss, fit, as_dual = self.modelled_fit.model(cp.vec(part.coefficients, order="F"))
 
         def recover() -> tuple[Array, Array | None]:
             return part.point(), None if fit.dual_value is None else self._own_dual(as_dual(np.asarray(fit.dual_value)))
 
-        return ConicModel(cp.Problem(cp.Minimize(loss + part.penalty), [fit, *part.constraints]), recover)
+        return ConicModel(cp.Problem(cp.Minimize(loss + part.penalty), [fit, *part.constraints]), recover, unit)
 
     def _own_dual(self, dual: Any) -> Array:
         """A dual point of this problem for one of the loss, minus the derivative in the predictions."""

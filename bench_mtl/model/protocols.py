@@ -142,6 +142,8 @@ class ConicModel(NamedTuple):
     """A `cvxpy.Problem`."""
     recover: Callable[[], tuple[Array, Array | None]]
     """Reads (primal, dual) in the problem's own form from the solved variables."""
+    unit: float = 1.0
+    """Of the coefficients: the model's are those of the problem divided by it."""
 
 
 class Problem(ABC):
@@ -398,6 +400,8 @@ class Problem(ABC):
 
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {}
     """Forms that `to_cvxpy` writes, each with the cones it needs: subset of {"linear", "quadratic", "psd", "exponential"}."""
+    chooses_unit: ClassVar[bool] = False
+    """Whether `to_cvxpy` has a keyword `unit` as well, that of the coefficients, and by default chooses one that suits the data."""
 
     def to_cvxpy(self, form: str) -> ConicModel:
         """The problem in one of its `conic_forms`."""

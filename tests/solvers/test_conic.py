@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import synthetic_l1inf, synthetic_sparse_low_rank
 from bench_mtl.engine.driver import run
@@ -17,7 +18,10 @@ from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl.problems.ridge_hinge import RidgeHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems.task_relationships import TaskRelationships
 from bench_mtl.solvers.conic import Conic
 
 LINEAR = [("ECOS", None), ("SCS", None), ("SCS", "tuned"), ("CLARABEL", None), ("PDLP", None)]
@@ -171,7 +175,7 @@ def test_tuned_scs_sees_which_kind_of_problem_it_has(larger: L1InfHinge, low_ran
 
 
 @pytest.mark.parametrize("backend", ["ECOS", "SCS", "CLARABEL"])
-@pytest.mark.parametrize("kind", ["radius", "penalty", "balls", "squares", "low rank"])
+@pytest.mark.parametrize("kind", ["radius", "penalty", "balls", "squares", "low rank", "ridge", "relationships"])
 def test_data_in_tiny_units_are_modelled_in_others(kind: str, backend: str) -> None:
     """As they are, their multipliers are below the tolerances of generic solvers, which then call anything optimal."""
     rng, unit = np.random.default_rng(0), 1e-8
@@ -184,11 +188,33 @@ def test_data_in_tiny_units_are_modelled_in_others(kind: str, backend: str) -> N
         "balls": lambda: BallHinge(labels, radius=0.5 / unit, norm="l2"),
         "squares": lambda: L1BallGLM(real, radius=1.0 / unit),
         "low rank": lambda: SparseLowRank(real, penalty=0.3 * unit, radius=0.5 / unit),
+        "ridge": lambda: RidgeHinge(labels, ridge=0.1 * unit**2),
+        "relationships": lambda: TaskRelationships(real, ridge=0.1 * unit**2, coupling=0.2 * unit**2),
     }[kind]()
     solver = Conic(backend=backend)
     if solver.incompatibility(problem) is None:
         record = run(problem, solver, tolerance=Tolerance(1e-4), limits=Limits(seconds=60.0))
         assert record.status is Status.VERIFIED, record.reason
+
+
+def test_the_unit_of_a_model_can_be_chosen_and_is_told() -> None:
+    """So that a suite can run a rival both ways: on data in a tiny unit, the model as it stands does not get there."""
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((20, 4)), np.sign(rng.standard_normal((20, 2)))
+    problem = L1InfHinge(TaskData.shared(1e-8 * X, y), radius=1e8)
+    limits = Limits(seconds=60.0)
+    chosen, as_it_is = (
+        run(problem, Conic(backend="CLARABEL", unit=unit), tolerance=Tolerance(1e-4), limits=limits) for unit in (None, 1.0)
+    )
+    assert chosen.status is Status.VERIFIED
+    assert dict(chosen.info)["unit_of_coefficients"] == model_unit(problem.design)
+    assert as_it_is.status is not Status.VERIFIED
+    assert "unit_of_coefficients" not in dict(as_it_is.info)
+    assert Conic(backend="CLARABEL", unit=1.0).label == "clarabel_unit1"
+    portfolio = next(Portfolio.examples(rng))
+    assert "no unit to choose" in str(Conic(unit=1.0).incompatibility(portfolio))
+    with pytest.raises(InputError, match="unit"):
+        Conic(unit=0.0)
 
 
 def test_ordinary_data_are_modelled_as_they_are() -> None:
