@@ -110,7 +110,7 @@ def run(
     KeyboardInterrupt : the user has interrupted, which the signal's handler has said; not where a solver raises it.
     """
     tolerance, limits = tolerance or Tolerance(), limits or Limits()
-    look = {"look": looked}
+    look, compiled = {"look": looked}, compiling_seconds()
     with _telling_interrupts_apart():
         try:
             with timed(look, "look"):
@@ -123,7 +123,7 @@ def run(
         if start is not None:
             problem.certify(start if isinstance(start, Iterate) else Iterate(start))
         rungs = tuple(sorted({*RUNGS, *targets, tolerance.relative_gap}, reverse=True))
-        charged = max(0.0, look["look"] - FREE_LOOK_SECONDS)
+        charged = max(0.0, look["look"] - (compiling_seconds() - compiled) - FREE_LOOK_SECONDS)
         tell = on_sample or _ignore, on_phase or _ignore, on_proof or _ignore
         session = _Session(problem, tolerance, limits, *tell, deadline, rungs, charged)
         try:

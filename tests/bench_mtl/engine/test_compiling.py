@@ -80,6 +80,21 @@ class Compiles(IterativeSolver):
         return ProjectedSubgradient().steps(problem, start)
 
 
+class CompilesAsItLooks(ProjectedSubgradient):
+    """Compiles where it says whether it can run."""
+
+    name = "compiles_as_it_looks"
+
+    def incompatibility(self, problem: Problem) -> str | None:
+        compile_for(0.4)
+        return super().incompatibility(problem)
+
+
+def test_a_look_at_the_problem_is_not_charged_for_what_it_compiles() -> None:
+    problem = L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+    assert run(problem, CompilesAsItLooks(), limits=Limits(iterations=3)).samples[0].seconds < 0.3
+
+
 def test_a_run_may_compile_for_longer_than_its_limit() -> None:
     problem = next(L1InfHinge.examples(np.random.default_rng(0)))
     record = run(problem, Compiles(), limits=Limits(seconds=0.2, iterations=5))
