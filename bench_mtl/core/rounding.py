@@ -34,7 +34,7 @@ _STEP = 2.0**-52
 _FUNCTION = 8.0 * UNIT
 
 #: Sums of squares above this have lost nothing that counts below the range.
-_SAFE = 1e-250
+SAFE = 1e-250
 
 Numbers: TypeAlias = Any
 """A float or an array of floats."""
@@ -84,7 +84,7 @@ def euclidean_norms(X: Array, axis: int | None = None) -> Array:
     count = X.size if axis is None else X.shape[axis]
     with np.errstate(all="ignore"):
         squares = np.square(X).sum(axis=axis, keepdims=True)
-    if np.all((squares > _SAFE) & (squares < 1.0 / _SAFE)):
+    if np.all((squares > SAFE) & (squares < 1.0 / SAFE)):
         return np.asarray(np.sqrt(squares) * (1.0 + gamma(count + 8)))
     top = np.abs(X).max(axis=axis, keepdims=True, initial=0.0)
     scaled = X / np.where(top > 0.0, top, 1.0)

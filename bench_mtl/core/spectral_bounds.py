@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
-from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, euclidean_norms, gamma, up
+from bench_mtl.core.rounding import SAFE, TINIEST, UNIT, Interval, down, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
 
 #: Beyond this many rows and columns norms are bounded by sums of moduli.
@@ -27,6 +27,10 @@ _SHORT, _ROOM = 1e-5, 1e-11
 
 def frobenius_bound(A: Array) -> float:
     """Return an upper bound on ||A||_F."""
+    entries = A.ravel(order="K")
+    squares = float(entries @ entries)  # an order of summing is as good as another, and this one takes a tenth of the time on small ones
+    if SAFE < squares < 1.0 / SAFE:
+        return math.sqrt(squares) * (1.0 + gamma(A.size + 8))
     return float(euclidean_norms(A).item())
 
 
