@@ -16,6 +16,7 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.losses import Multiclass, Squared
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
+from bench_mtl.solvers.l1_quadratic import L1Quadratic
 from bench_mtl.solvers.projected_gradient import prox_step
 from bench_mtl.solvers.units import feature_units
 
@@ -43,6 +44,18 @@ _CHEAP_PASSES = 100.0
 #: Gradient steps that must leave the signs of W as they are before Newton steps begin.
 _PATIENCE = 5
 
+#: Quadratic models over all entries of W are made up to this number of them: a step solves a system of up to that order on every face.
+_LARGEST_MODEL = 400
+
+#: Phases of Newton steps on faces before models are made of data whose columns are alike.
+_FACE_PHASES = 3
+
+#: Faces that a model is minimised on, at most, for every entry of W.
+_FACES = 1
+
+#: The share of the mean curvature that is added to the first such model.
+_FIRST_DAMPING = 1e-4
+
 #: Features up to which X^T X is made whole for a squared loss, once as much has been spent on parts of it.
 _LARGEST_GRAM = 2000
 
@@ -66,6 +79,11 @@ class FaceNewton(IterativeSolver):
     Where the norms of the columns of the data differ by more than a factor of 1000, both phases and their projections are in features
     scaled to norm 1: else the curvature of the largest column sets the length of all gradient steps, and hides those of the others in H.
 
+    On such faces the H of a softmax is singular, as all classes may gain the same, and its steps leave the face. So for a multiclass loss
+    and at most 400 entries of W, the second phase is there, and after three phases on any data, one of damped Newton steps over the whole
+    feasible set: to the minimiser of <g, d> + 1/2 d^T (H + damping I) d, found by an active-set method, and then a line search. Work leaves
+    out the factors of H on the faces that this passes.
+
     Parameters
     ----------
     most_active : largest number of non-zeros for Newton steps, which at most 1.2 times the number of examples may have in any case
@@ -73,7 +91,7 @@ class FaceNewton(IterativeSolver):
     References
     ----------
     More, Toraldo, SIAM Journal on Optimization 1, 1991 (gradient projection to find the face, a Newton-like method on it);
-    Lee, Sun, Saunders, SIAM Journal on Optimization 24, 2014 (proximal Newton methods).
+    Lee, Sun, Saunders, SIAM Journal on Optimization 24, 2014 (proximal Newton methods, also the steps to minimisers of models).
     """
 
     most_active: int = 3000
@@ -93,7 +111,7 @@ class FaceNewton(IterativeSolver):
         yield run.iterate()
         while True:
             yield from run.gradient_steps()
-            yield from run.newton_steps()
+            yield from run.model_steps() if run.needs_models else run.newton_steps()
 
 
 class _Run:
@@ -110,6 +128,13 @@ class _Run:
         self._most_active = min(options.most_active, int(1.2 * self._form.fit.design.n_examples))
         self._grams = _Grams(self._form)
         self._stored = stored_products(self._form)
+        self._damping = _FIRST_DAMPING
+        self._can_have_models = isinstance(self._form.fit.loss, Multiclass) and start.size <= _LARGEST_MODEL
+
+    @property
+    def needs_models(self) -> bool:
+        """Whether the second phase is of steps to minimisers of models over the whole feasible set."""
+        return self._can_have_models and (self._space.are_scaled or self._phase > _FACE_PHASES)
 
     def iterate(self) -> Iterate:
         return Iterate(self.point, None, self.step, self.work + 0.5 * self._grams.products / self._stored)
@@ -194,6 +219,54 @@ class _Run:
             t *= 0.5
         return None, slope, True
 
+    def model_steps(self) -> Iterator[Iterate]:
+        """Take steps to minimisers of quadratic models of f over the whole feasible set, until one does not help."""
+        slope = -np.inf
+        while True:
+            new, slope = self._model_step(slope)
+            if new is None:
+                return
+            self.point = new
+            self.step += 1
+            yield self.iterate()
+
+    def _model_step(self, last_slope: float) -> tuple[Array | None, float]:
+        """Return the new point, None where the step does not help, and the change that the step promises to first order."""
+        form, W = self._form, self.point
+        predictions = form.fit.design.forward(W)
+        objective = self._objective(W, predictions)
+        rows, columns = (axis.ravel() for axis in np.indices(W.shape))
+        H = face_hessian(form, predictions, rows, columns, self._grams)
+        gradient = form.fit.design.adjoint(form.fit.derivatives(predictions))
+        self.work += 1.0
+        target = self._space.model_step(H, gradient, W, self._damping)
+        step = target - W
+        penalty = form.penalty or 0.0
+        slope = float((gradient * step).sum()) + penalty * float(np.abs(target).sum() - np.abs(W).sum())
+        rounding = _ROUNDING * abs(objective)
+        if slope >= 0.0 or (last_slope > -rounding and 4.0 * slope < last_slope):
+            return None, slope
+        t, moved, value = 1.0, target, self._objective_at(target)
+        while value < 0.5 * objective:  # separable classes: the loss falls exponentially along the step
+            further = self._space.repair(W + 2.0 * t * step)
+            value_further = self._objective_at(further)
+            if not value_further < 0.5 * value:
+                break
+            t, moved, value = 2.0 * t, further, value_further
+        while t >= _SMALLEST_STEP:
+            if value <= objective + _ARMIJO * min(t, 1.0) * slope + 0.1 * rounding:
+                self._damping = max(self._damping / 100.0, _RIDGE) if t >= 1.0 else min(10.0 * self._damping, 1.0)
+                return moved, slope
+            t *= 0.5
+            moved = self._problem.repair(W + t * step)
+            value = self._objective_at(moved)
+        self._damping = _FIRST_DAMPING
+        return None, slope
+
+    def _objective_at(self, W: Array) -> float:
+        self.work += 0.5
+        return self._objective(W, self._form.fit.design.forward(W))
+
     def _objective(self, W: Array, predictions: Array) -> float:
         penalty = self._form.penalty
         return self._form.fit.value(predictions) + (0.0 if penalty is None else penalty * float(np.abs(W).sum()))
@@ -246,6 +319,24 @@ class _Features:
 
     def repair(self, W: Array) -> Array:
         return self._problem.repair(W) if self._units is None else self.unscaled(self.prox(self.scaled(W), 0.0))
+
+    @property
+    def are_scaled(self) -> bool:
+        return self._units is not None
+
+    def model_step(self, H: Array, gradient: Array, W: Array, damping: float) -> Array:
+        """Return the feasible minimiser of the quadratic model of f at W, with the Hessian of all entries of W, damped in V."""
+        form = self._form
+        t = np.ones(len(W)) if self._units is None else self._units
+        weights = np.repeat(t, W.shape[1])
+        H = H * weights * weights[:, None]
+        H[np.diag_indices(len(H))] += damping * float(np.trace(H)) / len(H) + np.finfo(np.float64).tiny
+        balls = np.indices(W.shape)[1].ravel() if form.balls == "task" else np.zeros(W.size, dtype=np.intp)
+        allowed = form.norm.oriented(np.ones_like(W)).ravel() if form.nonneg else np.zeros(W.size)
+        model = L1Quadratic(H, gradient.ravel() * weights, W.ravel() / weights, weights, balls, form.radius, form.penalty or 0.0, allowed)
+        with np.errstate(over="ignore", invalid="ignore"):
+            V = model.minimise(_FACES * W.size)
+        return self._problem.repair((V * weights).reshape(W.shape)) if np.abs(V).max() <= _LARGEST_STEP else W
 
     def newton_step(self, H: Array, g: Array, signs: Array, full: Array, rows: NDArray[np.intp]) -> Array | None:
         """Return `constrained_newton` by a Hessian in V, whose ridge is small beside every entry of its diagonal."""

@@ -7,6 +7,7 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from unlike_scales import _data
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Limits, Status, Tolerance
@@ -16,6 +17,7 @@ from bench_mtl.model.norms import L1
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.solvers.face_newton import FaceNewton, _Features, _project_weighted, constrained_newton, face_hessian, full_balls
+from bench_mtl.solvers.units import feature_units
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 8))
@@ -174,3 +176,70 @@ def test_newton_step_in_scaled_features_is_that_of_the_unlike_hessian() -> None:
 def _squared(data: Array) -> tuple[L1BallGLM, L1Form]:
     problem = L1BallGLM(TaskData.shared(data, SCORES), radius=1.0)
     return problem, problem.form(L1Form)
+
+
+def _classes(change: str, seed: int, size: str, **sizes: float) -> L1BallGLM:
+    labelled, fit = _data(change, size, True, seed, False)
+    choices = np.asarray(_data(change, size, False, seed, False)[0].targets).argmax(axis=1)
+    data = TaskData.shared(labelled.design.block(0), 2.0 * np.eye(fit.shape[1])[choices] - 1.0)
+    if "share" in sizes:  # of 4 times the norm of a fit, by the median feature
+        return L1BallGLM(data, loss="multiclass", radius=4.0 * sizes["share"] * float(len(fit) * np.median(np.abs(fit).mean(axis=1))))
+    return L1BallGLM(data, loss="multiclass", penalty=f"{sizes['penalty']} max")
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("size", ["small", "tall"])
+@pytest.mark.parametrize("share", [0.03, 0.3, 1.0])
+def test_classes_of_columns_of_unlike_scale_take_few_steps(seed: int, size: str, share: float) -> None:
+    record = run(_classes("columns", seed, size, share=share), FaceNewton(), limits=Limits(seconds=20.0, iterations=200))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+@pytest.mark.parametrize("radius", [0.0, 1e-12, 1e-6, 1e12])
+@pytest.mark.parametrize("balls", ["task", "all"])
+def test_classes_of_columns_of_unlike_scale_at_any_radius(radius: float, balls: str) -> None:
+    data = TaskData.shared(X * 10.0 ** np.linspace(-6.0, 6.0, 8), TARGETS["multiclass"])
+    problem = L1BallGLM(data, loss="multiclass", radius=radius, balls=balls)
+    before = np.inf
+    for iterate in islice(FaceNewton().steps(problem), 60):
+        certificate = problem.certify(iterate)
+        assert certificate.infeasibility == 0.0
+        assert certificate.primal <= max(before, np.log(3.0)) * (1.0 + 1e-9)
+        before = min(before, certificate.primal)
+
+
+@pytest.mark.parametrize("options", [{"share": 1.0}, {"penalty": 0.001}])
+def test_classes_of_offset_data_take_few_steps(options: dict[str, float]) -> None:
+    record = run(_classes("offset", 1, "small", **options), FaceNewton(), limits=Limits(seconds=20.0, iterations=400))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+@pytest.mark.parametrize(
+    "options", [{"radius": 1e-3}, {"radius": 1e-3, "balls": "all"}, {"radius": 1e-3, "nonneg": True}, {"penalty": 1.0}]
+)
+def test_model_step_is_feasible_and_the_least_of_its_model(options: dict[str, object]) -> None:
+    unlike = 10.0 ** np.linspace(-3.0, 3.0, 8)
+    problem = L1BallGLM(TaskData.shared(X * unlike, TARGETS["multiclass"]), loss="multiclass", **options)  # type: ignore[arg-type]
+    form = problem.form(L1Form)
+    features, units = _Features(problem, form), feature_units(form.fit.design)
+    assert units is not None
+    W = problem.repair(1e-3 * RNG.standard_normal((8, 3)) / unlike[:, None])
+    rows, columns = (axis.ravel() for axis in np.indices(W.shape))
+    H = face_hessian(form, form.fit.design.forward(W), rows, columns)
+    gradient = problem.value_and_gradient(W)[1]
+    scaled = H * np.outer(units[rows], units[rows])
+    damping = 1e-4 * float(np.trace(scaled)) / len(H)
+
+    def model(new: Array) -> float:
+        d = (new - W).ravel()
+        damped = 0.5 * damping * float(((d / units[rows]) ** 2).sum())
+        return float(gradient.ravel() @ d + 0.5 * d @ H @ d) + damped + (form.penalty or 0.0) * float(np.abs(new).sum())
+
+    least = features.model_step(H.copy(), gradient, W, 1e-4)
+    assert np.allclose(problem.repair(least), least, rtol=1e-12, atol=0.0)
+    low = model(least)
+    assert low < model(W)
+    for size in (1e-4, 1e-2, 1.0):
+        for _ in range(20):
+            other = features.repair(least + size * RNG.standard_normal(W.shape) * units[:, None])
+            assert model(other) >= low - 1e-9 * abs(low)
