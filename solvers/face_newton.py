@@ -50,8 +50,8 @@ _LARGEST_MODEL = 400
 #: Phases of Newton steps on faces before models are made of data whose columns are alike.
 _FACE_PHASES = 3
 
-#: Faces that a model is minimised on, at most, for every entry of W.
-_FACES = 1
+#: Faces that a model is minimised on, at most: a point between is feasible and lower, and the next model starts from it.
+_FACES = 40
 
 #: The share of the mean curvature that is added to the first such model.
 _FIRST_DAMPING = 1e-4
@@ -335,7 +335,7 @@ class _Features:
         allowed = form.norm.oriented(np.ones_like(W)).ravel() if form.nonneg else np.zeros(W.size)
         model = L1Quadratic(H, gradient.ravel() * weights, W.ravel() / weights, weights, balls, form.radius, form.penalty or 0.0, allowed)
         with np.errstate(over="ignore", invalid="ignore"):
-            V = model.minimise(_FACES * W.size)
+            V = model.minimise(_FACES)
         return self._problem.repair((V * weights).reshape(W.shape)) if np.abs(V).max() <= _LARGEST_STEP else W
 
     def newton_step(self, H: Array, g: Array, signs: Array, full: Array, rows: NDArray[np.intp]) -> Array | None:
