@@ -31,6 +31,8 @@ class ADMM(IterativeSolver):
     in the number of examples. The dual point is the residual of S. Residual balancing adapts rho_p and rho_q, each on its own.
     Designs too large for that take preconditioned conjugate gradients on the residuals of S instead, as many steps as bring those
     nearer by a fixed factor: a few products with X and its transpose an iteration.
+    Where the norms of the features differ by more than 1,000, every row of P has a penalty of its own, balanced on its own, in features
+    scaled to norm 1; then rho_q begins at the geometric mean of the squared norms. The trace norm allows one penalty only.
 
     A loss of scores of classes f(H W) under a sum of norms of rows::
 
@@ -46,7 +48,7 @@ class ADMM(IterativeSolver):
     ----------
     relaxation : over-relaxation, above 0 and below 2; by default 1.8, for the hinge 1.3
     penalty : first rho_p, or lambda, above 0; by default a share of the mean eigenvalue of X_k^T X_k, or of the mean curvature of
-        the loss. rho_q begins at 3 rho_p, for large designs at 10 rho_p
+        the loss. rho_q begins at 3 rho_p, for large designs at 10 rho_p. For features of unlike scale: first rho_p of the scaled ones
     balance : whether residual balancing adapts the penalties; the textbook method keeps them
     residual_tolerance : end when the primal and dual residuals, relative to what they are differences of and to the
         multipliers, are at most this; None for never. Only for losses of scores

@@ -10,6 +10,8 @@ import numpy as np
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SplitForm
 from bench_mtl.model.normal_equations import factorisable, mean_curvature, normal_blocks, resolvent_blocks
+from bench_mtl.solvers.admm.unlike import unlike_steps
+from bench_mtl.solvers.units import feature_units
 
 #: Iterations between two iterates, or a tenth of all so far: an iterate costs half a pass over the data for its dual point.
 _FEWEST = 5
@@ -49,7 +51,12 @@ class Rule(Protocol):
 def split_steps(form: SplitForm, first: Array, rule: Rule, *, resumed: bool = False) -> Iterator[Iterate]:
     """ADMM from a feasible point, of which the first iterate is this point itself; see `ADMM`."""
     yield Iterate(first, None, 0, 0.0)
-    yield from (_factorised if factorisable(form.design) else _by_products)(rule, form, first, resumed)
+    units = feature_units(form.design)
+    if units is not None and factorisable(form.design, square=True):
+        relaxation = rule.relaxation or _RELAXATION
+        yield from unlike_steps(form, first, units, relaxation=relaxation, penalty=rule.penalty, balance=rule.balance, resumed=resumed)
+    else:
+        yield from (_factorised if factorisable(form.design) else _by_products)(rule, form, first, resumed)
 
 
 def _factorised(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> Iterator[Iterate]:

@@ -7,8 +7,12 @@ from unlike_scales import cases
 
 from bench_mtl.core.types import Limits, Status
 from bench_mtl.engine.driver import run
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.solvers.admm import ADMM
 from bench_mtl.solvers.auto import Auto
 from bench_mtl.solvers.face_newton import FaceNewton
+from bench_mtl.solvers.partial_minimisation import PartialMinimisation
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.units import LIKE, feature_units, in_units
 
@@ -46,6 +50,33 @@ def test_auto(name, size, change):
 @pytest.mark.parametrize("name", ["l1_ball_glm radius", "l1_ball_glm penalty", "l1_ball_glm logistic"])
 def test_face_newton_on_unlike_columns(name, size):
     proves(cases("columns", size)[name], FaceNewton(), 5_000)
+
+
+@pytest.mark.parametrize("size", ["small", "tall", "wide"])
+@pytest.mark.parametrize("name", ["sparse_low_rank", "sparse_low_rank, own"])
+def test_admm_on_unlike_columns(name, size):
+    proves(cases("columns", size)[name], ADMM(), 20_000)
+
+
+@pytest.mark.parametrize("solver", [ADMM(), PartialMinimisation()])
+@pytest.mark.parametrize("change", ["offset", "targets"])
+def test_sparse_and_low_rank_on_offset_data_and_large_targets(change, solver):
+    proves(cases(change, "small")["sparse_low_rank"], solver, 40_000)
+
+
+def test_admm_with_a_sparse_part_on_unlike_columns():
+    given = cases("columns", "tall")["sparse_low_rank"]
+    slopes = np.abs(given.design.adjoint(given.fit.targets)).max(axis=1)
+    data = TaskData.shared(given.design.block(0), given.fit.targets)
+    problem = SparseLowRank(data, penalty=float(np.quantile(slopes, 0.2)), radius=given.radius)
+    proves(problem, ADMM(), 200_000)
+
+
+def test_admm_on_equal_columns_of_unlike_scale():
+    given = cases("columns", "small")["sparse_low_rank"]
+    X = np.asarray(given.design.block(0))
+    data = TaskData.shared(np.hstack([X, X]), given.fit.targets)
+    proves(SparseLowRank(data, penalty=given.penalty, radius=given.radius), ADMM(), 20_000)
 
 
 # The projections in scaled features, against bisection.
