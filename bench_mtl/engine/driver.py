@@ -188,7 +188,7 @@ def describe(error: BaseException) -> str:
     """An exception in one line, which is not endless."""
     try:
         text = " ".join(str(error).split())
-    except Exception:  # an exception that cannot say what it is
+    except BaseException:  # an exception that cannot say what it is
         text = ""
     if len(text) > _LONGEST_REASON:
         text = f"{text[:_LONGEST_REASON]} ..."

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Protocol, Self
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Status
+from bench_mtl.core.types import Certificate, Status
 from bench_mtl.engine.driver import describe
 from bench_mtl.engine.environment import pinned_threads
 from bench_mtl.engine.registry import load_registry
@@ -124,8 +124,10 @@ class Slot:
     def _judged(self, case: Case, outcome: Outcome, gathered: Gathered, prepared: Prepared | None) -> tuple[Outcome, bool]:
         """Return the outcome as far as it is proven, and whether the run has shown something false."""
         record = outcome.record
-        if record.status is Status.SKIPPED or gathered.baseline is None or not (gathered.samples or record.status is Status.VERIFIED):
-            return outcome, False
+        if record.status is Status.SKIPPED:  # it has nothing to show
+            return replace(outcome, record=replace(record, samples=()), patterns=()), bool(gathered.samples)
+        if not (gathered.samples or record.status is Status.VERIFIED):
+            return replace(outcome, baseline=self._baseline(case, outcome, prepared), patterns=()), False
         if prepared is not None:
             # What it says that it compiled is in its row.
             used = gathered.used_before - gathered.phases.get("compile", 0.0)
@@ -142,6 +144,14 @@ class Slot:
         if judgement.is_refuted:
             return replace(outcome, record=judgement.record, baseline=found.baseline, patterns=()), True
         return replace(outcome, record=judgement.record, baseline=found.baseline, patterns=found.patterns), False
+
+    def _baseline(self, case: Case, outcome: Outcome, prepared: Prepared | None) -> Certificate | None:
+        """What is proven of the zero point, for a run that shows nothing else; a plug-in's process may say what it likes of it."""
+        if prepared is None or outcome.baseline is None:
+            return outcome.baseline if not _owner(case) else None
+        with contextlib.suppress(UncertifiableError):
+            return self._certifier_started().certify(case.instance, (), case.target).baseline
+        return None
 
     def _settle(self, threads: int) -> None:
         """Let go of workers that use another number of threads."""

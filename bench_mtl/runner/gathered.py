@@ -23,13 +23,19 @@ TAKEN: Message = ("taken",)
 
 #: More samples than any run makes, and more rungs than any ladder has.
 _MOST_SAMPLES, _MOST_KEPT = 10**6, 200
+#: Characters of a name that are shown.
+_LONGEST_NAME = 100
 
 #: The phase after which all is loaded and compiled, and the run proper begins.
 WARM_UP = "warm_up"
 
 
+#: The phases that a run may time beside that.
+_PHASES = ("build", "compile")
+
+
 class TooMuchError(Exception):
-    """A run tells more than any honest one does."""
+    """A run tells more than any honest one does, or out of turn."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +124,10 @@ class Gathered:
         """Keep the sample, and its proof where it is the first of a rung; a proof that is none of these only until there is a later one."""
         if len(self.samples) >= _MOST_SAMPLES:
             raise TooMuchError(f"more than {_MOST_SAMPLES} samples")
+        if self.began is None:  # its clock could not be held against anything
+            raise TooMuchError("a sample before the run began")
+        if self.samples and (sample.asked is None) != (self.samples[0].asked is None):
+            raise TooMuchError("samples of an iterative solver and of a one-shot solver")
         self.samples.append(sample)
         reached, proof = passed(sample.certificate, self.rungs), self._pending
         is_new, self._pending = reached > self._passed or sample.asked is not None, None
@@ -143,7 +153,7 @@ class Gathered:
 
         Raises
         ------
-        TooMuchError : there are more of them than any honest run sends.
+        TooMuchError : there are more of them than any honest run sends, or it is not its turn.
         """
         kind, *content = message
         if message == TAKEN:
@@ -153,7 +163,8 @@ class Gathered:
         elif kind == "proof":
             self._pending = content[0]
         elif kind == "problem":
-            self.dimensions, self.notes, self.baseline = content
+            if self.baseline is None:  # the first one is told before the solver has the problem
+                self.dimensions, self.notes, self.baseline = content
         elif kind == "solver":
             self.version = content[0]
         elif kind == "found":
@@ -162,24 +173,31 @@ class Gathered:
             self.samples.clear()
             self.kept.clear()
             self.latest = self._pending = self.unproven = None
+            self._passed = 0
         elif kind == "phase":
-            name, seconds = content
-            if name == WARM_UP:
-                self.began = time.monotonic()
-                self._used = self.usage()
-                self.used_before = self._used.cpu - (self._given or self._used).cpu
-                self.peak_mib = None  # of building and compiling
-            else:
-                self.phases[name] = seconds
+            self._take_phase(*content)
         elif kind == "patterns":
             self.patterns, self.has_leftovers = content
-        else:
+        elif kind == "record":
             self.record, peak = content
             self.note_memory(peak)
             self.ended_at = time.monotonic()
             self.mark(self.record.counted)
             if self._pending is not None and self.samples:
                 self.latest, self._pending = Kept(len(self.samples) - 1, self._pending), None
+        else:
+            raise TooMuchError(f"'{kind}' in the middle of a run")
+
+    def _take_phase(self, name: str, seconds: float) -> None:
+        if name == WARM_UP and self.began is None:
+            self.began = time.monotonic()
+            self._used = self.usage()
+            self.used_before = self._used.cpu - (self._given or self._used).cpu
+            self.peak_mib = None  # of building and compiling
+        elif name in _PHASES and seconds >= 0.0:
+            self.phases[name] = seconds
+        else:  # a run that begins again would have another clock, and other limits
+            raise TooMuchError(f"a phase '{name[:_LONGEST_NAME]}' of {seconds:g} s")
 
     def note_memory(self, mib: float | None) -> None:
         if mib:

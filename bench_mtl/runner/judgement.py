@@ -21,6 +21,9 @@ _EXTRA_CERTIFICATES = 8.0
 #: What testing the claim of a one-shot solver costs, in certificates.
 _CERTIFICATES_OF_A_CLAIM = 60.0
 
+#: Sums of seconds agree up to this.
+_ROUND_SECONDS = 1e-6
+
 #: A solver of a plug-in folder may use so much processor time once it can know the problem and before its clock runs, and so many times
 #: what the slowest problem took to build and to compile.
 _PREPARING_SECONDS, _PREPARING_TIMES = 3.0, 4.0
@@ -44,7 +47,7 @@ def judged(gathered: Gathered, record: Record, target: float, found: Certified, 
     if (lie := _lie(gathered, found)) is not None:
         return _dropped(record, Status.WRONG, lie)
     is_one_shot = any(sample.asked is not None for sample in samples)
-    if any(not 0.0 <= sample.seconds <= sample.counted for sample in samples):
+    if any(not 0.0 <= sample.seconds <= sample.counted for sample in samples) or (not is_one_shot and _is_out_of_order(record, samples)):
         return _dropped(record, Status.ERROR, "its clock is false: samples say other times than it has counted")
     if (lie := false_clock(gathered.marks, found.seconds, threads, is_one_shot=is_one_shot)) is not None:
         return _dropped(record, Status.ERROR, lie)
@@ -138,6 +141,16 @@ def _lie(gathered: Gathered, found: Certified) -> str | None:
         if stated.primal < verdict.primal - slack or stated.dual > verdict.dual + slack:
             return f"{said}, but its points prove only [{verdict.dual:.9g}, {verdict.primal:.9g}]"
     return None
+
+
+def _is_out_of_order(record: Record, samples: Sequence[Sample]) -> bool:
+    """Whether samples of an iterative solver go back in time, or its record says that it took less than they do."""
+    if any(after.seconds < before.seconds for before, after in pairwise(samples)):
+        return True
+    if record.status is not Status.VERIFIED or not samples:
+        return False
+    compiled = max(sample.counted - sample.seconds for sample in samples)
+    return record.times.solve < samples[-1].seconds or record.times.compile + _ROUND_SECONDS < compiled
 
 
 def _best(verdicts: Sequence[Certificate | str]) -> Certificate | None:

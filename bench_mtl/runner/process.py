@@ -38,6 +38,8 @@ GRACE_SECONDS = 0.3
 STARTING_SECONDS = 600.0
 #: Loading, building a problem and compiling are on no clock, but they may not take for ever either.
 PREPARATION_SECONDS = 600.0
+#: How long a worker may take to say that it has a case. One that does not is still busy with the case before, and is replaced.
+_TAKING_SECONDS = 20.0
 #: The longest that nobody looks at a worker.
 _LONGEST_WAIT_SECONDS = 0.05
 #: No program fills memory faster, MiB/s: the closer to its limit, the sooner a worker is looked at again.
@@ -143,9 +145,13 @@ class Worker:
                 raise DeadBeforeError
             gathered.give()
             self._pipe.send(("run", case))
+            given = time.monotonic()
             while gathered.record is None:
                 if (message := self._next_message(watch.longest_wait())) is not None:
                     gathered.take(message)
+                elif not gathered.is_taken and time.monotonic() > given + _TAKING_SECONDS:
+                    self.close()
+                    raise DeadBeforeError
                 broken = None if gathered.record is not None else watch.broken()
                 if broken is not None:
                     gathered.ended_at = time.monotonic()
@@ -234,7 +240,10 @@ class Worker:
         message: Message | None = None
         try:
             self._pipe.send(("warm", (case.solver, case.options)))
-            message = self._answer(PREPARATION_SECONDS)
+            message = self._answer(_TAKING_SECONDS)
+            if message is None:
+                self.close()
+                raise DeadBeforeError
             message = self._answer(PREPARATION_SECONDS) if message == TAKEN else message
         except (EOFError, OSError, UnreadableError):
             if message is None:
@@ -329,7 +338,9 @@ class _Watch:
         began = self._gathered.began
         if began is None and now > self._started + PREPARATION_SECONDS:
             return Status.TIMEOUT, f"building the problem and compiling took more than {PREPARATION_SECONDS:g} s"
-        compiling = min(self._deadline.compiling, PREPARATION_SECONDS)  # a limit is none on that, as long as it does not take for ever
+        # A limit is none on compiling, as long as that does not take for ever. The solver's process can write NaN there.
+        said = self._deadline.compiling
+        compiling = min(said, PREPARATION_SECONDS) if said >= 0.0 else 0.0
         if began is not None and now > began + limits.whole_run + compiling:
             return Status.TIMEOUT, f"limit of {limits.whole_run:g} s for the whole run"
         if self._resident() > self._memory_mib and (not self._children or self._proportional() > self._memory_mib):
@@ -337,9 +348,12 @@ class _Watch:
         return None
 
     def counted(self) -> float | None:
-        """What the solver's clock has counted, where it runs now, seconds."""
-        deadline = self._deadline.value
-        return self._limits.seconds - (deadline - time.monotonic()) if deadline and self._limits.seconds is not None else None
+        """What the solver's clock has counted, where it runs now, seconds; None where what it publishes is no time."""
+        deadline, now = self._deadline.value, time.monotonic()
+        if not deadline or self._limits.seconds is None:
+            return None
+        counted = self._limits.seconds - (deadline - now)
+        return counted if 0.0 <= counted <= now - self._started else None
 
     def _resident(self) -> float:
         """Return the memory of the worker and all that it has started, MiB; what they share counts once, as it was when last looked for."""

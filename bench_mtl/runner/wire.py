@@ -180,7 +180,7 @@ def _certificate(value: Any) -> Certificate:
 
 def _read_problem(content: Any, arrays: _Arrays) -> Message:
     dimensions, notes, baseline = content
-    sizes = {_word(name): int(_finite(size)) for name, size in _table(dimensions).items()}
+    sizes = {_word(name): _count(size) for name, size in _table(dimensions).items()}
     return "problem", sizes, tuple(map(_word, notes[:_MOST_ENTRIES])), _certificate(baseline)
 
 
@@ -188,6 +188,8 @@ def _read_sample(content: Any, arrays: _Arrays) -> Message:
     seconds, step, work, certificate, asked, measures, counted = content
     _require(len(measures) <= _MOST_ENTRIES)
     read = tuple((_word(name), _finite(value)) for name, value in measures)
+    # Each has a row of its own under its name.
+    _require(len(dict(read)) == len(read) and all(name.isprintable() for name, _ in read))
     times = _finite(seconds), _finite(counted)
     _require(_finite(work) >= 0.0)
     return "sample", Sample(times[0], _count(step), _finite(work), _certificate(certificate), _optional(_finite, asked), read, times[1])
@@ -202,7 +204,7 @@ def _read_proof(content: Any, arrays: _Arrays) -> Message:
 
 def _read_record(content: Any, arrays: _Arrays) -> Message:
     status, reason, times, info, counted, peak = content
-    seconds = Times(**{_word(name): _finite(value) for name, value in _table(times).items()})
+    seconds = Times(**{_word(name): max(0.0, _finite(value)) for name, value in _table(times).items()})
     _require(len(info) <= _MOST_ENTRIES)
     facts = tuple((_word(name), value) for name, value in info)
     _require(all(isinstance(value, (bool, int, float, str)) for _, value in facts))

@@ -9,6 +9,7 @@ import pytest
 from runs import run_suite, suite_of
 
 from bench_mtl.results import Store
+from bench_mtl.runner import process
 
 #: Of the issue that this comes from: four of these five once falsified the honest run after them, too.
 REPORTED = ["instance_attribute", "class_attribute", "met_by", "own_certify", "weights"]
@@ -76,6 +77,23 @@ def test_messages_are_data_and_a_false_one_proves_nothing(tmp_path: Path, monkey
     assert set(runs.loc[["bomb", "endless_message"], "status"]) == {"crashed"}
     assert not (tmp_path / "bomb").exists()
     require_honest(runs, MESSAGES)
+
+
+def test_a_run_that_leaves_out_what_it_is_judged_by_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_TAKING_SECONDS", 1.0)
+    ends = {
+        "stays": "inaccurate",
+        "shows_no_problem": "wrong", "never_starts": "crashed", "skips": "skipped", "begins_again": "crashed",
+        "says_what_it_says_at_its_start": "crashed", "dies_with_a_false_deadline": "crashed",
+    }  # fmt: skip
+    tables = [f'name = "lies"\noptions = {{ deed = "{deed}" }}\nlabel = "{deed}"' for deed in ends]
+    honest = 'name = "projected_gradient"\noptions = { step_rule = "line_search" }\nlabel = "after"'
+    runs = run_suite(tmp_path, suite_of(*tables, honest, limits=LIMITS))
+    assert runs["status"].to_dict() == {**ends, "after": "verified"}
+    with Store.open(tmp_path) as store:
+        samples = store.samples()
+    said = samples[samples["run_id"].isin(runs.loc[list(ends), "id"])]
+    assert (said["relative_gap"] > 0.5).all(), "no report can use what they said"
 
 
 def test_a_clock_that_leaves_out_work_is_found_out(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.types import Array, Certificate, Iterate, Record, Sample, Status, Times, Tolerance
+from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Sample, Status, Times, Tolerance
 from bench_mtl.model.protocols import IterativeSolver, Problem
 
 #: Where a bomb that goes off leaves its trace, beside the file that the test names.
@@ -49,10 +49,14 @@ class Lies(IterativeSolver):
     def warm_up(self) -> None:
         if self.deed == "searches_for_the_case_in_warm_up":
             assert not any("case" in frame.f_locals for frame in _frames()), "the case is known"
+        elif self.deed == "shows_no_problem":
+            self._show_no_problem()
 
     def incompatibility(self, problem: Problem) -> str | None:
         if self.deed == "works_before_it_runs":
             time.sleep(0.5)
+        elif self.deed == "never_starts":
+            self._never_start()
         return None
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
@@ -64,6 +68,34 @@ class Lies(IterativeSolver):
         finally:
             if callable(restore):
                 restore()
+
+    # Before the run
+
+    def _show_no_problem(self) -> None:
+        """Another way to run a case, which says of the zero point nothing that could be held against it."""
+        from bench_mtl.runner import inprocess
+
+        def run(self: Any, case: Any, tell: Any, deadline: Any = None) -> Any:
+            tell(("phase", "warm_up", 0.0))
+            tell(("sample", Sample(1e-6, 1, 1.0, Certificate(1.0, 1.0, 0.0), counted=1e-6)))
+            return inprocess.Ran(Record(Status.VERIFIED, "relative gap 0.0 proven", times=Times(solve=1e-6), counted=1e-6))
+
+        inprocess.CaseRunner.run = run  # type: ignore[method-assign]
+
+    def _never_start(self) -> None:
+        """Another driver, which finds the optimum and shows it, but never says that the run begins."""
+        from bench_mtl.runner import inprocess
+
+        def run(problem: Any, solver: Any, *, on_sample: Any, on_proof: Any, **_: Any) -> Record:
+            point, step_size = problem.zero(), 1.0 / problem.lipschitz()
+            for _step in range(500):
+                point = problem.prox(point - step_size * problem.value_and_gradient(point)[1], step_size)
+            certificate, repaired = problem.certify_repaired(Iterate(point))
+            on_proof(Proof(repaired), True)
+            on_sample(Sample(1e-6, 1, 1.0, certificate, counted=1e-6))
+            return Record(Status.VERIFIED, "relative gap 0.0 proven", times=Times(solve=1e-6), counted=1e-6)
+
+        inprocess.run = run  # type: ignore[assignment]
 
     # Bounds
 
@@ -170,6 +202,33 @@ class Lies(IterativeSolver):
         pipe.send(("problem", {"n": 1, "d": 1, "m": 1}, (), Certificate(value, value, 0.0)))
         pipe.send(("sample", Sample(1e-6, 1, 1.0, Certificate(value, value, 0.0))))
 
+    def _skips(self, problem: Any) -> None:
+        (pipe,) = (thing for thing in gc.get_objects() if type(thing).__name__ == "WorkerEnd")
+        pipe.send(("sample", Sample(1e-6, 1, 1.0, Certificate(1.0, 1.0, 0.0))))
+        pipe.send(("record", Record(Status.SKIPPED, "does not fit", times=Times(solve=1e-6)), None))
+        pipe.send(("patterns", (), False))
+        time.sleep(600.0)
+
+    def _stays(self, problem: Any) -> None:
+        """Says that it is over, and goes on."""
+        (pipe,) = (thing for thing in gc.get_objects() if type(thing).__name__ == "WorkerEnd")
+        pipe.send(("record", Record(Status.INACCURATE, "over", times=Times(solve=1.0), counted=1.0), None))
+        pipe.send(("patterns", (), False))
+        time.sleep(600.0)
+
+    def _begins_again(self, problem: Any) -> None:
+        (pipe,) = (thing for thing in gc.get_objects() if type(thing).__name__ == "WorkerEnd")
+        pipe.send(("phase", "warm_up", 0.0))
+
+    def _says_what_it_says_at_its_start(self, problem: Any) -> None:
+        (pipe,) = (thing for thing in gc.get_objects() if type(thing).__name__ == "WorkerEnd")
+        pipe.send(("environment", {"numpy": "none"}))
+
+    def _dies_with_a_false_deadline(self, problem: Any) -> None:
+        (deadline,) = (thing for thing in gc.get_objects() if type(thing).__name__ == "SharedDeadline")
+        deadline.value = deadline.compiling = float("nan")
+        os._exit(1)
+
     def _bomb(self, problem: Any) -> None:
         (pipe,) = (thing for thing in gc.get_objects() if type(thing).__name__ == "WorkerEnd")
         data = pickle.dumps(_Bomb())
@@ -211,7 +270,8 @@ class Hides(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         yield Iterate(problem.zero(), None, 0)
         undo = getattr(self, f"_{self.deed}", lambda: None)()
-        self._work()
+        if self.deed != "thread":  # on a busy machine, work on the clock would hide as much of it
+            self._work()
         point, step_size = problem.zero(), 1.0 / problem.lipschitz()
         for step in range(1, 2000):
             gradient = problem.value_and_gradient(point)[1]
