@@ -204,6 +204,11 @@ class Gathered:
             self.peak_mib = max(self.peak_mib or 0.0, mib)
 
     @property
+    def is_one_shot(self) -> bool:
+        """Whether a one-shot solver runs: only these have a model to build."""
+        return "build" in self.phases
+
+    @property
     def proven(self) -> str:
         """What the samples prove, in words."""
         gaps = [sample.certificate.relative_gap for sample in self.samples]

@@ -156,7 +156,7 @@ class Worker:
                 if broken is not None:
                     gathered.ended_at = time.monotonic()
                     counted = watch.counted()
-                    if counted is not None:
+                    if counted is not None and not gathered.is_one_shot:  # whose clock begins anew at every tolerance
                         gathered.mark(counted)
                     self.end()
                     if not self._receive_what_was_sent(gathered):

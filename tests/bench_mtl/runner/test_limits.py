@@ -38,6 +38,13 @@ def test_no_phase_of_a_run_may_go_on_for_ever(tmp_path: Path) -> None:
     assert runs.loc["hangs_in_none", "status"] == "inaccurate"
 
 
+def test_a_one_shot_solver_that_is_killed_at_a_later_tolerance_has_no_false_clock(tmp_path: Path) -> None:
+    """The clock that its watcher sees begins anew at every tolerance; what the run has counted goes on."""
+    row = run_suite(tmp_path, suite_of('name = "late_rung"', limits="seconds = 1.0, wall_seconds = 30.0")).loc["late_rung"]
+    assert (row["status"], row["reason"].split(",")[0]) == ("timeout", "time limit of 1 s")
+    assert row["relative_gap"] <= 1.0, "what it had shown before stays"
+
+
 @pytest.mark.parametrize("where", ["problem", "warm_up"])
 def test_preparation_may_not_go_on_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     problems = TINY.replace('"box"', '"broken"').replace("bound = 0.5", 'fault = "hangs"') if where == "problem" else TINY

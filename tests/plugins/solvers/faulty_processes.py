@@ -232,6 +232,19 @@ _kept: list[Any] = []
 
 
 @dataclass(frozen=True)
+class LateRung(OneShotSolver):
+    """Answers at four tolerances, each within the limit, and never comes back from the fifth."""
+
+    name = "late_rung"
+    requires = frozenset()
+    tolerances = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+
+    def solve(self, program: Any, tolerance: float, seconds: float | None) -> Answer:
+        time.sleep(0.6 if tolerance > 1e-5 else 60.0)
+        return Answer(Iterate(program.zero()), False, "the zero point")
+
+
+@dataclass(frozen=True)
 class Reports(OneShotSolver):
     """Answers with the zero point and says what process it was called in, after taking memory: to keep it, or only for a while.
 
