@@ -226,10 +226,17 @@ def _solved(operator: Operator, A: Array, parameter: float, keywords: Mapping[st
     problem = cp.Problem(cp.Minimize(objective), operator.constraints(variable, parameter, **keywords))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the solution may be inaccurate: the status says so too
-        for tolerance in (1e-12, 1e-11, 1e-10):  # where it cannot reach the first, its last step is a poor one
-            problem.solve(solver=cp.CLARABEL, **dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance))
+        for tolerance in (1e-12, 1e-11, 1e-10, 1e-9):  # where it cannot reach the first, its last step is a poor one, or it fails
+            try:
+                problem.solve(solver=cp.CLARABEL, **dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance))
+            except cp.SolverError as error:
+                failure: Exception | None = error
+                continue
+            failure = None
             if problem.status == cp.OPTIMAL:
                 break
+    if failure is not None:
+        raise failure
     return np.asarray(variable.value)
 
 

@@ -13,7 +13,7 @@ from bench_mtl import projections
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.validation import slow_projections as references
-from bench_mtl.validation.validate import EXACT_TOLERANCE, Check, operators, validate
+from bench_mtl.validation.validate import EXACT_TOLERANCE, Check, _small_cases, operators, validate
 
 EMPTY = Registry({}, {})
 
@@ -116,3 +116,22 @@ def test_bounds_are_held_to_exact_arithmetic(monkeypatch: pytest.MonkeyPatch) ->
     exact = next(check for check in validate(registry, cases=5) if check.what == "exact arithmetic")
     assert exact.failures > 0
     assert "above F" in exact.message
+
+
+def test_a_tolerance_at_which_the_reference_fails_is_no_failure_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    import cvxpy as cp
+
+    solve = cp.Problem.solve
+
+    def failing(self: Any, **options: Any) -> Any:
+        if options["tol_feas"] < 1e-10:
+            raise cp.SolverError("Solver 'CLARABEL' failed.")
+        return solve(self, **options)
+
+    operator = next(each for each in operators() if "prox_l1inf" in each.kernels)
+    (case,) = _small_cases(operator, 1, 0)
+    monkeypatch.setattr(cp.Problem, "solve", failing)
+    assert np.abs(case.answer() - operator.slow(case.A, case.parameter, **case.keywords)).max() < 1e-6
+    monkeypatch.setattr(cp.Problem, "solve", lambda self, **options: (_ for _ in ()).throw(cp.SolverError("failed")))
+    with pytest.raises(cp.SolverError):
+        case.answer()
