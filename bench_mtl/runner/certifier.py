@@ -73,7 +73,7 @@ class Certifier:
     def prepare(self, instance: Instance, seconds: float = MOST_SECONDS) -> Prepared | None:
         """Build a problem and keep it; None where that fails, or takes longer than this, for the run itself shows how."""
         try:
-            prepared: Prepared = self._ask("prepare", instance, seconds=seconds)
+            prepared: Prepared = self._asked("prepare", instance, seconds=seconds)
         except UncertifiableError:
             return None
         self.longest_preparation = max(self.longest_preparation, prepared.seconds)
@@ -86,10 +86,7 @@ class Certifier:
         ------
         UncertifiableError : the problem cannot be built, or the process dies twice or takes too long.
         """
-        try:
-            found: Certified = self._ask("certify", instance, tuple(proofs), target, names)
-        except _GoneError:
-            found = self._ask("certify", instance, tuple(proofs), target, names)
+        found: Certified = self._asked("certify", instance, tuple(proofs), target, names)
         return found
 
     def start(self) -> None:
@@ -101,7 +98,8 @@ class Certifier:
             call = f"bench_mtl.runner.certifier:serve({theirs.fileno()}, {os.getpid()})"
             self._process = spawned(call, self._setting, [theirs.fileno()], secrets.token_hex(8), subprocess.DEVNULL)
         self._pipe = Connection(ours.detach())
-        self._pipe.send(self._setting)
+        with contextlib.suppress(BrokenPipeError):  # it is dead already, which the first question finds out
+            self._pipe.send(self._setting)
 
     def end(self) -> None:
         """Kill the process. Safe to call from another thread."""
@@ -118,6 +116,13 @@ class Certifier:
             process.wait()
         if pipe is not None:
             pipe.close()
+
+    def _asked(self, *request: Any, seconds: float = MOST_SECONDS) -> Any:
+        """Ask, once more where the process has died."""
+        try:
+            return self._ask(*request, seconds=seconds)
+        except _GoneError:
+            return self._ask(*request, seconds=seconds)
 
     def _ask(self, *request: Any, seconds: float = MOST_SECONDS) -> Any:
         try:

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -13,7 +14,7 @@ from runs import PLUGINS, TOKEN, cases_of, comparable, go_on, require_sound, run
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.results import Store
-from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, executor_for, run_cases
+from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, certifier, executor_for, run_cases
 
 BEHAVED = (
     'name = "projected_gradient"',
@@ -112,3 +113,20 @@ def test_nothing_to_run_starts_nothing(tmp_path: Path) -> None:
 def test_executors_that_cannot_be_are_refused(words: dict[str, object], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         executor_for(Setting(), **words)  # type: ignore[arg-type]
+
+
+def test_a_certifier_that_dies_as_it_starts_costs_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever kills what a run has started hits the certifier too, which may not have read anything then."""
+    spawned, started = certifier.spawned, []
+
+    def spawned_and_killed(*arguments: Any) -> Any:
+        process = spawned(*arguments)
+        if not started:
+            process.kill()
+            process.wait()
+        started.append(process.pid)
+        return process
+
+    monkeypatch.setattr(certifier, "spawned", spawned_and_killed)
+    row = run_suite(tmp_path, suite_of('name = "projected_gradient"')).loc["projected_gradient"]
+    assert (row["status"], len(started)) == ("verified", 2), row["reason"]

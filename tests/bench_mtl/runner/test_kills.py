@@ -61,7 +61,7 @@ def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: py
     crashed = runs[runs["status"] == "crashed"]
     assert set(crashed.index) <= killed  # a worker that was hit between two cases costs none
     assert len(crashed) >= 0.7 * kills  # the others were hit after their record was sent, or between two cases
-    assert (crashed["reason"].str.contains(r"signal 9 \(SIGKILL\)")).all()
+    assert [reason for reason in crashed["reason"] if "signal 9 (SIGKILL)" not in reason] == []
     whole = runs.drop(index=crashed.index)
     assert set(whole["status"]) == {"inaccurate"}
     assert (whole["iterations"] == STEPS).all()
