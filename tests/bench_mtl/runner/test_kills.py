@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from runs import PLUGINS, TOKEN, cases_of, command_for, comparable, require_sound, run_suite, solver, suite_of, suite_text, with_variable
 
+from bench_mtl.core.types import Status
 from bench_mtl.engine.suite import Case
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import FILE_NAME, Outcome, Store
@@ -32,6 +33,7 @@ def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: py
     suite = suite_of(solver("waits", "number", *range(2 * kills + 8), pause=PAUSE), limits=f"seconds = 60.0, iterations = {STEPS}")
     cases = cases_of(suite)
     killed: set[str] = set()
+    died: set[str] = set()
     timers: dict[str, threading.Timer] = {}
 
     def kill(case: Case) -> None:
@@ -42,15 +44,17 @@ def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: py
                     os.kill(pid, signal.SIGKILL)
 
     def start(case: Case) -> None:
-        if len(killed) < kills:
+        if len(died) < kills:  # a worker that was hit between two cases, or before it has one, costs none
             latest = STEPS * PAUSE if dice.random() < 0.75 else 1.4  # no case is shorter than its pauses, however fast the machine is
             timers[case.key] = threading.Timer(dice.uniform(0.0, latest), kill, (case,))
             timers[case.key].start()
 
-    def end(case: Case, _: Outcome) -> None:
+    def end(case: Case, outcome: Outcome) -> None:
         if case.key in timers:
             timers[case.key].cancel()
             timers[case.key].join()
+        if outcome.record.status is Status.CRASHED:
+            died.add(case.key)
 
     with Store.create(tmp_path, suite) as store, LocalExecutor(Setting(1, PLUGINS)) as executor:
         run_cases(store.plan(cases), store, executor=executor, on_start=start, on_outcome=end)
