@@ -1,9 +1,35 @@
-"""Runs the cases of a suite in killable processes and stores a row for every one of them."""
+"""Runs the cases of a suite in killable processes and stores a row for every one of them.
 
-from bench_mtl.runner.choice import executor_for
-from bench_mtl.runner.executors import Executor, InlineExecutor, LocalExecutor
-from bench_mtl.runner.job import Found, Job
-from bench_mtl.runner.session import run_cases
-from bench_mtl.runner.setting import Setting
+Names are imported when they are first used: a process that only runs cases needs little of what starts and watches it.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bench_mtl.runner.choice import executor_for
+    from bench_mtl.runner.executors import Executor, InlineExecutor, LocalExecutor
+    from bench_mtl.runner.job import Found, Job
+    from bench_mtl.runner.session import run_cases
+    from bench_mtl.runner.setting import Setting
+
+_MODULES = {
+    "Executor": "executors",
+    "Found": "job",
+    "InlineExecutor": "executors",
+    "Job": "job",
+    "LocalExecutor": "executors",
+    "Setting": "setting",
+    "executor_for": "choice",
+    "run_cases": "session",
+}
 
 __all__ = ["Executor", "Found", "InlineExecutor", "Job", "LocalExecutor", "Setting", "executor_for", "run_cases"]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'bench_mtl.runner' has no attribute '{name}'")
+    import importlib
+
+    return getattr(importlib.import_module(f"bench_mtl.runner.{_MODULES[name]}"), name)

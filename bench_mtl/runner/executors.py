@@ -18,7 +18,7 @@ from bench_mtl.engine.environment import pinned_threads
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
-from bench_mtl.runner import process
+from bench_mtl.runner import watch
 from bench_mtl.runner.certifier import Certifier, Prepared, UncertifiableError
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.inprocess import CaseRunner
@@ -77,7 +77,7 @@ class Slot:
             self._settle(case.threads)
             prepared = None
             if isinstance(case, Case) and _owner(case):
-                prepared = self._certifier_started().prepare(case.instance, process.PREPARATION_SECONDS)
+                prepared = self._certifier_started().prepare(case.instance, watch.PREPARATION_SECONDS)
             try:
                 outcome, gathered = self._worker_for(case, prepared).run(case)
             except DeadBeforeError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import mmap
 import os
 import secrets
@@ -19,33 +18,25 @@ from typing import Any
 
 import psutil
 
-from bench_mtl.core.types import Limits, Status
+from bench_mtl.core.types import Status
 from bench_mtl.engine.proofs import RUNGS
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
+from bench_mtl.runner import watch as watching
 from bench_mtl.runner.channel import ParentEnd
+from bench_mtl.runner.deadline import SharedDeadline
 from bench_mtl.runner.gathered import TAKEN, Gathered, Message, TooMuchError, Usage
 from bench_mtl.runner.job import Job
-from bench_mtl.runner.memory import cpu_seconds, descendants, proportional_mib, queued_seconds, resident_mib
+from bench_mtl.runner.memory import cpu_seconds, descendants, queued_seconds, resident_mib
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import MARK, spawned
+from bench_mtl.runner.watch import LONGEST_WAIT_SECONDS, Watch
 from bench_mtl.runner.wire import UnreadableError
-from bench_mtl.runner.worker import SharedDeadline
 
-#: How far past its limit a solver may be when it is killed: time for one that stops by itself to hand in its answer.
-GRACE_SECONDS = 0.3
 #: How long a worker may take to start, whatever the machine is busy with.
 STARTING_SECONDS = 600.0
-#: Loading, building a problem and compiling are on no clock, but they may not take for ever either.
-PREPARATION_SECONDS = 600.0
 #: How long a worker may take to say that it has a case. One that does not is still busy with the case before, and is replaced.
 _TAKING_SECONDS = 20.0
-#: The longest that nobody looks at a worker.
-_LONGEST_WAIT_SECONDS = 0.05
-#: No program fills memory faster, MiB/s: the closer to its limit, the sooner a worker is looked at again.
-_FASTEST_FILLING = 8192.0
-#: How often to look for what a worker has started.
-_CHILDREN_SECONDS = 0.1
 #: A worker that holds more than this after a case is replaced, so that the next case's memory is its own.
 _KEPT_MIB = 600.0
 #: How long a worker may take, once it has handed in a record, to look at the solution and at what the run has left behind.
@@ -138,7 +129,7 @@ class Worker:
         self._deadline.value = self._deadline.compiling = 0.0
         if self.most_arrays is not None:
             self._pipe.most_arrays = self.most_arrays
-        watch = _Watch(case.limits, self._process.pid, self._deadline, gathered)
+        watch = Watch(case.limits, self._process.pid, self._deadline, gathered)
         try:
             if not self._pipe.is_silent:  # what it says before it is asked is no answer
                 self.close()
@@ -182,7 +173,7 @@ class Worker:
         deadline = time.monotonic() + _AFTER_RECORD_SECONDS
         with contextlib.suppress(EOFError, OSError, UnreadableError):
             while gathered.has_leftovers is None and time.monotonic() < deadline:
-                message = self._next_message(_LONGEST_WAIT_SECONDS)
+                message = self._next_message(LONGEST_WAIT_SECONDS)
                 if message is not None and message[0] == "patterns":
                     gathered.take(message)
                 elif message is not None:  # the run goes on after its end
@@ -198,7 +189,7 @@ class Worker:
         """
         if self._await_ready() is not None or self._await_warm(case) is not None:
             return None
-        watch = _Watch(case.limits, self._process.pid, self._deadline, Gathered())
+        watch = Watch(case.limits, self._process.pid, self._deadline, Gathered())
         try:
             self._pipe.send(("check", case.instance))
             while (message := self._next_message(watch.longest_wait())) is None:
@@ -244,7 +235,7 @@ class Worker:
             if message is None:
                 self.close()
                 raise DeadBeforeError
-            message = self._answer(PREPARATION_SECONDS) if message == TAKEN else message
+            message = self._answer(watching.PREPARATION_SECONDS) if message == TAKEN else message
         except (EOFError, OSError, UnreadableError):
             if message is None:
                 self.close()
@@ -255,7 +246,10 @@ class Worker:
             return Status.CRASHED, f"the solver's process died: {_exit_sentence(code)}"
         if message != ("warmed",):
             self.close()
-            return Status.TIMEOUT, f"building the problem and compiling took more than {PREPARATION_SECONDS:g} s, killed; nothing proven"
+            return (
+                Status.TIMEOUT,
+                f"building the problem and compiling took more than {watching.PREPARATION_SECONDS:g} s, killed; nothing proven",
+            )
         self._warm.add(name)
         return None
 
@@ -263,7 +257,7 @@ class Worker:
         """Wait for the next message."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if (message := self._next_message(_LONGEST_WAIT_SECONDS)) is not None:
+            if (message := self._next_message(LONGEST_WAIT_SECONDS)) is not None:
                 return message
         return None
 
@@ -309,68 +303,6 @@ class Worker:
 
 class DeadBeforeError(Exception):
     """A worker was dead when it was given a case."""
-
-
-class _Watch:
-    """Looks at a run from outside, as often as it must."""
-
-    def __init__(self, limits: Limits, pid: int, deadline: SharedDeadline, gathered: Gathered) -> None:
-        self._limits = limits
-        self._pid = pid
-        self._deadline = deadline
-        self._gathered = gathered
-        self._memory_mib = math.inf if limits.memory_gib is None else limits.memory_gib * 1024
-        self._started = time.monotonic()
-        self._counted_at = -math.inf
-        self._children: list[int] = []
-        self._shared = 0.0
-        """Counted more than once in the sum over the processes, MiB."""
-
-    def longest_wait(self) -> float:
-        """For how long nothing can go wrong, seconds."""
-        return min(_LONGEST_WAIT_SECONDS, max(0.001, (self._memory_mib - self._resident()) / _FASTEST_FILLING))
-
-    def broken(self) -> tuple[Status, str] | None:
-        """What the run has broken, if anything."""
-        now, deadline, limits = time.monotonic(), self._deadline.value, self._limits
-        if deadline and now > deadline + GRACE_SECONDS:
-            return Status.TIMEOUT, f"time limit of {limits.seconds:g} s"
-        began = self._gathered.began
-        if began is None and now > self._started + PREPARATION_SECONDS:
-            return Status.TIMEOUT, f"building the problem and compiling took more than {PREPARATION_SECONDS:g} s"
-        # A limit is none on compiling, as long as that does not take for ever. The solver's process can write NaN there.
-        said = self._deadline.compiling
-        compiling = min(said, PREPARATION_SECONDS) if said >= 0.0 else 0.0
-        if began is not None and now > began + limits.whole_run + compiling:
-            return Status.TIMEOUT, f"limit of {limits.whole_run:g} s for the whole run"
-        if self._resident() > self._memory_mib and (not self._children or self._proportional() > self._memory_mib):
-            return Status.MEMORY, f"memory limit of {limits.memory_gib:g} GiB"
-        return None
-
-    def counted(self) -> float | None:
-        """What the solver's clock has counted, where it runs now, seconds; None where what it publishes is no time."""
-        deadline, now = self._deadline.value, time.monotonic()
-        if not deadline or self._limits.seconds is None:
-            return None
-        counted = self._limits.seconds - (deadline - now)
-        return counted if 0.0 <= counted <= now - self._started else None
-
-    def _resident(self) -> float:
-        """Return the memory of the worker and all that it has started, MiB; what they share counts once, as it was when last looked for."""
-        now = time.monotonic()
-        if now - self._counted_at > _CHILDREN_SECONDS:
-            self._children, self._counted_at = descendants(self._pid), now
-            self._shared = max(0.0, self._sum(resident_mib) - self._proportional()) if self._children else 0.0
-        used = self._sum(resident_mib) - self._shared
-        self._gathered.note_memory(used)
-        return used
-
-    def _proportional(self) -> float:
-        """The same, looked for now, which takes longer."""
-        return self._sum(proportional_mib)
-
-    def _sum(self, memory: Callable[[int], float]) -> float:
-        return math.fsum(map(memory, (self._pid, *self._children)))
 
 
 class _Tail:

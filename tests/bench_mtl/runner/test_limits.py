@@ -11,7 +11,7 @@ from runs import PLUGINS, TINY, cases_of, run_suite, solver, suite_of
 
 from bench_mtl.engine.environment import thread_variables
 from bench_mtl.results import Store
-from bench_mtl.runner import LocalExecutor, Setting, process
+from bench_mtl.runner import LocalExecutor, Setting, watch
 from bench_mtl.runner.memory import forget_peak, peak_mib
 
 
@@ -52,7 +52,7 @@ def test_preparation_may_not_go_on_for_ever(tmp_path: Path, monkeypatch: pytest.
     with LocalExecutor(Setting(1, PLUGINS)) as executor:
         harmless = cases_of(suite_of(solver("waits", "number", 0)))
         assert executor.find_mistake(harmless) is None  # waits for the worker, which the shorter limit is not meant for
-        monkeypatch.setattr(process, "PREPARATION_SECONDS", 0.5)
+        monkeypatch.setattr(watch, "PREPARATION_SECONDS", 0.5)
         runs = run_suite(tmp_path, suite, executor=executor)
     assert runs["status"].tolist() == ["timeout"]
     assert runs["reason"].iloc[0].startswith("building the problem and compiling took more than 0.5 s, killed")
