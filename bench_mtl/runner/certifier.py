@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import socket
-import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +24,7 @@ from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
 from bench_mtl.model.protocols import Problem
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.setting import Setting
-from bench_mtl.runner.spawning import begin, spawned
+from bench_mtl.runner.spawning import Process, begin, start
 
 #: How long it may take to start, to build a problem, and to certify the proofs of a run, seconds.
 MOST_SECONDS = 600.0
@@ -65,7 +63,7 @@ class Certifier:
 
     def __init__(self, setting: Setting) -> None:
         self._setting = replace(setting, solvers_of="")
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._pipe: Connection | None = None
         self.longest_preparation = 0.0
         """Processor seconds of the slowest of all preparations, the imports of the first included."""
@@ -94,9 +92,8 @@ class Certifier:
         if self._process is not None:
             return
         ours, theirs = socket.socketpair()
-        with theirs:
-            call = f"bench_mtl.runner.certifier:serve({theirs.fileno()}, {os.getpid()})"
-            self._process = spawned(call, self._setting, [theirs.fileno()], secrets.token_hex(8), subprocess.DEVNULL)
+        with theirs, open(os.devnull, "wb") as nowhere:
+            self._process = start("bench_mtl.runner.certifier:serve", self._setting, [theirs.fileno()], nowhere.fileno())
         self._pipe = Connection(ours.detach())
         with contextlib.suppress(BrokenPipeError):  # it is dead already, which the first question finds out
             self._pipe.send(self._setting)
@@ -104,16 +101,15 @@ class Certifier:
     def end(self) -> None:
         """Kill the process. Safe to call from another thread."""
         process = self._process
-        if process is not None and process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+        if process is not None:
+            process.kill()
 
     def close(self) -> None:
         """`end`, and leave nothing behind."""
         self.end()
         process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
         if process is not None:
-            process.wait()
+            process.close()
         if pipe is not None:
             pipe.close()
 
@@ -147,7 +143,7 @@ class _GoneError(UncertifiableError):
 
 def serve(pipe_fd: int, parent: int) -> None:
     """Answer requests until the pipe closes; a sentence is the answer to one that cannot be met."""
-    begin(parent)
+    begin(parent, "bench_certifier")
     pipe = Connection(pipe_fd)
     with contextlib.suppress(EOFError, BrokenPipeError):
         setting: Setting = pipe.recv()

@@ -6,10 +6,8 @@ import contextlib
 import json
 import mmap
 import os
-import secrets
 import signal
 import socket
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,12 +27,10 @@ from bench_mtl.runner.gathered import TAKEN, Gathered, Message, TooMuchError, Us
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.memory import cpu_seconds, descendants, queued_seconds, resident_mib
 from bench_mtl.runner.setting import Setting
-from bench_mtl.runner.spawning import MARK, spawned
+from bench_mtl.runner.spawning import STARTING_SECONDS, start
 from bench_mtl.runner.watch import LONGEST_WAIT_SECONDS, Watch
 from bench_mtl.runner.wire import UnreadableError
 
-#: How long a worker may take to start, whatever the machine is busy with.
-STARTING_SECONDS = 600.0
 #: How long a worker may take to say that it has a case. One that does not is still busy with the case before, and is replaced.
 _TAKING_SECONDS = 20.0
 #: A worker that holds more than this after a case is replaced, so that the next case's memory is its own.
@@ -43,8 +39,6 @@ _KEPT_MIB = 600.0
 _AFTER_RECORD_SECONDS = 10.0
 #: How long a worker whose pipe is closed may take to end.
 _EXIT_SECONDS = 1.0
-#: How long to wait for killed processes to be gone.
-_KILL_SECONDS = 5.0
 #: Of what a worker prints, its last bytes are kept, for the runs that fail.
 _TAIL_BYTES = 4000
 
@@ -54,15 +48,19 @@ class Worker:
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
-        self._mark = secrets.token_hex(8)
-        ours, theirs = socket.socketpair()
-        with _shared_page() as page, theirs:
+        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+            pipe, end_of_pipe = socket.socketpair()
+            ours.enter_context(pipe)
+            theirs.enter_context(end_of_pipe)
+            printed, prints = os.pipe()
+            ours.callback(os.close, printed)
+            theirs.callback(os.close, prints)
+            page = theirs.enter_context(_shared_page())
             self._deadline = SharedDeadline(page)
-            call = f"bench_mtl.runner.worker:serve({theirs.fileno()}, {page}, {os.getpid()})"
-            self._process = spawned(call, setting, [theirs.fileno(), page], self._mark, subprocess.PIPE)
-        self._pipe = ParentEnd(ours.detach())
-        assert self._process.stdout is not None
-        self._output = _Tail(self._process.stdout.fileno())
+            self._process = start("bench_mtl.runner.worker:serve", setting, [end_of_pipe.fileno(), page], prints)
+            self._pipe = ParentEnd(pipe.detach())
+            self._output = _Tail(printed)
+            ours.pop_all()
         self._environment: Mapping[str, Any] | None = None
         self._has_leftovers = False
         self._warm: set[str] = set()
@@ -85,6 +83,7 @@ class Worker:
         started = descendants(self._process.pid)  # in sessions of their own, too, which the group leaves out
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()  # which may not have its group yet
         for pid in started:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -92,11 +91,9 @@ class Worker:
     def close(self) -> None:
         """`end`, and leave nothing behind."""
         self.end()
-        self._process.wait()
-        _kill_marked(self._mark)
+        self._process.close()
         self._pipe.close()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        self._output.close()
 
     def rest(self) -> None:
         """Keep it from doing anything until it is needed again."""
@@ -315,6 +312,8 @@ class _Tail:
         os.set_blocking(fd, False)
 
     def read(self) -> None:
+        if self.fd < 0:
+            return
         with contextlib.suppress(BlockingIOError):
             chunk = os.read(self.fd, 2**20)
             self.has_ended = not chunk
@@ -322,6 +321,11 @@ class _Tail:
 
     def forget(self) -> None:
         self._bytes = b""
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
 
     @property
     def text(self) -> str:
@@ -348,33 +352,6 @@ def _runs(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
-
-
-def _kill_marked(mark: str) -> None:
-    """Kill every process that has the mark of a worker in its environment: it left the worker's group, or lost its parent.
-
-    One that forks and exits may be another before it is looked at. So it is over only when there is no process that was not looked at.
-    """
-    deadline = time.monotonic() + _KILL_SECONDS
-    seen: set[int] = set()
-    while time.monotonic() < deadline and (new := set(psutil.pids()) - seen):
-        if _kill_marked_among(new, mark):
-            seen.clear()
-            time.sleep(0.001)
-        else:
-            seen |= new
-
-
-def _kill_marked_among(pids: set[int], mark: str) -> bool:
-    """Whether there was a process to kill, or one still dying."""
-    found = False
-    for pid in pids:
-        with contextlib.suppress(psutil.Error, OSError):
-            process = psutil.Process(pid)
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found = True
-                process.kill()
-    return found
 
 
 def _exit_sentence(code: int | None) -> str:

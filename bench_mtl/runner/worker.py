@@ -28,7 +28,7 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     `bench_mtl.runner.gathered`, ("warm", name and options of a solver) with ("warmed",), and ("check", instance) with ("mistake", what is
     wrong with it, or None). What it sends are data in the form of `bench_mtl.runner.wire`.
     """
-    begin(parent)
+    begin(parent, "bench_worker")
     faulthandler.enable()  # the parent keeps the last lines of standard error
     pipe, deadline = WorkerEnd(pipe_fd), SharedDeadline(deadline_fd)
     # A child that a solver forks must not be able to talk in the name of the run, or to move its deadline.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -144,6 +145,16 @@ def with_variable(name: str, value: str) -> list[int]:
                 found.append(process.pid)
         except (psutil.Error, OSError):
             pass
+    return found
+
+
+def workers_with_variable(name: str, value: str) -> set[int]:
+    """The same without this process, and without that from which workers are forked, which stays for the next ones."""
+    found = set()
+    for pid in set(with_variable(name, value)) - {os.getpid()}:
+        with contextlib.suppress(psutil.Error):
+            if psutil.Process(pid).name() != "bench_template":
+                found.add(pid)
     return found
 
 

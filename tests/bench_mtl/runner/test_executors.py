@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
-from runs import PLUGINS, TOKEN, cases_of, comparable, go_on, require_sound, run_suite, solver, suite_of, with_variable
+from runs import PLUGINS, TOKEN, cases_of, comparable, go_on, require_sound, run_suite, solver, suite_of, workers_with_variable
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.results import Store
@@ -76,7 +76,7 @@ def test_an_error_of_the_caller_ends_the_workers(tmp_path: Path, monkeypatch: py
             run_cases(store.plan(cases_of(suite)), store, executor=executor, on_outcome=fail)
         began = time.monotonic()
     assert time.monotonic() - began < 2.0
-    assert set(with_variable(TOKEN, f"{os.getpid()} {slots}")) <= {os.getpid()}
+    assert not workers_with_variable(TOKEN, f"{os.getpid()} {slots}")
     with Store.open(tmp_path) as store:
         assert len(store.finished()) == 1
 
@@ -117,16 +117,16 @@ def test_executors_that_cannot_be_are_refused(words: dict[str, object], reason: 
 
 def test_a_certifier_that_dies_as_it_starts_costs_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever kills what a run has started hits the certifier too, which may not have read anything then."""
-    spawned, started = certifier.spawned, []
+    start, started = certifier.start, []
 
-    def spawned_and_killed(*arguments: Any) -> Any:
-        process = spawned(*arguments)
+    def started_and_killed(*arguments: Any) -> Any:
+        process = start(*arguments)
         if not started:
             process.kill()
             process.wait()
         started.append(process.pid)
         return process
 
-    monkeypatch.setattr(certifier, "spawned", spawned_and_killed)
+    monkeypatch.setattr(certifier, "start", started_and_killed)
     row = run_suite(tmp_path, suite_of('name = "projected_gradient"')).loc["projected_gradient"]
     assert (row["status"], len(started)) == ("verified", 2), row["reason"]

@@ -123,7 +123,7 @@ def test_a_record_that_comes_as_a_limit_is_noticed_counts_and_does_not_harm_the_
     late, after = cases_of(
         suite_of(solver("waits", "number", 1), solver("waits", "number", 2, pause=0.2), limits="seconds = 20.0, iterations = 5")
     )
-    kill, look = process.Worker.end, process._Watch.broken
+    kill, look = process.Worker.end, process.Watch.broken
     timers: list[threading.Timer] = []
 
     def notice(watch: Any) -> Any:
@@ -137,7 +137,7 @@ def test_a_record_that_comes_as_a_limit_is_noticed_counts_and_does_not_harm_the_
         timers[-1].start()
 
     with LocalExecutor(Setting(1, PLUGINS)) as executor:
-        monkeypatch.setattr(process._Watch, "broken", notice)
+        monkeypatch.setattr(process.Watch, "broken", notice)
         monkeypatch.setattr(process.Worker, "end", kill_slowly)
         outcome = executor.submit(late).result()
         monkeypatch.setattr(process.Worker, "end", kill)
