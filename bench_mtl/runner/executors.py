@@ -187,7 +187,7 @@ class Slot:
 
 def _module(case: Case | Job) -> str | None:
     """Return the module of a plug-in folder that a case's solver comes from; empty for none, None where nobody says."""
-    if not isinstance(case, Case):
+    if not isinstance(case, Case) or not _owner(case):
         return ""
     return case.module or None
 

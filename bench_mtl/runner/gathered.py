@@ -20,6 +20,8 @@ Message: TypeAlias = tuple[Any, ...]
 
 #: Comes before all others from a worker.
 TAKEN: Message = ("taken",)
+#: Comes after all others from a worker that gives each case a process of its own, when that is gone.
+GONE: Message = ("gone",)
 
 #: More samples than any run makes, and more rungs than any ladder has.
 _MOST_SAMPLES, _MOST_KEPT = 10**6, 200

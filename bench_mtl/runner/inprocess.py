@@ -7,6 +7,7 @@ import json
 import pickle
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -75,6 +76,11 @@ class CaseRunner:
             self._warm[_named(name, options)] = None
         except BaseException as error:
             self._warm[_named(name, options)] = error
+
+    def make_ready(self, instance: Instance) -> None:
+        """Build a problem and compile what it calls, as far as that goes; what goes wrong is for its runs to say."""
+        with suppress(Exception, SystemExit):
+            self.problem(instance).problem.warm_up()
 
     def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Ran:
         """Run `case`, telling what happens as it happens; returns its record, whose samples have been told already."""

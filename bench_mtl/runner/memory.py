@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -24,12 +25,22 @@ def resident_mib(pid: int) -> float:
         return 0.0
 
 
-def proportional_mib(pid: int) -> float:
-    """The same with shared pages divided among those who share them, which takes longer to find out."""
-    try:
-        return float(psutil.Process(pid).memory_full_info().pss) / 2**20
-    except (OSError, AttributeError, psutil.Error):
-        return resident_mib(pid)
+def joint_mib(pids: Sequence[int]) -> float:
+    """Return the memory that several processes use together, MiB, where what they share counts once; this takes longer to find out.
+
+    Nobody says which of them share a page. What each has for itself counts, and of what is shared at least the most that any of them has,
+    whoever else has it, or all shares of them, where that is more.
+    """
+    own, shared, shares = 0.0, [0.0], 0.0
+    for pid in pids:
+        try:
+            found = psutil.Process(pid).memory_full_info()
+            own += found.uss
+            shared.append(found.rss - found.uss)
+            shares += found.pss
+        except (OSError, AttributeError, psutil.Error):
+            own += resident_mib(pid) * 2**20
+    return max(own + max(shared), shares) / 2**20
 
 
 def cpu_seconds(pid: int) -> float:

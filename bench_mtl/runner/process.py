@@ -23,7 +23,7 @@ from bench_mtl.results import Outcome
 from bench_mtl.runner import watch as watching
 from bench_mtl.runner.channel import ParentEnd
 from bench_mtl.runner.deadline import SharedDeadline
-from bench_mtl.runner.gathered import TAKEN, Gathered, Message, TooMuchError, Usage
+from bench_mtl.runner.gathered import GONE, TAKEN, Gathered, Message, TooMuchError, Usage
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.memory import cpu_seconds, descendants, queued_seconds, resident_mib
 from bench_mtl.runner.setting import Setting
@@ -63,6 +63,7 @@ class Worker:
             ours.pop_all()
         self._environment: Mapping[str, Any] | None = None
         self._has_leftovers = False
+        self._is_shared = setting.solvers_of == ""
         self._warm: set[str] = set()
         self.most_arrays: int | None = None
         """Bytes of arrays that a message may have, where somebody knows."""
@@ -74,7 +75,8 @@ class Worker:
     @property
     def should_be_replaced(self) -> bool:
         """Whether the next case should have another worker: the last run has left something behind in this one, or running beside it."""
-        return self._has_leftovers or resident_mib(self._process.pid) > _KEPT_MIB or any(map(_runs, descendants(self._process.pid)))
+        has_grown = self._is_shared and resident_mib(self._process.pid) > _KEPT_MIB
+        return self._has_leftovers or has_grown or any(map(_runs, descendants(self._process.pid)))
 
     def end(self) -> None:
         """Kill the process and all that it has started, at once, wherever it is. Safe to call from another thread."""
@@ -126,7 +128,7 @@ class Worker:
         self._deadline.value = self._deadline.compiling = 0.0
         if self.most_arrays is not None:
             self._pipe.most_arrays = self.most_arrays
-        watch = Watch(case.limits, self._process.pid, self._deadline, gathered)
+        watch = Watch(case.limits, self._process.pid, self._deadline, gathered, is_apart=not self._is_shared)
         try:
             if not self._pipe.is_silent:  # what it says before it is asked is no answer
                 self.close()
@@ -168,14 +170,17 @@ class Worker:
     def _receive_the_rest(self, gathered: Gathered) -> None:
         """Take what follows the record. It costs the run nothing if that does not come; the worker is gone then."""
         deadline = time.monotonic() + _AFTER_RECORD_SECONDS
+        is_gone = self._is_shared
         with contextlib.suppress(EOFError, OSError, UnreadableError):
-            while gathered.has_leftovers is None and time.monotonic() < deadline:
+            while (gathered.has_leftovers is None or not is_gone) and time.monotonic() < deadline:
                 message = self._next_message(LONGEST_WAIT_SECONDS)
-                if message is not None and message[0] == "patterns":
+                if message is not None and message[0] == "patterns" and gathered.has_leftovers is None:
                     gathered.take(message)
+                elif message == GONE and gathered.has_leftovers is not None:
+                    is_gone = True
                 elif message is not None:  # the run goes on after its end
                     break
-        if gathered.has_leftovers is None:
+        if gathered.has_leftovers is None or not is_gone:
             self.close()
         self._has_leftovers = gathered.has_leftovers is not False
 

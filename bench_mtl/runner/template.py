@@ -31,7 +31,7 @@ MOST_BYTES, MOST_FILES = 2**20, 16
 _KILL_SECONDS = 5.0
 
 #: What most of its children need.
-_MODULES = ("bench_mtl.runner.worker", "bench_mtl.runner.certifier")
+_MODULES = ("bench_mtl.runner.worker", "bench_mtl.runner.certifier", "numba")
 
 
 @dataclass

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 
 from bench_mtl.core.types import Limits, Status
 from bench_mtl.runner.deadline import SharedDeadline
 from bench_mtl.runner.gathered import Gathered
-from bench_mtl.runner.memory import descendants, proportional_mib, resident_mib
+from bench_mtl.runner.memory import descendants, joint_mib, resident_mib
 
 #: How far past its limit a solver may be when it is killed: time for one that stops by itself to hand in its answer.
 GRACE_SECONDS = 0.3
@@ -19,24 +18,27 @@ PREPARATION_SECONDS = 600.0
 LONGEST_WAIT_SECONDS = 0.05
 #: No program fills memory faster, MiB/s: the closer to its limit, the sooner a worker is looked at again.
 _FASTEST_FILLING = 8192.0
-#: How often to look for what a worker has started.
-_CHILDREN_SECONDS = 0.1
+#: How often to look for what a worker has started; at every look where more than this share of its memory is used.
+_CHILDREN_SECONDS, _NEAR = 0.1, 0.5
+#: What several processes share is not counted again before so many times as it has taken.
+_COUNTING_TIMES = 20.0
 
 
 class Watch:
     """Looks at a run from outside, as often as it must."""
 
-    def __init__(self, limits: Limits, pid: int, deadline: SharedDeadline, gathered: Gathered) -> None:
+    def __init__(self, limits: Limits, pid: int, deadline: SharedDeadline, gathered: Gathered, *, is_apart: bool = False) -> None:
         self._limits = limits
         self._pid = pid
         self._deadline = deadline
         self._gathered = gathered
         self._memory_mib = math.inf if limits.memory_gib is None else limits.memory_gib * 1024
         self._started = time.monotonic()
-        self._counted_at = -math.inf
-        self._children: list[int] = []
-        self._shared = 0.0
-        """Counted more than once in the sum over the processes, MiB."""
+        self._is_apart = is_apart
+        self._look_again = self._count_again = -math.inf
+        self._seen: tuple[int, ...] = (pid,)
+        self._used = self._shared = 0.0
+        """MiB; what is shared is counted more than once in the sum over the processes."""
 
     def longest_wait(self) -> float:
         """For how long nothing can go wrong, seconds."""
@@ -55,7 +57,7 @@ class Watch:
         compiling = min(said, PREPARATION_SECONDS) if said >= 0.0 else 0.0
         if began is not None and now > began + limits.whole_run + compiling:
             return Status.TIMEOUT, f"limit of {limits.whole_run:g} s for the whole run"
-        if self._resident() > self._memory_mib and (not self._children or self._proportional() > self._memory_mib):
+        if self._resident() > self._memory_mib and (len(self._seen) == 1 or joint_mib(self._seen) > self._memory_mib):
             return Status.MEMORY, f"memory limit of {limits.memory_gib:g} GiB"
         return None
 
@@ -68,18 +70,25 @@ class Watch:
         return counted if 0.0 <= counted <= now - self._started else None
 
     def _resident(self) -> float:
-        """Return the memory of the worker and all that it has started, MiB; what they share counts once, as it was when last looked for."""
+        """Return the memory of the run, MiB.
+
+        That is what its process and all that this has started use; what they share counts once, as it was when last looked for. The closer
+        to the limit, the more often that is.
+        """
         now = time.monotonic()
-        if now - self._counted_at > _CHILDREN_SECONDS:
-            self._children, self._counted_at = descendants(self._pid), now
-            self._shared = max(0.0, self._sum(resident_mib) - self._proportional()) if self._children else 0.0
-        used = self._sum(resident_mib) - self._shared
-        self._gathered.note_memory(used)
-        return used
+        if now >= self._look_again or self._used > _NEAR * self._memory_mib:
+            found = self._processes()
+            if found != self._seen or now >= self._count_again:
+                self._seen = found
+                together = math.fsum(map(resident_mib, found))
+                self._shared = max(0.0, together - joint_mib(found)) if len(found) > 1 else 0.0
+                self._count_again = now + _COUNTING_TIMES * (time.monotonic() - now)
+            self._look_again = now + _CHILDREN_SECONDS
+        self._used = max(0.0, math.fsum(map(resident_mib, self._seen)) - self._shared)
+        self._gathered.note_memory(self._used)
+        return self._used
 
-    def _proportional(self) -> float:
-        """The same, looked for now, which takes longer."""
-        return self._sum(proportional_mib)
-
-    def _sum(self, memory: Callable[[int], float]) -> float:
-        return math.fsum(map(memory, (self._pid, *self._children)))
+    def _processes(self) -> tuple[int, ...]:
+        """Those whose memory is the run's: where each has a process of its own, not the one that it was forked from."""
+        started = descendants(self._pid)
+        return tuple(started) if self._is_apart and started else (self._pid, *started)

@@ -18,7 +18,7 @@ import numpy as np
 
 from bench_mtl.core.types import Array, Certificate, Proof, Record, Sample, Status, Times
 from bench_mtl.model.patterns import PackedPattern
-from bench_mtl.runner.gathered import TAKEN, Message
+from bench_mtl.runner.gathered import GONE, TAKEN, Message
 
 HEAD = struct.Struct("<QI")
 
@@ -227,6 +227,7 @@ def _read_patterns(content: Any, arrays: _Arrays) -> Message:
 _UNPACKED: Mapping[str, Callable[[Any, _Arrays], Message]] = {
     TAKEN[0]: lambda content, arrays: TAKEN,
     "environment": lambda content, arrays: ("environment", _table(content[0])),
+    GONE[0]: lambda content, arrays: GONE,
     "warmed": lambda content, arrays: ("warmed",),
     "mistake": lambda content, arrays: ("mistake", _optional(_word, content[0])),
     "problem": _read_problem,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import faulthandler
-import os
 from collections.abc import Callable
+from functools import partial
 
 from bench_mtl.core.types import Record, Status
 from bench_mtl.engine.driver import describe
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Case
+from bench_mtl.runner.apart import Apart
 from bench_mtl.runner.channel import WorkerEnd
 from bench_mtl.runner.deadline import SharedDeadline
-from bench_mtl.runner.gathered import TAKEN, Message
+from bench_mtl.runner.gathered import GONE, TAKEN, Message
 from bench_mtl.runner.inprocess import CaseRunner, Ran
-from bench_mtl.runner.job import run_job
+from bench_mtl.runner.job import Job, run_job
 from bench_mtl.runner.leftovers import State
 from bench_mtl.runner.memory import peak_mib
 from bench_mtl.runner.setting import Setting
@@ -27,13 +28,13 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     First receives a `Setting` and sends ("environment", it). Then answers ("run", case or job) with the messages of
     `bench_mtl.runner.gathered`, ("warm", name and options of a solver) with ("warmed",), and ("check", instance) with ("mistake", what is
     wrong with it, or None). What it sends are data in the form of `bench_mtl.runner.wire`.
+
+    Solvers that come with the package are run here. Each case of one of a plug-in folder has a process of its own, forked from this one.
     """
     begin(parent, "bench_worker")
     faulthandler.enable()  # the parent keeps the last lines of standard error
     pipe, deadline = WorkerEnd(pipe_fd), SharedDeadline(deadline_fd)
-    # A child that a solver forks must not be able to talk in the name of the run, or to move its deadline.
-    os.register_at_fork(after_in_child=pipe.close)
-    os.register_at_fork(after_in_child=deadline.detach)
+    apart = Apart(pipe, deadline)
     setting: Setting = pipe.receive()
     environment = dict(setting.environment())
     runner = CaseRunner(load_registry(setting.plugins, setting.solvers_of), setting.data_dir)
@@ -46,21 +47,44 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
         if what == "check":
             pipe.send(("mistake", runner.find_mistake(content)))
             continue
+        pipe.send(TAKEN)
         if what == "warm":
-            pipe.send(TAKEN)
             runner.warm_up(*content)
             pipe.send(("warmed",))
             continue
-        pipe.send(TAKEN)
-        before = State()
-        try:
-            if isinstance(content, Case):
-                ran = runner.run(content, before.watching(pipe.send), deadline)
-            else:
-                ran = run_job(content, setting.data_dir, pipe.send)
-        except BaseException as error:  # even a KeyboardInterrupt can only come from the solver here
-            ran = Ran(Record(Status.ERROR, describe(error)))
-        tell: Callable[[Message], None] = pipe.send
-        tell(("record", ran.record, peak_mib()))
-        # What a job loads and compiles on its way stays, and is no leftover of a solver that somebody plugged in.
-        tell(("patterns", ran.patterns(), isinstance(content, Case) and (ran.is_void or before.has_leftovers())))
+        run = partial(_run, content, setting, runner, pipe, deadline)
+        if setting.solvers_of == "" or not isinstance(content, Case):
+            run()
+            continue
+        if apart.is_possible:
+            runner.make_ready(content.instance)
+            apart.run(partial(run, is_apart=True))
+        else:
+            run(is_last=True)
+        pipe.send(GONE)
+
+
+def _run(
+    content: Case | Job, setting: Setting, runner: CaseRunner, pipe: WorkerEnd, deadline: SharedDeadline,
+    *, is_apart: bool = False, is_last: bool = False,
+) -> None:  # fmt: skip
+    """Run a case or a job and tell all there is to tell.
+
+    Parameters
+    ----------
+    is_apart : this process ends then, with all that the run leaves behind
+    is_last : it is to be used no more, whatever that is
+    """
+    before = State()
+    try:
+        if isinstance(content, Case):
+            ran = runner.run(content, before.watching(pipe.send), deadline)
+        else:
+            ran = run_job(content, setting.data_dir, pipe.send)
+    except BaseException as error:  # even a KeyboardInterrupt can only come from the solver here
+        ran = Ran(Record(Status.ERROR, describe(error)))
+    tell: Callable[[Message], None] = pipe.send
+    tell(("record", ran.record, peak_mib()))
+    # What a job loads and compiles on its way stays, and is no leftover of a solver that somebody plugged in.
+    has_leftovers = isinstance(content, Case) and not is_apart and (ran.is_void or before.has_leftovers())
+    tell(("patterns", ran.patterns(), is_last or has_leftovers))

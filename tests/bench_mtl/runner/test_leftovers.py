@@ -40,8 +40,7 @@ def test_what_a_run_leaves_in_its_process_is_not_there_for_the_next(tmp_path: Pa
         left += ["processors", "nothing"]
     runs = run_suite(tmp_path, suite_of(*leaving(*left)), executor=LocalExecutor(Setting(2, PLUGINS)))
     pids = [json.loads(info)["pid"] for info in runs["info"]]
-    for number in range(1, len(left)):
-        assert (pids[number] == pids[number - 1]) == (left[number - 1] == "nothing"), number
+    assert len(set(pids)) == len(left)
     peaks = runs["peak_memory_mib"]
     assert peaks["nothing_1"] > 120 + 30
     assert abs(peaks["nothing_3"] - peaks["nothing_1"]) < 25, peaks.to_dict()
@@ -67,7 +66,6 @@ def test_a_run_elsewhere_leaves_the_data_of_the_next_where_they_are(tmp_path: Pa
 def test_what_building_a_problem_takes_is_not_in_the_peak_of_its_first_run(tmp_path: Path) -> None:
     tables = [f'name = "reports"\noptions = {{ number = {number} }}' for number in (1, 2)]
     runs = run_suite(tmp_path, suite_of(*tables, problems=laborious(mib=200)))
-    assert json.loads(runs.loc["reports_1", "info"])["pid"] == json.loads(runs.loc["reports_2", "info"])["pid"]
     first, second = runs["peak_memory_mib"]
     assert abs(first - second) < 25
 

@@ -43,8 +43,7 @@ def test_settings_of_the_whole_process_do_not_outlive_a_run(tmp_path: Path) -> N
     runs = run_suite(tmp_path, suite)
     assert runs.loc["waits_1", "status"] == "inaccurate"
     told = [runs.loc[f"tamper_{deed}", "info"] for deed in deeds]
-    assert len(set(told)) == 4
-    assert told[0] == told[1]
+    assert len(set(told)) == len(deeds)
 
 
 def test_interrupts_and_nothing_yielded_are_errors(tmp_path: Path) -> None:
@@ -65,12 +64,11 @@ def test_a_loss_serves_all_problems_and_cannot_be_changed(tmp_path: Path, isolat
     assert "attribute 'total' is read-only" in run["reason"]
 
 
-def test_a_run_that_changed_its_problem_ends_its_worker_and_no_other(tmp_path: Path) -> None:
+def test_every_run_of_a_plug_in_has_a_process_of_its_own(tmp_path: Path) -> None:
     suite = suite_of(
         solver("pid", "number", 0), solver("tamper", "deed", "none", "sets", "remembers"), solver("pid", "number", 1), limits=STEPS
     )  # fmt: skip
     runs = run_suite(tmp_path, suite)
-    assert runs.loc["pid_0", "info"] == runs.loc["pid_1", "info"]
     told = [json.loads(runs.loc[f"tamper_{deed}", "info"])["note"] for deed in ("none", "remembers")]
-    assert told[0] != told[1]
-    assert json.loads(runs.loc["pid_0", "info"])["pid"] not in map(int, told)
+    own = [str(json.loads(runs.loc[f"pid_{number}", "info"])["pid"]) for number in (0, 1)]
+    assert len({*told, *own}) == 4
