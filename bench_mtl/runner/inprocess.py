@@ -18,9 +18,10 @@ from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Status, Tolerance
 from bench_mtl.data.fingerprint import fingerprint
-from bench_mtl.engine.clock import Deadline
+from bench_mtl.engine.clock import Clock, Deadline
 from bench_mtl.engine.driver import describe, run
 from bench_mtl.engine.registry import Registry
+from bench_mtl.engine.rehearsal import rehearse_all
 from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import Case, Instance
 from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
@@ -30,6 +31,9 @@ from bench_mtl.runner.memory import forget_peak
 
 #: Proofs that no decade or target needs are sent for what a kill may cut off: this many bytes, and this many more a second.
 _SPARE_BYTES, _SPARE_BYTES_PER_SECOND = 2.0**25, 2.0**24
+
+#: A solver may rehearse for so long before its process is forked, without what is compiled then.
+_REHEARSING_SECONDS = 1.0
 
 #: Of what a problem or a solver says of itself: how many entries, and how many characters each.
 _MOST_ENTRIES, _LONGEST_TEXT = 50, 2000
@@ -69,10 +73,16 @@ class CaseRunner:
         self._built: Built | None = None
         self._warm: dict[str, BaseException | None] = {}
 
-    def warm_up(self, name: str, options: Mapping[str, Any]) -> None:
-        """Let a solver import and compile what it needs before it can know a problem. What goes wrong is for its runs to say."""
+    def warm_up(self, name: str, options: Mapping[str, Any], problem: str, gap: float) -> None:
+        """Let a solver import and compile what it needs before it can know a problem: only the kind of that is said here.
+
+        What goes wrong is for its runs to say.
+        """
         try:
-            self._registry.solver(name, options).warm_up()
+            solver = self._registry.solver(name, options)
+            solver.warm_up()
+            source_digest(type(solver))
+            rehearse_all(self._registry.problem(problem), solver, gap, Clock(_REHEARSING_SECONDS))
             self._warm[_named(name, options)] = None
         except BaseException as error:
             self._warm[_named(name, options)] = error

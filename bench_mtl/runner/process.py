@@ -227,12 +227,13 @@ class Worker:
         """Let a solver of a plug-in folder warm up before its process can know a problem; how that ended it, if it did."""
         if not self._setting.solvers_of or not isinstance(case, Case):
             return None
-        name = json.dumps([case.solver, dict(case.options)], sort_keys=True, default=str)
+        known = case.solver, dict(case.options), case.instance.problem, case.target
+        name = json.dumps(known, sort_keys=True, default=str)
         if name in self._warm:
             return None
         message: Message | None = None
         try:
-            self._pipe.send(("warm", (case.solver, case.options)))
+            self._pipe.send(("warm", known))
             message = self._answer(_TAKING_SECONDS)
             if message is None:
                 self.close()

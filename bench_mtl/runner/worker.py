@@ -26,8 +26,8 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     """Serve cases until the pipe closes.
 
     First receives a `Setting` and sends ("environment", it). Then answers ("run", case or job) with the messages of
-    `bench_mtl.runner.gathered`, ("warm", name and options of a solver) with ("warmed",), and ("check", instance) with ("mistake", what is
-    wrong with it, or None). What it sends are data in the form of `bench_mtl.runner.wire`.
+    `bench_mtl.runner.gathered`, ("warm", name and options of a solver, kind of problem, target) with ("warmed",), and ("check", instance)
+    with ("mistake", what is wrong with it, or None). What it sends are data in the form of `bench_mtl.runner.wire`.
 
     Solvers that come with the package are run here. Each case of one of a plug-in folder has a process of its own, forked from this one.
     """
