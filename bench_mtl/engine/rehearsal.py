@@ -52,13 +52,16 @@ def rehearse_all(problem: type[Problem], solver: Solver, gap: float, clock: Cloc
         for example in _examples(problem):
             example.warm_up()
             for part in solver.rehearsed() if isinstance(solver, IterativeSolver) else ():
-                if part.incompatibility(example) is None:
+                if may_compile(type(part)) and part.incompatibility(example) is None:
                     _play(example, part.aimed_at(gap), clock)
 
 
 def may_compile(solver: type[Solver]) -> bool:
-    """Whether the class has anything that Numba compiles: any of this package may, a plug-in if its module, or one it imports, shows it."""
-    if solver.__module__.startswith("bench_mtl."):
+    """Whether the class has anything that Numba compiles.
+
+    Any solver of this package may, and what inherits from one; a plug-in if its module, or one that this imports, shows it.
+    """
+    if solver.__module__.startswith("bench_mtl.") or any(kind.__module__.startswith("bench_mtl.solvers.") for kind in solver.__mro__):
         return True
     dispatcher = getattr(sys.modules.get("numba.core.dispatcher"), "Dispatcher", None)
     module = sys.modules.get(solver.__module__)
