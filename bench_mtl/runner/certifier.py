@@ -92,9 +92,9 @@ class Certifier:
         if self._process is not None:
             return
         ours, theirs = socket.socketpair()
-        with theirs, open(os.devnull, "wb") as nowhere:
+        with ours, theirs, open(os.devnull, "wb") as nowhere:
             self._process = start("bench_mtl.runner.certifier:serve", self._setting, [theirs.fileno()], nowhere.fileno())
-        self._pipe = Connection(ours.detach())
+            self._pipe = Connection(ours.detach())
         with contextlib.suppress(BrokenPipeError):  # it is dead already, which the first question finds out
             self._pipe.send(self._setting)
 

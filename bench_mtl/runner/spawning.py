@@ -34,6 +34,8 @@ MARK = "BENCH_MTL_WORKER"
 
 #: How long a process may take to start, whatever the machine is busy with.
 STARTING_SECONDS = 600.0
+#: So often a template is started anew that somebody kills as it starts.
+_ATTEMPTS = 5
 #: How long to wait for killed processes to be gone.
 _KILL_SECONDS = 5.0
 #: Of what a template prints, the end is looked at.
@@ -75,14 +77,14 @@ def start(call: str, setting: Setting, fds: Sequence[int], output: int) -> Proce
     """
     if not _CAN_FORK:
         return _Spawned(call, setting, fds, output)
-    for attempt in (1, 2):
+    for _ in range(_ATTEMPTS):
         template = _template(setting.threads)
         try:
             return template.fork(call, setting, fds, output)
         except _TemplateGoneError as error:  # somebody has killed it
-            if attempt == 2:
-                raise OSError(str(error)) from None
-    raise AssertionError
+            reason = str(error)
+            _discard(template)
+    raise OSError(reason)
 
 
 def begin(parent: int, name: str) -> None:
@@ -282,6 +284,12 @@ def _template(threads: int) -> _Template:
             template = _Template(threads)
         _templates[key] = template
         return template
+
+
+def _discard(template: _Template) -> None:
+    with _lock:
+        for key in [key for key, known in _templates.items() if known is template]:
+            _templates.pop(key).close()
 
 
 def _close_templates() -> None:

@@ -25,7 +25,7 @@ STEPS = 12
 PAUSE = 0.03  # seconds before each step
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int) -> None:
     token = f"{os.getpid()} {kills}"
     monkeypatch.setenv(TOKEN, token)
