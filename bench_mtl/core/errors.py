@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_LONGEST_NAME = 1_000
+
 
 class BenchError(Exception):
     """Base of every error that bench_mtl raises on purpose."""
@@ -24,6 +26,8 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
     allowed : the names that exist.
     """
     names = sorted(allowed)
+    if len(given) > _LONGEST_NAME:  # as long as nothing that exists
+        return InputError(f"unknown {kind} '{given[:_LONGEST_NAME]}...', of {len(given)} characters")
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'? " if near else ""
     return InputError(f"unknown {kind} '{given}': {hint}allowed: {', '.join(names) or 'none'}")

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from bench_mtl.core.errors import BenchError, InputError, unknown
 from bench_mtl.core.files import is_dir, require_readable
+from bench_mtl.core.text import require_label
 from bench_mtl.engine.source_digest import PLUGIN_PACKAGE
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, OneShotSolver, Problem, Solver
 
@@ -94,12 +95,13 @@ def solver_names(solver: Solver) -> tuple[str, str]:
 
     Raises
     ------
-    InputError : a plug-in cannot tell them.
+    InputError : a plug-in cannot tell them, or they are too long or have characters that cannot be seen.
     """
     try:
-        return str(solver.label), str(solver.version)
+        label, version = str(solver.label), str(solver.version)
     except Exception as error:
         raise InputError(f"solver '{solver.name}' cannot tell its label or version: {type(error).__name__}: {error}") from error
+    return require_label(f"the label of solver '{solver.name}'", label), require_label(f"the version of solver '{solver.name}'", version)
 
 
 def problem_parameters(cls: type[Problem]) -> dict[str, Any]:
@@ -213,6 +215,7 @@ def _checked_name(cls: type, origin: str) -> str:
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not name:
         raise InputError(f"{cls.__name__} of {origin} has no name")
+    require_label(f"the name of {cls.__name__} of {origin}", name)
     capabilities, kinds = ("offers", "forms") if issubclass(cls, Problem) else ("requires", "takes")
     declared, forms = getattr(cls, capabilities, None), getattr(cls, kinds)
     if not isinstance(declared, (set, frozenset)) or not all(isinstance(item, Capability) for item in declared):

@@ -14,6 +14,9 @@ from bench_mtl.engine.driver import run
 from bench_mtl.model.patterns import numerical_rank, parts
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 
+#: Values of a parameter: each is a run with a solution that is kept.
+MOST_VALUES = 10_000
+
 
 @dataclass(frozen=True)
 class PathPoint:
@@ -55,11 +58,13 @@ def regularisation_path(
 
     Raises
     ------
-    InputError : no values, one that is no finite number of at least 0, or whatever `make_problem` refuses.
+    InputError : no values, more than `MOST_VALUES`, one that is no finite number of at least 0, or whatever `make_problem` refuses.
     """
     ordered = sorted({real_number("values", value) for value in values})
     if not ordered:
         raise InputError("values must hold at least one number")
+    if len(ordered) > MOST_VALUES:
+        raise InputError(f"values must be at most {MOST_VALUES}, not {len(ordered)}")
     if not _bounds(make_problem, ordered):
         ordered.reverse()
     points = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.text import LONGEST_LABEL, one_line, require_label
 from bench_mtl.core.types import Limits
 from bench_mtl.data.catalogue import load, takes_seed
 from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.engine.registry import Registry, make_problem, solver_names
 from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.model.protocols import Problem
+
+#: Cases of a suite. One takes a few hundred bytes and half a second at the least: more are a slip of the pen in a grid.
+MOST_CASES = 100_000
 
 
 @dataclass(frozen=True)
@@ -171,8 +177,10 @@ def expand(suite: Suite, registry: Registry) -> list[Case]:
 
     Raises
     ------
-    InputError : an unknown problem, solver, option or parameter, two solvers that share a label, or the same case twice.
+    InputError : an unknown problem, solver, option or parameter, two solvers that share a label, the same case twice, or more than
+        `MOST_CASES`, which are counted before any is made.
     """
+    require_countable(suite)
     solvers = [(spec, solver) for spec in suite.solvers for solver in _solvers(spec, registry)]
     cases: list[Case] = []
     for spec in suite.problems:
@@ -180,8 +188,8 @@ def expand(suite: Suite, registry: Registry) -> list[Case]:
             (of.repetitions or suite.repetitions, solver) for of, solver in solvers if of.problems is None or spec.label in of.problems
         ]
         labels = [solver.label for _, solver in chosen]
-        for label in labels:
-            if labels.count(label) > 1:
+        for label, count in Counter(labels).items():
+            if count > 1:
                 raise InputError(f"two solvers are labelled '{label}': give each its own label")
         for instance in _instances(spec, suite, registry):
             for repetition in range(max((count for count, _ in chosen), default=0)):
@@ -197,6 +205,35 @@ def expand(suite: Suite, registry: Registry) -> list[Case]:
         raise InputError("the suite has no case: no solver is meant for any of its problems")
     _require_distinct(cases)
     return cases
+
+
+def require_countable(suite: Suite) -> None:
+    """Refuse a suite of more than `MOST_CASES` cases, counted from the lengths of its lists.
+
+    Raises
+    ------
+    InputError : names the grid that has the most combinations, and their number.
+    """
+    sizes = {f"the grids of [[problems]] entry '{spec.label}'": _combinations_of(spec.data_grid, spec.grid) for spec in suite.problems}
+    sizes |= {f"the grid of [[solvers]] entry '{spec.label or spec.name}'": _combinations_of(spec.grid) for spec in suite.solvers}
+    cases = 0
+    for spec in suite.problems:
+        runs = sum(
+            _combinations_of(of.grid) * (of.repetitions or suite.repetitions)
+            for of in suite.solvers
+            if of.problems is None or spec.label in of.problems
+        )
+        cases += _combinations_of(spec.data_grid, spec.grid) * len(spec.seeds or suite.seeds) * runs
+    where, largest = max(sizes.items(), key=lambda item: item[1], default=("", 0))
+    most = max(cases, largest)
+    if most > MOST_CASES:
+        grid = f"; {where} {'have' if 'grids' in where else 'has'} {largest} combinations" if largest > 1 else ""
+        raise InputError(f"the suite has up to {most} cases, and {MOST_CASES} are allowed{grid}")
+
+
+def _combinations_of(*grids: Mapping[str, list[Any]]) -> int:
+    """Return the number of combinations of all lists."""
+    return math.prod(len(values) for grid in grids for values in grid.values())
 
 
 def _require_distinct(cases: list[Case]) -> None:
@@ -215,11 +252,15 @@ def _instances(spec: ProblemSpec, suite: Suite, registry: Registry) -> Iterator[
         data = {**spec.data, **sweep}
         seeds: tuple[int | None, ...] = (spec.seeds or suite.seeds) if takes_seed(data) else (None,)
         for combination in _combinations(spec.grid):
-            label = spec.label + _suffix(sweep) + _suffix(combination)
+            label = _labelled(spec.label, _suffix(sweep) + _suffix(combination))
             for seed in seeds:
                 # By the names of the parameters, whichever spelling is given: one problem has one key.
                 parameters = problem.without_aliases({**spec.parameters, **combination})
                 yield Instance(spec.name, label, data, parameters, seed, code)
+
+
+def _labelled(label: str, suffix: str) -> str:
+    return require_label(f"the label '{one_line(label, 50)}' with the values of its grid", label + suffix, 2 * LONGEST_LABEL)
 
 
 def _suffix(combination: Mapping[str, Any]) -> str:
@@ -250,8 +291,9 @@ def _solvers(spec: SolverSpec, registry: Registry) -> Iterator[_Chosen]:
     solvers = [registry.solver(spec.name, chosen) for chosen in options]
     names = [solver_names(solver) for solver in solvers]
     labels = [spec.label or label for label, _ in names]
+    counts = Counter(labels)
     for label, chosen, solver, (_, version), combination in zip(labels, options, solvers, names, combinations, strict=True):
-        unique = label + (_suffix(combination) if labels.count(label) > 1 else "")
+        unique = _labelled(label, _suffix(combination) if counts[label] > 1 else "")
         yield _Chosen(spec.name, unique, chosen, version, source_digest(type(solver)), registry.module_of(spec.name))
 
 

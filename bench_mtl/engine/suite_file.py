@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.files import is_file
+from bench_mtl.core.text import LONGEST_WORD, require_label
 from bench_mtl.core.types import Limits
 from bench_mtl.engine.suite import ProblemSpec, SolverSpec, Suite
 
@@ -20,6 +22,14 @@ T = TypeVar("T")
 _MOST_REPETITIONS = 10_000
 _MOST_THREADS = 10_000
 _DEEPEST = 50
+#: Of a suite file, in bytes. The longest that ships has four thousand.
+_LARGEST_FILE = 2**20
+#: Entries of a list or a table, and targets of a suite.
+_MOST_ENTRIES, _MOST_TARGETS = 10_000, 50
+#: Strings of all four kinds, and comments.
+_STRINGS = re.compile(r'''"""(?:[^"\\]|\\.|""?(?!"))*+"{3,5}|"(?:[^"\\\n]|\\.)*+"|\'{3}.*?\'{3,5}|\'[^\'\n]*+\'|#[^\n]*+''', re.DOTALL)
+#: More names with dots between than may be nested.
+_DEEP_KEY = re.compile(rf'(?<![\w."-])[\w"-]++(?:[ \t]*+\.[ \t]*+[\w"-]++){{{_DEEPEST},}}')
 #: Results go to results/NAME by default, so a name may not lead out of there.
 _NAME = re.compile(r"[\w +-][\w .+-]{0,99}")
 
@@ -44,6 +54,8 @@ def read_suite(name_or_path: str) -> Suite:
             raise InputError(f"suite file {path} does not exist")
         raise unknown("suite", name_or_path, shipped)
     try:
+        if (size := path.stat().st_size) > _LARGEST_FILE:
+            raise InputError(f"it has {size} bytes, and {_LARGEST_FILE} are allowed")
         text = path.read_text(encoding="utf-8")
         table = read_toml(text)
     except (ValueError, OSError) as error:
@@ -53,6 +65,11 @@ def read_suite(name_or_path: str) -> Suite:
 
 def read_toml(text: str) -> dict[str, Any]:
     """The table that `text` is; raises ValueError where it is none, of which InputError is one kind."""
+    if len(text) > _LARGEST_FILE:
+        raise InputError(f"it has {len(text)} characters, and {_LARGEST_FILE} are allowed")
+    # Before it is read, for the time that takes grows with the square of a key's depth.
+    if _DEEP_KEY.search(_STRINGS.sub('"', text)):
+        raise InputError(f"nested more than {_DEEPEST} deep")
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -60,7 +77,7 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def require_storable(where: str, value: Any, depth: int = 0) -> None:
-    """Refuse by name what a row of results cannot hold: dates, integers beyond 64 bits, bottomless nesting.
+    """Refuse by name what a row of results cannot hold: dates, integers beyond 64 bits, bottomless nesting, endless lists.
 
     Raises
     ------
@@ -68,8 +85,13 @@ def require_storable(where: str, value: Any, depth: int = 0) -> None:
     """
     if depth > _DEEPEST:
         raise InputError(f"{where} is nested more than {_DEEPEST} deep")
+    if isinstance(value, (Mapping, list, tuple)) and len(value) > _MOST_ENTRIES:
+        raise InputError(f"{where or 'the suite'} has {len(value)} entries, and {_MOST_ENTRIES} are allowed")
+    if isinstance(value, str) and len(value) > LONGEST_WORD:
+        raise InputError(f"{where} must have at most {LONGEST_WORD} characters, not {len(value)}")
     if isinstance(value, Mapping):
         for key, inner in value.items():
+            require_label(f"a key in {where or 'the suite'}", str(key))
             require_storable(f"{where}.{key}" if where else key, inner, depth + 1)
     elif isinstance(value, (list, tuple)):
         for i, inner in enumerate(value):
@@ -101,12 +123,13 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
     if not suite.seeds:
         raise InputError("seeds must name at least one seed")
     labels = [spec.label for spec in suite.problems]
-    for label in labels:
-        if labels.count(label) > 1:
+    for label, count in Counter(labels).items():
+        if count > 1:
             raise InputError(f"two problems are labelled '{label}': give each its own label")
+    known = set(labels)
     for spec in suite.solvers:
         for label in spec.problems or ():
-            if label not in labels:
+            if label not in known:
                 raise unknown(f"problem label in solver '{spec.name}'", label, labels)
     return suite
 
@@ -182,9 +205,10 @@ def _problem_spec(table: _Table) -> ProblemSpec:
         if key in data or key in ("name", "file"):
             reason = "is in 'data' as well" if key in data else "cannot be swept: give each data set its own entry"
             raise InputError(f"data_grid key '{key}' in {table.where} {reason}")
+    label = table.take("label", str, f"{name} {data.get('name', data.get('file', ''))}".strip())
     spec = ProblemSpec(
         name=name,
-        label=table.take("label", str, f"{name} {data.get('name', data.get('file', ''))}".strip()),
+        label=require_label(f"'label' in {table.where}", label),
         data=data,
         parameters=table.take("parameters", dict, {}),
         grid=_grid(table),
@@ -197,9 +221,10 @@ def _problem_spec(table: _Table) -> ProblemSpec:
 
 def _solver_spec(table: _Table) -> SolverSpec:
     problems, repetitions = table.take_optional("problems", list), table.take_optional("repetitions", int)
+    label = table.take_optional("label", str)
     spec = SolverSpec(
         name=table.take("name", str),
-        label=table.take_optional("label", str),
+        label=None if label is None else require_label(f"'label' in {table.where}", label),
         options=table.take("options", dict, {}),
         grid=_grid(table),
         problems=None if problems is None else tuple(_label(label, table.where) for label in problems),
@@ -234,4 +259,6 @@ def _limits(table: _Table) -> Limits:
 def _targets(values: list[Any]) -> tuple[float, ...]:
     if not values:
         raise InputError("targets must name at least one relative gap")
+    if len(values) > _MOST_TARGETS:
+        raise InputError(f"targets must be at most {_MOST_TARGETS}, not {len(values)}")
     return tuple(sorted((real_number("targets", value, strict=True) for value in values), reverse=True))

@@ -171,3 +171,11 @@ def test_structure() -> None:
     assert structure(W) == {"rows": 2}
     assert structure(np.stack([W, np.outer(np.ones(4), np.ones(3))])) == {"non-zeros": 2, "rank": 1}
     assert structure(np.stack([W, np.ones((4, 3))]), ("B", "S")) == {"B non-zeros": 2, "S non-zeros": 12}
+
+
+def test_too_many_values_are_refused_before_a_problem_is_made() -> None:
+    def make(value: float) -> Problem:
+        raise AssertionError("a problem was made")
+
+    with pytest.raises(InputError, match="values must be at most 10000, not 10001"):
+        regularisation_path(make, [float(value) for value in range(10_001)], Conic())

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from bench_mtl.core.errors import InputError
+from bench_mtl.engine import suite as suite_module
+from bench_mtl.engine import suite_file
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Suite, expand
 from bench_mtl.engine.suite_file import parse_suite, read_suite, shipped_suites
@@ -235,3 +238,95 @@ def test_files_that_are_no_suites(tmp_path: Any) -> None:
         (tmp_path / "bad.toml").write_bytes(content)
         with pytest.raises(InputError, match="cannot be read"):
             read_suite(str(tmp_path / "bad.toml"))
+
+
+def _swept(*lengths: int) -> str:
+    """A suite with a grid of so many lists."""
+    lists = ", ".join(f"p{i} = {list(range(length))}" for i, length in enumerate(lengths))
+    return SMALL.replace("parameters = { radius = 1.0 }", f"grid = {{ {lists} }}")
+
+
+@pytest.mark.parametrize(
+    ("text", "cases"),
+    [
+        (_swept(*[100] * 3), 10**6),
+        (_swept(*[1000] * 3), 10**9),
+        (_swept(*[10] * 200), 10**200),
+        (SMALL.replace("[[solvers]]", f"data_grid = {{ seed = {list(range(1000))}, split = {list(range(1000))} }}\n[[solvers]]"), 10**6),
+        (SMALL + f"grid = {{ backend = {list(range(1000))}, ladder = {list(range(1000))} }}\n", 10**6),
+        (f"repetitions = 10000\nseeds = {list(range(1000))}\n" + SMALL, 10**7),
+    ],
+)
+def test_too_many_cases_are_refused_before_one_is_made(text: str, cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a combination was made")
+
+    monkeypatch.setattr(suite_module.itertools, "product", made)
+    monkeypatch.setattr(suite_module, "Case", made)
+    with pytest.raises(InputError, match=f"the suite has up to {cases} cases, and 100000 are allowed") as refused:
+        expand(parsed(text), REGISTRY)
+    assert "repetitions" in text or "entry '" in str(refused.value)
+
+
+def test_as_many_cases_as_are_allowed_are_counted_right() -> None:
+    suite = parsed(f"repetitions = 10\nseeds = {list(range(100))}\n" + _swept(10, 10))
+    suite_module.require_countable(suite)
+    assert len(suite.problems) == 1
+    with pytest.raises(InputError, match="up to 100010 cases"):
+        suite_module.require_countable(replace(suite, repetitions=1, seeds=tuple(range(10_001)), problems=parsed(_swept(10)).problems))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SMALL + f"options.{'a.' * 20_000}b = 1\n", "nested more than 50 deep"),
+        (f"[{'a . ' * 20_000}b]\n", "nested more than 50 deep"),
+        (SMALL + f"options = {{ {'a.' * 20_000}b = 1 }}\n", "nested more than 50 deep"),
+        (SMALL + "options." + '"a".' * 20_000 + "b = 1\n", "nested more than 50 deep"),
+        (SMALL + f"options = {{ x = {chr(34) * 3}y{chr(34) * 4}, {'a.' * 20_000}b = {chr(34)}z{chr(34)} }}\n", "nested more than 50 deep"),
+        (SMALL + f"options.x = {'[' * 20_000}{']' * 20_000}\n", "nested more than 50 deep"),
+        (SMALL + "#" * 2**20, "allowed"),
+    ],
+)
+def test_a_file_that_would_take_long_to_read_is_not_read(text: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "[[[" not in text:  # of which the reader itself has soon enough
+        monkeypatch.setattr(suite_file.tomllib, "loads", None)
+    with pytest.raises(InputError, match=words):
+        suite_file.read_toml(text)
+
+
+def test_words_with_many_dots_are_no_nesting() -> None:
+    words = "a." * 200 + "b"
+    text = f"x = '{words}'  # {words}\ny = \"{words}\"\nz = \"\"\"\n{words}\n\"\"\"\nu = '''\n{words}'''\n[{'a.' * 49}b]\n"
+    assert suite_file.read_toml(text)["x"] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SMALL.replace("[[solvers]]", f"label = '{'x' * 4_000_000}'\n[[solvers]]"), "must have at most 10000 characters, not 4000000"),
+        (SMALL.replace("[[solvers]]", f"label = '{'x' * 201}'\n[[solvers]]"), r"'label' in \[\[problems\]\] entry 1 must have at most 200"),
+        (SMALL + f"label = '{'x' * 201}'\n", r"'label' in \[\[solvers\]\] entry 1 must have at most 200"),
+        (SMALL + 'label = "\\u001b]0;title\\u0007"\n', r"'label' in .* must be visible characters on one line, not '\\x1b\]0;title"),
+        (SMALL + 'label = "a\\u202eb"\n', "visible characters"),
+        (SMALL + 'label = "two\\nlines"\n', "visible characters"),
+        (SMALL + 'options = { "a\\u0000" = 1 }\n', "a key in .* must be visible characters"),
+        (f"description = '{'x' * 10_001}'\n" + SMALL, "description must have at most 10000 characters"),
+        (f"targets = {[0.1] * 51}\n" + SMALL, "targets must be at most 50, not 51"),
+        (f"seeds = {list(range(10_001))}\n" + SMALL, "seeds has 10001 entries, and 10000 are allowed"),
+    ],
+    ids=range(10),
+)
+def test_long_and_hidden_words_are_refused_by_name(text: str, words: str) -> None:
+    with pytest.raises(InputError, match=words) as refused:
+        parsed(text)
+    assert len(str(refused.value)) < 3_000
+
+
+def test_the_label_of_a_plug_in_is_held_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    solver = REGISTRY.solvers["conic"]
+    for name, words in (("label", "x" * 4_000_000), ("version", "1\x1b[2J")):
+        with monkeypatch.context() as patch:
+            patch.setattr(solver, name, words)
+            with pytest.raises(InputError, match=f"the {name} of solver 'conic' must"):
+                expand(parsed(SMALL), REGISTRY)
