@@ -46,6 +46,28 @@ data = {{ name = "synthetic_l1inf", tasks = 1, features = 2, examples = {example
 """
 
 
+TINY = """
+name = "boundary"
+targets = [1e-6]
+repetitions = {repetitions}
+limits = {{ seconds = 20.0, iterations = 1 }}
+
+[[problems]]
+name = "sparse_low_rank"
+data = {{ name = "synthetic_sparse_low_rank", tasks = 6, features = 10, examples = 12, rank = 2, zero_features = 3, zero_tasks = 1 }}
+parameters = {{ penalty = 1.0, radius = 5.0 }}
+
+[[solvers]]
+name = "{solver}"
+"""
+
+
+def tiny(solver: str, repetitions: int) -> Suite:
+    """A suite of runs that take one step on a small problem each."""
+    text = TINY.format(solver=solver, repetitions=repetitions)
+    return parse_suite(tomllib.loads(text), text)
+
+
 def suite(*, problems: int = 1, seeds: int = 1, solvers: int = 1, repetitions: int = 1, samples: int = 1) -> Suite:
     """A suite of problems x seeds x solvers x repetitions runs of so many samples each."""
     text = SUITE.format(
@@ -78,13 +100,15 @@ def small(folder: Path) -> list[Bar]:
     setting = Setting(plugins=PROBES)
     inline = seconds_a_run(folder, suite(repetitions=1000), InlineExecutor(setting))
     sampled = seconds_a_run(folder, suite(repetitions=50, samples=400), InlineExecutor(setting))
-    isolated = seconds_a_run(folder, suite(repetitions=1000), LocalExecutor(setting))
+    isolated = seconds_a_run(folder, suite(repetitions=300), LocalExecutor(setting))
+    inside, apart = (seconds_a_run(folder, tiny("projected_gradient", 300), kind(setting)) for kind in (InlineExecutor, LocalExecutor))
     far = seconds_a_run(folder, suite(repetitions=50, samples=400), LocalExecutor(setting))
     helped = statistics.median(elapsed(["--help"])[0] for _ in range(5))
     return [
         Bar("a run in this process, ms", 1e3 * inline, 1.0, False, 1000),
         Bar("a sampled point in this process, ms", 1e3 * (sampled - inline) / 399, 0.2, False, 50),
-        Bar("an isolated run, ms", 1e3 * isolated, 5.0, False, 1000),
+        Bar("what the boundary costs a run of a solver of the package, ms", 1e3 * (apart - inside), 5.0, False, 300),
+        Bar("and one of a plug-in, in a process of its own, ms", 1e3 * (isolated - inline), 30.0, False, 300),
         Bar("a sampled point of an isolated run, ms", 1e3 * (far - isolated) / 399, None, False, 50),
         Bar("bench-mtl --help, s", helped, 0.3, False, 5),
     ]
