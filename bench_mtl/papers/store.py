@@ -17,16 +17,19 @@ from bench_mtl.core.types import Status
 from bench_mtl.papers.cells import Cell
 from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.results import Outcome
+from bench_mtl.results.digests import Part, put
 from bench_mtl.results.files import connect_to_read, decoding, naming, require_intact, require_own_wal
 from bench_mtl.results.rows import storable
-from bench_mtl.results.sqlite_store import COMMON_TABLES, SqliteStore, insert
+from bench_mtl.results.sqlite_store import ADDED_TABLES, COMMON_TABLES, SqliteStore, insert, lay_out_common
 
 FILE_NAME = "cells.sqlite"
 
 #: What a report writes beside it.
 REPORT_NAMES = ("report.md", "comparison.csv", "cells.csv", "tables", "figures")
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+
+CELL = Part("cell", "id")
 
 _SCHEMA = (
     *COMMON_TABLES,
@@ -50,7 +53,9 @@ _SCHEMA = (
 class CellStore(SqliteStore):
     """An open file of cells. Use as a context manager. Every method raises InputError where the file cannot be used."""
 
-    schema_version = SCHEMA_VERSION
+    schema_version, unsealed_version = SCHEMA_VERSION, 1
+    parts, added_tables = (CELL,), ADDED_TABLES
+    label = "settings"
 
     @classmethod
     def create(cls, folder: Path, experiment: str) -> Self:
@@ -63,7 +68,8 @@ class CellStore(SqliteStore):
         """
         path = folder / FILE_NAME
         store = cls._opened_to_write(path, lambda: _holds_cells(path), lambda connection: _lay_out(connection, experiment))
-        store._require(experiment)
+        store._require_of(experiment)
+        store.seal()
         return store
 
     @classmethod
@@ -79,14 +85,16 @@ class CellStore(SqliteStore):
             raise InputError(f"{folder} holds no {FILE_NAME}")
         with naming(path):
             store = cls(path, connect_to_read(path))
-        store._require(experiment)
+        store._require_of(experiment)
         return store
 
-    def _require(self, experiment: str) -> None:
+    def _require_of(self, experiment: str) -> None:
         """Close the store and raise InputError where it does not hold intact cells of this experiment."""
         try:
             require_intact(self.path, self._connection)
-            held = self._require_version().get("experiment")
+            self._require_version()
+            self.require_whole()
+            held = self.meta().get("experiment")
             if held != experiment:
                 raise InputError(f"{self.path.parent} already holds the cells of '{held}': choose another folder with --out")
         except BaseException:
@@ -103,16 +111,19 @@ class CellStore(SqliteStore):
         """
         keys = {cell.key for cell in cells}
         with decoding(self.path):
-            held = [(key, Status(status)) for key, status in self._all("SELECT key, status FROM cell WHERE superseded = 0")]
-        again = [(key,) for key, status in held if key in keys and (force or (retry_failed and status.is_failure))]
+            self._require(CELL)
+            held = [(id_, key, Status(status)) for id_, key, status in self._all("SELECT id, key, status FROM cell WHERE superseded = 0")]
+        again = [id_ for id_, key, status in held if key in keys and (force or (retry_failed and status.is_failure))]
         if again:
             with self._writing() as connection:
-                connection.executemany("UPDATE cell SET superseded = 1 WHERE key = ?", again)
+                connection.executemany("UPDATE cell SET superseded = 1 WHERE id = ?", [(id_,) for id_ in again])
+                put(connection, CELL, again)
         done = self.finished()
         return [cell for cell in cells if cell.key not in done]
 
     def finished(self) -> set[str]:
         """Keys of the cells that have a row that counts."""
+        self._require(CELL)
         return {key for (key,) in self._all("SELECT key FROM cell WHERE superseded = 0")}
 
     def add(self, cell: Cell, outcome: Outcome, environment_id: int) -> None:
@@ -130,7 +141,7 @@ class CellStore(SqliteStore):
             "peak_memory_mib": record.peak_memory_mib,
         }
         with self._writing() as connection:
-            insert(connection, "cell", {name: storable(value) for name, value in row.items()})
+            self._put_row(connection, insert(connection, "cell", {name: storable(value) for name, value in row.items()}))
 
     def rows(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """The rows of `cells` that there are, in their order: settings, what was found, `status`, `reason`, `seconds`, `environment_id`."""
@@ -144,6 +155,7 @@ class CellStore(SqliteStore):
 
     def _held(self, column: str) -> dict[str, dict[str, Any]]:
         """The rows that count by a column, of equal ones the latest."""
+        self._require(CELL)
         query = f"SELECT {column}, settings, found, status, reason, seconds, environment_id FROM cell WHERE superseded = 0 ORDER BY id"
         with decoding(self.path):
             return {
@@ -160,6 +172,7 @@ class CellStore(SqliteStore):
 
     def durations(self, cells: Sequence[Cell]) -> list[tuple[str, str, float]]:
         """Labels and seconds of the cells that have a row."""
+        self._require(CELL)
         known = dict(self._all("SELECT key, seconds FROM cell WHERE superseded = 0"))
         return [(*cell.labels, known[cell.key]) for cell in cells if cell.key in known]
 
@@ -198,10 +211,8 @@ def _text(settings: CellSettings) -> str:
 
 
 def _lay_out(connection: sqlite3.Connection, experiment: str) -> None:
-    for statement in _SCHEMA:
-        connection.execute(statement)
     facts = {"schema_version": str(SCHEMA_VERSION), "experiment": experiment}
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", facts.items())
+    lay_out_common(connection, (*_SCHEMA, *ADDED_TABLES), facts)
 
 
 def _plain(value: Any) -> Any:

@@ -19,9 +19,10 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.files import exists, is_file
 from bench_mtl.core.types import Status
 from bench_mtl.engine.suite import Case, Suite
+from bench_mtl.results.digests import ENVIRONMENT, Part, differing, digests_of_words, put, words
 from bench_mtl.results.files import UNFINISHED, FolderLock, connect_to_read, decoding, naming, require_intact, require_own_wal
 from bench_mtl.results.rows import Outcome, measure_rows, pattern_rows, run_row, sample_rows
-from bench_mtl.results.schema import SCHEMA_VERSION, has_its_tables, lay_out
+from bench_mtl.results.schema import MEASURE, NEW_TABLES, PATTERN, RUN, RUN_PARTS, SAMPLE, SCHEMA_VERSION, has_its_tables, lay_out
 from bench_mtl.results.sqlite_store import SqliteStore, insert
 from bench_mtl.results.stored_patterns import PATTERN_COLUMNS, Pattern, read_pattern
 
@@ -79,7 +80,9 @@ class Store(SqliteStore):
     Make one with `create` (to write, one at a time a folder) or `open` (to read, even while somebody writes).
     """
 
-    schema_version = SCHEMA_VERSION
+    schema_version, unsealed_version = SCHEMA_VERSION, 4
+    parts, added_tables = RUN_PARTS, NEW_TABLES
+    label = "solver_label || ' on ' || problem_label"
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: FolderLock | None = None) -> None:
         super().__init__(path, connection, lock)
@@ -101,9 +104,10 @@ class Store(SqliteStore):
             folder / FILE_NAME, lambda: _holds_results(folder, suite), lambda connection: lay_out(connection, facts)
         )
         try:
+            store.seal()
             if not store.meta().items() >= facts.items():
                 with store._writing() as connection:
-                    connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+                    store._set_meta(connection, facts)
         except BaseException:
             store.close()
             raise
@@ -126,11 +130,12 @@ class Store(SqliteStore):
             store = cls(path, connect_to_read(path))
             try:
                 require_intact(path, store._connection)
-                meta = store._require_version()
+                store._require_version()
+                meta = store.meta()
                 for name in _FACTS:
                     if name not in meta:
                         raise InputError(f"{path}: not a readable results file (no {name} in table meta): move it away and run again")
-                if not has_its_tables(store._connection):
+                if not has_its_tables(store._connection, is_sealed=store.is_sealed):
                     raise InputError(f"{path}: not a readable results file (other columns than it should have): move it away and run again")
                 return store
             except BaseException:
@@ -166,7 +171,8 @@ class Store(SqliteStore):
                 connection.executemany(
                     "UPDATE run SET listed = ?, position = ?, problem_label = ?, solver_label = ? WHERE id = ?", plan.changes
                 )
-                connection.execute("INSERT OR REPLACE INTO meta VALUES ('cases', ?)", (str(len(plan.cases)),))
+                put(connection, RUN, [row[-1] for row in (*plan.outdated, *plan.changes)])
+                self._set_meta(connection, {"cases": str(len(plan.cases))})
         return plan.waiting
 
     def _planned(self, cases: Sequence[Case], again: frozenset[Status]) -> Plan:
@@ -174,24 +180,29 @@ class Store(SqliteStore):
 
     def _held(self) -> list[tuple[Any, ...]]:
         """Return the rows that count: (id, key, status, listed, position, problem label, solver label)."""
+        self._require(RUN)
         return self._all("SELECT id, case_key, status, listed, position, problem_label, solver_label FROM run WHERE superseded = 0")
 
     def environments(self) -> list[dict[str, Any]]:
         """Return the environments that listed runs were made in."""
+        self._require(RUN)
         return self._described(f"id IN (SELECT environment_id FROM run WHERE {_IS_LISTED})")
 
     def finished(self) -> set[str]:
         """Keys of the cases that have a row that counts, whether the suite lists them now or not."""
+        self._require(RUN)
         return {key for (key,) in self._all("SELECT case_key FROM run WHERE superseded = 0")}
 
     def statuses(self) -> list[Status]:
         """How the listed runs ended."""
+        self._require(RUN)
         rows = self._all(f"SELECT status FROM run WHERE {_IS_LISTED} {_IN_ORDER}")
         with decoding(self.path):
             return [Status(status) for (status,) in rows]
 
     def durations(self) -> list[tuple[str, str, float]]:
         """Problem label, solver label and seconds of the listed runs that took any."""
+        self._require(RUN)
         return self._all(f"SELECT problem_label, solver_label, wall_seconds FROM run WHERE {_IS_LISTED} AND wall_seconds > 0")
 
     def add(self, case: Case, outcome: Outcome, environment_id: int) -> None:
@@ -205,24 +216,21 @@ class Store(SqliteStore):
             connection.executemany("INSERT INTO measure VALUES (?, ?, ?, ?)", measures)
             patterns = ((run_id, *pattern) for pattern in pattern_rows(outcome.patterns))
             connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", patterns)
+            self._put_row(connection, run_id)
 
     def runs(self) -> Any:
         """The listed runs as a DataFrame, in the order of the suite's cases."""
         import pandas as pd
 
+        self._require(RUN)
         return pd.DataFrame(self._all(self._query("runs")), columns=list(self.columns("runs")))
 
     def samples(self) -> Any:
         """The samples of the listed runs as a DataFrame, run by run in the order they were made."""
-        import numpy as np
         import pandas as pd
 
-        kinds = {name: np.int64 if kind == "INTEGER" else np.float64 for name, kind in self.columns("samples").items()}
-        # Straight into an array: a million rows of Python objects would take ten times its memory. NumPy reads "nan", but not None.
-        query = self._query("samples").replace("asked_tolerance", "ifnull(asked_tolerance, 'nan')")
-        with naming(self.path), decoding(self.path), closing(self._connection.execute(query)) as cursor:
-            table = np.fromiter(cursor, np.dtype(list(kinds.items())))
-        return pd.DataFrame({name: np.ascontiguousarray(table[name]) for name in kinds}, copy=False)
+        table = self._words(SAMPLE, {})
+        return pd.DataFrame({name: table[name].copy() for name in table.dtype.names or ()}, copy=False)
 
     def measures(self) -> Any:
         """The measures of the samples of the listed runs as a DataFrame, run by run and sample by sample: run_id, number, name, value.
@@ -233,22 +241,36 @@ class Store(SqliteStore):
         import pandas as pd
 
         names: dict[str, int] = {}
+        table = self._words(MEASURE, names)
+        ordered = sorted(names)
+        of_words = np.array([names[name] for name in ordered], np.int64)
+        places = np.argsort(of_words)
+        codes = places[np.searchsorted(of_words, table["name"], sorter=places)] if ordered else np.empty(0, np.int64)
+        columns = {name: table[name].copy() for name in table.dtype.names or ()}
+        named = pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(ordered))
+        return pd.DataFrame(columns | {"name": named}, copy=False)
 
-        def coded(cursor: sqlite3.Cursor) -> Iterator[tuple[int, int, int, float]]:
-            for run_id, number, name, value in cursor:
-                if not isinstance(name, str):
-                    raise ValueError(f"a measure is called {name!r}")
-                yield run_id, number, names.setdefault(name, len(names)), value
+    def _words(self, part: Part, names: dict[str, int]) -> Any:
+        """Return the rows of a part of the listed runs as an array, in which a name has its word of `names`."""
+        import numpy as np
 
-        kinds = [("run_id", np.int64), ("number", np.int64), ("name", np.int32), ("value", np.float64)]
-        with naming(self.path), decoding(self.path), closing(self._connection.execute(self._query("measures"))) as cursor:
-            table = np.fromiter(coded(cursor), np.dtype(kinds))
-        columns = {name: np.ascontiguousarray(table[name]) for name, _ in kinds}
-        named = pd.Categorical.from_codes(columns["name"], dtype=pd.CategoricalDtype(list(names)))
-        return pd.DataFrame(columns | {"name": named.reorder_categories(sorted(names))}, copy=False)
+        with self._reading():
+            self._require(RUN)
+            with naming(self.path), decoding(self.path):
+                try:
+                    table = words(self._connection, part, names=names)
+                except (ValueError, TypeError, OverflowError, sqlite3.OperationalError):
+                    self._require(part)  # which says whose rows these are
+                    raise
+            if part not in self._checked and self._digests is not None:
+                self._refuse(differing(part, digests_of_words(part, table), self._digests))
+                self._checked.add(part)
+            listed = np.array(self._all(f"SELECT id FROM run WHERE {_IS_LISTED}"), np.int64).ravel()
+        return table[np.isin(table["run_id"], listed)]
 
     def patterns(self) -> tuple[Pattern, ...]:
         """The patterns of the solutions of the listed runs, run by run, part by part by name; a damaged one is left out."""
+        self._require(RUN, PATTERN)
         found = (read_pattern(*row) for row in self.query(f"SELECT {', '.join(PATTERN_COLUMNS)} FROM {_LISTED_ROWS['patterns']}"))
         return tuple(pattern for pattern in found if pattern is not None)
 
@@ -267,6 +289,7 @@ class Store(SqliteStore):
 
     def chunks(self, table: str, size: int) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of one of the tables of `columns`, at most `size` at a time, in the order of `runs` and `samples`."""
+        self._require(RUN, {"environments": ENVIRONMENT, "runs": RUN, "samples": SAMPLE, "measures": MEASURE, "patterns": PATTERN}[table])
         with naming(self.path), closing(self._connection.execute(self._query(table))) as cursor:
             while rows := cursor.fetchmany(size):
                 yield rows
@@ -339,6 +362,7 @@ def _holds_results(folder: Path, suite: Suite) -> bool:
         require_free(folder)
         return False
     with Store.open(folder) as store:
+        store.require_whole()
         held = store.meta()["suite_name"]
     if held != suite.name:
         raise InputError(f"{folder} already holds the results of suite '{held}': choose another folder with --out")

@@ -14,8 +14,10 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.files import exists
 from bench_mtl.engine.environment import machines
 from bench_mtl.results.database import FILE_NAME, Store, require_free
+from bench_mtl.results.digests import ENVIRONMENT, META, put_all
 from bench_mtl.results.files import FolderLock, decoding, made_folder, make_file
-from bench_mtl.results.schema import lay_out
+from bench_mtl.results.schema import RUN_PARTS, SCHEMA_VERSION, lay_out
+from bench_mtl.results.sqlite_store import SEALED_SINCE, now
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ def merge(folders: Sequence[Path], out: Path) -> Merged:
         stores = [stack.enter_context(Store.open(folder)) for folder in folders]
         for store in stores:
             stack.enter_context(store.snapshot())
+            store.require_whole()
         facts = _facts(folders, [store.meta() for store in stores])
         selection = _select([_held(store) for store in stores])
         facts["cases"] = str(max(len(selection.positions), *(_cases(store) for store in stores)))
@@ -90,7 +93,14 @@ def _facts(folders: Sequence[Path], metas: Sequence[Mapping[str, str]]) -> dict[
         "suite_text": _joined(names, texts) if len(set(texts)) > 1 else texts[0],
         "description": first["description"],
         "targets": first["targets"],
+        **_sealed_since(metas),
     }
+
+
+def _sealed_since(metas: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Since when all rows have digests, unless each has had one since it was written."""
+    late = [meta.get(SEALED_SINCE, now()) for meta in metas if SEALED_SINCE in meta or meta["schema_version"] != str(SCHEMA_VERSION)]
+    return {SEALED_SINCE: max(late)} if late else {}
 
 
 def _joined(names: Sequence[str], texts: Sequence[str]) -> str:
@@ -156,6 +166,7 @@ def _fill(connection: sqlite3.Connection, stores: Sequence[Store], facts: Mappin
     for number, store in enumerate(stores):
         known = _add_environments(connection, store, environments)
         offset = _add_runs(connection, store, number, known, selection, offset)
+    put_all(connection, (META, ENVIRONMENT, *RUN_PARTS))
     return Merged(len(selection.positions), selection.superseded, _ambiguous(connection), _machines(connection))
 
 
@@ -196,6 +207,9 @@ def _add_runs(
     connection.executemany("INSERT INTO measure VALUES (?, ?, ?, ?)", store.query(measures))
     patterns = f"SELECT run_id + {offset}, part, rows, columns, nonzeros, rank, bits FROM pattern ORDER BY run_id, part"
     connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", store.query(patterns))
+    if store.is_sealed:
+        proofs = f"SELECT run_id + {offset}, number, point, dual, bound_point FROM proof ORDER BY run_id, number"
+        connection.executemany("INSERT INTO proof VALUES (?, ?, ?, ?, ?)", store.query(proofs))
     return highest
 
 

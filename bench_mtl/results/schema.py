@@ -6,9 +6,32 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 
-from bench_mtl.results.sqlite_store import COMMON_TABLES
+from bench_mtl.results.digests import Part
+from bench_mtl.results.sqlite_store import ADDED_TABLES, COMMON_TABLES, lay_out_common
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
+
+#: The rows of a run, each table of which has a digest a run.
+RUN, SAMPLE, MEASURE, PATTERN, PROOF = RUN_PARTS = (
+    Part("run", "id"),
+    Part("sample", "run_id", "number", in_words=True),
+    Part("measure", "run_id", "number, name", in_words=True),
+    Part("pattern", "run_id", "part"),
+    Part("proof", "run_id", "number"),
+)
+
+#: What files of schema 4 have not got.
+NEW_TABLES = (
+    *ADDED_TABLES,
+    """CREATE TABLE proof (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL,
+    point BLOB NOT NULL,
+    dual BLOB,
+    bound_point BLOB,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID""",
+)
 
 SCHEMA = (
     *COMMON_TABLES,
@@ -90,16 +113,15 @@ SCHEMA = (
 
 
 def lay_out(connection: sqlite3.Connection, facts: Mapping[str, str]) -> None:
-    """Make the tables of a new file that says `facts` of itself, in the transaction that is open: `executescript` would end it."""
-    for statement in SCHEMA:
-        connection.execute(statement)
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", {**facts, "schema_version": str(SCHEMA_VERSION)}.items())
+    """Make the tables of a new file that says `facts` of itself, in the transaction that is open."""
+    lay_out_common(connection, (*SCHEMA, *NEW_TABLES), {**facts, "schema_version": str(SCHEMA_VERSION)})
 
 
-def has_its_tables(connection: sqlite3.Connection) -> bool:
-    """Whether the tables are those of `SCHEMA`, column by column."""
+def has_its_tables(connection: sqlite3.Connection, *, is_sealed: bool) -> bool:
+    """Whether the tables are those of `SCHEMA`, and of a sealed file `NEW_TABLES`, column by column."""
     with closing(sqlite3.connect(":memory:")) as model:
-        lay_out(model, {})
+        for statement in (*SCHEMA, *NEW_TABLES) if is_sealed else SCHEMA:
+            model.execute(statement)
         tables = [name for (name,) in model.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         queries = [f"PRAGMA table_info({table})" for table in tables]
         return all(connection.execute(query).fetchall() == model.execute(query).fetchall() for query in queries)

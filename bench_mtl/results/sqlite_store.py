@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from bench_mtl.core.errors import InputError
+from bench_mtl.results.digests import ENVIRONMENT, META, TABLE, Damage, Part, any_text, damage, put, put_all, stored, total_is_false
 from bench_mtl.results.files import FolderLock, close_written, connect_to_write, decoding, made_folder, make_file, naming
 
 #: Seconds after which the next row waits for the disk, so that a power cut costs no more; every row survives the end of the process.
@@ -23,11 +24,36 @@ COMMON_TABLES = (
     "CREATE TABLE environment (id INTEGER PRIMARY KEY, started TEXT NOT NULL, description TEXT NOT NULL)",
 )
 
+#: Tables that the stores have got last, so that files without them are read too.
+ADDED_TABLES = (
+    TABLE,
+    """CREATE TABLE started (
+    case_key TEXT PRIMARY KEY,
+    deaths INTEGER NOT NULL,
+    is_running INTEGER NOT NULL,
+    digest BLOB NOT NULL
+) WITHOUT ROWID""",
+)
+
+#: In `meta` of a file whose digests are younger than its rows: since when (UTC, ISO 8601).
+SEALED_SINCE = "sealed_since"
+
+#: At most so many damaged rows are named in one message, each with so many characters.
+_MOST_NAMED, _LONGEST_NAME = 5, 200
+
 
 class SqliteStore:
     """An open file of results. Use as a context manager. Every method raises InputError where the file cannot be used."""
 
     schema_version: ClassVar[int]
+    unsealed_version: ClassVar[int]
+    """The version before, of files without digests, which are read all the same."""
+    parts: ClassVar[tuple[Part, ...]]
+    """What belongs to a row, the table of rows first."""
+    added_tables: ClassVar[tuple[str, ...]]
+    """What a file of the version before has not got."""
+    label: ClassVar[str]
+    """SQL of what people call a row."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: FolderLock | None = None) -> None:
         self.path = path
@@ -36,6 +62,10 @@ class SqliteStore:
         self._lock = lock
         self._environments: dict[str, int] = {}
         self._synced = time.monotonic()
+        self._version: int | None = None
+        """Of the data that `_digests` and `_checked` are of; None after this store has written."""
+        self._digests: dict[tuple[str, int], bytes] | None = None
+        self._checked: set[Part] = set()
 
     @classmethod
     def _opened_to_write(cls, path: Path, exists: Callable[[], bool], lay_out: Callable[[sqlite3.Connection], None]) -> Self:
@@ -78,32 +108,146 @@ class SqliteStore:
 
     def meta(self) -> dict[str, str]:
         """Return what the file says of itself."""
+        self._require(META)
         return dict(self._all("SELECT key, value FROM meta"))
 
-    def _require_version(self) -> dict[str, str]:
-        """Return `meta` of a file that is of this version of the schema."""
-        meta = self.meta()
-        version = meta.get("schema_version", "unknown")
-        if version != str(self.schema_version):
+    def _require_version(self) -> None:
+        """Raise InputError for a file of another version of the schema."""
+        version = dict(self._all("SELECT key, value FROM meta")).get("schema_version", "unknown")
+        if version not in (str(self.schema_version), str(self.unsealed_version)):
             raise InputError(f"{self.path} has schema version {version}, but this bench_mtl reads version {self.schema_version}")
-        return meta
+        if (version == str(self.schema_version)) is not self.is_sealed:
+            has = "has" if self.is_sealed else "has no"
+            raise InputError(f"{self.path}: damaged: it says that its schema is of version {version}, but {has} checksums")
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the file has digests, by which damage is noticed."""
+        return bool(self._all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'digest'"))
+
+    def require_whole(self) -> None:
+        """Raise InputError where anything is not what was written."""
+        self._require(META, ENVIRONMENT, *self.parts)
+
+    def damage(self) -> list[Damage]:
+        """Return what is not what was written, or could never have been, as far as digests can tell."""
+        with naming(self.path), self._reading(), any_text(self._connection):
+            indices = [Damage("index", 0)] * (not self._has_whole_indices())
+            if not self.is_sealed:
+                return indices
+            held = stored(self._connection)
+            found = damage(self._connection, (META, ENVIRONMENT, *self.parts), held) + indices
+            # Where an entry is damaged its row is named, which is more than that the sum is false.
+            return found or [Damage("digest", 0)] * total_is_false(held)
+
+    def _has_whole_indices(self) -> bool:
+        """Whether the indices have the rows of their tables: the quick check of `require_intact` does not look at them."""
+        checks = (self._connection.execute(f"PRAGMA integrity_check({part.table})") for part in (META, self.parts[0]))
+        return all(check.fetchall() == [("ok",)] for check in checks)
+
+    def _require(self, *parts: Part) -> None:
+        """Raise InputError where a part is not what was written. What has been checked is so until somebody writes."""
+        with naming(self.path), self._reading():
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+            if self._version != version:
+                self._checked.clear()
+                self._digests = stored(self._connection) if self.is_sealed else None
+                self._version = version
+                if not self._has_whole_indices() or (self._digests is not None and total_is_false(self._digests)):
+                    self._version = None
+                    self._refuse(self.damage())
+            for part in parts:
+                if part not in self._checked:
+                    self._check(part)
+                    self._checked.add(part)
+
+    def _check(self, part: Part) -> None:
+        if self._digests is not None:
+            self._refuse(damage(self._connection, [part], self._digests))
+
+    def _refuse(self, found: list[Damage]) -> None:
+        """Raise InputError that names what is damaged, if anything is."""
+        if not found:
+            return
+        names = list(dict.fromkeys(self.named(each) for each in found))
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        raise InputError(
+            f"{self.path}: damaged: {', '.join(names[:_MOST_NAMED])}{more} {'is' if len(names) == 1 else 'are'} not what was written: "
+            f"bench-mtl check {self.path.parent} --drop sets aside what is damaged"
+        )
+
+    def named(self, found: Damage) -> str:
+        """Return what people call the rows that are damaged."""
+        if found.table == META.table:
+            return "what the file says of itself"
+        if found.table == ENVIRONMENT.table:
+            return f"environment {found.id}"
+        if found.table == "digest":
+            return "the list of checksums"
+        if found.table == "index":
+            return "an index of its rows"
+        try:
+            with any_text(self._connection):
+                query = f"SELECT {self.label} FROM {self.parts[0].table} NOT INDEXED WHERE id = ?"
+                row = self._connection.execute(query, (found.id,)).fetchone()
+        except sqlite3.Error:
+            row = None
+        if row is None:
+            return f"row {found.id}, which is gone"
+        text = " ".join(str(row[0]).split())
+        return f"row {found.id} ({text if len(text) <= _LONGEST_NAME else f'{text[:_LONGEST_NAME]}...'})"
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """All that is read inside is of one moment."""
+        if self._connection.in_transaction:
+            yield
+            return
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.rollback()
+
+    def seal(self) -> None:
+        """Give a file of the version before its digests, which date from now; one that has digests stays as it is."""
+        if not self.is_sealed:
+            since = now()
+            with self._writing() as connection:
+                for statement in self.added_tables:
+                    connection.execute(statement)
+                facts = {"schema_version": str(self.schema_version), SEALED_SINCE: since}
+                connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+                put_all(connection, (META, ENVIRONMENT, *self.parts))
+
+    def _put_row(self, connection: sqlite3.Connection, key: int) -> None:
+        """Store the digests of a new row and all that belongs to it."""
+        for part in self.parts:
+            put(connection, part, [key])
+
+    def _set_meta(self, connection: sqlite3.Connection, facts: Mapping[str, str]) -> None:
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+        put(connection, META, [0])
 
     def add_environment(self, description: Mapping[str, Any]) -> int:
         """Store an environment that runs are made in; return its id, which an equal one has already."""
         text = json.dumps(description, sort_keys=True)
         if not self._environments:
+            self._require(ENVIRONMENT)
             rows = self._all("SELECT description, id FROM environment ORDER BY id DESC")
             with decoding(self.path):
                 self._environments = {json.dumps(json.loads(held), sort_keys=True): key for held, key in rows}
         if text not in self._environments:
-            row = (datetime.now(UTC).isoformat(timespec="seconds"), text)
+            row = (now(), text)
             with self._writing() as connection:
                 cursor = connection.execute("INSERT INTO environment (started, description) VALUES (?, ?)", row)
+                put(connection, ENVIRONMENT, [int(cursor.lastrowid or 0)])
             self._environments[text] = int(cursor.lastrowid or 0)
         return self._environments[text]
 
     def _described(self, condition: str) -> list[dict[str, Any]]:
         """Return the environments for which an SQL condition holds, by id."""
+        self._require(ENVIRONMENT)
         rows = self._all(f"SELECT id, started, description FROM environment WHERE {condition} ORDER BY id")
         with decoding(self.path):
             return [{"id": key, "started": started, **json.loads(text)} for key, started, text in rows]
@@ -120,6 +264,7 @@ class SqliteStore:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Hold one transaction open: all of it is written or nothing."""
         with naming(self.path):
+            self._version = None
             durable = time.monotonic() - self._synced > _SYNC_SECONDS
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             with self._connection as connection:
@@ -127,6 +272,19 @@ class SqliteStore:
                 yield connection
             if durable:
                 self._synced = time.monotonic()
+
+
+def now() -> str:
+    """Return the time as the tables have it: UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def lay_out_common(connection: sqlite3.Connection, statements: Iterable[str], facts: Mapping[str, str]) -> None:
+    """Make the tables of a new file that says `facts` of itself, in the transaction that is open: `executescript` would end it."""
+    for statement in statements:
+        connection.execute(statement)
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", facts.items())
+    put_all(connection, (META,))
 
 
 def insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:

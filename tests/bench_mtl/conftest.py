@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +66,22 @@ def make_results(tmp_path: Path) -> Callable[..., Path]:
         return tmp_path / name
 
     return make
+
+
+@pytest.fixture
+def rewritten() -> Callable[..., None]:
+    """Change what a results folder holds by SQL statements, and give it the checksums of that, as a program that knows them would."""
+
+    def change(folder: Path, *statements: str) -> None:
+        from bench_mtl.papers.store import FILE_NAME as CELLS
+        from bench_mtl.papers.store import CellStore
+        from bench_mtl.results import FILE_NAME, Store
+        from bench_mtl.results.digests import ENVIRONMENT, META, put_all
+
+        name, store = (FILE_NAME, Store) if (folder / FILE_NAME).exists() else (CELLS, CellStore)
+        with closing(sqlite3.connect(folder / name)) as connection, connection:
+            for statement in statements:
+                connection.execute(statement)
+            put_all(connection, (META, ENVIRONMENT, *store.parts))
+
+    return change

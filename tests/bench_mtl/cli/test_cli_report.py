@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -97,10 +96,8 @@ def test_a_half_written_database_is_refused_in_a_line(command, folder):
     assert files(folder) == set()
 
 
-def test_an_unfinished_suite_is_said(command, folder, tmp_path):
-    with sqlite3.connect(folder / FILE_NAME) as connection:
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('cases', '9')")
-    connection.close()
+def test_an_unfinished_suite_is_said(command, folder, tmp_path, rewritten):
+    rewritten(folder, "INSERT OR REPLACE INTO meta VALUES ('cases', '9')")
     assert command("report", folder, "--format", "md", "--out", tmp_path / "u").code == 0
     assert "**Unfinished: 5 cases of the suite have no row yet.**" in (tmp_path / "u" / "report.md").read_text()
 

@@ -157,15 +157,14 @@ def test_folders_that_hold_something_else_are_refused(paper: Command, tmp_path: 
 
 
 def test_a_report_written_again(
-    paper: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    paper: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], rewritten: Callable[..., None]
 ) -> None:
     """Of the rows there are, also where the code has changed since."""
     paper("toy", "--scale", "full")
     folder = tmp_path / "out"
     before = report(tmp_path)
     (folder / "report.md").unlink()
-    with sqlite3.connect(folder / "cells.sqlite") as connection:
-        connection.execute("UPDATE cell SET key = 'old ' || key")
+    rewritten(folder, "UPDATE cell SET key = 'old ' || key")
 
     def written(*words: str) -> tuple[object, str]:
         monkeypatch.setattr("sys.argv", ["bench-mtl", "report", str(folder), *words])
@@ -186,8 +185,7 @@ def test_a_report_written_again(
     code, said = written("--baseline", "pdhg")
     assert code == 2
     assert "holds the cells of a paper's experiment, 'toy': its report has no option but --format" in said
-    with sqlite3.connect(folder / "cells.sqlite") as connection:
-        connection.execute("DELETE FROM meta WHERE key = 'experiment'")
+    rewritten(folder, "DELETE FROM meta WHERE key = 'experiment'")
     assert "does not say of which experiment it has cells" in written()[1]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 import time
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 from bench_mtl.report import View, write_report
 from bench_mtl.report.figures.chart import logarithmic_grid
-from bench_mtl.results import FILE_NAME
 
 
 def iterative(label, gaps, *, seconds=0.1, **more):
@@ -109,22 +107,21 @@ def test_a_report_against_a_solver_that_never_gets_there(make_store):
         check(folder)
 
 
-def test_a_gap_below_zero_from_rounding_is_drawn_as_zero(make_store):
+def test_a_gap_below_zero_from_rounding_is_drawn_as_zero(make_store, rewritten):
     folder = make_store(iterative("pg", GOOD), generic("scs", GOOD))
-    with sqlite3.connect(folder / FILE_NAME) as connection:
-        connection.execute("UPDATE sample SET relative_gap = -2e-17 WHERE number = 2")
-    connection.close()
+    rewritten(folder, "UPDATE sample SET relative_gap = -2e-17 WHERE number = 2")
     write_report(folder, formats=["md", "html", "svg"])
     assert "zero among them, are drawn there" in check(folder)
 
 
 @pytest.mark.parametrize("column", ["seconds", "passes", "primal", "dual", "relative_gap", "infeasibility"])
-def test_infinite_numbers_that_others_wrote_prove_nothing(make_store, column):
+def test_infinite_numbers_that_others_wrote_prove_nothing(make_store, column, rewritten):
     folder = make_store(*NEVER_SCS, generic("ecos", GOOD), {**iterative("pg", GOOD), "repetition": 1})
-    with sqlite3.connect(folder / FILE_NAME) as connection:
-        connection.execute(f"UPDATE sample SET {column} = 9e999 WHERE number = 2 OR run_id = 4")
-        connection.execute(f"UPDATE run SET {column.replace('seconds', 'wall_seconds')} = -9e999 WHERE id = 1")
-    connection.close()
+    rewritten(
+        folder,
+        f"UPDATE sample SET {column} = 9e999 WHERE number = 2 OR run_id = 4",
+        f"UPDATE run SET {column.replace('seconds', 'wall_seconds')} = -9e999 WHERE id = 1",
+    )
     write_report(folder, formats=["md", "html", "csv"])
     check(folder)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pytest
 
 from bench_mtl.core.errors import InputError
@@ -11,7 +9,6 @@ from bench_mtl.engine.environment import machines
 from bench_mtl.report import View
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import winners
-from bench_mtl.results import FILE_NAME
 from bench_mtl.results.loading import read_results
 
 PG = {"solver": "pg", "samples": [(0.1, 0, 1.0, 1.0, 0.5, None), (0.4, 99, 100.0, 1.0, 1 - 5e-7, None)]}
@@ -91,16 +88,14 @@ def test_machines_are_told_by_what_times_depend_on():
     assert [machine["processor"] for machine in found] == ["A", "B", "A"]
 
 
-def on_two_machines(folder):
-    with sqlite3.connect(folder / FILE_NAME) as connection:
-        connection.execute("UPDATE environment SET description = json_set(description, '$.processor', 'C') WHERE id = 2")
-    connection.close()
+def on_two_machines(rewritten, folder):
+    rewritten(folder, "UPDATE environment SET description = json_set(description, '$.processor', 'C') WHERE id = 2")
     return folder
 
 
-def test_no_ratio_mixes_machines(make_store):
+def test_no_ratio_mixes_machines(make_store, rewritten):
     # with two environments in turn every pg was made on the first, and every scs on the second
-    results = read_results(on_two_machines(make_store(*both("one"), environments=2)))
+    results = read_results(on_two_machines(rewritten, make_store(*both("one"), environments=2)))
     assert labels(results) == [("one [machine 1]", "pg"), ("one [machine 2]", "scs")]
     assert [machine["processor"] for machine in results.machines] == ["a | b", "C"]
     table = winners(results.runs, run_times(results.runs, results.samples, results.targets))
@@ -113,28 +108,23 @@ def test_one_machine_is_not_named(make_store):
     assert {label for label, _ in labels(results)} == {"one"}
 
 
-def test_selecting_one_machine_s_problems_leaves_one_machine(make_store):
-    folder = on_two_machines(make_store(*both("one"), environments=2))
+def test_selecting_one_machine_s_problems_leaves_one_machine(make_store, rewritten):
+    folder = on_two_machines(rewritten, make_store(*both("one"), environments=2))
     results = read_results(folder, View(select=("solver=pg",)))
     assert len(results.machines) == 1
     assert labels(results) == [("one", "pg")]
 
 
-def test_cases_without_a_row_are_counted(make_store):
+def test_cases_without_a_row_are_counted(make_store, rewritten):
     folder = make_store(*both("one"))
-    with sqlite3.connect(folder / FILE_NAME) as connection:
-        connection.execute("INSERT INTO meta VALUES ('cases', '7')")
-    connection.close()
+    rewritten(folder, "INSERT INTO meta VALUES ('cases', '7')")
     assert read_results(folder).missing == 5
     assert read_results(folder, View(select=("solver=pg",))).missing == 5
 
 
-def test_a_gap_below_zero_is_zero(make_store):
+def test_a_gap_below_zero_is_zero(make_store, rewritten):
     folder = make_store(PG)
-    with sqlite3.connect(folder / FILE_NAME) as connection:
-        connection.execute("UPDATE run SET relative_gap = -1e-17")
-        connection.execute("UPDATE sample SET relative_gap = -1e-17 WHERE number = 1")
-    connection.close()
+    rewritten(folder, "UPDATE run SET relative_gap = -1e-17", "UPDATE sample SET relative_gap = -1e-17 WHERE number = 1")
     results = read_results(folder)
     assert list(results.runs["relative_gap"]) == [0.0]
     assert list(results.samples["relative_gap"]) == [0.5, 0.0]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hand_made import case, fill, in_python, outcome, results_bytes, suite
+from hand_made import case, fill, in_python, outcome, resealed, results_bytes, suite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -35,6 +35,8 @@ def read(folder: Path) -> list[tuple[int, str, list[list[bool]], int, int | None
 def change(folder: Path, statement: str, *values: Any) -> None:
     with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
         connection.execute(statement, values)
+    with suppress(sqlite3.OperationalError):  # a table is gone
+        resealed(folder)
 
 
 MATRICES = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.sampled_from([0.0, 1.0, -2.0, 1e-8]))

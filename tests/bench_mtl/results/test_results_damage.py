@@ -1,0 +1,157 @@
+"""Damage to a results file: nothing that was damaged is read as another result."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hand_made import case, fill, finished_in, outcome, resealed, results_bytes, suite
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Certificate, Sample
+from bench_mtl.results import FILE_NAME, Outcome, Store
+from bench_mtl.results.export import export
+from bench_mtl.results.loading import read_results
+from bench_mtl.results.merge import merge
+
+
+def measured(number: int) -> Outcome:
+    samples = [
+        Sample(0.1 * i, i, 1.0 + i, Certificate(1.0 + number, 1.0 / (i + 3.0), 0.0), measures=(("error", 0.5 / (i + 1)), ("zeros", 3.0)))
+        for i in range(6)
+    ]
+    return outcome(samples, solution={"W": np.arange(40.0).reshape(8, 5) * (number + 1)})
+
+
+def varied(folder: Path, runs: int = 12) -> Path:
+    """Results of two machines, some of them superseded, with measures, patterns and texts that are not ASCII."""
+    fill(folder, {number: measured(number) for number in range(runs)})
+    with Store.create(folder, suite()) as store:
+        cases = [case(number, "Häuser ∑", "pg") for number in range(runs)]
+        waiting = store.plan(cases[: runs // 3], force=True)
+        environment = store.add_environment({"processor": "other", "logical_cores": 2})
+        for number in range(len(waiting)):
+            store.add(cases[number], replace(measured(number + 7), notes=("Grüße",)), environment)
+        assert store.plan(cases) == []
+    return folder
+
+
+def everything(folder: Path) -> list[str]:
+    """All that is read, as text that tells any two of them apart."""
+    with Store.open(folder) as store, store.snapshot():
+        tables = [store.runs(), store.samples(), store.measures()]
+        patterns = [(p.run_id, p.part, p.nonzeros, p.rank, p.mask.tolist()) for p in store.patterns()]
+        rest: list[Any] = [store.meta(), store.environments(), store.statuses(), store.durations(), sorted(store.finished()), patterns]
+        chunks = [[str(row) for rows in store.chunks(name, 100) for row in rows] for name in ("runs", "environments", "patterns")]
+    return [*(table.to_json(double_precision=15, orient="split") + str(table.dtypes.to_dict()) for table in tables),
+            *(str(table.select_dtypes("number").to_numpy().tobytes()) for table in tables),
+            json.dumps(rest, default=str), *map(str, chunks)]  # fmt: skip
+
+
+def damaged(whole: bytes, rng: random.Random) -> bytes:
+    """`whole` with one bit, or one byte, that is another."""
+    content = bytearray(whole)
+    place = rng.randrange(len(content))
+    content[place] ^= 1 << rng.randrange(8) if rng.random() < 0.5 else rng.randrange(1, 256)
+    return bytes(content)
+
+
+def require_none_misread(folder: Path, seed: int, times: int) -> int:
+    """Damage the file as often as `times`; return how often it was refused."""
+    whole, undamaged = results_bytes(folder), everything(folder)
+    rng, said = random.Random(seed), []
+    for _ in range(times):
+        (folder / FILE_NAME).write_bytes(damaged(whole, rng))
+        try:
+            read = everything(folder)
+        except InputError as error:
+            said.append(str(error))
+        else:
+            assert read == undamaged
+    (folder / FILE_NAME).write_bytes(whole)
+    assert all(str(folder / FILE_NAME) in text and "\n" not in text for text in said)
+    return len(said)
+
+
+def test_what_is_damaged_is_refused_or_read_as_it_was(tmp_path: Path) -> None:
+    assert require_none_misread(varied(tmp_path), 0, 40) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_four_hundred_damages_are_refused_or_read_as_they_were(tmp_path: Path, seed: int) -> None:
+    assert require_none_misread(varied(tmp_path, 40), seed, 100) > 30
+
+
+CHANGES = {
+    "a gap": "UPDATE run SET relative_gap = 1e-9 WHERE id = 2",
+    "the last digit of a time": "UPDATE sample SET seconds = seconds * (1 + 3e-16) WHERE run_id = 2 AND number = 3",
+    "a status": "UPDATE run SET status = 'timeout' WHERE id = 2",
+    "a label": "UPDATE run SET solver_label = 'qg' WHERE id = 2",
+    "a sample that is gone": "DELETE FROM sample WHERE run_id = 2 AND number = 5",
+    "a sample of another run": "UPDATE sample SET run_id = 3, number = 77 WHERE run_id = 2 AND number = 5",
+    "a measure": "UPDATE measure SET value = 0.25 WHERE run_id = 2 AND number = 3",
+    "the name of a measure": "UPDATE measure SET name = 'erros' WHERE run_id = 2 AND name = 'error'",
+    "a pattern": "UPDATE pattern SET nonzeros = nonzeros - 1 WHERE run_id = 2",
+    "a row that is gone": "DELETE FROM run WHERE id = 2",
+    "a row that nobody lists any more": "UPDATE run SET listed = 0 WHERE id = 2",
+    "a row that is gone with its checksums": "DELETE FROM digest WHERE id = 2 AND part <> 'environment'; DELETE FROM run WHERE id = 2",
+    "an environment": "UPDATE environment SET description = replace(description, 'quick', 'quack')",
+    "the targets": "UPDATE meta SET value = '[0.1]' WHERE key = 'targets'",
+    "a checksum": "UPDATE digest SET digest = zeroblob(16) WHERE part = 'run' AND id = 2",
+    "the version": "UPDATE meta SET value = '4' WHERE key = 'schema_version'",
+    "text that is no UTF-8": "UPDATE run SET reason = CAST(x'ff41' AS TEXT) WHERE id = 2",
+    "text for a number": "UPDATE sample SET seconds = 'soon' WHERE run_id = 2 AND number = 1",
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("whole")
+    return results_bytes(fill(folder, {number: measured(number) for number in range(4)}))
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_was_changed_is_refused_by_name_wherever_it_is_read(tmp_path: Path, whole: bytes, what: str) -> None:
+    (tmp_path / FILE_NAME).write_bytes(whole)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
+        connection.executescript(CHANGES[what])
+    path = str(tmp_path / FILE_NAME)
+    named = "damaged: row 2 (" in refusal(lambda: read_results(tmp_path))
+    assert named or what in (
+        "a row that is gone", "a row that is gone with its checksums", "an environment", "the targets", "the version"
+    )  # fmt: skip
+    fill(tmp_path / "other", [9])
+    for action in (
+        lambda: read_results(tmp_path),
+        lambda: merge([tmp_path / "other", tmp_path], tmp_path / "out"),
+        lambda: export(tmp_path, "csv"),
+        lambda: fill(tmp_path, [7]),
+    ):
+        said = refusal(action)
+        assert path in said
+        assert "\n" not in said
+    assert not (tmp_path / "out").exists()
+
+
+def refusal(action: Any) -> str:
+    with pytest.raises(InputError) as error:
+        action()
+    return str(error.value)
+
+
+def test_what_changes_with_the_plan_is_whole_again(tmp_path: Path) -> None:
+    varied(tmp_path)
+    with Store.open(tmp_path) as store:
+        store.require_whole()
+        assert store.damage() == []
+        assert store.is_sealed
+    resealed(tmp_path)
+    assert len(finished_in(tmp_path)) == 12
