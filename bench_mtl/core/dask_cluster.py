@@ -1,4 +1,9 @@
-"""Dask clusters for whoever asks for one: its own on this machine, or one whose scheduler is elsewhere."""
+"""Dask clusters for whoever asks for one: its own on this machine, or one whose scheduler is elsewhere.
+
+Whoever reaches a Dask process can run code in it, and in all that it is connected to. So a cluster of our own listens on the loopback
+interface only, and to those alone who hold the key that was made for it; the key is never in a file that stays, in an argument or in the
+environment. Elsewhere that is for those to arrange whose scheduler it is.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -20,6 +25,9 @@ CONNECT_SECONDS = 10.0
 
 #: Addresses by which Dask finds a scheduler: of a host and port, or of one in the same process.
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ucxx|ws|wss)://)?(?:\[[0-9A-Fa-f:.]+(?:%\w+)?\]|[^\s/:\[\]]+):(?P<port>\d{1,5})/?|inproc://\S+")
+
+#: How addresses begin that both ends need certificates for.
+_WITH_CERTIFICATES = ("tls://", "wss://")
 
 #: How long each request to a cluster may take once all is to stop now.
 CLOSING_SECONDS = 2.0
@@ -43,16 +51,34 @@ def distributed_module(asker: str) -> Any:
 
 
 def local_cluster(asker: str, workers: int, allowed_deaths: int) -> Any:
-    """Return a LocalCluster of processes with one thread each; a task is given up when more than the allowed number of them die with it."""
+    """Return a LocalCluster of processes with one thread each; a task is given up when more than the allowed number of them die with it.
+
+    All connections are encrypted, and both ends have to show that they hold the key of this very cluster.
+
+    Raises
+    ------
+    InputError : Dask, or the package that makes its keys, is not installed.
+    """
     distributed = distributed_module(asker)
     import dask
 
-    with dask.config.set({"distributed.scheduler.allowed-failures": allowed_deaths}):
+    try:
+        security = distributed.Security.temporary()
+    except ImportError:
+        raise InputError(f"{asker} needs the package cryptography: pip install 'bench-mtl[cluster]'") from None
+    setting = {
+        "distributed.scheduler.allowed-failures": allowed_deaths,
+        # Pages of HTTP know no keys: there are none until `dask_setup` closes their ports.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+    }
+    with dask.config.set(setting):
         # Limits of memory are ours: Dask's would see its own process only.
         return distributed.LocalCluster(
             n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=logging.CRITICAL,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # any port: another cluster may have the usual one
-            preload=__name__,
+            # Any port: another cluster may have the usual one.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "preload": __name__},
+            host="127.0.0.1", protocol="tls://", security=security, preload=__name__,
         )  # fmt: skip
 
 
@@ -69,18 +95,23 @@ def scheduler_address(asker: str, address: object) -> str:
     return str(address)
 
 
-def client_at(asker: str, address: str, seconds: float = CONNECT_SECONDS) -> Any:
-    """A client of the cluster whose scheduler is at `address`.
+def client_at(asker: str, address: str, seconds: float = CONNECT_SECONDS, deserializers: Sequence[str] | None = None) -> Any:
+    """A client of the cluster whose scheduler is at `address`, with the certificates that Dask's own configuration names.
+
+    Parameters
+    ----------
+    deserializers : Dask's families of what results of tasks may be made of; None for all, pickles among them
 
     Raises
     ------
-    InputError : no address, Dask is not installed, or no scheduler answers there.
+    InputError : no address, Dask is not installed, certificates are missing or unusable, or no scheduler answers there.
     """
     scheduler_address(asker, address)
     distributed = distributed_module(asker)
+    security, connection = _from_configuration(asker, address, distributed)
 
     async def introduce() -> Any:
-        async with distributed.rpc(address) as scheduler:
+        async with distributed.rpc(address, connection_args=connection, deserializers=deserializers) as scheduler:
             return await scheduler.identity()
 
     try:
@@ -91,12 +122,35 @@ def client_at(asker: str, address: str, seconds: float = CONNECT_SECONDS) -> Any
     if kind != "Scheduler":
         known = "allowed are local, and addresses such as tcp://host:8786"
         raise InputError(f"{asker}: no Dask scheduler answers at {address} ({kind}); {known}")
-    return distributed.Client(address, timeout=seconds, set_as_default=False)
+    return distributed.Client(address, security=security, timeout=seconds, set_as_default=False, deserializers=deserializers)
 
 
-def client_of(cluster: Any) -> Any:
-    """A client of a cluster of our own, the default one of this process for nobody."""
-    return distributed_module("a cluster").Client(cluster, set_as_default=False)
+def _from_configuration(asker: str, address: str, distributed: Any) -> tuple[Any, Any]:
+    """Return the security that Dask is configured for, and the arguments of a connection that has it."""
+    try:
+        security = distributed.Security()
+        connection = security.get_connection_args("client")
+    except (OSError, TypeError, ValueError, ImportError) as error:  # ssl.SSLError is an OSError
+        raise InputError(f"{asker}: the certificates that Dask is configured for cannot be used: {error}") from None
+    if connection["ssl_context"] is None and address.startswith(_WITH_CERTIFICATES):
+        names = ", ".join(f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
+        raise InputError(f"{asker}: {address} needs certificates; name their files by {names}, or in Dask's configuration")
+    return security, connection
+
+
+def exposure(address: str) -> str | None:
+    """Return what a user should know of a scheduler to which anybody may talk, None where certificates or one process keep others out."""
+    if address.startswith((*_WITH_CERTIFICATES, "inproc://")):
+        return None
+    return (
+        f"{address} is neither encrypted nor protected: anyone who reaches it can run code on the cluster and in this command; "
+        "tls:// addresses are both"
+    )
+
+
+def client_of(cluster: Any, deserializers: Sequence[str] | None = None) -> Any:
+    """A client of a cluster of our own, the default one of this process for nobody; `deserializers` as for `client_at`."""
+    return distributed_module("a cluster").Client(cluster, set_as_default=False, deserializers=deserializers)
 
 
 def close_local(cluster: Any, patience: float) -> None:
@@ -139,6 +193,8 @@ def asked(request: Callable[[], Any]) -> Future[Any]:
     return given
 
 
-def dask_setup(worker: Any) -> None:
-    """Called by the Dask workers of a local cluster: Ctrl-C in a terminal reaches them too, but is for the command to handle."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def dask_setup(server: Any) -> None:
+    """Called by the scheduler and the Dask workers of a local cluster as they start."""
+    server.http_server.stop()  # its port would be open to everybody
+    if hasattr(server, "nanny"):  # a worker: Ctrl-C in a terminal reaches it too, but is for the command to handle
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,24 +1,42 @@
-"""Runs cases on a Dask cluster: each thread of a Dask worker is a slot, with the same workers and limits as on this machine."""
+"""Runs cases on a Dask cluster: each thread of a Dask worker is a slot, with the same workers and limits as on this machine.
+
+What a task returns is plain bytes, whatever happens in it, and nothing else is taken from one. A Dask worker whose code is not that of this
+command gets no case: its numbers would be those of another programme.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn, Self
 
-from bench_mtl.core.dask_cluster import CLOSING_SECONDS, CONNECT_SECONDS, answer, client_at, client_of, close_local, local_cluster
-from bench_mtl.core.errors import IncompleteError
+from bench_mtl.core.dask_cluster import (
+    CLOSING_SECONDS,
+    CONNECT_SECONDS,
+    answer,
+    client_at,
+    client_of,
+    close_local,
+    exposure,
+    local_cluster,
+)
+from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.types import Status
+from bench_mtl.engine.code_digests import code_digests
+from bench_mtl.engine.driver import describe
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
 from bench_mtl.runner.executors import Slot, processors
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.job import Job
+from bench_mtl.runner.plain import built, flat
 from bench_mtl.runner.setting import Setting
+from bench_mtl.runner.wire import UnreadableError
 
 #: How long to look for a scheduler, and to wait for an answer from one.
 _CONNECT_SECONDS = CONNECT_SECONDS
@@ -26,20 +44,31 @@ _CONNECT_SECONDS = CONNECT_SECONDS
 _COUNT_SECONDS = 2.0
 #: A case whose Dask worker dies is run again once on a cluster of our own; elsewhere the scheduler's own setting holds.
 _ALLOWED_DEATHS = 1
+#: How long Dask workers may take to say which code they have: the first question makes them import it.
+_IMPORT_SECONDS = 60.0
+#: What results of tasks are made of, of what Dask knows: neither pickles nor its own family, which has pickles in it.
+_FAMILIES = ("msgpack",)
+
+_GO_ON = "what has finished is stored, the same command goes on from there"
 
 
 class ClusterExecutor:
     """Cases as tasks of a Dask scheduler. Data are built where they are used, so their files must be visible there."""
 
-    def __init__(self, client: Any, setting: Setting, layout: Sequence[Setting] | None = None, cluster: Any = None) -> None:
+    def __init__(
+        self, client: Any, setting: Setting, layout: Sequence[Setting] | None = None, cluster: Any = None, warning: str | None = None
+    ) -> None:
         #: Called with a sentence that a user should read.
         self.notify: Callable[[str], None] = lambda sentence: None
         self._client = client
         self._cluster = cluster
         self._setting = setting
         self._layout = layout
+        self._warning = warning
+        self._code = code_digests(setting.plugins)
         self._running: dict[Future[Outcome], Any] = {}
         self._counted: tuple[float, int] | None = None
+        self._has_begun = False
         self._is_stopped = False
 
     @classmethod
@@ -47,7 +76,7 @@ class ClusterExecutor:
         """A cluster of worker processes on this machine, one a slot, which ends with this executor."""
         layout = [replace(setting, processors=chosen, slots=slots) for chosen in processors(slots, setting.threads)]
         cluster = local_cluster("--cluster", slots, _ALLOWED_DEATHS)
-        return cls(client_of(cluster), setting, layout, cluster)
+        return cls(client_of(cluster, _FAMILIES), setting, layout, cluster)
 
     @classmethod
     def at(cls, setting: Setting, address: str) -> Self:
@@ -55,9 +84,9 @@ class ClusterExecutor:
 
         Raises
         ------
-        InputError : Dask is not installed, or no scheduler answers there.
+        InputError : Dask is not installed, certificates are missing, or no scheduler answers there.
         """
-        return cls(client_at("--cluster", address, _CONNECT_SECONDS), setting)
+        return cls(client_at("--cluster", address, _CONNECT_SECONDS, _FAMILIES), setting, warning=exposure(address))
 
     @property
     def capacity(self) -> int:
@@ -76,22 +105,67 @@ class ClusterExecutor:
         return self._counted[1]
 
     def find_mistake(self, cases: Sequence[Case]) -> str | None:
+        self._begin()
         self._count_threads()  # which says if there is none
         try:
-            found: str | None = self._client.submit(_find_mistake, list(cases), self._setting, self._layout, pure=False).result()
+            task = self._client.submit(_find_mistake, list(cases), self._setting, self._layout, self._code, pure=False)
+            task.exception()  # waits for its end
+            return _answer_of(task).mistake
+        except _RefusedError as error:
+            raise InputError(str(error)) from None
+        except IncompleteError:
+            raise
         except Exception as error:
             raise _lost(error) from None
-        return found
 
     def submit(self, case: Case | Job) -> Future[Outcome]:
+        self._begin()
         outcome: Future[Outcome] = Future()
         try:
-            task = self._client.submit(_run_case, case, self._setting, self._layout, pure=False)
+            task = self._client.submit(_run_case, case, self._setting, self._layout, self._code, pure=False)
         except Exception as error:
             raise _lost(error) from None
         self._running[outcome] = task  # Dask drops a task that nobody holds
         task.add_done_callback(lambda task: self._settle(outcome, task))
         return outcome
+
+    def _begin(self) -> None:
+        """Before the first case: see that every Dask worker has the code of this command; those that join later are asked with each case.
+
+        Raises
+        ------
+        InputError : one has other code.
+        """
+        if self._has_begun:
+            return
+        if self._cluster is None:
+            for worker, found in self._codes().items():
+                difference = _difference(self._code, found) if isinstance(found, dict) else "does not say which code it has"
+                if difference is not None:
+                    raise InputError(f"Dask worker {worker} {difference}")
+        if self._warning is not None:
+            self.notify(self._warning)
+        self._has_begun = True
+
+    def _codes(self) -> Mapping[str, Any]:
+        """Return what each Dask worker says of its code, by address; None for one that says nothing that can be read."""
+        ask: Callable[..., Any] = lambda **which: _answer(lambda: self._client.run(_code, self._setting.plugins, **which), _IMPORT_SECONDS)  # noqa: E731
+        try:
+            return dict(ask())
+        except TimeoutError as error:
+            raise _lost(error) from None
+        except Exception:  # of one of them, Dask does not say which
+            logging.getLogger(__name__).debug("a Dask worker cannot say which code it has", exc_info=True)
+        found: dict[str, Any] = {}
+        try:
+            for worker in _answer(self._client.nthreads):
+                try:
+                    found |= ask(workers=[worker])
+                except Exception:
+                    found[worker] = None
+            return {worker: code for worker, code in found.items() if worker in _answer(self._client.nthreads)}
+        except Exception as error:
+            raise _lost(error) from None
 
     def stop(self) -> None:
         self._is_stopped = True
@@ -115,10 +189,15 @@ class ClusterExecutor:
 
         self._running.pop(outcome, None)
         try:
-            outcome.set_result(task.result(timeout=_CONNECT_SECONDS))
+            found = _answer_of(task).outcome
+            outcome.set_result(found if found is not None else _nonsense("no outcome"))
         except KilledWorker:
             lost = Gathered(self._setting.environment())
             outcome.set_result(lost.ended(Status.CRASHED, "the Dask worker that ran it died, each time that it was tried"))
+        except _RefusedError as error:
+            outcome.set_exception(IncompleteError(f"{error}; {_GO_ON}"))
+        except IncompleteError as error:
+            outcome.set_exception(error)
         except BaseException as error:  # a scheduler that is gone cancels its tasks, which is no Exception
             outcome.set_exception(_lost(error))
 
@@ -141,7 +220,55 @@ def _answer(request: Callable[[], Any], seconds: float | None = None) -> Any:
 
 def _lost(error: BaseException) -> IncompleteError:
     reason = " ".join(str(error).split()) or type(error).__name__
-    return IncompleteError(f"the cluster is gone ({reason}); what has finished is stored, the same command goes on from there")
+    return IncompleteError(f"the cluster is gone ({reason}); {_GO_ON}")
+
+
+def _nonsense(reason: object) -> NoReturn:
+    raise IncompleteError(f"the answer of a Dask worker cannot be used ({reason}); {_GO_ON}")
+
+
+class _RefusedError(IncompleteError):
+    """A Dask worker has other code than this command."""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a task returns. One of the last three says that it was not done, and why."""
+
+    worker: str
+    outcome: Outcome | None = None
+    mistake: str | None = None
+    difference: str | None = None
+    """What is different in the code of the Dask worker."""
+    failure: str | None = None
+
+
+def _answer_of(task: Any) -> _Answer:
+    """Return the answer of a task that Dask is done with.
+
+    Raises
+    ------
+    KilledWorker : the Dask workers that it was given to died.
+    _RefusedError : the Dask worker has other code.
+    IncompleteError : the Dask worker has failed, or returned what is no answer.
+    Exception : whatever Dask says where the cluster is gone.
+    """
+    from distributed.scheduler import KilledWorker
+
+    if task.status == "error":
+        error = task.exception(timeout=_CONNECT_SECONDS)
+        if isinstance(error, KilledWorker):
+            raise error
+        _nonsense(describe(error))
+    try:
+        found = built(_Answer, task.result(timeout=_CONNECT_SECONDS))
+    except (UnreadableError, TypeError) as error:  # TypeError by Dask, of another family of data than is asked for
+        _nonsense(" ".join(str(error).split()))
+    if found.difference is not None:
+        raise _RefusedError(f"Dask worker {found.worker} {found.difference}")
+    if found.failure is not None:
+        raise IncompleteError(f"Dask worker {found.worker} cannot run it ({found.failure}); {_GO_ON}")
+    return found
 
 
 # What follows runs inside Dask workers, where a thread keeps its slot from task to task.
@@ -149,14 +276,47 @@ def _lost(error: BaseException) -> IncompleteError:
 _of_thread = threading.local()
 _slots: list[Slot] = []
 
+#: The code that this process has loaded, whatever its files become while it runs.
+_loaded = code_digests()
 
-def _run_case(case: Case | Job, setting: Setting, layout: Sequence[Setting] | None) -> Outcome:
+
+def _run_case(case: Case | Job, setting: Setting, layout: Sequence[Setting] | None, code: Mapping[str, str]) -> bytes:
     """Run a case in the slot of this thread."""
-    return _slot(setting, layout).run(case)
+    return _done(lambda worker: _Answer(worker, outcome=_slot(setting, layout).run(case)), setting, code)
 
 
-def _find_mistake(cases: Sequence[Case], setting: Setting, layout: Sequence[Setting] | None) -> str | None:
-    return _slot(setting, layout).find_mistake(cases)
+def _find_mistake(cases: Sequence[Case], setting: Setting, layout: Sequence[Setting] | None, code: Mapping[str, str]) -> bytes:
+    return _done(lambda worker: _Answer(worker, mistake=_slot(setting, layout).find_mistake(cases)), setting, code)
+
+
+def _done(task: Callable[[str], _Answer], setting: Setting, code: Mapping[str, str]) -> bytes:
+    """Return the answer of a task. Dask would send an exception as a pickle, and one that cannot be pickled as something else."""
+    from distributed import get_worker
+
+    worker = str(get_worker().address)
+    try:
+        difference = _difference(code, _code(setting.plugins))
+        return flat(task(worker) if difference is None else _Answer(worker, difference=difference))
+    except Exception as error:
+        return flat(_Answer(worker, failure=describe(error)))
+
+
+def _code(plugins: Path | None) -> dict[str, str]:
+    """Return the code that this process runs; where its files have changed since they were loaded, that is neither the old nor the new."""
+    now = code_digests(plugins)
+    return {name: digest if _loaded.get(name, digest) == digest else f"{_loaded[name]}, by now {digest}" for name, digest in now.items()}
+
+
+def _difference(expected: Mapping[str, str], found: Mapping[str, str]) -> str | None:
+    """Return what is different in the code of a Dask worker, in words that follow its name."""
+    for name, digest in expected.items():
+        if found.get(name) == digest:
+            continue
+        if not found.get(name):
+            return f"does not have {name} of this command"
+        remedy = "start it again" if "by now" in found[name] else "install the same on both and start it again"
+        return f"has other code of {name} than this command ({found[name]} instead of {digest}): {remedy}"
+    return None
 
 
 def _slot(setting: Setting, layout: Sequence[Setting] | None) -> Slot:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from threading import Timer
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -33,9 +38,15 @@ from runs import (
     suite_text,
 )
 
-from bench_mtl.core.errors import IncompleteError
+import bench_mtl
+from bench_mtl.core.errors import IncompleteError, InputError
+from bench_mtl.engine.suite import Suite
 from bench_mtl.engine.suite_file import read_suite
+from bench_mtl.results import Outcome
 from bench_mtl.runner import Setting
+
+if TYPE_CHECKING:
+    from bench_mtl.runner.cluster import ClusterExecutor
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
@@ -123,9 +134,13 @@ def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_pat
             scheduler.kill()
             _, stderr = process.communicate(timeout=60)
     assert process.returncode == 3, stderr
-    assert len(stderr.splitlines()) == 1, stderr
-    assert "the cluster is gone" in stderr
-    assert "the same command goes on from there" in stderr
+    warning, error = stderr.splitlines()
+    assert warning == (
+        f"bench-mtl: {address} is neither encrypted nor protected: anyone who reaches it can run code on the cluster and in this command; "
+        "tls:// addresses are both"
+    )
+    assert "the cluster is gone" in error
+    assert "the same command goes on from there" in error
     assert command.leaves_nothing()
     assert list(runs_in(command.out)["solver_label"]) == ["silent"]
     assert command.run().returncode == 1
@@ -205,6 +220,114 @@ def test_a_scheduler_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.
         assert time.monotonic() - began < 8.0
 
 
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The settings of Dask that make all connections those of whoever holds one key."""
+    from distributed import Security
+
+    made, folder = Security.temporary(), tmp_path_factory.mktemp("certificates")
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    certificate.write_text(made.tls_ca_file)
+    key.touch(mode=0o600)
+    key.write_text(made.tls_client_key)
+    settings = {"ca-file": str(certificate)}
+    for role in ("client", "scheduler", "worker"):
+        settings |= {f"{role}.cert": str(certificate), f"{role}.key": str(key)}
+    return {f"distributed.comm.tls.{name}": value for name, value in settings.items()}
+
+
+def as_variables(settings: dict[str, str]) -> dict[str, str]:
+    return {"DASK_" + name.replace(".", "__").replace("-", "_").upper(): value for name, value in settings.items()}
+
+
+def with_other_code(folder: Path) -> dict[str, str]:
+    """Variables with which Python finds a copy of bench_mtl in which one comment is different."""
+    shutil.copytree(Path(bench_mtl.__file__).parent, folder / "bench_mtl", ignore=shutil.ignore_patterns("__pycache__", "*.nb?"))
+    changed = folder / "bench_mtl" / "core" / "types.py"
+    changed.write_text(changed.read_text() + "# another\n")
+    return {"PYTHONPATH": str(folder)}
+
+
+def test_a_cluster_with_certificates_runs_cases_on_workers_of_the_same_code(tmp_path: Path, certificates: dict[str, str]) -> None:
+    import dask
+    from distributed import Security
+
+    from bench_mtl.runner import cluster
+
+    command = command_for(tmp_path, suite_text('name = "silent"'))
+    file, variables = tmp_path / "address.json", as_variables(certificates) | {"PYTHONPATH": str(Path(bench_mtl.__file__).parents[1])}
+    worker = partial(served, command, "worker", file, "--nthreads", "1", "--no-nanny")
+    suite = read_suite(str(command.suite))
+    said: list[str] = []
+    with served(command, "scheduler", file, "--port", "0", "--protocol", "tls", variables=variables):
+        address = address_in(file)
+        assert address.startswith("tls://")
+        with pytest.raises(InputError, match="needs certificates"):
+            cluster.ClusterExecutor.at(Setting(1, PLUGINS), address)
+        with dask.config.set(as_settings(Security.temporary(), tmp_path)), pytest.raises(InputError, match="no Dask scheduler answers at"):
+            cluster.ClusterExecutor.at(Setting(1, PLUGINS), address)
+        with dask.config.set(certificates), cluster.ClusterExecutor.at(Setting(1, PLUGINS), address) as executor:
+            executor.notify = said.append
+            with worker(variables=variables | with_other_code(tmp_path / "other")):
+                assert await_that(lambda: executor._client.nthreads(), 20.0)
+                refusal = r"^Dask worker tls://\S+ has other code of bench_mtl than this command \(\w{16} instead of"
+                with pytest.raises(InputError, match=refusal):
+                    executor.find_mistake(cases_of(suite))
+            assert await_that(lambda: not executor._client.nthreads(), 20.0)
+            with worker(variables=variables):
+                assert await_that(lambda: executor._client.nthreads(), 20.0)
+                assert executor.find_mistake(cases_of(suite)) is None
+                runs = run_suite(tmp_path / "out", suite, executor=nullcontext(executor))
+                assert runs["reason"].tolist() == ["the solver yielded no iterate"]
+                require_that_nothing_else_is_taken(executor, suite, tmp_path)
+    assert said == []
+
+
+def require_that_nothing_else_is_taken(executor: ClusterExecutor, suite: Suite, folder: Path) -> None:
+    """Of results that are none there comes no row and no code runs here; a worker that turns out to have other code gets no case."""
+    (case,) = cases_of(suite)
+    deeds = (folder / "deed", os.getpid())
+    for answer in (lambda: b"nonsense", lambda: 7, lambda: Deed(*deeds), lambda: {"a": Deed(*deeds)}, lambda: [Deed(*deeds)]):
+        with pytest.raises(IncompleteError, match="the answer of a Dask worker cannot be used"):
+            settled(executor, executor._client.submit(answer, pure=False))
+    assert not deeds[0].exists()
+    with pytest.raises(IncompleteError, match="cannot be used"):
+        settled(executor, executor._client.submit(divmod, 1, 0))
+    executor._code = {**executor._code, "bench_mtl": "0" * 16}
+    with pytest.raises(IncompleteError, match=r"Dask worker tls://\S+ has other code of bench_mtl .*; what has finished is stored"):
+        executor.submit(case).result(timeout=20.0)
+
+
+def settled(executor: ClusterExecutor, task: Any) -> Outcome:
+    """What the executor makes of a task."""
+    outcome: Future[Outcome] = Future()
+    task.add_done_callback(lambda task: executor._settle(outcome, task))
+    return outcome.result(timeout=20.0)
+
+
+class Deed:
+    """Done by whoever unpickles it, but where it was pickled."""
+
+    def __init__(self, file: Path, here: int) -> None:
+        self.file, self.here = file, here
+
+    def __reduce__(self) -> Any:
+        return _do, (self.file, self.here)
+
+
+def _do(file: Path, here: int) -> None:
+    if os.getpid() == here:
+        file.touch()
+
+
+def as_settings(security: Any, folder: Path) -> dict[str, str]:
+    """The settings of a client with certificates of another cluster."""
+    texts = {"ca-file": security.tls_ca_file, "client.cert": security.tls_client_cert, "client.key": security.tls_client_key}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return {f"distributed.comm.tls.{name}": str(folder / name) for name in texts}
+
+
 def address_in(file: Path) -> str:
     """The address in a scheduler's file, once that is written in whole: it is there before."""
     assert await_that(lambda: file.exists() and file.read_text().rstrip().endswith("}"), 20.0)
@@ -212,11 +335,13 @@ def address_in(file: Path) -> str:
 
 
 @contextmanager
-def served(command: Command, what: str, file: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def served(
+    command: Command, what: str, file: Path, *arguments: str, variables: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[subprocess.Popen[bytes]]:
     """A scheduler or a worker of Dask in a process of its own."""
     place = ["--scheduler-file", str(file), "--host", "127.0.0.1", "--no-dashboard"]
     whole = [sys.executable, "-m", "dask", what, *place, *arguments]
-    environment = {**os.environ, TOKEN: command.token}
+    environment = {**os.environ, TOKEN: command.token, **variables}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(whole, env=environment, cwd=command.suite.parent, **quiet) as process:  # type: ignore[call-overload]
         try:
