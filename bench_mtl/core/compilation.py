@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 #: Numba's event whose duration is that of compiling, or of loading from its cache.
@@ -50,7 +50,7 @@ class _Watch:
             self._inside += 1
             if self._inside > 1:
                 return
-            self._since = time.perf_counter()
+            self._since = perf_counter()
         for listener in tuple(self.listeners):
             listener(True)
 
@@ -59,14 +59,14 @@ class _Watch:
             self._inside -= 1
             if self._inside > 0:
                 return
-            self._seconds += time.perf_counter() - self._since
+            self._seconds += perf_counter() - self._since
         for listener in tuple(self.listeners):
             listener(False)
 
     @property
     def seconds(self) -> float:
         with self._lock:
-            return self._seconds + (time.perf_counter() - self._since if self._inside > 0 else 0.0)
+            return self._seconds + (perf_counter() - self._since if self._inside > 0 else 0.0)
 
 
 _watch = _Watch()

@@ -132,6 +132,11 @@ def _shared_pool() -> ThreadPoolExecutor:
     return _pool
 
 
+def pool_threads() -> int:
+    """Return how many threads `run_together` keeps for its next call."""
+    return 0 if _pool is None else len(_pool._threads)
+
+
 def available_processors() -> int:
     """Return how many logical processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

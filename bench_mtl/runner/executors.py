@@ -266,7 +266,7 @@ class InlineExecutor:
         gathered = Gathered(self._environment)
         ran = self._runner.run(case, gathered.take) if isinstance(case, Case) else run_job(case, self._data_dir, gathered.take)
         gathered.take(("record", ran.record, peak_mib()))
-        gathered.take(("patterns", ran.patterns(), False))
+        gathered.take(("patterns", ran.patterns(), (), False))
         future: Future[Outcome] = Future()
         future.set_result(gathered.outcome())
         return future

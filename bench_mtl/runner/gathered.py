@@ -15,7 +15,8 @@ from bench_mtl.results import Outcome
 #: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds), ("sample", Sample) after
 #: ("proof", Proof) where it tightens the enclosure, perhaps ("void",) when no sample may count after all, for a job that is no case
 #: ("found", values by name), then, after what proves the last sample, ("record", Record, peak memory in MiB or None), with which the run
-#: is over, and at last ("patterns", those of the solution, whether the process is worn), in this order.
+#: is over, and at last ("patterns", those of the solution, what the run has left behind in its process, in words, and
+#: whether that is to be used no more in any case), in this order.
 Message: TypeAlias = tuple[Any, ...]
 
 #: Comes before all others from a worker.
@@ -31,6 +32,8 @@ _LONGEST_NAME = 100
 #: The phase after which all is loaded and compiled, and the run proper begins.
 WARM_UP = "warm_up"
 
+#: The name under which a row says what its run has left behind in its process, which is not used again.
+LEFT_BEHIND = "left behind"
 
 #: The phases that a run may time beside that.
 _PHASES = ("build", "compile")
@@ -90,8 +93,10 @@ class Gathered:
     """The patterns of the solution, as far as there are any."""
     found: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """What a job has found."""
-    has_leftovers: bool | None = None
-    """Whether the run has left something behind in its process; None until that has told all there is."""
+    leftovers: tuple[str, ...] | None = None
+    """What the run has left behind in its process; None until that has told all there is."""
+    is_last: bool = False
+    """Whether the process is not to be used again, whatever the run has left there."""
     peak_mib: float | None = None
     rungs: tuple[float, ...] = RUNGS
     """Relative gaps, loose to tight, each of which needs a proof."""
@@ -179,7 +184,7 @@ class Gathered:
         elif kind == "phase":
             self._take_phase(*content)
         elif kind == "patterns":
-            self.patterns, self.has_leftovers = content
+            self.patterns, self.leftovers, self.is_last = content
         elif kind == "record":
             self.record, peak = content
             self.note_memory(peak)
@@ -230,7 +235,8 @@ class Gathered:
         ran = self.record.status is not Status.SKIPPED
         reason = self.record.reason.encode("utf-8", "backslashreplace").decode()  # halves of characters can be neither shown nor stored
         peak = self.peak_mib if ran else None
-        whole = dataclasses.replace(self.record, reason=reason, samples=tuple(self.samples), peak_memory_mib=peak)
+        info = self.record.info if not self.leftovers else (*self.record.info, (LEFT_BEHIND, ", ".join(self.leftovers)))
+        whole = dataclasses.replace(self.record, reason=reason, samples=tuple(self.samples), info=info, peak_memory_mib=peak)
         ended = self.ended_at if self.ended_at is not None else time.monotonic()
         wall = ended - self.began if self.began is not None and ran else None
         baseline = self.baseline if ran else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
+from time import monotonic, perf_counter
 from types import FunctionType
 from typing import Any
 
@@ -27,6 +27,7 @@ from bench_mtl.engine.suite import Case, Instance
 from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.runner.gathered import WARM_UP, Message
+from bench_mtl.runner.identities import Identities
 from bench_mtl.runner.memory import forget_peak
 
 #: Proofs that no decade or target needs are sent for what a kill may cut off: this many bytes, and this many more a second.
@@ -37,6 +38,8 @@ _REHEARSING_SECONDS = 1.0
 
 #: Of what a problem or a solver says of itself: how many entries, and how many characters each.
 _MOST_ENTRIES, _LONGEST_TEXT = 50, 2000
+#: Of what a solver has replaced, how many names are shown.
+_FEW = 3
 
 
 @dataclass
@@ -46,8 +49,9 @@ class Ran:
     record: Record
     problem: Problem | None = None
     solution: Array | None = None
-    is_void: bool = False
-    """Whether the solver has changed the problem: then its process can be trusted no more."""
+    changed: tuple[str, ...] = ()
+    """What the solver has changed of what a run depends on, in words: then nothing that it showed counts, and its process can be trusted
+    no more."""
 
     def patterns(self) -> tuple[PackedPattern, ...]:
         """The patterns of the solution, which is let go; none where there is no solution, or whatever else is in the way of them.
@@ -71,6 +75,7 @@ class CaseRunner:
         self._registry = registry
         self._data_dir = data_dir
         self._built: Built | None = None
+        self._identities = Identities()
         self._warm: dict[str, BaseException | None] = {}
 
     def warm_up(self, name: str, options: Mapping[str, Any], problem: str, gap: float) -> None:
@@ -94,6 +99,21 @@ class CaseRunner:
 
     def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Ran:
         """Run `case`, telling what happens as it happens; returns its record, whose samples have been told already."""
+        self._identities.hold()
+        ran = self._run(case, tell, deadline)
+        replaced = self._identities.changes()
+        if replaced and not ran.changed and ran.record.status is not Status.SKIPPED:
+            return self._void(tell, _some(replaced), ran.record)
+        return replace(ran, changed=(*ran.changed, *replaced[:_MOST_ENTRIES]))
+
+    def _void(self, tell: Callable[[Message], None], changed: str, record: Record) -> Ran:
+        """The outcome of a run that has changed what it is measured and judged by."""
+        self._built = None
+        tell(("void",))
+        reason = f"the solver has changed {changed}, so that nothing it showed is proven"
+        return Ran(Record(Status.ERROR, reason, (), record.times, counted=record.counted), changed=(changed,))
+
+    def _run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None) -> Ran:
         try:
             built = self.problem(case.instance)
         except (Exception, SystemExit) as error:
@@ -104,16 +124,16 @@ class CaseRunner:
             dimensions = {str(key): int(value) for key, value in problem.dimensions.items()}
             tell(("problem", dimensions, tuple(_short(note) for note in problem.notes[:_MOST_ENTRIES]), built.baseline))
             solver = self._registry.solver(case.solver, case.options)
-            started = time.perf_counter()
+            started = perf_counter()
             version = str(solver.version)
             self._require_same("solver", case.version, str(solver.version))  # which may change from call to call
-            looked += time.perf_counter() - started
+            looked += perf_counter() - started
             tell(("solver", _short(version)))
             self._require_same("code of the solver", case.code, source_digest(type(solver)))
             before = compiling_seconds()
-            started = time.perf_counter()
+            started = perf_counter()
             fits = solver.incompatibility(problem) is None
-            looked += time.perf_counter() - started - (compiling_seconds() - before)
+            looked += perf_counter() - started - (compiling_seconds() - before)
             if fits:
                 self._require_warm(case, solver)
             compiled = compiling_seconds() - before if isinstance(solver, IterativeSolver) else 0.0
@@ -124,6 +144,7 @@ class CaseRunner:
 
         def on_phase(phase: str, seconds: float) -> None:
             if phase == WARM_UP:
+                self._identities.hold()
                 forget_peak()  # what it took to build the problem and to compile is not the solver's
             tell(("phase", phase, seconds))
 
@@ -142,10 +163,7 @@ class CaseRunner:
         )
         record = replace(record, times=replace(record.times, compile=record.times.compile + compiled))
         if record.status is not Status.SKIPPED and not built.is_untouched():
-            self._built = None
-            tell(("void",))
-            reason = "the solver has changed the problem, so that nothing it showed is proven"
-            return Ran(Record(Status.ERROR, reason, (), record.times, counted=record.counted), is_void=True)
+            return self._void(tell, "the problem", record)
         # Solutions are not stored, only their patterns, and what a solver says of itself may be of any type and size.
         info = tuple((_short(key), _plain(value)) for key, value in record.info[:_MOST_ENTRIES])
         told = Record(record.status, _short(record.reason), (), record.times, None, info, counted=record.counted)
@@ -197,6 +215,10 @@ class CaseRunner:
             raise BenchError(f"the {what} is not the one that the run was planned with ({here}, not {planned})")
 
 
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
+
+
 def _named(solver: str, options: Mapping[str, Any]) -> str:
     return json.dumps([solver, dict(options)], sort_keys=True, default=str)
 
@@ -205,12 +227,12 @@ class _Spare:
     """Of proofs that nothing depends on: whether another one is worth what it costs to send it."""
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
+        self._began = monotonic()
         self._sent = 0.0
 
     def takes(self, proof: Proof) -> bool:
         size = float(sum(array.nbytes for array in (proof.point, proof.dual, proof.bound_point) if array is not None))
-        if self._sent + size > _SPARE_BYTES + _SPARE_BYTES_PER_SECOND * (time.monotonic() - self._began):
+        if self._sent + size > _SPARE_BYTES + _SPARE_BYTES_PER_SECOND * (monotonic() - self._began):
             return False
         self._sent += size
         return True

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 from bench_mtl.core.types import Limits, Record, Status, Times
@@ -55,11 +55,11 @@ class Job(Work, Protocol):
 def run_job(job: Job, data_dir: Path | None, tell: Callable[[Message], None]) -> Ran:
     """Run `job` in this process, telling what it has found; returns its record."""
     tell(("phase", WARM_UP, 0.0))
-    started = time.perf_counter()
+    started = perf_counter()
     try:
         found = job.compute(data_dir)
         status = Status(found.status)
     except (Exception, SystemExit) as error:
         return Ran(failed("", error))
     tell(("found", dict(found.values)))
-    return Ran(Record(status, found.reason, times=Times(solve=time.perf_counter() - started)))
+    return Ran(Record(status, found.reason, times=Times(solve=perf_counter() - started)))

@@ -172,17 +172,17 @@ class Worker:
         deadline = time.monotonic() + _AFTER_RECORD_SECONDS
         is_gone = self._is_shared
         with contextlib.suppress(EOFError, OSError, UnreadableError):
-            while (gathered.has_leftovers is None or not is_gone) and time.monotonic() < deadline:
+            while (gathered.leftovers is None or not is_gone) and time.monotonic() < deadline:
                 message = self._next_message(LONGEST_WAIT_SECONDS)
-                if message is not None and message[0] == "patterns" and gathered.has_leftovers is None:
+                if message is not None and message[0] == "patterns" and gathered.leftovers is None:
                     gathered.take(message)
-                elif message == GONE and gathered.has_leftovers is not None:
+                elif message == GONE and gathered.leftovers is not None:
                     is_gone = True
                 elif message is not None:  # the run goes on after its end
                     break
-        if gathered.has_leftovers is None or not is_gone:
+        if gathered.leftovers is None or not is_gone:
             self.close()
-        self._has_leftovers = gathered.has_leftovers is not False
+        self._has_leftovers = gathered.leftovers != () or gathered.is_last
 
     def find_mistake(self, case: Case) -> str | None:
         """Return what is wrong with the data or parameters of the case's problem, for whose run the worker keeps it.

@@ -100,9 +100,9 @@ def _pack_record(content: list[Any], arrays: list[Array]) -> Any:
 
 
 def _pack_patterns(content: list[Any], arrays: list[Array]) -> Any:
-    patterns, has_leftovers = content
+    patterns, leftovers, is_last = content
     rows = [[p.part, p.rows, p.columns, p.nonzeros, p.rank, base64.b64encode(p.bits).decode()] for p in patterns]
-    return [rows, bool(has_leftovers)]
+    return [rows, list(leftovers), bool(is_last)]
 
 
 _PACKED: Mapping[str, Callable[[list[Any], list[Array]], Any]] = {
@@ -213,15 +213,15 @@ def _read_record(content: Any, arrays: _Arrays) -> Message:
 
 
 def _read_patterns(content: Any, arrays: _Arrays) -> Message:
-    rows, has_leftovers = content
-    _require(len(rows) <= _MOST_ENTRIES)
+    rows, leftovers, is_last = content
+    _require(max(len(rows), len(leftovers)) <= _MOST_ENTRIES)
     patterns = tuple(
         PackedPattern(
             _word(part), _count(rows), _count(columns), _count(nonzeros), _optional(_count, rank), base64.b64decode(bits, validate=True)
         )
         for part, rows, columns, nonzeros, rank, bits in rows
     )
-    return "patterns", patterns, _bool(has_leftovers)
+    return "patterns", patterns, tuple(map(_word, leftovers)), _bool(is_last)
 
 
 _UNPACKED: Mapping[str, Callable[[Any, _Arrays], Message]] = {

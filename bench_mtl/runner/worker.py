@@ -16,7 +16,7 @@ from bench_mtl.runner.deadline import SharedDeadline
 from bench_mtl.runner.gathered import GONE, TAKEN, Message
 from bench_mtl.runner.inprocess import CaseRunner, Ran
 from bench_mtl.runner.job import Job, run_job
-from bench_mtl.runner.leftovers import State
+from bench_mtl.runner.leftovers import State, begin_random_numbers_anew
 from bench_mtl.runner.memory import peak_mib
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import begin
@@ -75,16 +75,17 @@ def _run(
     is_apart : this process ends then, with all that the run leaves behind
     is_last : it is to be used no more, whatever that is
     """
-    before = State()
+    tell: Callable[[Message], None] = pipe.send
+    begin_random_numbers_anew()
+    before = State() if isinstance(content, Case) and not is_apart else None
     try:
         if isinstance(content, Case):
-            ran = runner.run(content, before.watching(pipe.send), deadline)
+            ran = runner.run(content, tell if before is None else before.watching(tell), deadline)
         else:
-            ran = run_job(content, setting.data_dir, pipe.send)
+            ran = run_job(content, setting.data_dir, tell)
     except BaseException as error:  # even a KeyboardInterrupt can only come from the solver here
         ran = Ran(Record(Status.ERROR, describe(error)))
-    tell: Callable[[Message], None] = pipe.send
     tell(("record", ran.record, peak_mib()))
     # What a job loads and compiles on its way stays, and is no leftover of a solver that somebody plugged in.
-    has_leftovers = isinstance(content, Case) and not is_apart and (ran.is_void or before.has_leftovers())
-    tell(("patterns", ran.patterns(), is_last or has_leftovers))
+    left = () if before is None else (*ran.changed, *before.leftovers())
+    tell(("patterns", ran.patterns(), left, is_last))

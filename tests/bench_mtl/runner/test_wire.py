@@ -25,7 +25,7 @@ MESSAGES: list[Any] = [
     ("phase", "warm_up", 0.25),
     ("sample", Sample(0.1, 3, 2.5, Certificate(1.0, 0.5, 0.0), 1e-3, (("non-zeros", 4.0),), 0.2)),
     ("record", Record(Status.VERIFIED, "why", times=Times(solve=1.0), info=(("a", 1), ("b", "c"), ("d", True)), counted=2.0), None),
-    ("patterns", (PATTERN,), False),
+    ("patterns", (PATTERN,), ("RLIMIT_CPU", "3 threads"), False),
     ("found", {"values": [1, 2.5, "x", None]}),
     ("mistake", None),
 ]

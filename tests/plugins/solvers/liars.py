@@ -13,12 +13,14 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from time import monotonic
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Sample, Status, Times, Tolerance
+from bench_mtl.engine import clock
 from bench_mtl.model.protocols import IterativeSolver, Problem
 
 #: Where a bomb that goes off leaves its trace, beside the file that the test names.
@@ -192,7 +194,7 @@ class Lies(IterativeSolver):
         (pipe,) = (thing for thing in gc.get_objects() if type(thing).__name__ == "WorkerEnd")
         pipe.send(("sample", Sample(1e-6, 1, 1.0, Certificate(value, value, 0.0))))
         pipe.send(("record", Record(Status.VERIFIED, "relative gap 0.0 proven", times=Times(solve=1e-6)), None))
-        pipe.send(("patterns", (), False))
+        pipe.send(("patterns", (), (), False))
         time.sleep(600.0)
 
     def _void_and_again(self, problem: Any) -> None:
@@ -206,14 +208,14 @@ class Lies(IterativeSolver):
         (pipe,) = (thing for thing in gc.get_objects() if type(thing).__name__ == "WorkerEnd")
         pipe.send(("sample", Sample(1e-6, 1, 1.0, Certificate(1.0, 1.0, 0.0))))
         pipe.send(("record", Record(Status.SKIPPED, "does not fit", times=Times(solve=1e-6)), None))
-        pipe.send(("patterns", (), False))
+        pipe.send(("patterns", (), (), False))
         time.sleep(600.0)
 
     def _stays(self, problem: Any) -> None:
         """Says that it is over, and goes on."""
         (pipe,) = (thing for thing in gc.get_objects() if type(thing).__name__ == "WorkerEnd")
         pipe.send(("record", Record(Status.INACCURATE, "over", times=Times(solve=1.0), counted=1.0), None))
-        pipe.send(("patterns", (), False))
+        pipe.send(("patterns", (), (), False))
         time.sleep(600.0)
 
     def _begins_again(self, problem: Any) -> None:
@@ -272,6 +274,12 @@ class Hides(IterativeSolver):
         undo = getattr(self, f"_{self.deed}", lambda: None)()
         if self.deed != "thread":  # on a busy machine, work on the clock would hide as much of it
             self._work()
+        try:
+            yield from self._descended(problem, undo)
+        finally:
+            clock.perf_counter = time.perf_counter  # nobody shall see it when it is over
+
+    def _descended(self, problem: Any, undo: Any) -> Iterator[Iterate]:
         point, step_size = problem.zero(), 1.0 / problem.lipschitz()
         for step in range(1, 2000):
             gradient = problem.value_and_gradient(point)[1]
@@ -281,12 +289,17 @@ class Hides(IterativeSolver):
                 undo()
 
     def _work(self) -> None:
-        end = time.monotonic() + self.seconds
-        while time.monotonic() < end:
+        end = monotonic() + self.seconds
+        while monotonic() < end:
             pass
 
     def _perf_counter(self) -> None:
-        time.perf_counter = lambda: 1.0
+        clock.perf_counter = lambda: 1.0
+
+    def _everybodys_clocks(self) -> None:
+        """Those of the standard library, which are anybody's to replace, by accident too."""
+        time.perf_counter = lambda: -2914.0
+        time.monotonic = lambda: -1e6 + time.process_time()
 
     def _clock_in_the_frame(self) -> Any:
         clock = next(frame.f_locals["clock"] for frame in _frames() if "clock" in frame.f_locals)
@@ -303,7 +316,7 @@ class Hides(IterativeSolver):
 
     def _idle(self) -> None:
         """Work that somebody else does, while the clock is said to stand."""
-        time.perf_counter = lambda: 1.0
+        clock.perf_counter = lambda: 1.0
         time.sleep(2.0 * self.seconds)
 
     def _thread(self) -> None:
