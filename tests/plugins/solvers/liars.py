@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from time import monotonic
+from time import monotonic, perf_counter
 from types import FrameType
 from typing import Any
 
@@ -277,7 +277,7 @@ class Hides(IterativeSolver):
         try:
             yield from self._descended(problem, undo)
         finally:
-            clock.perf_counter = time.perf_counter  # nobody shall see it when it is over
+            clock.perf_counter = perf_counter  # nobody shall see it when it is over
 
     def _descended(self, problem: Any, undo: Any) -> Iterator[Iterate]:
         point, step_size = problem.zero(), 1.0 / problem.lipschitz()
