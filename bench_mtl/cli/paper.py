@@ -49,9 +49,11 @@ def paper(
     whole_number("--slots", slots, minimum=1)
     chosen = experiment(name)
     cells = cells_of(chosen, scale, load_registry(), data_dir)
-    make_executor = executor_for(Setting(1, None, named_directory(data_dir)), slots=slots, isolation=isolation)
+    folder = out or Path("results") / name
+    setting = Setting(1, None, named_directory(data_dir), guarded=folder.absolute())
+    make_executor = executor_for(setting, slots=slots, isolation=isolation)
     interrupt = Interrupt(at_once=isolation == "inline")
-    with CellStore.create(out or Path("results") / name, name) as store:
+    with CellStore.create(folder, name) as store:
         waiting = store.plan(cells, force=force, retry_failed=retry_failed)
         if len(waiting) < len(cells):
             say(f"{len(cells) - len(waiting)} of {len(cells)} cells are done already")

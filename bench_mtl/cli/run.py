@@ -58,7 +58,7 @@ def run(
     cases = identified(expand(chosen, load_registry(plugins)), data_dir)
     folder = out or Path("results") / chosen.name
     # Workers may have been started elsewhere, or be moved there.
-    setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir))
+    setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir), guarded=folder.absolute())
     make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster, notify=warn)
     try:
         interrupt = Interrupt(at_once=isolation == "inline")

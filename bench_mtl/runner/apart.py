@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from bench_mtl.runner.channel import WorkerEnd
 from bench_mtl.runner.deadline import SharedDeadline
-from bench_mtl.runner.spawning import begin
+from bench_mtl.runner.own_process import begin
 
 
 class Apart:

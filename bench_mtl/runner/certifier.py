@@ -22,9 +22,11 @@ from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Instance
 from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
 from bench_mtl.model.protocols import Problem
+from bench_mtl.runner.confinement import confine
 from bench_mtl.runner.inprocess import CaseRunner
+from bench_mtl.runner.own_process import begin
 from bench_mtl.runner.setting import Setting
-from bench_mtl.runner.spawning import Process, begin, start
+from bench_mtl.runner.spawning import Process, start
 
 #: How long it may take to start, to build a problem, and to certify the proofs of a run, seconds.
 MOST_SECONDS = 600.0
@@ -147,6 +149,7 @@ def serve(pipe_fd: int, parent: int) -> None:
     pipe = Connection(pipe_fd)
     with contextlib.suppress(EOFError, BrokenPipeError):
         setting: Setting = pipe.recv()
+        confine(setting.guarded)  # problems may be somebody else's too
         runner: CaseRunner | None = None
         while True:
             what, instance, *rest = pipe.recv()

@@ -65,7 +65,7 @@ def run_cases(
     finished = store.finished()
     waiting = deque(case for case in cases if case.key not in finished)
     if executor is None:
-        with LocalExecutor(Setting(waiting[0].threads if waiting else 1, plugins, data_dir)) as own:
+        with LocalExecutor(Setting(waiting[0].threads if waiting else 1, plugins, data_dir, guarded=store.path.parent)) as own:
             run_cases(waiting, store, executor=own, on_start=on_start, on_outcome=on_outcome, should_stop=should_stop)
         return
     running: dict[Future[Outcome], W] = {}

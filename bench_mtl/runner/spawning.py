@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
+import functools
 import json
 import os
 import secrets
@@ -75,7 +75,7 @@ def start(call: str, setting: Setting, fds: Sequence[int], output: int) -> Proce
     ------
     OSError : no more processes, or no memory for one.
     """
-    if not _CAN_FORK:
+    if not can_fork():
         return _Spawned(call, setting, fds, output)
     for _ in range(_ATTEMPTS):
         template = _template(setting.threads)
@@ -85,34 +85,6 @@ def start(call: str, setting: Setting, fds: Sequence[int], output: int) -> Proce
             reason = str(error)
             _discard(template)
     raise OSError(reason)
-
-
-def begin(parent: int, name: str) -> None:
-    """What such a process does first: it leaves interrupts to its parent, and asks to be killed when that dies, however it dies.
-
-    Linux then also leaves it what its children leave behind, and shows the name in lists of processes. Elsewhere the closed pipe ends it.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    call_itself(name)
-    if sys.platform == "linux":
-        set_death_signal = 1
-        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
-        adopt_orphans()
-    if os.getppid() != parent:  # it died before it was asked for
-        os._exit(1)
-
-
-def adopt_orphans() -> None:
-    """Let this process be the parent of those below it whose own parents have died. Linux only."""
-    set_child_subreaper = 36
-    ctypes.CDLL(None).prctl(set_child_subreaper, 1)
-
-
-def call_itself(name: str) -> None:
-    """Let lists of processes show this one by a name, of at most 15 characters. Linux only."""
-    if sys.platform == "linux":
-        set_name = 15
-        ctypes.CDLL(None).prctl(set_name, name.encode())
 
 
 class _Spawned:
@@ -376,13 +348,11 @@ def _kill_marked_among(pids: set[int], mark: str) -> bool:
     return found
 
 
-def _can_fork() -> bool:
-    """Whether this is a Linux that tells of the ends and the children of processes."""
+@functools.cache
+def can_fork() -> bool:
+    """Whether processes are forked from a template: on a Linux that tells of the ends and the children of processes."""
     try:
         os.close(os.pidfd_open(os.getpid()))
         return Path(f"/proc/self/task/{os.getpid()}/children").exists()
     except (AttributeError, OSError):
         return False
-
-
-_CAN_FORK = _can_fork()

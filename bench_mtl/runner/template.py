@@ -22,6 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from bench_mtl.runner.own_process import adopt_orphans, call_itself
+
 #: A child's number as the system knows it, or the number of the error that kept it from being; later, how it ended.
 ANSWER = struct.Struct("<q")
 #: The longest request, bytes, and the most files that come with one.
@@ -55,8 +57,6 @@ def serve(control_fd: int) -> None:
     end is closed when they are gone.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    from bench_mtl.runner.spawning import adopt_orphans, call_itself
-
     call_itself("bench_template")
     adopt_orphans()
     for module in _MODULES:

@@ -12,14 +12,15 @@ from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Case
 from bench_mtl.runner.apart import Apart
 from bench_mtl.runner.channel import WorkerEnd
+from bench_mtl.runner.confinement import confine
 from bench_mtl.runner.deadline import SharedDeadline
 from bench_mtl.runner.gathered import GONE, TAKEN, Message
 from bench_mtl.runner.inprocess import CaseRunner, Ran
 from bench_mtl.runner.job import Job, run_job
 from bench_mtl.runner.leftovers import State, begin_random_numbers_anew
 from bench_mtl.runner.memory import peak_mib
+from bench_mtl.runner.own_process import begin
 from bench_mtl.runner.setting import Setting
-from bench_mtl.runner.spawning import begin
 
 
 def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
@@ -36,6 +37,7 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     pipe, deadline = WorkerEnd(pipe_fd), SharedDeadline(deadline_fd)
     apart = Apart(pipe, deadline)
     setting: Setting = pipe.receive()
+    confine(setting.guarded)  # before any code of a plug-in is imported
     environment = dict(setting.environment())
     runner = CaseRunner(load_registry(setting.plugins, setting.solvers_of), setting.data_dir)
     pipe.send(("environment", environment))

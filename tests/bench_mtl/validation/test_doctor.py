@@ -17,7 +17,8 @@ from bench_mtl.validation.doctor import findings
 
 def test_all_works_here() -> None:
     seen = list(findings())
-    assert {finding.topic for finding in seen} == {"machine", "packages", "solvers", "threads", "clock", "limits", "storage", "data"}
+    topics = {"machine", "packages", "solvers", "threads", "clock", "limits", "protection from solvers", "storage", "data"}
+    assert {finding.topic for finding in seen} == topics
     assert [finding for finding in seen if finding.works is False] == []
     limits = {finding.what: finding.found for finding in seen if finding.topic == "limits"}
     assert limits["time limit, interpreter held"].startswith("timeout after +0.")
