@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from bench_mtl.cli.console import say
+from bench_mtl.cli.console import say, warn
 from bench_mtl.cli.options import EXIT_FAILED, data_spec, key_values, limits_of, problem_options
 from bench_mtl.cli.output import replacing, writing_to
 from bench_mtl.core.errors import InputError
@@ -44,6 +44,7 @@ def solve(
     from threadpoolctl import threadpool_limits
 
     from bench_mtl.core.checks import real_number, whole_number
+    from bench_mtl.core.dask_cluster import exposure
     from bench_mtl.core.types import Tolerance
     from bench_mtl.engine.environment import pinned_threads
     from bench_mtl.engine.registry import load_registry
@@ -58,6 +59,8 @@ def solve(
     if cluster is not None:
         options |= _on_cluster(registry.solvers.get(solver), solver, cluster)
     chosen = registry.solver(solver, options)
+    if cluster not in (None, "local") and (exposed := exposure(cluster)) is not None:
+        warn(exposed)
     built = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed)).build(registry, data_dir)
     with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
         say(f"{problem}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))

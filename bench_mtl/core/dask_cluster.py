@@ -14,8 +14,9 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 from bench_mtl.core.errors import InputError
@@ -28,6 +29,9 @@ _ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ucxx|ws|wss)://)?(?:\[[0-9A-Fa-f:.]+(?
 
 #: How addresses begin that both ends need certificates for.
 _WITH_CERTIFICATES = ("tls://", "wss://")
+
+#: How long Dask workers may take to say which code they have: the question makes them import it.
+_IMPORT_SECONDS = 60.0
 
 #: How long each request to a cluster may take once all is to stop now.
 CLOSING_SECONDS = 2.0
@@ -95,16 +99,20 @@ def scheduler_address(asker: str, address: object) -> str:
     return str(address)
 
 
-def client_at(asker: str, address: str, seconds: float = CONNECT_SECONDS, deserializers: Sequence[str] | None = None) -> Any:
+def client_at(
+    asker: str, address: str, seconds: float = CONNECT_SECONDS, deserializers: Sequence[str] | None = None, plugins: Path | None = None
+) -> Any:
     """A client of the cluster whose scheduler is at `address`, with the certificates that Dask's own configuration names.
 
     Parameters
     ----------
     deserializers : Dask's families of what results of tasks may be made of; None for all, pickles among them
+    plugins : the plug-in folder whose code the workers need beside that of bench_mtl
 
     Raises
     ------
-    InputError : no address, Dask is not installed, certificates are missing or unusable, or no scheduler answers there.
+    InputError : no address, Dask is not installed, certificates are missing or unusable, no scheduler answers there, or one of the workers
+        that are there has other code than this process.
     """
     scheduler_address(asker, address)
     distributed = distributed_module(asker)
@@ -122,7 +130,42 @@ def client_at(asker: str, address: str, seconds: float = CONNECT_SECONDS, deseri
     if kind != "Scheduler":
         known = "allowed are local, and addresses such as tcp://host:8786"
         raise InputError(f"{asker}: no Dask scheduler answers at {address} ({kind}); {known}")
-    return distributed.Client(address, security=security, timeout=seconds, set_as_default=False, deserializers=deserializers)
+    client = distributed.Client(address, security=security, timeout=seconds, set_as_default=False, deserializers=deserializers)
+    try:
+        _require_same_code(asker, client, plugins)
+    except BaseException:
+        asked(lambda: client.close(timeout=CLOSING_SECONDS))
+        raise
+    return client
+
+
+def _require_same_code(asker: str, client: Any, plugins: Path | None) -> None:
+    from bench_mtl.core.running_code import difference, running_code
+
+    def ask(**which: Any) -> Mapping[str, Any]:
+        said: Mapping[str, Any] = answer(lambda: client.run(running_code, plugins, **which), _IMPORT_SECONDS)
+        return said
+
+    def one_of(worker: str) -> Mapping[str, Any]:
+        try:
+            return ask(workers=[worker])
+        except Exception:
+            return {worker: None}
+
+    try:
+        try:
+            said = ask()
+        except TimeoutError:
+            raise
+        except Exception:  # of one of them, but Dask does not say which
+            found = {worker: code for each in answer(client.nthreads, CONNECT_SECONDS) for worker, code in one_of(each).items()}
+            said = {worker: found[worker] for worker in answer(client.nthreads, CONNECT_SECONDS) if worker in found}
+    except Exception as error:
+        raise InputError(f"{asker}: the Dask workers do not say which code they have ({' '.join(str(error).split())})") from None
+    own = running_code(plugins)
+    for worker, code in said.items():
+        if (different := difference(own, code)) is not None:
+            raise InputError(f"{asker}: Dask worker {worker} {different}")
 
 
 def _from_configuration(asker: str, address: str, distributed: Any) -> tuple[Any, Any]:

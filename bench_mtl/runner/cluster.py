@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from bench_mtl.core.dask_cluster import (
@@ -26,8 +25,8 @@ from bench_mtl.core.dask_cluster import (
     local_cluster,
 )
 from bench_mtl.core.errors import IncompleteError, InputError
+from bench_mtl.core.running_code import difference, running_code
 from bench_mtl.core.types import Status
-from bench_mtl.engine.code_digests import code_digests
 from bench_mtl.engine.driver import describe
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
@@ -44,8 +43,6 @@ _CONNECT_SECONDS = CONNECT_SECONDS
 _COUNT_SECONDS = 2.0
 #: A case whose Dask worker dies is run again once on a cluster of our own; elsewhere the scheduler's own setting holds.
 _ALLOWED_DEATHS = 1
-#: How long Dask workers may take to say which code they have: the first question makes them import it.
-_IMPORT_SECONDS = 60.0
 #: What results of tasks are made of, of what Dask knows: neither pickles nor its own family, which has pickles in it.
 _FAMILIES = ("msgpack",)
 
@@ -65,10 +62,9 @@ class ClusterExecutor:
         self._setting = setting
         self._layout = layout
         self._warning = warning
-        self._code = code_digests(setting.plugins)
+        self._code = running_code(setting.plugins)
         self._running: dict[Future[Outcome], Any] = {}
         self._counted: tuple[float, int] | None = None
-        self._has_begun = False
         self._is_stopped = False
 
     @classmethod
@@ -84,9 +80,10 @@ class ClusterExecutor:
 
         Raises
         ------
-        InputError : Dask is not installed, certificates are missing, or no scheduler answers there.
+        InputError : Dask is not installed, certificates are missing, no scheduler answers there, or a worker has other code.
         """
-        return cls(client_at("--cluster", address, _CONNECT_SECONDS, _FAMILIES), setting, warning=exposure(address))
+        client = client_at("--cluster", address, _CONNECT_SECONDS, _FAMILIES, setting.plugins)
+        return cls(client, setting, warning=exposure(address))
 
     @property
     def capacity(self) -> int:
@@ -105,7 +102,7 @@ class ClusterExecutor:
         return self._counted[1]
 
     def find_mistake(self, cases: Sequence[Case]) -> str | None:
-        self._begin()
+        self._warn()
         self._count_threads()  # which says if there is none
         try:
             task = self._client.submit(_find_mistake, list(cases), self._setting, self._layout, self._code, pure=False)
@@ -119,7 +116,7 @@ class ClusterExecutor:
             raise _lost(error) from None
 
     def submit(self, case: Case | Job) -> Future[Outcome]:
-        self._begin()
+        self._warn()
         outcome: Future[Outcome] = Future()
         try:
             task = self._client.submit(_run_case, case, self._setting, self._layout, self._code, pure=False)
@@ -129,43 +126,11 @@ class ClusterExecutor:
         task.add_done_callback(lambda task: self._settle(outcome, task))
         return outcome
 
-    def _begin(self) -> None:
-        """Before the first case: see that every Dask worker has the code of this command; those that join later are asked with each case.
-
-        Raises
-        ------
-        InputError : one has other code.
-        """
-        if self._has_begun:
-            return
-        if self._cluster is None:
-            for worker, found in self._codes().items():
-                difference = _difference(self._code, found) if isinstance(found, dict) else "does not say which code it has"
-                if difference is not None:
-                    raise InputError(f"Dask worker {worker} {difference}")
-        if self._warning is not None:
-            self.notify(self._warning)
-        self._has_begun = True
-
-    def _codes(self) -> Mapping[str, Any]:
-        """Return what each Dask worker says of its code, by address; None for one that says nothing that can be read."""
-        ask: Callable[..., Any] = lambda **which: _answer(lambda: self._client.run(_code, self._setting.plugins, **which), _IMPORT_SECONDS)  # noqa: E731
-        try:
-            return dict(ask())
-        except TimeoutError as error:
-            raise _lost(error) from None
-        except Exception:  # of one of them, Dask does not say which
-            logging.getLogger(__name__).debug("a Dask worker cannot say which code it has", exc_info=True)
-        found: dict[str, Any] = {}
-        try:
-            for worker in _answer(self._client.nthreads):
-                try:
-                    found |= ask(workers=[worker])
-                except Exception:
-                    found[worker] = None
-            return {worker: code for worker, code in found.items() if worker in _answer(self._client.nthreads)}
-        except Exception as error:
-            raise _lost(error) from None
+    def _warn(self) -> None:
+        """Say once what there is to be said before anything runs."""
+        warning, self._warning = self._warning, None
+        if warning is not None:
+            self.notify(warning)
 
     def stop(self) -> None:
         self._is_stopped = True
@@ -276,9 +241,6 @@ def _answer_of(task: Any) -> _Answer:
 _of_thread = threading.local()
 _slots: list[Slot] = []
 
-#: The code that this process has loaded, whatever its files become while it runs.
-_loaded = code_digests()
-
 
 def _run_case(case: Case | Job, setting: Setting, layout: Sequence[Setting] | None, code: Mapping[str, str]) -> bytes:
     """Run a case in the slot of this thread."""
@@ -295,28 +257,10 @@ def _done(task: Callable[[str], _Answer], setting: Setting, code: Mapping[str, s
 
     worker = str(get_worker().address)
     try:
-        difference = _difference(code, _code(setting.plugins))
-        return flat(task(worker) if difference is None else _Answer(worker, difference=difference))
+        different = difference(code, running_code(setting.plugins))
+        return flat(task(worker) if different is None else _Answer(worker, difference=different))
     except Exception as error:
         return flat(_Answer(worker, failure=describe(error)))
-
-
-def _code(plugins: Path | None) -> dict[str, str]:
-    """Return the code that this process runs; where its files have changed since they were loaded, that is neither the old nor the new."""
-    now = code_digests(plugins)
-    return {name: digest if _loaded.get(name, digest) == digest else f"{_loaded[name]}, by now {digest}" for name, digest in now.items()}
-
-
-def _difference(expected: Mapping[str, str], found: Mapping[str, str]) -> str | None:
-    """Return what is different in the code of a Dask worker, in words that follow its name."""
-    for name, digest in expected.items():
-        if found.get(name) == digest:
-            continue
-        if not found.get(name):
-            return f"does not have {name} of this command"
-        remedy = "start it again" if "by now" in found[name] else "install the same on both and start it again"
-        return f"has other code of {name} than this command ({found[name]} instead of {digest}): {remedy}"
-    return None
 
 
 def _slot(setting: Setting, layout: Sequence[Setting] | None) -> Slot:

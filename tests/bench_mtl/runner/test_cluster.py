@@ -108,6 +108,41 @@ def test_a_case_of_a_killed_dask_worker_is_run_again_and_recorded_once(tmp_path:
     assert (runs["iterations"] == 20).all()
 
 
+@pytest.mark.slow
+def test_a_case_whose_dask_workers_all_die_is_a_row_and_one_that_hangs_is_replaced() -> None:
+    import dask
+
+    from bench_mtl.runner.cluster import ClusterExecutor
+
+    (case,) = cases_of(suite_of(solver("waits", "number", 1), limits="seconds = 60.0, iterations = 40"))  # two seconds
+    with dask.config.set({"distributed.scheduler.worker-ttl": "3s"}), ClusterExecutor.local(Setting(1, PLUGINS), 1) as executor:
+
+        def next_worker(before: int) -> int:
+            found: list[int] = []
+
+            def is_new() -> bool:
+                found[:] = [nanny.pid for nanny in executor._cluster.workers.values() if nanny.pid not in (None, before)]
+                return bool(found and executor._client.nthreads())
+
+            assert await_that(is_new, 20.0)
+            return found[0]
+
+        outcome, pid = executor.submit(case), 0
+        for _ in range(2):
+            pid = next_worker(pid)
+            time.sleep(1.0)  # it has begun by then
+            os.kill(pid, signal.SIGKILL)
+        record = outcome.result(timeout=30.0).record
+        assert (record.status, record.reason) == ("crashed", "the Dask worker that ran it died, each time that it was tried")
+        pid = next_worker(pid)
+        outcome = executor.submit(case)
+        time.sleep(1.0)
+        os.kill(pid, signal.SIGSTOP)
+        record = outcome.result(timeout=90.0).record
+        assert record.status == "inaccurate"
+        assert record.samples[-1].step == 40
+
+
 def test_a_cluster_that_is_not_there_is_refused_in_a_line(tmp_path: Path) -> None:
     command = command_for(tmp_path, suite_text('name = "silent"'))
     hurried = "from bench_mtl.cli import main; from bench_mtl.runner import cluster; cluster._CONNECT_SECONDS = 1.0; main()"
@@ -266,21 +301,29 @@ def test_a_cluster_with_certificates_runs_cases_on_workers_of_the_same_code(tmp_
             cluster.ClusterExecutor.at(Setting(1, PLUGINS), address)
         with dask.config.set(as_settings(Security.temporary(), tmp_path)), pytest.raises(InputError, match="no Dask scheduler answers at"):
             cluster.ClusterExecutor.at(Setting(1, PLUGINS), address)
-        with dask.config.set(certificates), cluster.ClusterExecutor.at(Setting(1, PLUGINS), address) as executor:
-            executor.notify = said.append
+        with dask.config.set(certificates):
             with worker(variables=variables | with_other_code(tmp_path / "other")):
-                assert await_that(lambda: executor._client.nthreads(), 20.0)
-                refusal = r"^Dask worker tls://\S+ has other code of bench_mtl than this command \(\w{16} instead of"
+                await_workers(address, 1)
+                refusal = r"^--cluster: Dask worker tls://\S+ has other code of bench_mtl than this command \(\w{16} instead of"
                 with pytest.raises(InputError, match=refusal):
-                    executor.find_mistake(cases_of(suite))
-            assert await_that(lambda: not executor._client.nthreads(), 20.0)
+                    cluster.ClusterExecutor.at(Setting(1, PLUGINS), address)
+            await_workers(address, 0)
             with worker(variables=variables):
-                assert await_that(lambda: executor._client.nthreads(), 20.0)
-                assert executor.find_mistake(cases_of(suite)) is None
-                runs = run_suite(tmp_path / "out", suite, executor=nullcontext(executor))
-                assert runs["reason"].tolist() == ["the solver yielded no iterate"]
-                require_that_nothing_else_is_taken(executor, suite, tmp_path)
+                await_workers(address, 1)
+                with cluster.ClusterExecutor.at(Setting(1, PLUGINS), address) as executor:
+                    executor.notify = said.append
+                    assert executor.find_mistake(cases_of(suite)) is None
+                    runs = run_suite(tmp_path / "out", suite, executor=nullcontext(executor))
+                    assert runs["reason"].tolist() == ["the solver yielded no iterate"]
+                    require_that_nothing_else_is_taken(executor, suite, tmp_path)
     assert said == []
+
+
+def await_workers(address: str, number: int) -> None:
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        assert await_that(lambda: len(client.nthreads()) == number, 20.0)
 
 
 def require_that_nothing_else_is_taken(executor: ClusterExecutor, suite: Suite, folder: Path) -> None:
