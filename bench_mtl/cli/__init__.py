@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 
 from bench_mtl.cli.compare import compare
+from bench_mtl.cli.console import say
 from bench_mtl.cli.doctor import doctor
 from bench_mtl.cli.export import export
 from bench_mtl.cli.list_command import list_
@@ -53,7 +54,7 @@ def main() -> None:
     except OSError as error:
         code = fail(str(error), EXIT_BAD_INPUT)
     except Exception:
-        traceback.print_exc()
+        say(traceback.format_exc().rstrip(), error=True)
         code = fail("this is a bug of bench-mtl and says nothing about the runs; what has finished is stored", EXIT_BUG)
     if code in (EXIT_INCOMPLETE, EXIT_INTERRUPTED):
         _end_soon(code)

@@ -22,6 +22,9 @@ def doctor(data_dir: Path | None, plugins: Path | None, compile_only: bool) -> i
       bench-mtl doctor
       bench-mtl doctor --compile
     """
+    from bench_mtl.runner.planning import require_importable
+
+    require_importable(plugins)
     if compile_only:
         return _compile(plugins)
     from bench_mtl.validation.doctor import findings

@@ -81,7 +81,7 @@ def limits_of(seconds: float, iterations: int | None) -> Limits:
 
 def fail(message: str, code: int) -> int:
     """Say on standard error what went wrong, in one line; returns `code`."""
-    warn(" ".join(message.split()))
+    warn(message)
     return code
 
 

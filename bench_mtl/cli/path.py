@@ -13,6 +13,7 @@ from bench_mtl.cli.console import say
 from bench_mtl.cli.options import EXIT_FAILED, data_spec, key_values, limits_of, problem_options
 from bench_mtl.cli.output import replacing, writing_to
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.text import LONGEST_LINE, csv_cell, one_line
 
 if TYPE_CHECKING:
     from bench_mtl.engine.regularisation_path import PathPoint
@@ -47,6 +48,7 @@ def path(
     from bench_mtl.engine.environment import pinned_threads
     from bench_mtl.engine.registry import load_registry, make_problem
     from bench_mtl.engine.regularisation_path import regularisation_path
+    from bench_mtl.runner.planning import require_importable
 
     tolerance = Tolerance(real_number("--target", target, strict=True))
     limits = limits_of(seconds, iterations)
@@ -55,6 +57,7 @@ def path(
     parameters = key_values(param, "--param")
     if key in parameters:
         raise InputError(f"--param {key} is the parameter that --over varies: give it once")
+    require_importable(plugins)
     registry = load_registry(plugins)
     spec = data_spec(data, data_option, preprocess, data_dir)
     chosen = registry.solver(solver, key_values(option, "--option"))
@@ -68,7 +71,7 @@ def path(
     with replacing("--csv", "table", csv_file) if csv_file is not None else contextlib.nullcontext() as file:
         say(f"{problem}: " + ", ".join(f"{name} = {size}" for name, size in first.dimensions.items()))
         for note in first.notes:
-            say(f"note: {note}")
+            say(f"note: {one_line(note, LONGEST_LINE)}")
         with pinned_threads(threads), threadpool_limits(threads):
             if chosen.incompatibility(first) is None:
                 chosen.warm_up()
@@ -112,7 +115,7 @@ def _live(key: str) -> Callable[[PathPoint], None]:
         texts = [_text(name, value) for name, value in cells.items()]
         say(" ".join([f"{point.value:>10.6g}", *_aligned(texts), *(f"{text:>9}" for text in texts[len(_COLUMNS) :])]))
         if point.record.status != "verified":
-            say(f"{'':>10} {point.record.reason}")
+            say(f"{'':>10} {one_line(point.record.reason, LONGEST_LINE)}")
 
     return show
 
@@ -150,12 +153,12 @@ def _write(file: IO[bytes], csv_file: Path, key: str, points: list[PathPoint]) -
     import io
 
     rows = [{key: point.value, **_cells(point)} for point in points]
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = {name: csv_cell(name.replace("rel. ", "relative_").replace(" ", "_")) for row in rows for name in row}
     with writing_to("--csv", "table", csv_file):
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        writer = csv.DictWriter(text, [name.replace("rel. ", "relative_").replace(" ", "_") for name in names])
+        writer = csv.DictWriter(text, list(names.values()))
         writer.writeheader()
         for row in rows:
-            writer.writerow({name.replace("rel. ", "relative_").replace(" ", "_"): value for name, value in row.items()})
+            writer.writerow({names[name]: value for name, value in row.items()})
         text.flush()
         text.detach()

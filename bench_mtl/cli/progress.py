@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from bench_mtl.cli.console import say
+from bench_mtl.core.text import one_line, visible
 from bench_mtl.core.types import Status
 from bench_mtl.results import Outcome
 from bench_mtl.runner.job import Work
@@ -128,14 +129,14 @@ def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = ()
                 self._describe()
 
             def show(self, line: str) -> None:
-                progress.console.print(line, highlight=False, markup=False, emoji=False)
+                progress.console.print(visible(line), highlight=False, markup=False, emoji=False)
                 progress.update(task, completed=self.done, failed=self.failed, left=self.left)
                 self._describe()
 
             def _describe(self) -> None:
                 titles = [case.title for case, _ in self.running.values()]
                 others = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
-                progress.update(task, description=titles[0] + others if titles else "")
+                progress.update(task, description=one_line(titles[0]) + others if titles else "")
 
         shown = BarReporter(cases, known, slots)
         task = progress.add_task("", total=len(cases), failed=0, left=shown.left)
@@ -145,6 +146,5 @@ def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = ()
 def outcome_line(case: Work, outcome: Outcome) -> str:
     """Return one case in one line."""
     record = outcome.record
-    reason = record.reason if len(record.reason) <= _LONGEST_REASON else f"{record.reason[:_LONGEST_REASON]}..."
-    head = f"{case.title}: {record.status} ({reason})"
+    head = f"{one_line(case.title)}: {record.status} ({one_line(record.reason, _LONGEST_REASON)})"
     return f"{head}, {record.times.solve:.3g} s" if record.samples else head

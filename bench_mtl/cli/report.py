@@ -89,5 +89,5 @@ def exit_code_of(statuses: Collection[Status]) -> int:
     """Return the exit code for runs that ended so, and say how many failed."""
     failed = sum(status.is_failure for status in statuses)
     if failed:
-        click.echo(f"{failed} of {len(statuses)} runs failed (wrong, crashed or error); the report says why", err=True)
+        say(f"{failed} of {len(statuses)} runs failed (wrong, crashed or error); the report says why", error=True)
     return EXIT_FAILED if failed else 0

@@ -52,10 +52,16 @@ def run(
     from bench_mtl.engine.suite_file import read_suite
     from bench_mtl.results import Store
     from bench_mtl.runner import Setting, executor_for
+    from bench_mtl.runner.planning import PluginPlanner
 
     whole_number("--slots", slots, minimum=1)
     chosen = read_suite(suite)
-    cases = identified(expand(chosen, load_registry(plugins)), data_dir)
+    if plugins is None or isolation == "inline":  # which runs all in this process
+        cases = expand(chosen, load_registry(plugins))
+    else:
+        with PluginPlanner(plugins) as planner:
+            cases = expand(chosen, planner)
+    cases = identified(cases, data_dir)
     folder = out or Path("results") / chosen.name
     # Workers may have been started elsewhere, or be moved there.
     setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir), guarded=folder.absolute())

@@ -12,6 +12,7 @@ from bench_mtl.cli.console import say, warn
 from bench_mtl.cli.options import EXIT_FAILED, data_spec, key_values, limits_of, problem_options
 from bench_mtl.cli.output import replacing, writing_to
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.text import LONGEST_LINE, one_line
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Limits, Record, Sample, Tolerance
@@ -49,10 +50,12 @@ def solve(
     from bench_mtl.engine.environment import pinned_threads
     from bench_mtl.engine.registry import load_registry
     from bench_mtl.engine.suite import Instance
+    from bench_mtl.runner.planning import require_importable
 
     tolerance = Tolerance(real_number("--target", target, strict=True))
     limits = limits_of(seconds, iterations)
     whole_number("--threads", threads, minimum=1)
+    require_importable(plugins)
     registry = load_registry(plugins)
     spec = data_spec(data, data_option, preprocess, data_dir)
     options = key_values(option, "--option")
@@ -65,16 +68,16 @@ def solve(
     with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
         say(f"{problem}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
         for note in built.notes:
-            say(f"note: {note}")
+            say(f"note: {one_line(note, LONGEST_LINE)}")
         with pinned_threads(threads), threadpool_limits(threads):
             if chosen.incompatibility(built) is None:
                 chosen.warm_up()
             record = _solve_live(built, chosen, tolerance, limits)
-        say(f"{record.status}: {record.reason}")
+        say(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}")
         if not type(chosen).__module__.startswith("bench_mtl."):
             say("certified in the process of the solver, which can change what judges it; `bench-mtl run` certifies again in another")
         if said := dict(record.info).get("note"):
-            say(f"{chosen.label}: {said}")
+            say(f"{chosen.label}: {one_line(str(said), LONGEST_LINE)}")
         times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)
         say(f"times: {times or 'none'}")
         if file is not None and save is not None:

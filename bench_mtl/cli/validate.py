@@ -25,12 +25,14 @@ def validate(cases: int, seed: int, plugins: Path | None) -> int:
     """
     from bench_mtl.core.checks import whole_number
     from bench_mtl.engine.registry import load_registry
+    from bench_mtl.runner.planning import require_importable
     from bench_mtl.validation.validate import validate as checks
 
     whole_number("--cases", cases, minimum=1)
     whole_number("--seed", seed)
     say(f"{'subject':44} {'check':24} {'cases':>6} {'failed':>6}  worst error")
     failures = 0
+    require_importable(plugins)
     for check in checks(load_registry(plugins), cases=cases, seed=seed):
         failures += check.failures
         worst = "-" if check.worst is None else f"{check.worst:.1e}"

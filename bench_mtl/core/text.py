@@ -17,6 +17,9 @@ LONGEST_LINE = 2_000
 
 #: All that may be no visible character, without a look at each of those that most texts are made of.
 _DOUBTFUL = re.compile(r"[^\n\t\x20-\x7e]")
+#: What a spreadsheet takes for the start of a formula, blanks before it or not, and what stands before such.
+_FORMULA = re.compile(r"\s*['=+\-@\t\uff1d\uff0b\uff0d\uff20]|\t")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf|-")
 #: Letters by their category, but without a shape.
 _SHAPELESS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 
@@ -36,6 +39,16 @@ def one_line(text: str, longest: int | None = None) -> str:
         text = text[: 4 * longest]  # white space may go
     line = visible(" ".join(text.split()))
     return line if longest is None or len(line) <= longest else f"{line[:longest]}..."
+
+
+def csv_cell(text: str) -> str:
+    """Return a text as `visible` does, in a form that no spreadsheet takes for a formula.
+
+    One that starts with ``=``, ``+``, ``-``, ``@``, a tab or ``'`` gets a ``'`` before it, unless it is a number. So a reader finds the
+    text again: one ``'`` less at the start.
+    """
+    seen = visible(text)
+    return f"'{seen}" if _FORMULA.match(seen) and not _NUMBER.fullmatch(seen) else seen
 
 
 def require_label(name: str, value: str, longest: int = LONGEST_LABEL) -> str:

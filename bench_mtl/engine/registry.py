@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -125,7 +125,9 @@ def make_problem(cls: type[Problem], data: Any, parameters: Mapping[str, Any]) -
     return cls.from_data(data, **parameters)
 
 
-def load_registry(plugins: Path | None = None, solvers_of: str | None = None) -> Registry:
+def load_registry(
+    plugins: Path | None = None, solvers_of: str | None = None, on_import: Callable[[Path], None] = lambda file: None
+) -> Registry:
     """Return everything installed, and what the folders `problems/` and `solvers/` below `plugins` define.
 
     The files of a plug-in folder are modules of one package, so that they can share code: `from ..forms import MyForm` imports from
@@ -135,6 +137,7 @@ def load_registry(plugins: Path | None = None, solvers_of: str | None = None) ->
     ----------
     solvers_of : the module of the plug-in folder whose solvers are wanted, as `Registry.module_of` gives it; the files of all others are
         not even imported. None for those of all files, and the name of a module that is none for no solvers of the folder.
+    on_import : is told of every file of the plug-in folder before it is imported
 
     Raises
     ------
@@ -153,6 +156,7 @@ def load_registry(plugins: Path | None = None, solvers_of: str | None = None) ->
         for file in files:
             if file.parent.name == "solvers" and solvers_of not in (None, _module_name(file)):
                 continue
+            on_import(file)
             for cls in _defined_classes(_import(file)):
                 if issubclass(cls, Problem):
                     problems.add(cls, str(file))

@@ -18,8 +18,8 @@ from bench_mtl.core.text import LONGEST_LABEL, one_line, require_label
 from bench_mtl.core.types import Limits
 from bench_mtl.data.catalogue import load, takes_seed
 from bench_mtl.data.fingerprint import fingerprint
-from bench_mtl.engine.registry import Registry, make_problem, solver_names
-from bench_mtl.engine.source_digest import source_digest
+from bench_mtl.engine.description import Planner, RegistryPlanner
+from bench_mtl.engine.registry import Registry, make_problem
 from bench_mtl.model.protocols import Problem
 
 #: Cases of a suite. One takes a few hundred bytes and half a second at the least: more are a slip of the pen in a grid.
@@ -172,7 +172,7 @@ def digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def expand(suite: Suite, registry: Registry) -> list[Case]:
+def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
     """All cases of a suite, grouped by instance, solvers in the suite's order.
 
     Raises
@@ -181,7 +181,8 @@ def expand(suite: Suite, registry: Registry) -> list[Case]:
         `MOST_CASES`, which are counted before any is made.
     """
     require_countable(suite)
-    solvers = [(spec, solver) for spec in suite.solvers for solver in _solvers(spec, registry)]
+    planner = RegistryPlanner(registry) if isinstance(registry, Registry) else registry
+    solvers = [(spec, solver) for spec in suite.solvers for solver in _solvers(spec, planner)]
     cases: list[Case] = []
     for spec in suite.problems:
         chosen = [
@@ -191,7 +192,7 @@ def expand(suite: Suite, registry: Registry) -> list[Case]:
         for label, count in Counter(labels).items():
             if count > 1:
                 raise InputError(f"two solvers are labelled '{label}': give each its own label")
-        for instance in _instances(spec, suite, registry):
+        for instance in _instances(spec, suite, planner):
             for repetition in range(max((count for count, _ in chosen), default=0)):
                 cases += [
                     Case(
@@ -245,18 +246,16 @@ def _require_distinct(cases: list[Case]) -> None:
             raise InputError(f"two cases are the same run: '{twin.title}' and '{case.title}'; keep one of them")
 
 
-def _instances(spec: ProblemSpec, suite: Suite, registry: Registry) -> Iterator[Instance]:
-    problem = registry.problem(spec.name)
-    code = source_digest(problem)
+def _instances(spec: ProblemSpec, suite: Suite, planner: Planner) -> Iterator[Instance]:
     for sweep in _combinations(spec.data_grid):
         data = {**spec.data, **sweep}
         seeds: tuple[int | None, ...] = (spec.seeds or suite.seeds) if takes_seed(data) else (None,)
         for combination in _combinations(spec.grid):
             label = _labelled(spec.label, _suffix(sweep) + _suffix(combination))
+            # By the names of the parameters, whichever spelling is given: one problem has one key.
+            plan = planner.plan_problem(spec.name, {**spec.parameters, **combination})
             for seed in seeds:
-                # By the names of the parameters, whichever spelling is given: one problem has one key.
-                parameters = problem.without_aliases({**spec.parameters, **combination})
-                yield Instance(spec.name, label, data, parameters, seed, code)
+                yield Instance(spec.name, label, data, plan.parameters, seed, plan.code)
 
 
 def _labelled(label: str, suffix: str) -> str:
@@ -284,17 +283,16 @@ class _Chosen:
     module: str
 
 
-def _solvers(spec: SolverSpec, registry: Registry) -> Iterator[_Chosen]:
+def _solvers(spec: SolverSpec, planner: Planner) -> Iterator[_Chosen]:
     """Every combination of the grid; those that a label does not tell apart get their grid values added."""
     combinations = list(_combinations(spec.grid))
     options = [{**spec.options, **combination} for combination in combinations]
-    solvers = [registry.solver(spec.name, chosen) for chosen in options]
-    names = [solver_names(solver) for solver in solvers]
-    labels = [spec.label or label for label, _ in names]
+    plans = [planner.plan_solver(spec.name, chosen) for chosen in options]
+    labels = [spec.label or plan.label for plan in plans]
     counts = Counter(labels)
-    for label, chosen, solver, (_, version), combination in zip(labels, options, solvers, names, combinations, strict=True):
+    for label, chosen, plan, combination in zip(labels, options, plans, combinations, strict=True):
         unique = _labelled(label, _suffix(combination) if counts[label] > 1 else "")
-        yield _Chosen(spec.name, unique, chosen, version, source_digest(type(solver)), registry.module_of(spec.name))
+        yield _Chosen(spec.name, unique, chosen, plan.version, plan.code, plan.module)
 
 
 def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,7 @@ _MOST_REPETITIONS = 10_000
 _MOST_THREADS = 10_000
 _DEEPEST = 50
 #: Of a suite file, in bytes. The longest that ships has four thousand.
-_LARGEST_FILE = 2**20
+LARGEST_FILE = 2**20
 #: Entries of a list or a table, and targets of a suite.
 _MOST_ENTRIES, _MOST_TARGETS = 10_000, 50
 #: Strings of all four kinds, and comments.
@@ -54,8 +54,8 @@ def read_suite(name_or_path: str) -> Suite:
             raise InputError(f"suite file {path} does not exist")
         raise unknown("suite", name_or_path, shipped)
     try:
-        if (size := path.stat().st_size) > _LARGEST_FILE:
-            raise InputError(f"it has {size} bytes, and {_LARGEST_FILE} are allowed")
+        if (size := path.stat().st_size) > LARGEST_FILE:
+            raise InputError(f"it has {size} bytes, and {LARGEST_FILE} are allowed")
         text = path.read_text(encoding="utf-8")
         table = read_toml(text)
     except (ValueError, OSError) as error:
@@ -65,8 +65,8 @@ def read_suite(name_or_path: str) -> Suite:
 
 def read_toml(text: str) -> dict[str, Any]:
     """The table that `text` is; raises ValueError where it is none, of which InputError is one kind."""
-    if len(text) > _LARGEST_FILE:
-        raise InputError(f"it has {len(text)} characters, and {_LARGEST_FILE} are allowed")
+    if len(text) > LARGEST_FILE:
+        raise InputError(f"it has {len(text)} characters, and {LARGEST_FILE} are allowed")
     # Before it is read, for the time that takes grows with the square of a key's depth.
     if _DEEP_KEY.search(_STRINGS.sub('"', text)):
         raise InputError(f"nested more than {_DEEPEST} deep")

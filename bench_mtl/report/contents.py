@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.render import BLANK, display
+from bench_mtl.report.render import BLANK, display, escaped
 from bench_mtl.report.tables.comparisons import comparisons
 from bench_mtl.report.tables.instances import by_instance, run_times, time_to_gap
 from bench_mtl.report.tables.means import means
@@ -205,7 +205,7 @@ def printed(table: pd.DataFrame, *drop: str) -> pd.DataFrame:
 
 
 def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return the rows of solvers that were run, and a sentence that names the others."""
+    """Return the rows of solvers that were run, and a sentence, in Markdown, that names the others."""
     skipped = all_skipped(summary["status"])
-    names = ", ".join(dict.fromkeys(summary.loc[skipped, "solver"].map(str)))
+    names = escaped(", ".join(dict.fromkeys(summary.loc[skipped, "solver"].map(str))))
     return summary[~skipped], f"Skipped, for they do not fit: {names}." if names else ""

@@ -31,7 +31,7 @@ def markdown(
     for drawing in drawn:
         shown.setdefault((drawing.kind, drawing.about), []).extend(_shown(drawing, formats))
     for missing in undrawn:
-        shown[missing.kind, missing.about] = [missing.sentence]
+        shown[missing.kind, missing.about] = [escaped(missing.sentence)]
 
     def figures_of(*kinds: str) -> list[str]:
         return [part for (kind, _), parts in shown.items() if kind in kinds for part in parts]
@@ -66,7 +66,7 @@ def markdown(
 def notices(results: Results) -> list[str]:
     """Return what a reader must know first: that this is an excerpt, that cases are missing, that there are several machines."""
     different = "" if len(results.machines) > 1 else text.environments_differ(results.environments)
-    parts = results.view.sentence, text.unfinished(results.missing), text.machines(results.machines), different
+    parts = escaped(results.view.sentence), text.unfinished(results.missing), text.machines(results.machines), different
     return [sentence for sentence in parts if sentence]
 
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.text import LONGEST_WORD, csv_cell, one_line
 from bench_mtl.core.types import Status
+from bench_mtl.results.export import without_formulas
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: What stands for a number that does not exist.
 BLANK = "-"
+
+#: Characters of a text in a cell or a sentence; the rows themselves have all of them.
+LONGEST_CELL = 2_000
+
+#: What begins a heading, a list, a quotation or a line below a heading.
+_BEGINNINGS = re.compile(r"^(\d*)([#>+=.)-])")
 
 #: What Markdown would take for markup. An underscore is emphasis at the edge of a word alone.
 _MARKS = re.compile(r"[\\|<*`\[\]~&]|(?<![^\W_])_|_(?![^\W_])")
@@ -40,21 +48,27 @@ def shown_columns(frame: pd.DataFrame) -> list[str]:
 
 def to_markdown(frame: pd.DataFrame) -> str:
     """Return a GitHub-flavoured Markdown table."""
-    return _tabulate(frame, "github", lambda words: escaped(" ".join(words)))
+    return _tabulate(frame, "github", escaped)
 
 
 def escaped(text: str) -> str:
     """Text for Markdown as it is, on one line: nothing is taken for a cell's end, a tag, an entity, a link or emphasis.
 
-    All white space becomes single blanks. An underscore between letters or digits, as in ``interior_point``, means nothing to Markdown
-    and stays as it can be read.
+    All white space becomes single blanks, and what cannot be seen an escape. An underscore between letters or digits, as in
+    ``interior_point``, means nothing to Markdown and stays as it can be read.
     """
-    return _MARKS.sub(r"\\\g<0>", " ".join(text.split()))
+    return _MARKS.sub(r"\\\g<0>", one_line(text, LONGEST_CELL))
+
+
+def paragraphs(text: str) -> str:
+    """Text for Markdown as `escaped` gives it, that keeps its paragraphs; none of them is a heading, a list or a quotation."""
+    parts = (escaped(part) for part in re.split(r"\n\s*\n", text[:LONGEST_WORD]))
+    return "\n\n".join(_BEGINNINGS.sub(r"\1\\\2", part) for part in parts if part)
 
 
 def to_latex(frame: pd.DataFrame, *, wide: str | None = None) -> str:
     """Return a LaTeX tabular for the booktabs package; the column `wide` breaks its lines."""
-    text = _tabulate(frame, "latex_booktabs", " ".join)
+    text = _tabulate(frame, "latex_booktabs", _cell)
     if wide is not None:
         # tabulate has no column type with line breaks
         place = list(frame.columns).index(wide)
@@ -68,17 +82,24 @@ def to_latex(frame: pd.DataFrame, *, wide: str | None = None) -> str:
 
 def to_text(frame: pd.DataFrame) -> str:
     """Return a plain table for a terminal."""
-    return _tabulate(frame, "simple", " ".join)
+    return _tabulate(frame, "simple", _cell)
+
+
+def _cell(text: str) -> str:
+    return one_line(text, LONGEST_CELL)
 
 
 def to_csv(frame: pd.DataFrame) -> bytes:
-    """Return all columns with all digits, so that a number that is read again is the same; a missing one is an empty field."""
+    """Return all columns with all digits, so that a number that is read again is the same; a missing one is an empty field.
+
+    Texts are as `bench_mtl.core.text.csv_cell` gives them: no formulas.
+    """
     import pyarrow as pa
     from pyarrow import csv
 
-    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = without_formulas(pa.Table.from_pandas(frame, preserve_index=False))
     sink = pa.BufferOutputStream()
-    sink.write((",".join(frame.columns) + "\n").encode())
+    sink.write((",".join(map(csv_cell, frame.columns)) + "\n").encode())
     csv.write_csv(table, sink, csv.WriteOptions(include_header=False, quoting_style="needed"))
     return bytes(sink.getvalue())
 
@@ -222,10 +243,15 @@ def _cells(column: str, frame: pd.DataFrame) -> list[str]:
     if column == "relative_gap" and "proven" in frame:
         return [_counted(value, format_gap, *counted) for value, *counted in zip(values, frame["proven"], frame["runs"], strict=True)]
     form = _FORMATS[column][1] if column in _FORMATS else str
+    form = _words if form is str else form
     texts = [
         BLANK if value is None or value == "" else sign + form(value) for value, sign in zip(values, _signs(column, frame), strict=True)
     ]
     return [text + end for text, end in zip(texts, _ends(column, frame, form), strict=True)]
+
+
+def _words(value: Any) -> str:
+    return one_line(str(value), LONGEST_CELL)
 
 
 def _signs(column: str, frame: pd.DataFrame) -> list[str]:
@@ -252,11 +278,11 @@ def _counted(value: float | None, form: Callable[[float], str], count: int, tota
     return text if count in (0, total) else f"{text} ({count}/{total})"
 
 
-def _tabulate(frame: pd.DataFrame, form: str, clean: Callable[[Sequence[str]], str]) -> str:
+def _tabulate(frame: pd.DataFrame, form: str, clean: Callable[[str], str]) -> str:
     from tabulate import tabulate
 
-    titles = [str(title) for title in frame.columns]
-    rows = [[clean(str(cell).split()) for cell in row] for row in frame.itertuples(index=False, name=None)]
+    titles = [one_line(str(title), LONGEST_CELL) for title in frame.columns]
+    rows = [[clean(str(cell)) for cell in row] for row in frame.itertuples(index=False, name=None)]
     sides = ["right" if title in _RIGHT_TITLES or title.startswith("s to ") else "left" for title in titles]
     # tabulate knows no columns where there are no rows
     return tabulate(rows or [[BLANK] * len(titles)], headers=titles, tablefmt=form, disable_numparse=True, colalign=sides)

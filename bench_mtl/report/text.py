@@ -7,8 +7,10 @@ import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.text import visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
-from bench_mtl.report.render import BLANK, escaped, format_gap, format_objective, to_markdown
+from bench_mtl.engine.suite_file import LARGEST_FILE
+from bench_mtl.report.render import BLANK, escaped, format_gap, format_objective, paragraphs, to_markdown
 from bench_mtl.results.loading import machine_name
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ nothing{repeated}.
 def introduction(name: str, description: str, suite_text: str, data: Iterable[str]) -> str:
     """Title, description, and the command that makes the report again."""
     command = f"```\n{command_line(name, suite_text, data)}\n```"
-    return "\n\n".join(part for part in (f"# {name}", description.strip(), f"Made by:\n\n{command}") if part)
+    return "\n\n".join(part for part in (f"# {escaped(name)}", paragraphs(description), f"Made by:\n\n{command}") if part)
 
 
 def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
@@ -155,7 +157,7 @@ def environment(environments: Sequence[Mapping[str, Any]]) -> str:
     import pandas as pd
 
     flat, different = _environments(environments)
-    lines = [f"Started: {', '.join(str(entry['started']) for entry in environments)}."]
+    lines = [f"Started: {escaped(', '.join(str(entry['started']) for entry in environments))}."]
     if len(different) > 1:
         lines.append(f"**The runs were made in {len(different)} different environments: their times hardly compare across them.**")
     heads = [_ids(entry, flat, environments) if len(different) > 1 else "Value" for entry in different]
@@ -185,9 +187,16 @@ def _environments(environments: Sequence[Mapping[str, Any]]) -> tuple[list[dict[
 
 def verbatim(text: str, language: str) -> str:
     """Return a code block that holds `text`, whatever backticks are in it."""
+    text = suite_text(text)
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def suite_text(text: str) -> str:
+    """Return a suite file as it is shown: what cannot be seen is an escape, and what is longer than any suite may be is cut."""
+    cut = len(text) > LARGEST_FILE
+    return visible(text[:LARGEST_FILE]) + ("\n... (cut)" if cut else "")
 
 
 def _ids(which: Mapping[str, str], flat: Sequence[Mapping[str, str]], environments: Sequence[Mapping[str, Any]]) -> str:

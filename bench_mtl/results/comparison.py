@@ -18,6 +18,7 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.engine.environment import MACHINE, same_memory
 from bench_mtl.results.enclosures import ROUNDING, ROUNDING_OF_START
@@ -243,7 +244,7 @@ def _differences(pairs: pd.DataFrame, columns: Sequence[str], describe: Callable
 
 
 def _said(value: Any) -> str:
-    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return "none" if value is None else one_line(value if isinstance(value, str) else json.dumps(value), LONGEST_LABEL)
 
 
 def _machine(environment: str, threads: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.files import is_dir
+from bench_mtl.core.text import csv_cell
 from bench_mtl.results.database import Store
 from bench_mtl.results.files import decoding, made_folder
 
@@ -30,7 +31,8 @@ def export(folder: Path, form: str, out: Path | None = None) -> dict[Path, int]:
 
     The columns are those of `Store.runs`, `Store.samples`, `Store.measures`, table `environment`, and table `pattern` without its bits,
     which no table can show. A column of whole numbers keeps them beside nulls, times are timestamps, floats in CSV have all the digits it
-    takes to read the same number again.
+    takes to read the same number again. Parquet has every text as it is; in CSV one that a spreadsheet would take for a formula has a
+    ``'`` before it, and what cannot be seen is an escape (`bench_mtl.core.text.csv_cell`).
 
     Parameters
     ----------
@@ -78,11 +80,28 @@ def _write(store: Store, table: str, form: str, path: Path) -> int:
         writer = parquet.ParquetWriter(file, schema) if form == "parquet" else csv.CSVWriter(file, schema)
         with writer:
             for batch in _batches(store, table, schema):
-                writer.write_batch(batch)
+                if form == "csv":
+                    writer.write_table(without_formulas(pa.Table.from_batches([batch])))
+                else:
+                    writer.write_batch(batch)
                 rows += batch.num_rows
         file.flush()
         os.fsync(file.fileno())
     return rows
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    """Return a table whose texts are as `bench_mtl.core.text.csv_cell` gives them, for CSV."""
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):  # labels that many rows share
+            field = field.with_type(field.type.value_type)
+            table = table.set_column(place, field, table.column(place).cast(field.type))
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            texts = [None if text is None else csv_cell(text) for text in table.column(place).to_pylist()]
+            table = table.set_column(place, field, pa.array(texts, field.type))
+    return table
 
 
 def _type(name: str, kind: str) -> pa.DataType:

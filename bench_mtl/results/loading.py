@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.text import one_line
 from bench_mtl.engine.environment import machines
 from bench_mtl.results import Store
 from bench_mtl.results.frames import integers, kinds, numbers
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from bench_mtl.results import Pattern
 
 #: Characters of a label of a problem or solver that a report shows.
-LONGEST_LABEL = 300
+LONGEST_LABEL = 400
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,10 @@ def read_results(folder: Path, view: View | None = None) -> Results:
 
 
 def _shortened(labels: pd.Series[str]) -> pd.Series[str]:
-    """Return the labels with those of more than `LONGEST_LABEL` characters cut and numbered, so that different ones stay different."""
-    long = [label for label in labels.unique() if len(label) > LONGEST_LABEL]
-    names = {label: f"{label[:LONGEST_LABEL]}... ({place})" for place, label in enumerate(long, start=1)}
+    """Return the labels as they can be seen, on one line; those that are not that, or too long, numbered, so that different ones stay
+    different."""
+    shown = {label: one_line(label, LONGEST_LABEL) for label in labels.unique()}
+    names = {label: f"{name} ({place})" for place, (label, name) in enumerate(((a, b) for a, b in shown.items() if a != b), start=1)}
     return labels.map(lambda label: names.get(label, label)) if names else labels
 
 

@@ -237,6 +237,7 @@ _UNPACKED: Mapping[str, Callable[[Any, _Arrays], Message]] = {
     "sample": _read_sample,
     "void": lambda content, arrays: ("void",),
     "found": lambda content, arrays: ("found", _table(content[0])),
+    "planned": lambda content, arrays: ("planned", _table(content[0])),
     "record": _read_record,
     "patterns": _read_patterns,
 }

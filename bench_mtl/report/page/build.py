@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.report import text
 from bench_mtl.report.contents import TABLES, without_skipped
@@ -19,7 +20,7 @@ from bench_mtl.report.page.charts import charts
 from bench_mtl.report.page.curves import convergence_charts
 from bench_mtl.report.page.markup import json_script, raw
 from bench_mtl.report.page.tables import Table, html_table
-from bench_mtl.report.render import format_target
+from bench_mtl.report.render import LONGEST_CELL, escaped, format_target
 from bench_mtl.report.text import contradictions
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
@@ -78,9 +79,9 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
         "sheet": raw(sheet),
         "scripts": list(map(raw, scripts)),
         "data": json_script(data),
-        "name": results.name,
+        "name": one_line(results.name, LONGEST_LABEL),
         "introduction": md(text.introduction(results.name, results.description, results.text, results.runs["data"].unique())),
-        "contradictions": alarms,
+        "contradictions": [one_line(alarm, LONGEST_CELL) for alarm in alarms],
         "notices": list(map(md, notices(results))),
         "findings": md("\n\n".join(main_findings(results, tables)[len(alarms) :])),
         "first": list(_tables(tables, _SUMMARY, md)),
@@ -89,14 +90,14 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
         "charts": bool(others),
         "measured": any("quantities" in problem for problem in problems),
         "tracks": any(chart.get("track") for chart in others),
-        "undrawn": [missing.sentence for missing in undrawn if missing.kind in ("profiles", "pareto", "scaling")],
+        "undrawn": [one_line(missing.sentence, LONGEST_CELL) for missing in undrawn if missing.kind in ("profiles", "pareto", "scaling")],
         "problems": list(_problems(results, tables, undrawn, {problem["label"] for problem in problems}, md)),
         "tables": list(_tables(tables, _others(tables), md)),
         "failures": list(_tables(tables, _FAILURES, md)),
         "reading": md(text.reading()),
         "limitations": md(text.limitations(results.runs)),
         "environment": md(text.environment(results.environments)),
-        "suite": results.text,
+        "suite": text.suite_text(results.text),
     }
     return _template().render(parts).encode()
 
@@ -132,7 +133,7 @@ def _problems(
         if label in of["enclosures"]:
             sentences.append(text.enclosure_sentences(of["enclosures"][label]))
         if label in missing:
-            sentences.append(missing[str(label)])
+            sentences.append(escaped(missing[str(label)]))
         yield _Problem(str(label), [md(sentence) for sentence in sentences if sentence])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from bench_mtl.core.text import one_line
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -36,5 +38,5 @@ def _named(runs: pd.DataFrame) -> dict[str, tuple[str, str]]:
         what = data.pop("name", None) or data.pop("file", "data")
         options = ", ".join(f"{key} = {value}" for key, value in data.items())
         where = f", {machine}" if machine else ""
-        found[str(label)] = (f"{problem}{where}", f"{problem} on {what}" + (f" ({options})" if options else "") + where)
+        found[str(label)] = (f"{problem}{where}", one_line(f"{problem} on {what}" + (f" ({options})" if options else "") + where))
     return found

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Status
 from bench_mtl.results.frames import numbers, times_to_gap
 from bench_mtl.stats import power_law
@@ -96,4 +97,4 @@ def _name(runs: pd.DataFrame, key: str) -> str:
     options = ", ".join(f"{name} = {value}" for name, value in data.items())
     machine = runs["machine"].iloc[0] if "machine" in runs else ""
     where = f", {machine}" if machine else ""
-    return f"{runs['problem'].iloc[0]} on {what}" + (f", {options}" if options else "") + f", by {key}{where}"
+    return one_line(f"{runs['problem'].iloc[0]} on {what}" + (f", {options}" if options else "") + f", by {key}{where}")

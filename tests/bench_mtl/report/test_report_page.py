@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl.core.text import one_line
 from bench_mtl.report.contents import report_tables
 from bench_mtl.report.figures import convergence
 from bench_mtl.report.figures.gallery import drawings
@@ -530,10 +531,10 @@ def test_labels_that_look_like_scripts_are_words(make_store: MakeStore, open_pag
     assert tab.title() == "hand: bench-mtl report"
     assert tab.locator("img").count() == 0
     assert tab.locator("a:not([href^='#'])").count() == 0
-    assert tab.locator("#convergence [data-of=chart] option").all_text_contents() == [HOSTILE]
+    assert tab.locator("#convergence [data-of=chart] option").all_text_contents() == [f"{one_line(HOSTILE)} (1)"]
     tab.locator("#only-problem").select_option(index=1)
     assert len(rows(tab, "summary")) == 3
-    tab.locator("#only-solver").select_option(HOSTILE)
+    tab.locator("#only-solver").select_option(f"{one_line(HOSTILE)} (1)")
     assert len(rows(tab, "summary")) == 1
     assert tab.title() == "hand: bench-mtl report"
 

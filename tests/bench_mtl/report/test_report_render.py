@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench_mtl.core.text import csv_cell
 from bench_mtl.report import render
 
 
@@ -129,7 +130,7 @@ def as_numbers(texts):
 
 
 def test_csv_is_read_again_as_it_was():
-    texts = ["plain", "a,b", 'say "so"', "two\nlines", " spaced ", "é ∞", None, "cr\rlf", "'"]
+    texts = ["plain", "a,b", 'say "so"', "two\nlines", " spaced ", "é ∞", None, "cr\rlf", "'", "=1+1", "-1", "@SUM(A1)", "-x"]
     size = len(AWKWARD_NUMBERS)
     frame = pd.DataFrame(
         {
@@ -145,7 +146,7 @@ def test_csv_is_read_again_as_it_was():
     np.testing.assert_array_equal(as_numbers(again["x"]), frame["x"])
     np.testing.assert_array_equal(as_numbers(again["mixed"]), frame["mixed"].astype(float))
     for column in ("text", "kind"):
-        assert list(again[column]) == ["" if pd.isna(value) else value for value in frame[column]]
+        assert list(again[column]) == ["" if pd.isna(value) else csv_cell(value) for value in frame[column]]
     assert list(again["whole"]) == [str(value) for value in frame["whole"]]
     assert list(again["maybe"]) == ["" if pd.isna(value) else str(value) for value in frame["maybe"]]
     assert render.to_csv(frame.iloc[:0]) == b"x,text,whole,maybe,kind,mixed\n"

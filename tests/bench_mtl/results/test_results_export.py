@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.text import csv_cell
 from bench_mtl.core.types import Array, Certificate, Sample, Status
 from bench_mtl.results import Store
 from bench_mtl.results.export import FORMATS, TABLES, export
@@ -54,7 +55,10 @@ def require_equal(folder: Path, files: dict[Path, int]) -> None:
         # As text, because -0.0 is equal to 0.0.
         assert repr(read["samples"]) == repr(columns(store.samples(), store.columns("samples")))
         assert repr(read["measures"]) == repr(columns(store.measures(), store.columns("measures")))
-        assert repr(read["runs"]) == repr(columns(store.runs(), store.columns("runs")))
+        runs = columns(store.runs(), store.columns("runs"))
+        if any(path.suffix == ".csv" for path in files):
+            runs = {name: [csv_cell(value) if isinstance(value, str) else value for value in values] for name, values in runs.items()}
+        assert repr(read["runs"]) == repr(runs)
         environments, patterns = store.environments(), store.patterns()
     shown = [(each.run_id, each.part, *each.shape, each.nonzeros, each.rank) for each in patterns]
     assert list(zip(*read["patterns"].values(), strict=True)) == shown

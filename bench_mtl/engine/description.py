@@ -1,0 +1,102 @@
+"""What people and plans need to know of problems and solvers, as plain data, without the classes themselves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bench_mtl.engine.registry import Registry, problem_parameters, solver_names, solver_options
+from bench_mtl.engine.source_digest import source_digest
+
+
+@dataclass(frozen=True)
+class ProblemPlan:
+    """A problem with parameters."""
+
+    code: str
+    """The digest of the files that it computes with."""
+    parameters: Mapping[str, Any]
+    """By their names, whichever of the aliases were given."""
+
+
+@dataclass(frozen=True)
+class SolverPlan:
+    """A solver with options."""
+
+    label: str
+    version: str
+    code: str
+    """The digest of the files that it computes with."""
+    module: str
+    """The module that it comes from; empty where nobody says."""
+
+
+class Planner(Protocol):
+    """Who tells what a suite needs to know of problems and solvers to become cases."""
+
+    def plan_problem(self, name: str, parameters: Mapping[str, Any]) -> ProblemPlan:
+        """Raises InputError where there is no such problem."""
+
+    def plan_solver(self, name: str, options: Mapping[str, Any]) -> SolverPlan:
+        """Raises InputError where there is no such solver, or it refuses its options."""
+
+
+@dataclass(frozen=True)
+class RegistryPlanner:
+    """Tells what the classes of a registry say, in this process."""
+
+    registry: Registry
+
+    def plan_problem(self, name: str, parameters: Mapping[str, Any]) -> ProblemPlan:
+        problem = self.registry.problem(name)
+        return ProblemPlan(source_digest(problem), problem.without_aliases(dict(parameters)))
+
+    def plan_solver(self, name: str, options: Mapping[str, Any]) -> SolverPlan:
+        solver = self.registry.solver(name, options)
+        label, version = solver_names(solver)
+        return SolverPlan(label, version, source_digest(type(solver)), self.registry.module_of(name))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A problem or a solver in a list for people."""
+
+    name: str
+    sentence: str
+    """The first of its documentation."""
+    offers: str
+    """Its capabilities."""
+    forms: str
+    options: str
+    """Names of its parameters or options, with their defaults."""
+
+
+def entries(registry: Registry, what: str) -> list[Entry]:
+    """Return the "problems" or "solvers" of a registry, in the order of their names."""
+    if what == "problems":
+        return [
+            Entry(name, _first_sentence(cls), _listed(cls.offers), _named(cls.forms, ", "), _options(problem_parameters(cls)))
+            for name, cls in sorted(registry.problems.items())
+        ]
+    return [
+        Entry(name, _first_sentence(cls), _listed(cls.requires), _named(cls.takes, " or "), _options(solver_options(cls)))
+        for name, cls in sorted(registry.solvers.items())
+    ]
+
+
+def _listed(capabilities: frozenset[Any]) -> str:
+    return ", ".join(sorted(capabilities))
+
+
+def _named(kinds: tuple[type, ...], between: str) -> str:
+    return between.join(kind.__name__ for kind in kinds)
+
+
+def _first_sentence(cls: type) -> str:
+    return (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _options(options: Mapping[str, object]) -> str:
+    return ", ".join(name if default is inspect.Parameter.empty else f"{name}={default!r}" for name, default in options.items()) or "none"
