@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
+import signal
 import time
 
 from bench_mtl.core.types import Limits, Status
@@ -21,7 +24,7 @@ _FASTEST_FILLING = 8192.0
 #: How often to look for what a worker has started; at every look where more than this share of its memory is used.
 _CHILDREN_SECONDS, _NEAR = 0.1, 0.5
 #: What several processes share is not counted again before so many times as it has taken.
-_COUNTING_TIMES = 20.0
+_COUNTING_TIMES = 100.0
 
 
 class Watch:
@@ -39,6 +42,8 @@ class Watch:
         self._seen: tuple[int, ...] = (pid,)
         self._used = self._shared = 0.0
         """MiB; what is shared is counted more than once in the sum over the processes."""
+        self._is_counted = True
+        """Whether that is known of all of them."""
 
     def longest_wait(self) -> float:
         """For how long nothing can go wrong, seconds."""
@@ -57,7 +62,7 @@ class Watch:
         compiling = min(said, PREPARATION_SECONDS) if said >= 0.0 else 0.0
         if began is not None and now > began + limits.whole_run + compiling:
             return Status.TIMEOUT, f"limit of {limits.whole_run:g} s for the whole run"
-        if self._resident() > self._memory_mib and (len(self._seen) == 1 or joint_mib(self._seen) > self._memory_mib):
+        if self._breaks_memory():
             return Status.MEMORY, f"memory limit of {limits.memory_gib:g} GiB"
         return None
 
@@ -70,23 +75,53 @@ class Watch:
         return counted if 0.0 <= counted <= now - self._started else None
 
     def _resident(self) -> float:
-        """Return the memory of the run, MiB.
+        """Return the memory of the run, MiB: what its process and all that this has started use.
 
-        That is what its process and all that this has started use; what they share counts once, as it was when last looked for. The closer
-        to the limit, the more often that is.
+        What they share counts once, as it was when last counted; what a new one shares is not known before that, and counts twice.
         """
         now = time.monotonic()
-        if now >= self._look_again or self._used > _NEAR * self._memory_mib:
+        is_near = self._used > _NEAR * self._memory_mib
+        if now >= self._look_again or is_near:
             found = self._processes()
-            if found != self._seen or now >= self._count_again:
-                self._seen = found
-                together = math.fsum(map(resident_mib, found))
-                self._shared = max(0.0, together - joint_mib(found)) if len(found) > 1 else 0.0
-                self._count_again = now + _COUNTING_TIMES * (time.monotonic() - now)
-            self._look_again = now + _CHILDREN_SECONDS
-        self._used = max(0.0, math.fsum(map(resident_mib, self._seen)) - self._shared)
-        self._gathered.note_memory(self._used)
+            self._is_counted = self._is_counted and found == self._seen
+            self._seen, self._look_again = found, now + _CHILDREN_SECONDS
+            if len(found) == 1:
+                self._shared, self._is_counted = 0.0, True
+            elif now >= self._count_again:
+                self._count(at_rest=is_near)
+        self._used = max(0.0, self._together() - self._shared)
+        if self._is_counted:
+            self._gathered.note_memory(self._used)
         return self._used
+
+    def _breaks_memory(self) -> bool:
+        """Whether the run uses more than it may, where nothing of it is counted twice."""
+        if self._resident() > self._memory_mib and len(self._seen) > 1:
+            self._count(at_rest=True)
+        return self._resident() > self._memory_mib
+
+    def _count(self, *, at_rest: bool) -> None:
+        """Find out what the processes share.
+
+        At rest, where they are near the limit: several that fill memory would go far beyond it in the milliseconds that this takes.
+        """
+        began = time.monotonic()
+        if at_rest:
+            self._signal(signal.SIGSTOP)
+        self._shared = max(0.0, self._together() - joint_mib(self._seen))
+        self._is_counted = True
+        if at_rest and self._together() - self._shared <= self._memory_mib:
+            self._signal(signal.SIGCONT)
+        now = time.monotonic()
+        self._count_again = now + _COUNTING_TIMES * (now - began)
+
+    def _together(self) -> float:
+        return math.fsum(map(resident_mib, self._seen))
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid in self._seen:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def _processes(self) -> tuple[int, ...]:
         """Those whose memory is the run's: where each has a process of its own, not the one that it was forked from."""

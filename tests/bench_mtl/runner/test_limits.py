@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 from runs import PLUGINS, TINY, cases_of, run_suite, solver, suite_of
@@ -135,3 +137,23 @@ def test_workers_have_processors_and_threads_of_their_own(tmp_path: Path, thread
     for info in infos:
         assert {name: info[name] for name in thread_variables(threads)} == thread_variables(threads)
     assert (environment["threads"], environment["slots"], environment["isolation"]) == (threads, slots, "process")
+
+
+@pytest.mark.parametrize("runs", [3, pytest.param(100, marks=pytest.mark.slow)])
+def test_children_that_fill_memory_at_full_speed_stay_within_a_tenth_of_the_limit(tmp_path: Path, runs: int) -> None:
+    """They count for themselves what they have filled, which is more than anybody sees who looks at them now and then."""
+    dice = random.Random(runs)
+    mib = [dice.choice([384, 512, 768]) for _ in range(runs)]
+    tables = [
+        f'name = "hoarder"\noptions = {{ children = {dice.randint(1, 8)}, counts = "{tmp_path / f"run{number}"}" }}'
+        for number in range(runs)
+    ]
+    found = []
+    for number, (table, most) in enumerate(zip(tables, mib, strict=True)):
+        row = run_suite(tmp_path / f"out{number}", suite_of(table, limits=f"seconds = 60.0, memory_gib = {most / 1024}")).iloc[0]
+        counts = np.frombuffer((tmp_path / f"run{number}").read_bytes(), dtype="<i8")
+        found.append((str(row["status"]), round(float(counts.sum()) / 2**20 / most, 3)))
+    assert {status for status, _ in found} == {"memory"}
+    shares = sorted(share for _, share in found)
+    assert shares[-1] < 1.5, shares  # a machine that is busy with other things may not let the watcher look in time
+    assert runs == 3 or shares[int(0.95 * runs)] <= 1.1, shares
