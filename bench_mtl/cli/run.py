@@ -56,13 +56,13 @@ def run(
 
     whole_number("--slots", slots, minimum=1)
     chosen = read_suite(suite)
+    folder = out or Path("results") / chosen.name
     if plugins is None or isolation == "inline":  # which runs all in this process
         cases = expand(chosen, load_registry(plugins))
     else:
-        with PluginPlanner(plugins) as planner:
+        with PluginPlanner(plugins, guarded=folder) as planner:
             cases = expand(chosen, planner)
     cases = identified(cases, data_dir)
-    folder = out or Path("results") / chosen.name
     # Workers may have been started elsewhere, or be moved there.
     setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir), guarded=folder.absolute())
     make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster, notify=warn)

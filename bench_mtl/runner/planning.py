@@ -22,6 +22,7 @@ from bench_mtl.engine.description import Entry, ProblemPlan, RegistryPlanner, So
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite_file import require_storable
 from bench_mtl.runner.channel import ParentEnd, WorkerEnd
+from bench_mtl.runner.confinement import confine
 from bench_mtl.runner.memory import descendants, joint_mib
 from bench_mtl.runner.own_process import begin
 from bench_mtl.runner.setting import Setting
@@ -37,12 +38,18 @@ _LOOK_SECONDS = 0.1
 class PluginPlanner:
     """A `Planner` that knows the plug-ins of a folder. Close it when it has told all.
 
+    Parameters
+    ----------
+    plugins : the folder
+    guarded : a folder that its process may not write to, where the system can keep it from that
+    seconds, mib : for how long, and with how much memory, a plug-in may be imported or asked for one thing
+
     Raises
     ------
     InputError : a plug-in cannot be imported within the limits, or is none. So does every question whose answer cannot be had.
     """
 
-    def __init__(self, plugins: Path, *, seconds: float = MOST_SECONDS, mib: float = MOST_MIB) -> None:
+    def __init__(self, plugins: Path, *, guarded: Path | None = None, seconds: float = MOST_SECONDS, mib: float = MOST_MIB) -> None:
         self._folder = plugins
         self._limits = seconds, mib
         self._doing = ""
@@ -52,7 +59,7 @@ class PluginPlanner:
             self._process = start("bench_mtl.runner.planning:serve", Setting(), [theirs.fileno()], nowhere.fileno())
         self._pipe = ParentEnd(ours.detach())
         try:
-            found = self._ask("open", str(plugins.absolute()), str(plugins))
+            found = self._ask("open", str(plugins.absolute()), str(plugins), guarded and guarded.absolute())
             self._problems, self._solvers = _names(found.get("problems")), _names(found.get("solvers"))
         except BaseException:
             self.close()
@@ -158,7 +165,8 @@ def serve(pipe_fd: int, parent: int) -> None:
     begin(parent, "bench_planner")
     pipe = WorkerEnd(pipe_fd)
     with contextlib.suppress(EOFError):
-        _, folder, shown = pipe.receive()
+        _, folder, shown, guarded = pipe.receive()
+        confine(guarded)
         planner: RegistryPlanner | None = None
         answer: Mapping[str, Any]
         try:

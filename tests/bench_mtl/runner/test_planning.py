@@ -13,6 +13,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.engine.description import RegistryPlanner, entries
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.source_digest import PLUGIN_PACKAGE
+from bench_mtl.runner.confinement import landlock_version
 from bench_mtl.runner.planning import PluginPlanner
 
 SOLVER = '''
@@ -147,6 +148,7 @@ def test_a_run_imports_no_plug_in_in_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "pids").touch()
     write(tmp_path / "plugins", f"open({str(tmp_path)!r} + '/pids', 'a').write(f'{{os.getpid()}}\\n')")
     (tmp_path / "suite.toml").write_text(SUITE.replace('\n[[solvers]]\nname = "conic"\n', "") + "\n[limits]\niterations = 1\n")
     monkeypatch.setattr(sys, "argv", ["bench-mtl", "run", "suite.toml", "--plugins", "plugins"])
@@ -155,3 +157,12 @@ def test_a_run_imports_no_plug_in_in_the_command(
     assert ended.value.code in (0, None), capfd.readouterr().err
     assert "mine 1" in capfd.readouterr().out
     assert str(os.getpid()) not in (tmp_path / "pids").read_text().split()
+
+
+@pytest.mark.skipif(landlock_version() == 0, reason="no Landlock here")
+def test_a_plug_in_that_is_planned_with_cannot_write_the_results(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    folder = write(tmp_path / "plugins", f"open({str(tmp_path / 'results' / 'mine')!r}, 'w')")
+    with pytest.raises(InputError, match=r"mine\.py cannot be imported: PermissionError"):
+        PluginPlanner(folder, guarded=tmp_path / "results")
+    assert not list((tmp_path / "results").iterdir())
