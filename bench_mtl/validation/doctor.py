@@ -78,8 +78,10 @@ def _machine(about: Mapping[str, Any]) -> Iterator[Finding]:
 def _packages(about: Mapping[str, Any]) -> Iterator[Finding]:
     for name, version in about["packages"].items():
         yield Finding("packages", name, version or "not installed")
-    found = importlib.util.find_spec("distributed") is not None
-    yield Finding("packages", "dask (for --cluster)", "installed" if found else "not installed: pip install 'bench-mtl[cluster]'")
+    found = all(importlib.util.find_spec(name) is not None for name in ("distributed", "cryptography"))
+    yield Finding(
+        "packages", "dask, cryptography (for --cluster)", "installed" if found else "not installed: pip install 'bench-mtl[cluster]'"
+    )
 
 
 def _solvers(registry: Registry) -> Iterator[Finding]:

@@ -137,6 +137,9 @@ def test_a_case_whose_dask_workers_all_die_is_a_row_and_one_that_hangs_is_replac
         pid = next_worker(pid)
         outcome = executor.submit(case)
         time.sleep(1.0)
+        below = psutil.Process(pid).children(recursive=True)
+        assert below
+        assert not [each for process in below for each in process.net_connections("tcp")]  # no solver inherits Dask's connections
         os.kill(pid, signal.SIGSTOP)
         record = outcome.result(timeout=90.0).record
         assert record.status == "inaccurate"
