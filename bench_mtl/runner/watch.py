@@ -19,10 +19,10 @@ GRACE_SECONDS = 0.3
 PREPARATION_SECONDS = 600.0
 #: The longest that nobody looks at a worker.
 LONGEST_WAIT_SECONDS = 0.05
-#: No program fills memory faster, MiB/s: the closer to its limit, the sooner a worker is looked at again.
-_FASTEST_FILLING = 8192.0
-#: How often to look for what a worker has started; at every look where more than this share of its memory is used.
-_CHILDREN_SECONDS, _NEAR = 0.1, 0.5
+#: No program fills memory faster, MiB/s, even where it gets it in huge pages: the closer to its limit, the sooner a run is looked at again.
+_FASTEST_FILLING = 32768.0
+#: From this share of its memory on, a run is near its limit.
+_NEAR = 0.5
 #: What several processes share is not counted again before so many times as it has taken.
 _COUNTING_TIMES = 100.0
 
@@ -38,7 +38,7 @@ class Watch:
         self._memory_mib = math.inf if limits.memory_gib is None else limits.memory_gib * 1024
         self._started = time.monotonic()
         self._is_apart = is_apart
-        self._look_again = self._count_again = -math.inf
+        self._count_again = -math.inf
         self._seen: tuple[int, ...] = (pid,)
         self._used = self._shared = 0.0
         """MiB; what is shared is counted more than once in the sum over the processes."""
@@ -46,8 +46,8 @@ class Watch:
         """Whether that is known of all of them."""
 
     def longest_wait(self) -> float:
-        """For how long nothing can go wrong, seconds."""
-        return min(LONGEST_WAIT_SECONDS, max(0.001, (self._memory_mib - self._resident()) / _FASTEST_FILLING))
+        """For how long after the last look nothing can go wrong, seconds."""
+        return min(LONGEST_WAIT_SECONDS, max(0.001, (self._memory_mib - self._used) / _FASTEST_FILLING))
 
     def broken(self) -> tuple[Status, str] | None:
         """What the run has broken, if anything."""
@@ -79,16 +79,13 @@ class Watch:
 
         What they share counts once, as it was when last counted; what a new one shares is not known before that, and counts twice.
         """
-        now = time.monotonic()
-        is_near = self._used > _NEAR * self._memory_mib
-        if now >= self._look_again or is_near:
-            found = self._processes()
-            self._is_counted = self._is_counted and found == self._seen
-            self._seen, self._look_again = found, now + _CHILDREN_SECONDS
-            if len(found) == 1:
-                self._shared, self._is_counted = 0.0, True
-            elif now >= self._count_again:
-                self._count(at_rest=is_near)
+        found = self._processes()
+        self._is_counted = self._is_counted and found == self._seen
+        self._seen = found
+        if len(found) == 1:
+            self._shared, self._is_counted = 0.0, True
+        elif time.monotonic() >= self._count_again:
+            self._count(at_rest=self._together() > _NEAR * self._memory_mib)
         self._used = max(0.0, self._together() - self._shared)
         if self._is_counted:
             self._gathered.note_memory(self._used)
@@ -96,9 +93,11 @@ class Watch:
 
     def _breaks_memory(self) -> bool:
         """Whether the run uses more than it may, where nothing of it is counted twice."""
-        if self._resident() > self._memory_mib and len(self._seen) > 1:
+        used = self._resident()
+        if used > self._memory_mib and len(self._seen) > 1:
             self._count(at_rest=True)
-        return self._resident() > self._memory_mib
+            used = self._resident()
+        return used > self._memory_mib
 
     def _count(self, *, at_rest: bool) -> None:
         """Find out what the processes share.
