@@ -68,12 +68,13 @@ def write(folder: Path, at_import: str = "", label: str = HONEST) -> Path:
 
 def test_it_tells_what_the_registry_tells_and_imports_nothing_here(tmp_path: Path) -> None:
     folder = write(tmp_path)
+    before = dict(sys.modules)
     with PluginPlanner(folder) as planner:
         found = [planner.plan_solver("mine", {"size": 2.0}), planner.plan_solver("conic", {})], planner.entries("solvers")
         for name, options, words in (("mein", {}, "did you mean 'mine'"), ("mine", {"sise": 1}, "did you mean 'size'")):
             with pytest.raises(InputError, match=words):
                 planner.plan_solver(name, options)
-    assert not [module for module in sys.modules if module.partition(".")[0] == PLUGIN_PACKAGE]
+    assert not [name for name, module in sys.modules.items() if name.startswith(PLUGIN_PACKAGE) and before.get(name) is not module]
     registry = load_registry(folder)
     own = RegistryPlanner(registry)
     assert found == ([own.plan_solver("mine", {"size": 2.0}), own.plan_solver("conic", {})], entries(registry, "solvers"))
