@@ -12,7 +12,6 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from bench_mtl.core.types import Certificate, Proof, Tolerance
@@ -22,11 +21,14 @@ from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Instance
 from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
 from bench_mtl.model.protocols import Problem
+from bench_mtl.runner.channel import ParentEnd, WorkerEnd
 from bench_mtl.runner.confinement import confine
+from bench_mtl.runner.gathered import Message
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.own_process import begin
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import Process, start
+from bench_mtl.runner.wire import UnreadableError
 
 #: How long it may take to start, to build a problem, and to certify the proofs of a run, seconds.
 MOST_SECONDS = 600.0
@@ -66,14 +68,14 @@ class Certifier:
     def __init__(self, setting: Setting) -> None:
         self._setting = replace(setting, solvers_of="")
         self._process: Process | None = None
-        self._pipe: Connection | None = None
+        self._pipe: ParentEnd | None = None
         self.longest_preparation = 0.0
         """Processor seconds of the slowest of all preparations, the imports of the first included."""
 
     def prepare(self, instance: Instance, seconds: float = MOST_SECONDS) -> Prepared | None:
         """Build a problem and keep it; None where that fails, or takes longer than this, for the run itself shows how."""
         try:
-            prepared: Prepared = self._asked("prepare", instance, seconds=seconds)
+            prepared = Prepared(*self._asked("prepare", instance, seconds=seconds))
         except UncertifiableError:
             return None
         self.longest_preparation = max(self.longest_preparation, prepared.seconds)
@@ -86,7 +88,10 @@ class Certifier:
         ------
         UncertifiableError : the problem cannot be built, or the process dies twice or takes too long.
         """
-        found: Certified = self._asked("certify", instance, tuple(proofs), target, names)
+        found = Certified(*self._asked("certify", instance, tuple(proofs), target, names))
+        if len(found.verdicts) != len(proofs):  # the code of a problem may have written what it likes
+            self.close()
+            raise UncertifiableError(f"{len(found.verdicts)} verdicts on {len(proofs)} proofs")
         return found
 
     def start(self) -> None:
@@ -96,7 +101,8 @@ class Certifier:
         ours, theirs = socket.socketpair()
         with ours, theirs, open(os.devnull, "wb") as nowhere:
             self._process = start("bench_mtl.runner.certifier:serve", self._setting, [theirs.fileno()], nowhere.fileno())
-            self._pipe = Connection(ours.detach())
+            self._pipe = ParentEnd(ours.detach())
+            self._pipe.most_arrays = 0
         with contextlib.suppress(BrokenPipeError):  # it is dead already, which the first question finds out
             self._pipe.send(self._setting)
 
@@ -115,28 +121,36 @@ class Certifier:
         if pipe is not None:
             pipe.close()
 
-    def _asked(self, *request: Any, seconds: float = MOST_SECONDS) -> Any:
+    def _asked(self, what: str, *request: Any, seconds: float = MOST_SECONDS) -> Message:
         """Ask, once more where the process has died."""
         try:
-            return self._ask(*request, seconds=seconds)
+            return self._ask(what, *request, seconds=seconds)
         except _GoneError:
-            return self._ask(*request, seconds=seconds)
+            return self._ask(what, *request, seconds=seconds)
 
-    def _ask(self, *request: Any, seconds: float = MOST_SECONDS) -> Any:
+    def _ask(self, what: str, *request: Any, seconds: float) -> Message:
         try:
             self.start()
             assert self._pipe is not None
-            self._pipe.send(request)
-            if not self._pipe.poll(seconds):
-                self.close()
-                raise UncertifiableError(f"it took more than {seconds:g} s")
-            answer = self._pipe.recv()
-        except (EOFError, OSError) as error:
+            self._pipe.send((what, *request))
+            answer = self._pipe.answer(seconds)
+        except (EOFError, OSError, UnreadableError) as error:
             self.close()
             raise _GoneError(f"its process died ({describe(error)})") from None
-        if isinstance(answer, str):
-            raise UncertifiableError(answer)
-        return answer
+        if answer is None:
+            self.close()
+            raise UncertifiableError(f"it took more than {seconds:g} s")
+        kind, *content = answer
+        if kind == "failed":
+            raise UncertifiableError(*content)
+        if kind != _ANSWERS[what]:
+            self.close()
+            raise _GoneError(f"its process answered '{kind}'")
+        return tuple(content)
+
+
+#: How a process answers what it is asked for; "failed" and a sentence where it cannot.
+_ANSWERS = {"prepare": "prepared", "certify": "certified"}
 
 
 class _GoneError(UncertifiableError):
@@ -144,21 +158,22 @@ class _GoneError(UncertifiableError):
 
 
 def serve(pipe_fd: int, parent: int) -> None:
-    """Answer requests until the pipe closes; a sentence is the answer to one that cannot be met."""
+    """Answer requests until the pipe closes. The answers are data in the form of `bench_mtl.runner.wire`."""
     begin(parent, "bench_certifier")
-    pipe = Connection(pipe_fd)
+    pipe = WorkerEnd(pipe_fd)
     with contextlib.suppress(EOFError, BrokenPipeError):
-        setting: Setting = pipe.recv()
+        setting: Setting = pipe.receive()
         confine(setting.guarded)  # problems may be somebody else's too
         runner: CaseRunner | None = None
         while True:
-            what, instance, *rest = pipe.recv()
+            what, instance, *rest = pipe.receive()
             try:
                 if runner is None:
                     runner = CaseRunner(load_registry(setting.plugins, setting.solvers_of), setting.data_dir)
-                answer: Any = _prepared(runner, instance) if what == "prepare" else _certified(runner, instance, *rest)
+                found = _prepared(runner, instance) if what == "prepare" else _certified(runner, instance, *rest)
+                answer: Message = (_ANSWERS[what], *found)
             except (Exception, SystemExit) as error:
-                answer = describe(error)
+                answer = ("failed", describe(error))
             pipe.send(answer)
 
 

@@ -1,25 +1,42 @@
-"""The two ends of the pipe between a worker and its parent: pickles go down, frames of `bench_mtl.runner.wire` come up."""
+"""The two ends of the pipe between a process and its parent: pickles go down, frames of `bench_mtl.runner.wire` come up.
+
+What goes down brings a token, which every frame that answers it begins with: bytes that somebody writes to a descriptor by accident are
+never taken for a message.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 import pickle
+import resource
+import secrets
 import select
 import socket
 import struct
+from time import monotonic
 from typing import Any
 
 from bench_mtl.runner.gathered import Message
-from bench_mtl.runner.wire import HEAD, MOST_ARRAYS, lengths, packed, unpacked
+from bench_mtl.runner.wire import HEAD, MOST_ARRAYS, UnreadableError, lengths, packed, unpacked
 
-_LENGTH = struct.Struct("<Q")
+#: The length of a pickle, and the token of the answers.
+_DOWN = struct.Struct("<Q16s")
+_TOKEN_BYTES = 16
+_FRAME = _TOKEN_BYTES + HEAD.size
 _CHUNK = 2**20
+
+#: The pipe of a worker is moved to some number from here on, where nobody looks for a descriptor by counting from 3.
+_LOWEST, _NUMBERS = 300, 600
 
 
 class WorkerEnd:
     """Of the process that runs what it is told."""
 
     def __init__(self, fd: int) -> None:
-        self._socket = socket.socket(fileno=fd)
+        self._socket = socket.socket(fileno=_moved(fd))
+        self._token = bytes(_TOKEN_BYTES)
 
     def receive(self) -> Any:
         """Wait for what the parent sends.
@@ -28,11 +45,13 @@ class WorkerEnd:
         ------
         EOFError : the parent is gone.
         """
-        (size,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
+        size, self._token = _DOWN.unpack(self._exactly(_DOWN.size))
         return pickle.loads(self._exactly(size))
 
     def send(self, message: Message) -> None:
-        for buffer in packed(message):
+        first, *others = packed(message)
+        self._socket.sendall(self._token + bytes(first))
+        for buffer in others:
             self._socket.sendall(buffer)
 
     def close(self) -> None:
@@ -54,7 +73,8 @@ class ParentEnd:
     def __init__(self, fd: int) -> None:
         self._socket = socket.socket(fileno=fd)
         self._read = bytearray()
-        self._needed = HEAD.size
+        self._needed = _FRAME
+        self._token = bytes(_TOKEN_BYTES)
         self.most_arrays = MOST_ARRAYS
         """Bytes of arrays in one message."""
 
@@ -63,7 +83,8 @@ class ParentEnd:
 
     def send(self, content: Any) -> None:
         data = pickle.dumps(content)
-        self._socket.sendall(_LENGTH.pack(len(data)) + data)
+        self._token = secrets.token_bytes(_TOKEN_BYTES)
+        self._socket.sendall(_DOWN.pack(len(data), self._token) + data)
 
     @property
     def is_silent(self) -> bool:
@@ -93,16 +114,50 @@ class ParentEnd:
         """
         if not self._has_message():
             return None
-        text = lengths(memoryview(self._read)[: HEAD.size], self.most_arrays)[1]
-        payload = bytes(memoryview(self._read)[HEAD.size : self._needed])
+        text = self._lengths()[1]
+        payload = bytes(memoryview(self._read)[_FRAME : self._needed])
         del self._read[: self._needed]
-        self._needed = HEAD.size
+        self._needed = _FRAME
         return unpacked(payload, text)
+
+    def answer(self, seconds: float) -> Message | None:
+        """Wait for a message, at most so long.
+
+        Raises
+        ------
+        EOFError, UnreadableError : as `read` and `take`
+        """
+        until, poll = monotonic() + seconds, select.poll()
+        poll.register(self._socket, select.POLLIN)
+        while (message := self.take()) is None and (left := until - monotonic()) > 0.0:
+            if poll.poll(1000.0 * left):
+                with contextlib.suppress(BlockingIOError):
+                    self.read()
+        return message
 
     def close(self) -> None:
         self._socket.close()
 
     def _has_message(self) -> bool:
-        if self._needed == HEAD.size and len(self._read) >= HEAD.size:
-            self._needed = HEAD.size + lengths(memoryview(self._read)[: HEAD.size], self.most_arrays)[0]
-        return self._needed > HEAD.size and len(self._read) >= self._needed
+        known = min(len(self._read), _TOKEN_BYTES)
+        if self._read[:known] != self._token[:known]:
+            raise UnreadableError(f"{len(self._read)} bytes that are no message")
+        if self._needed == _FRAME and len(self._read) >= _FRAME:
+            self._needed = _FRAME + self._lengths()[0]
+        return self._needed > _FRAME and len(self._read) >= self._needed
+
+    def _lengths(self) -> tuple[int, int]:
+        return lengths(memoryview(self._read)[_TOKEN_BYTES:_FRAME], self.most_arrays)
+
+
+def _moved(fd: int) -> int:
+    """Move a descriptor to a high number that nobody can guess, where there is room for it."""
+    most = min(_LOWEST + _NUMBERS, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    if most <= _LOWEST:
+        return fd
+    try:
+        moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST + secrets.randbelow(most - _LOWEST))
+    except OSError:
+        return fd
+    os.close(fd)
+    return moved

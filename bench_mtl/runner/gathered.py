@@ -226,6 +226,7 @@ class Gathered:
     def ended(self, status: Status, reason: str, solve: float | None = None, info: tuple[tuple[str, Any], ...] = ()) -> Outcome:
         """The outcome of a run that did not come to a record of its own; `solve` is what its clock had counted, if that is known."""
         seconds = solve if solve is not None else self.samples[-1].seconds if self.samples else 0.0
+        seconds = max(0.0, seconds)  # its clock may be false
         self.record = Record(status, reason, times=Times(**self.phases, solve=seconds), info=info)
         return self.outcome()
 
@@ -238,6 +239,7 @@ class Gathered:
         info = self.record.info if not self.leftovers else (*self.record.info, (LEFT_BEHIND, ", ".join(self.leftovers)))
         whole = dataclasses.replace(self.record, reason=reason, samples=tuple(self.samples), info=info, peak_memory_mib=peak)
         ended = self.ended_at if self.ended_at is not None else time.monotonic()
-        wall = ended - self.began if self.began is not None and ran else None
+        # A run that is killed as it begins may be heard to begin when it is over.
+        wall = max(0.0, ended - self.began) if self.began is not None and ran else None
         baseline = self.baseline if ran else None
         return Outcome(whole, self.dimensions, self.notes, self.version, baseline, wall, self.environment, self.patterns, self.found)

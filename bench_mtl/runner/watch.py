@@ -51,7 +51,11 @@ class Watch:
 
     def broken(self) -> tuple[Status, str] | None:
         """What the run has broken, if anything."""
-        now, deadline, limits = time.monotonic(), self._deadline.value, self._limits
+        deadline, limits = self._deadline.value, self._limits
+        now = time.monotonic()
+        # No clock publishes a deadline before the run, or one further away than its limit: somebody has written there.
+        if deadline and not self._started <= deadline <= now + (limits.seconds or 0.0) + GRACE_SECONDS:
+            return Status.ERROR, f"its clock is false: it is to be killed {deadline - now:.3g} s from now"
         if deadline and now > deadline + GRACE_SECONDS:
             return Status.TIMEOUT, f"time limit of {limits.seconds:g} s"
         began = self._gathered.began

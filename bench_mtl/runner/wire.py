@@ -1,4 +1,4 @@
-"""Messages of a worker as bytes: JSON and raw arrays of float64, so that reading one can run no code, whoever wrote it.
+"""Messages of a worker, or of a certifier, as bytes: JSON and raw arrays of float64, so that reading one can run no code, whoever wrote it.
 
 A frame is the length of all that follows its head, the length of the JSON, the JSON, and the arrays one after the other. What a message
 may hold depends on its kind; anything else is refused. Pickles go the other way only, from a parent to what it has started.
@@ -105,11 +105,17 @@ def _pack_patterns(content: list[Any], arrays: list[Array]) -> Any:
     return [rows, list(leftovers), bool(is_last)]
 
 
+def _pack_certified(content: list[Any], arrays: list[Array]) -> Any:
+    *others, patterns = content
+    return [*others, _pack_patterns([patterns, (), False], arrays)[0]]
+
+
 _PACKED: Mapping[str, Callable[[list[Any], list[Array]], Any]] = {
     "sample": lambda content, arrays: _sample(content[0]),
     "proof": _pack_proof,
     "record": _pack_record,
     "patterns": _pack_patterns,
+    "certified": _pack_certified,
 }
 
 
@@ -145,6 +151,12 @@ def _finite(value: Any) -> float:
     number = _number(value)
     _require(math.isfinite(number))
     return number
+
+
+def _seconds(value: Any) -> float:
+    seconds = _finite(value)
+    _require(seconds >= 0.0)
+    return seconds
 
 
 def _count(value: Any) -> int:
@@ -214,14 +226,25 @@ def _read_record(content: Any, arrays: _Arrays) -> Message:
 
 def _read_patterns(content: Any, arrays: _Arrays) -> Message:
     rows, leftovers, is_last = content
-    _require(max(len(rows), len(leftovers)) <= _MOST_ENTRIES)
-    patterns = tuple(
+    _require(len(leftovers) <= _MOST_ENTRIES)
+    return "patterns", _patterns(rows), tuple(map(_word, leftovers)), _bool(is_last)
+
+
+def _read_certified(content: Any, arrays: _Arrays) -> Message:
+    verdicts, scale, baseline, contradiction, seconds, rows = content
+    _require(len(verdicts) <= _MOST_ENTRIES)
+    read = tuple(_word(verdict) if isinstance(verdict, str) else _certificate(verdict) for verdict in verdicts)
+    return "certified", read, _finite(scale), _certificate(baseline), _optional(_word, contradiction), _seconds(seconds), _patterns(rows)
+
+
+def _patterns(rows: Any) -> tuple[PackedPattern, ...]:
+    _require(len(rows) <= _MOST_ENTRIES)
+    return tuple(
         PackedPattern(
             _word(part), _count(rows), _count(columns), _count(nonzeros), _optional(_count, rank), base64.b64decode(bits, validate=True)
         )
         for part, rows, columns, nonzeros, rank, bits in rows
     )
-    return "patterns", patterns, tuple(map(_word, leftovers)), _bool(is_last)
 
 
 _UNPACKED: Mapping[str, Callable[[Any, _Arrays], Message]] = {
@@ -240,4 +263,7 @@ _UNPACKED: Mapping[str, Callable[[Any, _Arrays], Message]] = {
     "planned": lambda content, arrays: ("planned", _table(content[0])),
     "record": _read_record,
     "patterns": _read_patterns,
+    "prepared": lambda content, arrays: ("prepared", _seconds(content[0]), _count(content[1]), _count(content[2])),
+    "certified": _read_certified,
+    "failed": lambda content, arrays: ("failed", _word(content[0])),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 from collections.abc import Callable
 from functools import partial
 
@@ -35,6 +36,7 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     begin(parent, "bench_worker")
     faulthandler.enable()  # the parent keeps the last lines of standard error
     pipe, deadline = WorkerEnd(pipe_fd), SharedDeadline(deadline_fd)
+    os.close(deadline_fd)
     apart = Apart(pipe, deadline)
     setting: Setting = pipe.receive()
     confine(setting.guarded)  # before any code of a plug-in is imported

@@ -84,15 +84,19 @@ def test_a_run_that_leaves_out_what_it_is_judged_by_proves_nothing(tmp_path: Pat
     ends = {
         "stays": "inaccurate",
         "shows_no_problem": "wrong", "never_starts": "crashed", "skips": "skipped", "begins_again": "crashed",
-        "says_what_it_says_at_its_start": "crashed", "dies_with_a_false_deadline": "crashed",
+        "says_what_it_says_at_its_start": "crashed",
     }  # fmt: skip
-    tables = [f'name = "lies"\noptions = {{ deed = "{deed}" }}\nlabel = "{deed}"' for deed in ends]
+    deeds = [*ends, "dies_with_a_false_deadline"]
+    tables = [f'name = "lies"\noptions = {{ deed = "{deed}" }}\nlabel = "{deed}"' for deed in deeds]
     honest = 'name = "projected_gradient"\noptions = { step_rule = "line_search" }\nlabel = "after"'
     runs = run_suite(tmp_path, suite_of(*tables, honest, limits=LIMITS))
-    assert runs["status"].to_dict() == {**ends, "after": "verified"}
+    statuses = runs["status"].to_dict()
+    # Its deadline may be seen before its end is.
+    assert statuses.pop("dies_with_a_false_deadline") in ("crashed", "error")
+    assert statuses == {**ends, "after": "verified"}
     with Store.open(tmp_path) as store:
         samples = store.samples()
-    said = samples[samples["run_id"].isin(runs.loc[list(ends), "id"])]
+    said = samples[samples["run_id"].isin(runs.loc[deeds, "id"])]
     assert (said["relative_gap"] > 0.5).all(), "no report can use what they said"
 
 

@@ -28,6 +28,9 @@ MESSAGES: list[Any] = [
     ("patterns", (PATTERN,), ("RLIMIT_CPU", "3 threads"), False),
     ("found", {"values": [1, 2.5, "x", None]}),
     ("mistake", None),
+    ("prepared", 0.5, 80, 0),
+    ("certified", (Certificate(1.0, 0.5, 0.0, 1e-9), "NaN"), 2.0, Certificate(2.0, -np.inf, 0.0), None, 0.1, (PATTERN,)),
+    ("failed", "the problem cannot be built"),
 ]
 
 
@@ -86,7 +89,7 @@ def test_lengths_that_nothing_has_are_refused(total: int, text: int) -> None:
 def test_a_reader_never_waits_for_the_rest() -> None:
     ours, theirs = socket.socketpair()
     end = ParentEnd(ours.detach())
-    data = b"".join(map(bytes, packed(("proof", Proof(POINT)))))
+    data = bytes(16) + b"".join(map(bytes, packed(("proof", Proof(POINT)))))  # a token, before anything is asked
     assert end.is_silent
     for byte in (data + data)[:-1]:
         theirs.send(bytes([byte]))

@@ -169,7 +169,7 @@ _FAULTS: dict[str, Callable[[Path], object]] = {
     "segfaults": lambda folder: ctypes.string_at(0),
     "exits_at_once": lambda folder: os._exit(7),
     "kills_itself": lambda folder: os.kill(os.getpid(), signal.SIGKILL),
-    "closes_files": lambda folder: os.closerange(0, 256),
+    "closes_files": lambda folder: os.closerange(0, 4096),
     "interrupts": lambda folder: signal.raise_signal(signal.SIGINT),
     "ones": lambda folder: np.ones(50 * _GIB // 8),
     "zeros": lambda folder: np.zeros(50 * _GIB // 8),
