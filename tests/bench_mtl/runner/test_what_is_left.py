@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -16,10 +17,12 @@ import numpy as np
 import pytest
 from runs import PLUGINS, run_suite, some_plugins, suite_of
 
-from bench_mtl.core.types import Certificate
+from bench_mtl.core.types import Certificate, Limits
 from bench_mtl.engine import driver, proofs
+from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.model.protocols import Problem
 from bench_mtl.runner import executors
+from bench_mtl.runner.gathered import LEFT_BEHIND
 from bench_mtl.runner.identities import Identities
 
 HERE = Path(__file__).resolve().parent
@@ -144,3 +147,16 @@ def test_the_next_run_in_a_shared_process_is_the_same_as_without(tmp_path: Path,
         for column in ("status", "reason", "primal", "dual", "iterations", "info"):
             assert after[column] == before[column], (deed, column, after[column])
     assert set(alone["info"]) == {"{}"}
+
+
+@pytest.mark.slow
+def test_no_solver_of_the_package_leaves_anything(tmp_path: Path) -> None:
+    """Otherwise the honest would be blamed, and each of their runs would cost a new process."""
+    if sys.platform != "linux":
+        pytest.skip("needs Linux")
+    suite = read_suite("quick")
+    suite = dataclasses.replace(suite, limits=Limits(seconds=2.0, memory_gib=suite.limits.memory_gib))
+    runs = run_suite(tmp_path, suite)
+    assert len(runs) > 50
+    left = runs[runs["info"].str.contains(LEFT_BEHIND, regex=False)]
+    assert left.empty, left["info"].to_dict()
