@@ -17,6 +17,7 @@ from typing import NoReturn
 
 import click
 
+from bench_mtl.cli.check import check
 from bench_mtl.cli.compare import compare
 from bench_mtl.cli.console import say
 from bench_mtl.cli.doctor import doctor
@@ -30,7 +31,7 @@ from bench_mtl.cli.report import report
 from bench_mtl.cli.run import run
 from bench_mtl.cli.solve import solve
 from bench_mtl.cli.validate import validate
-from bench_mtl.core.errors import BenchError, IncompleteError
+from bench_mtl.core.errors import FULL, BenchError, IncompleteError
 from bench_mtl.core.version import __version__
 
 #: How long the threads of a command that has been stopped may take to end.
@@ -52,7 +53,7 @@ def main() -> None:
     except BenchError as error:
         code = fail(str(error), EXIT_BAD_INPUT)
     except OSError as error:
-        code = fail(str(error), EXIT_BAD_INPUT)
+        code = fail(str(error), EXIT_INCOMPLETE if error.errno in FULL else EXIT_BAD_INPUT)
     except Exception:
         say(traceback.format_exc().rstrip(), error=True)
         code = fail("this is a bug of bench-mtl and says nothing about the runs; what has finished is stored", EXIT_BUG)
@@ -91,5 +92,5 @@ def cli() -> None:
     """
 
 
-for command in (run, report, compare, export, merge, list_, solve, path, paper, validate, doctor):
+for command in (run, report, compare, export, merge, check, list_, solve, path, paper, validate, doctor):
     cli.add_command(command)

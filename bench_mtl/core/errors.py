@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 
 _LONGEST_NAME = 1_000
+
+
+#: What the system says where a disk, or what a user may have of it, is full, and where it fails.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class BenchError(Exception):
@@ -40,3 +45,16 @@ def plural(number: int, noun: str) -> str:
 
 class IncompleteError(BenchError):
     """A run that cannot be finished, through no fault of its input; what it has stored is kept, and it can be resumed."""
+
+
+def not_written(what: str, error: OSError) -> BenchError:
+    """Return the error for what cannot be written: on a full disk one that can be gone on from, else one of the input.
+
+    Parameters
+    ----------
+    what : the beginning of the sentence, such as "the report cannot be written to results".
+    """
+    reason = f"{what}: {error.strerror or error}"
+    if error.errno in FULL:
+        return IncompleteError(f"{reason}; what was there before is kept, and the same command can be given again")
+    return InputError(reason)

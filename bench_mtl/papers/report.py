@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.checks import one_of
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import not_written
 from bench_mtl.core.types import Status
 from bench_mtl.papers.cells import Cell
 from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Section, Verdict
@@ -109,7 +109,7 @@ def _written(
     try:
         replace_files(folder, files)
     except OSError as error:
-        raise InputError(f"the report cannot be written to {folder}: {error.strerror or error}") from None
+        raise not_written(f"the report cannot be written to {folder}", error) from None
     return folder / "report.md"
 
 

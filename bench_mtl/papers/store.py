@@ -18,7 +18,7 @@ from bench_mtl.papers.cells import Cell
 from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.results import Outcome
 from bench_mtl.results.digests import Part, put
-from bench_mtl.results.files import connect_to_read, decoding, naming, require_intact, require_own_wal
+from bench_mtl.results.files import connect_to_read, decoding, naming, require_intact, require_own_wal, require_regular
 from bench_mtl.results.rows import storable
 from bench_mtl.results.sqlite_store import ADDED_TABLES, COMMON_TABLES, SqliteStore, insert, lay_out_common
 
@@ -55,6 +55,7 @@ class CellStore(SqliteStore):
 
     schema_version, unsealed_version = SCHEMA_VERSION, 1
     parts, added_tables = (CELL,), ADDED_TABLES
+    tables = (*_SCHEMA, *ADDED_TABLES)
     label = "settings"
 
     @classmethod
@@ -68,7 +69,7 @@ class CellStore(SqliteStore):
         """
         path = folder / FILE_NAME
         store = cls._opened_to_write(path, lambda: _holds_cells(path), lambda connection: _lay_out(connection, experiment))
-        store._require_of(experiment)
+        store._require_of(experiment, is_new_to=True)
         store.seal()
         return store
 
@@ -84,17 +85,27 @@ class CellStore(SqliteStore):
         if not exists("folder", path):
             raise InputError(f"{folder} holds no {FILE_NAME}")
         with naming(path):
+            require_regular(path)
             store = cls(path, connect_to_read(path))
         store._require_of(experiment)
         return store
 
-    def _require_of(self, experiment: str) -> None:
-        """Close the store and raise InputError where it does not hold intact cells of this experiment."""
+    def _require_of(self, experiment: str, *, is_new_to: bool = False) -> None:
+        """Close the store and raise InputError where it does not hold intact cells of this experiment.
+
+        Parameters
+        ----------
+        is_new_to : whether a file that does not say of which experiment it is becomes one of this
+        """
         try:
             require_intact(self.path, self._connection)
             self._require_version()
             self.require_whole()
             held = self.meta().get("experiment")
+            if held is None and is_new_to:  # it was damaged, and set aside
+                with self._writing() as connection:
+                    self._set_meta(connection, {"experiment": experiment})
+                held = experiment
             if held != experiment:
                 raise InputError(f"{self.path.parent} already holds the cells of '{held}': choose another folder with --out")
         except BaseException:
@@ -199,6 +210,8 @@ def experiment_in(folder: Path) -> str | None:
     path = folder / FILE_NAME
     if not exists("folder", path):
         return None
+    with naming(path):
+        require_regular(path)
     with naming(path), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
         found = connection.execute("SELECT value FROM meta WHERE key = 'experiment'").fetchone()
     if found is None:

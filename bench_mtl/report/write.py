@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import not_written
 from bench_mtl.core.types import Status
 from bench_mtl.report.formats import chosen
 from bench_mtl.results.files import made_folder
@@ -78,7 +78,7 @@ def write_and_sum_up(
             files = report_files(results, tables, wanted, processes)
             replace_files(target, files)
     except OSError as error:
-        raise InputError(f"the report cannot be written to {target}: {error.strerror or error}") from None
+        raise not_written(f"the report cannot be written to {target}", error) from None
     texts = [target / name for name in ("report.html", "report.md") if name in files]
     return Written(
         paths=tuple(texts) or (target,),
@@ -123,7 +123,9 @@ def replace_files(folder: Path, files: Mapping[str, bytes]) -> None:
     try:
         for path, part in parts.items():
             part.parent.mkdir(exist_ok=True)
-            part.write_bytes(files[path.relative_to(folder).as_posix()])
+            part.unlink(missing_ok=True)  # left behind by a process that was killed; through a link another file would be overwritten
+            with part.open("xb") as file:
+                file.write(files[path.relative_to(folder).as_posix()])
         for path, part in parts.items():
             os.replace(part, path)
     finally:

@@ -20,9 +20,18 @@ from bench_mtl.core.files import exists, is_file
 from bench_mtl.core.types import Status
 from bench_mtl.engine.suite import Case, Suite
 from bench_mtl.results.digests import ENVIRONMENT, Part, differing, digests_of_words, put, words
-from bench_mtl.results.files import UNFINISHED, FolderLock, connect_to_read, decoding, naming, require_intact, require_own_wal
+from bench_mtl.results.files import (
+    UNFINISHED,
+    FolderLock,
+    connect_to_read,
+    decoding,
+    naming,
+    require_intact,
+    require_own_wal,
+    require_regular,
+)
 from bench_mtl.results.rows import Outcome, measure_rows, pattern_rows, run_row, sample_rows
-from bench_mtl.results.schema import MEASURE, NEW_TABLES, PATTERN, RUN, RUN_PARTS, SAMPLE, SCHEMA_VERSION, has_its_tables, lay_out
+from bench_mtl.results.schema import MEASURE, NEW_TABLES, PATTERN, RUN, RUN_PARTS, SAMPLE, SCHEMA, SCHEMA_VERSION, has_its_tables, lay_out
 from bench_mtl.results.sqlite_store import SqliteStore, insert
 from bench_mtl.results.stored_patterns import PATTERN_COLUMNS, Pattern, read_pattern
 
@@ -69,7 +78,7 @@ def plan_suite(folder: Path, suite: Suite, cases: Sequence[Case], *, force: bool
     again = _run_again(force, retry_failed)
     if not exists("output folder", folder / FILE_NAME):
         return _plan(cases, again, [], is_listed=False)
-    with Store.open(folder) as store:
+    with Store._opened(folder) as store:
         plan = store._planned(cases, again)
         return replace(plan, has_changes=plan.has_changes or not store.meta().items() >= _facts(suite).items())
 
@@ -82,6 +91,7 @@ class Store(SqliteStore):
 
     schema_version, unsealed_version = SCHEMA_VERSION, 4
     parts, added_tables = RUN_PARTS, NEW_TABLES
+    tables = (*SCHEMA, *NEW_TABLES)
     label = "solver_label || ' on ' || problem_label"
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: FolderLock | None = None) -> None:
@@ -121,7 +131,25 @@ class Store(SqliteStore):
         ------
         InputError : there is none, or it is damaged, or of another schema version. Nothing is changed, then or otherwise.
         """
+        store = cls._opened(folder)
+        try:
+            missing = [name for name in _FACTS if name not in store.meta()]
+            if missing:
+                raise InputError(
+                    f"{store.path}: not a readable results file (no {missing[0]} in table meta): "
+                    f"bench-mtl run SUITE --out {folder} writes it again"
+                )
+            return store
+        except BaseException:
+            store.close()
+            raise
+
+    @classmethod
+    def _opened(cls, folder: Path) -> Self:
+        """`open`, also where the facts about the suite were set aside because they were damaged."""
         path = folder / FILE_NAME
+        with naming(path):
+            require_regular(path)
         if not is_file("results folder", path):
             missing = "there is no such folder" if not folder.exists() else f"there is no {FILE_NAME}"
             raise InputError(f"no results in {folder}: {missing} (make some with: bench-mtl run SUITE --out {folder})")
@@ -131,10 +159,7 @@ class Store(SqliteStore):
             try:
                 require_intact(path, store._connection)
                 store._require_version()
-                meta = store.meta()
-                for name in _FACTS:
-                    if name not in meta:
-                        raise InputError(f"{path}: not a readable results file (no {name} in table meta): move it away and run again")
+                store.meta()
                 if not has_its_tables(store._connection, is_sealed=store.is_sealed):
                     raise InputError(f"{path}: not a readable results file (other columns than it should have): move it away and run again")
                 return store
@@ -361,9 +386,9 @@ def _holds_results(folder: Path, suite: Suite) -> bool:
     if not exists("output folder", folder / FILE_NAME):
         require_free(folder)
         return False
-    with Store.open(folder) as store:
+    with Store._opened(folder) as store:
         store.require_whole()
-        held = store.meta()["suite_name"]
+        held = store.meta().get("suite_name", suite.name)
     if held != suite.name:
         raise InputError(f"{folder} already holds the results of suite '{held}': choose another folder with --out")
     return True

@@ -136,7 +136,8 @@ def digests_of_words(part: Part, table: NDArray[Any]) -> dict[int, bytes]:
 
 def stored(connection: sqlite3.Connection) -> dict[tuple[str, int], bytes]:
     """Return all digests that the file holds, their sum included."""
-    return {(table, key): digest for table, key, digest in connection.execute("SELECT part, id, digest FROM digest")}
+    rows = connection.execute("SELECT part, id, digest FROM digest")
+    return {(table, _whole(key)): digest if isinstance(digest, bytes) else b"" for table, key, digest in rows}
 
 
 def put(connection: sqlite3.Connection, part: Part, keys: Iterable[int]) -> None:
@@ -185,8 +186,13 @@ def damage(connection: sqlite3.Connection, parts: Sequence[Part], held: Mapping[
 def differing(part: Part, computed: Mapping[int, bytes], held: Mapping[tuple[str, int], bytes]) -> list[Damage]:
     """Return what of a part is not as the digests `held` have it."""
     wanted = {key: digest for (table, key), digest in held.items() if table == part.table}
-    keys = [key for key in {**wanted, **computed} if wanted.get(key) != computed.get(key)]
+    keys = {_whole(key) for key in {**wanted, **computed} if wanted.get(key) != computed.get(key)}
     return [Damage(part.table, key) for key in sorted(keys)]
+
+
+def _whole(key: object) -> int:
+    """Return a key, or 0 for what damage has made of one."""
+    return key if isinstance(key, int) else 0
 
 
 def total_is_false(held: Mapping[tuple[str, int], bytes]) -> bool:

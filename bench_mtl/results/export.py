@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, not_written
 from bench_mtl.core.files import is_dir
 from bench_mtl.core.text import csv_cell
 from bench_mtl.results.database import Store
@@ -64,7 +64,7 @@ def export(folder: Path, form: str, out: Path | None = None) -> dict[Path, int]:
                 for path in paths.values():
                     os.replace(Path(name) / path.name, path)
         except OSError as error:
-            raise InputError(f"the export cannot be written to {target}: {error.strerror or error}") from None
+            raise not_written(f"the export cannot be written to {target}", error) from None
     return rows
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import stat
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -12,8 +14,8 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.files import exists
+from bench_mtl.core.errors import IncompleteError, InputError, not_written
+from bench_mtl.core.files import exists, is_file
 
 T = TypeVar("T")
 
@@ -22,7 +24,10 @@ LOCK_NAME = "results.lock"
 #: Endings of the files beside a results file that hold changes which are not in it yet, or not yet undone.
 UNFINISHED = ("-wal", "-journal")
 
-#: How SQLite says that it would have to write beside a file, and cannot.
+#: How SQLite says that a disk is full, or fails.
+_FULL = ("SQLITE_FULL", *(f"SQLITE_IOERR_{what}" for what in ("WRITE", "FSYNC", "DIR_FSYNC", "TRUNCATE", "SHMSIZE")))
+
+#: How it says that it would have to write beside a file, and cannot.
 _CANNOT_WRITE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_FULL")
 
 
@@ -37,13 +42,17 @@ def naming(path: Path) -> Iterator[None]:
             reason = f"another program is using this file ({error}): wait for its end, or choose another folder with --out"
         elif kind.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR")) or str(error).startswith("Could not decode"):
             reason = f"not a readable results file ({error}): move it away and run again"
+        elif kind.startswith(_FULL):
+            raise IncompleteError(
+                f"{path}: cannot be read or written: {error}; what was stored before is kept, and the same command goes on from there"
+            ) from None
         else:
             reason = f"cannot be read or written: {error}"
         raise InputError(f"{path}: {reason}") from None
     except UnicodeDecodeError:  # Python cannot read what SQLite says of a name that is garbage
         raise InputError(f"{path}: not a readable results file: move it away and run again") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read or written: {error.strerror or error}") from None
+        raise not_written(f"{path}: cannot be read or written", error) from None
 
 
 @contextmanager
@@ -70,7 +79,7 @@ def made_folder(folder: Path) -> Iterator[None]:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"output folder {folder} cannot be written: {error.strerror or error}") from None
+            raise not_written(f"output folder {folder} cannot be written", error) from None
         yield
     except BaseException:
         for each in made:
@@ -139,6 +148,71 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     if any(_size(path, ending) for ending in UNFINISHED):
         return _recovered(path)
     return _connected(path, "mode=ro&immutable=1")
+
+
+def require_regular(path: Path) -> None:
+    """Refuse what stands in the place of a results file, or of one that SQLite keeps beside it, and is no plain file.
+
+    Opening a pipe would wait for ever, and what is written through a link would be lost to others.
+
+    Raises
+    ------
+    InputError : names it.
+    """
+    for name in (path, *(Path(f"{path}{ending}") for ending in (*UNFINISHED, "-shm"))):
+        mode = _lstat_mode(name)
+        is_link_to_file = name == path and stat.S_ISLNK(mode) and is_file("results folder", path)
+        if mode and not stat.S_ISREG(mode) and not is_link_to_file:
+            raise InputError(f"{name} is {_kind(mode)}, where a plain file should be: move it away")
+
+
+def require_no_link(path: Path) -> None:
+    """Refuse to write through a symbolic link: the lock is of the folder that the link is in.
+
+    Raises
+    ------
+    InputError : `path` is one.
+    """
+    if path.is_symlink():
+        raise InputError(f"{path} is a symbolic link, where a plain file should be: name the folder of the file itself with --out")
+
+
+def _lstat_mode(path: Path) -> int:
+    """Return the mode of what is at a path, of a link itself; 0 where nothing is, or nobody can tell, which opening it will say."""
+    try:
+        return os.lstat(path).st_mode
+    except (OSError, ValueError):
+        return 0
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_ISLNK: "a symbolic link", stat.S_ISDIR: "a folder", stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket"}
+    return next((name for is_of, name in kinds.items() if is_of(mode)), "a device")
+
+
+#: Folders of a report, and the endings of what it writes.
+_REPORT_FOLDERS, _REPORT_ENDINGS = (".", "tables", "figures"), ("md", "html", "csv", "tex", "parquet", "svg", "pdf", "png", "sqlite")
+
+
+def leftover_parts(folder: Path) -> list[Path]:
+    """Return the halves of files that commands which were killed have left in a results folder."""
+    found = []
+    for name in _REPORT_FOLDERS:
+        for ending in _REPORT_ENDINGS:
+            found += [path for path in sorted((folder / name).glob(f"*.{ending}.part")) if path.is_file() and not path.is_symlink()]
+    return found
+
+
+#: A part that is younger may be another command's, which writes a report.
+_OLD_SECONDS = 60.0
+
+
+def remove_parts(folder: Path) -> None:
+    """Delete the halves of files that nobody is writing any more. The caller holds the lock of the folder."""
+    for part in leftover_parts(folder):
+        with suppress(OSError):
+            if part.suffixes[-2:] == [".sqlite", ".part"] or time.time() - part.stat().st_mtime > _OLD_SECONDS:
+                part.unlink()
 
 
 def require_own_wal(path: Path) -> None:
@@ -242,7 +316,9 @@ class FolderLock:
                 f"another run is using this folder, {folder}{holder}: wait for its end, or choose another folder with --out"
             ) from None
         except OSError as error:
-            raise InputError(f"output folder {folder} cannot be written: {error.strerror or error}") from None
+            if error.errno == errno.ELOOP:
+                raise InputError(f"{self._path} is a symbolic link, where the lock of the folder should be: remove it") from None
+            raise not_written(f"output folder {folder} cannot be written", error) from None
         self._held.add(self)
         with suppress(OSError):  # who it is matters less than that it is locked, which needs no space on the disk
             os.ftruncate(self._descriptor, 0)
@@ -281,8 +357,11 @@ def _locked(path: Path) -> int:
     import fcntl
 
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        # Through a link another file would be overwritten, and a pipe or a device would be waited for.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
         try:
+            if not stat.S_ISREG(mode := os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, f"{path.name} is {_kind(mode)}, where the lock of the folder should be")
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # A holder deletes the file as it lets go: a lock on what has no name any more locks nobody out.
             if os.path.samestat(os.fstat(descriptor), path.stat()):

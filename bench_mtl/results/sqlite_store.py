@@ -13,7 +13,18 @@ from typing import Any, ClassVar, Self
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.results.digests import ENVIRONMENT, META, TABLE, Damage, Part, any_text, damage, put, put_all, stored, total_is_false
-from bench_mtl.results.files import FolderLock, close_written, connect_to_write, decoding, made_folder, make_file, naming
+from bench_mtl.results.files import (
+    FolderLock,
+    close_written,
+    connect_to_write,
+    decoding,
+    made_folder,
+    make_file,
+    naming,
+    remove_parts,
+    require_no_link,
+    require_regular,
+)
 
 #: Seconds after which the next row waits for the disk, so that a power cut costs no more; every row survives the end of the process.
 _SYNC_SECONDS = 1.0
@@ -52,6 +63,8 @@ class SqliteStore:
     """What belongs to a row, the table of rows first."""
     added_tables: ClassVar[tuple[str, ...]]
     """What a file of the version before has not got."""
+    tables: ClassVar[tuple[str, ...]]
+    """The statements that make all tables and indices."""
     label: ClassVar[str]
     """SQL of what people call a row."""
 
@@ -79,8 +92,11 @@ class SqliteStore:
         """
         is_there = exists()
         with made_folder(path.parent):
+            require_regular(path)
+            require_no_link(path)
             lock = FolderLock(path.parent)
             try:
+                remove_parts(path.parent)
                 if not is_there and not exists():
                     make_file(path, lay_out)
                 with naming(path):

@@ -17,6 +17,7 @@ from hand_made import case, fill, finished_in, outcome, resealed, results_bytes,
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Certificate, Sample
 from bench_mtl.results import FILE_NAME, Outcome, Store
+from bench_mtl.results.check import check, drop, seal
 from bench_mtl.results.export import export
 from bench_mtl.results.loading import read_results
 from bench_mtl.results.merge import merge
@@ -155,3 +156,120 @@ def test_what_changes_with_the_plan_is_whole_again(tmp_path: Path) -> None:
         assert store.is_sealed
     resealed(tmp_path)
     assert len(finished_in(tmp_path)) == 12
+
+
+# Check, drop, seal -------------------------------------------------------------------------------------------------------------------
+
+FORMER = ("DROP TABLE digest", "DROP TABLE started", "DROP TABLE proof", "UPDATE meta SET value = '4' WHERE key = 'schema_version'")
+
+
+def changed(folder: Path, *statements: str) -> Path:
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+    return folder
+
+
+def test_what_is_damaged_is_listed_and_set_aside_and_run_anew(tmp_path: Path) -> None:
+    folder = varied(tmp_path / "a")
+    before = everything(folder)
+    assert (check(Store, folder / FILE_NAME).rows, check(Store, folder / FILE_NAME).damaged) == (16, ())
+    assert drop(Store, folder / FILE_NAME) is None
+    changed(folder, "UPDATE sample SET primal = 0.5 WHERE run_id = 7 AND number = 2", "UPDATE run SET status = 'wrong' WHERE id = 9")
+    bytes_of_damaged = results_bytes(folder)
+    found = check(Store, folder / FILE_NAME)
+    assert found.damaged == ("row 9 (pg on Häuser ∑): the row itself", "row 7 (pg on Häuser ∑): sample")
+    aside, rows = drop(Store, folder / FILE_NAME) or (None, 0)
+    assert (aside, rows) == (folder / "results-damaged-1.sqlite", 2)
+    assert aside.read_bytes() == bytes_of_damaged
+    assert check(Store, folder / FILE_NAME).damaged == ()
+    assert len(finished_in(folder)) == 10
+    cases = [case(number, "Häuser ∑", "pg") for number in range(12)]
+    with Store.create(folder, suite()) as store:
+        waiting = store.plan(cases)
+        assert [each.options["number"] for each in waiting] == [6, 8]
+        for each in waiting:
+            store.add(each, measured(int(each.options["number"])), 1)
+    assert len(everything(folder)) == len(before)
+    assert len(read_results(folder).runs) == 12
+
+
+def test_what_no_page_can_be_read_of_is_recovered_around(tmp_path: Path) -> None:
+    folder = varied(tmp_path, 60)
+    whole = bytearray(results_bytes(folder))
+    page = 4096
+    for place in (len(whole) // 3 // page, len(whole) // 2 // page):
+        whole[place * page : place * page + page] = random.Random(place).randbytes(page)
+    (folder / FILE_NAME).write_bytes(whole)
+    assert check(Store, folder / FILE_NAME).damaged
+    aside, rows = drop(Store, folder / FILE_NAME) or (None, 0)
+    assert aside is not None
+    assert aside.read_bytes() == whole
+    assert check(Store, folder / FILE_NAME).damaged == ()
+    kept = check(Store, folder / FILE_NAME).rows
+    assert 0 < kept < 80
+    assert kept + rows == 80
+
+
+def test_damaged_facts_of_the_suite_are_written_again_by_its_next_run(tmp_path: Path) -> None:
+    folder = changed(fill(tmp_path, range(3)), "UPDATE meta SET value = '[0.5]' WHERE key = 'targets'")
+    assert check(Store, folder / FILE_NAME).damaged == ("what the file says of itself",)
+    assert drop(Store, folder / FILE_NAME) == (folder / "results-damaged-1.sqlite", 0)
+    assert "bench-mtl run SUITE --out" in refusal(lambda: Store.open(folder))
+    fill(folder, [], plan=[case(number) for number in range(3)])
+    assert read_results(folder).targets == (1e-2, 1e-4)
+
+
+def test_a_file_without_checksums_is_read_and_sealed(tmp_path: Path) -> None:
+    folder = changed(varied(tmp_path / "former"), *FORMER)
+    rows = [table.drop(columns=[]) for table in (read_results(folder).runs, read_results(folder).samples)]
+    assert not check(Store, folder / FILE_NAME).is_sealed
+    assert seal(Store, folder / FILE_NAME)
+    assert not seal(Store, folder / FILE_NAME)
+    found = check(Store, folder / FILE_NAME)
+    assert found.is_sealed
+    assert found.sealed_since is not None
+    assert found.damaged == ()
+    for before, after in zip(rows, (read_results(folder).runs, read_results(folder).samples), strict=True):
+        assert before.equals(after)
+    merge([folder, fill(tmp_path / "b", [50])], tmp_path / "c")
+    assert check(Store, tmp_path / "c" / FILE_NAME).sealed_since == found.sealed_since
+
+
+def test_a_run_that_adds_to_a_file_without_checksums_seals_it(tmp_path: Path) -> None:
+    folder = changed(fill(tmp_path, range(3)), *FORMER)
+    fill(folder, [3], plan=[case(number) for number in range(4)])
+    found = check(Store, folder / FILE_NAME)
+    assert (found.rows, found.is_sealed, found.damaged) == (4, True, ())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_is_damaged_can_be_dropped_and_the_rest_is_as_it_was(tmp_path: Path, seed: int) -> None:
+    folder = varied(tmp_path / "a", 20)
+    whole = results_bytes(folder)
+    with Store.open(folder) as store:
+        runs = store.runs().set_index("case_key").drop(columns=["id", "environment_id"])
+    rng = random.Random(100 + seed)
+    dropped = 0
+    for _ in range(60):
+        (folder / FILE_NAME).write_bytes(damaged(whole, rng))
+        try:
+            found = check(Store, folder / FILE_NAME)
+        except InputError:
+            continue  # not even a file of SQLite, or of another version
+        if not found.damaged:
+            continue
+        try:
+            result = drop(Store, folder / FILE_NAME)
+        except InputError:
+            continue
+        assert result is not None
+        dropped += 1
+        result[0].unlink()
+        assert check(Store, folder / FILE_NAME).damaged == ()
+        fill(folder, [], plan=[case(number, "Häuser ∑", "pg") for number in range(20)])
+        with Store.open(folder) as store:
+            kept = store.runs().set_index("case_key").drop(columns=["id", "environment_id"])
+        assert kept.equals(runs.loc[kept.index])
+    assert dropped > 15

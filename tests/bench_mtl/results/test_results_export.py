@@ -149,7 +149,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
 TOO_LARGE = """
 import resource, sys
 from pathlib import Path
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import IncompleteError
 from bench_mtl.results.export import export
 import pyarrow.csv, pyarrow.parquet
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
@@ -157,7 +157,7 @@ for form in ("csv", "parquet"):
     for out in ("export", "new"):
         try:
             export(Path(sys.argv[1]), form, Path(sys.argv[1]) / out)
-        except InputError as error:
+        except IncompleteError as error:
             print(error)
 """
 
@@ -170,7 +170,10 @@ def test_a_full_disk_leaves_the_export_before(tmp_path: Path) -> None:
     result = in_python(TOO_LARGE, tmp_path)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
-        f"the export cannot be written to {tmp_path / out}: {os.strerror(27)}" for _ in FORMATS for out in ("export", "new")
+        f"the export cannot be written to {tmp_path / out}: {os.strerror(27)}; what was there before is kept, and the same command can be"
+        " given again"
+        for _ in FORMATS
+        for out in ("export", "new")
     ]
     assert {path: path.read_bytes() for path in tmp_path.glob("export/*")} == before
     assert not (tmp_path / "new").exists()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hand_made import case, content, fill, finished_in, in_python, numbers, outcome, require_whole, results_bytes, suite
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.results import FILE_NAME, SCHEMA_VERSION, Store
 from bench_mtl.results.export import export
 from bench_mtl.results.files import LOCK_NAME
@@ -189,7 +189,7 @@ ADD_UNTIL_REFUSED = """
 import resource, sys
 from pathlib import Path
 from hand_made import case, outcome, suite
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import IncompleteError
 from bench_mtl.results import Store
 folder, limit = Path(sys.argv[1]), int(sys.argv[2])
 with Store.create(folder, suite()) as store:
@@ -199,7 +199,7 @@ with Store.create(folder, suite()) as store:
     for number in range(10_000):
         try:
             store.add(case(number), outcome(20), environment)
-        except InputError as error:
+        except IncompleteError as error:
             print(number, error)
             break
 """
@@ -234,7 +234,7 @@ def test_a_full_disk_keeps_what_it_has(tmp_path: Path) -> None:
 def test_a_full_disk_takes_no_half_of_a_new_file(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk", "size=64k") as folder:
         (folder / "other").write_bytes(b"x" * 60_000)
-        with pytest.raises(InputError, match="cannot be"):
+        with pytest.raises(IncompleteError, match="cannot be"):
             Store.create(folder / "new", suite())
         assert [path.name for path in folder.iterdir()] == ["other"]
 
@@ -363,3 +363,62 @@ def test_a_new_file_that_was_not_finished_is_begun_again(tmp_path: Path) -> None
     assert (tmp_path / f"{FILE_NAME}.part").exists()
     fill(tmp_path, [0])
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+# What is no plain file --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_lock_that_is_a_link_is_refused_and_its_target_kept(tmp_path: Path) -> None:
+    folder, precious = tmp_path / "results", tmp_path / "precious"
+    precious.write_text("years of work")
+    folder.mkdir()
+    (folder / LOCK_NAME).symlink_to(precious)
+    with pytest.raises(InputError, match=f"{LOCK_NAME} is a symbolic link"):
+        Store.create(folder, suite())
+    assert precious.read_text() == "years of work"
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("make", [make_pipe, Path.mkdir])
+def test_a_lock_that_is_no_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / LOCK_NAME)
+    with pytest.raises(InputError, match=f"{LOCK_NAME}|cannot be written"):
+        Store.create(tmp_path, suite())
+
+
+@pytest.mark.parametrize("make", [make_pipe, Path.mkdir, lambda path: path.symlink_to("/dev/zero"), lambda path: path.symlink_to("gone")])
+@pytest.mark.parametrize("name", [FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-journal"])
+def test_a_results_file_that_is_none_is_refused_at_once(tmp_path: Path, name: str, make: Callable[[Path], None]) -> None:
+    if name != FILE_NAME:
+        fill(tmp_path, [0])
+    make(tmp_path / name)
+    for action in (lambda: Store.open(tmp_path), lambda: Store.create(tmp_path, suite())):
+        with pytest.raises(InputError, match=f"{name} is .*, where a plain file should be"):
+            action()
+
+
+def test_a_linked_results_file_is_read_and_not_written(tmp_path: Path) -> None:
+    fill(tmp_path / "real", [0])
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / FILE_NAME).symlink_to(tmp_path / "real" / FILE_NAME)
+    assert len(finished_in(tmp_path / "other")) == 1
+    with pytest.raises(InputError, match="is a symbolic link"):
+        Store.create(tmp_path / "other", suite())
+
+
+def test_half_written_files_go_with_the_next_run(tmp_path: Path) -> None:
+    folder = fill(tmp_path / "results", [0])
+    (folder / "tables").mkdir()
+    parts = [folder / "report.md.part", folder / "tables" / "summary.csv.part"]
+    for part in parts:
+        part.write_text("half")
+        os.utime(part, (0, 0))
+    (folder / "notes.part").write_text("the user's")
+    (folder / "runs.csv.part").write_text("another command writes this now")
+    fill(folder, [1], plan=[case(0), case(1)])
+    assert not any(part.exists() for part in parts)
+    assert (folder / "notes.part").exists()
+    assert (folder / "runs.csv.part").exists()

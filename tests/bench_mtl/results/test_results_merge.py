@@ -165,13 +165,13 @@ def test_a_folder_that_a_run_uses_is_refused(tmp_path: Path) -> None:
 TOO_LARGE = """
 import resource, sys
 from pathlib import Path
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import IncompleteError
 from bench_mtl.results.merge import merge
 resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 for out in ("there", "new/deep"):
     try:
         merge([Path(sys.argv[1]) / "a"] * 2, Path(sys.argv[1]) / out)
-    except InputError as error:
+    except IncompleteError as error:
         print(error)
 """
 
@@ -182,6 +182,8 @@ def test_a_full_disk_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "there" / "mine.txt").write_text("mine")
     result = in_python(TOO_LARGE, tmp_path)
     assert result.returncode == 0, result.stderr
-    assert [line.split(": ", 1)[1] for line in result.stdout.splitlines()] == ["cannot be read or written: disk I/O error"] * 2
+    assert [line.split(": ", 1)[1] for line in result.stdout.splitlines()] == [
+        "cannot be read or written: disk I/O error; what was stored before is kept, and the same command goes on from there"
+    ] * 2
     assert content(tmp_path / "there") == {"mine.txt": b"mine"}
     assert not (tmp_path / "new").exists()

@@ -1,0 +1,87 @@
+"""`bench-mtl check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bench_mtl.cli.console import say, warn
+from bench_mtl.cli.options import EXIT_FAILED
+from bench_mtl.core.errors import InputError, plural
+
+if TYPE_CHECKING:
+    from bench_mtl.results.check import Checked
+    from bench_mtl.results.sqlite_store import SqliteStore
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--drop", is_flag=True, help="Set damaged rows aside, so that the suite runs them anew; the damaged file is kept beside.")
+@click.option("--seal", is_flag=True, help="Give files of older versions, which have none, checksums of what they hold now.")
+def check(folders: tuple[Path, ...], drop: bool, seal: bool) -> int:
+    """Compare all that the results in FOLDERS hold with its checksums, and list what is damaged.
+
+    Exit code 0: all is whole; 1: something is damaged (and was not dropped); 2: a folder has no results.
+
+    \b
+    Examples:
+      bench-mtl check results/quick
+      bench-mtl check results/* --drop
+    """
+    code = 0
+    for folder in folders:
+        if len(folders) > 1 and folder.is_file():
+            say(f"{folder}: a file, not a folder: skipped")
+        elif not _is_whole(folder, drop=drop, seal=seal):
+            code = EXIT_FAILED
+    return code
+
+
+def _is_whole(folder: Path, *, drop: bool, seal: bool) -> bool:
+    """Check one folder, say what was found, and return whether its results are whole in the end."""
+    from bench_mtl.results import check as checking
+
+    kind, path = _file_in(folder)
+    found = checking.check(kind, path)
+    say(f"{folder}: {plural(found.rows, 'row')}, {_verdict(found)}")
+    for text in found.damaged:
+        say(f"  damaged: {text}")
+    for text in found.leftovers:
+        say(f"  left over: {text}")
+    if found.damaged and drop:
+        dropped = checking.drop(kind, path)
+        if dropped is not None:
+            aside, rows = dropped
+            say(f"  {plural(rows, 'row')} set aside: the damaged file is now {aside}; the command that made these results runs them anew")
+        return True
+    if found.damaged:
+        warn(f"{folder} is damaged: bench-mtl check {folder} --drop sets aside what is, and keeps the rest")
+        return False
+    if seal and checking.seal(kind, path):
+        say("  sealed: damage from now on is noticed")
+    return True
+
+
+def _verdict(found: Checked) -> str:
+    if found.damaged:
+        return f"{len(found.damaged)} damaged"
+    if not found.is_sealed:
+        return "readable, but an older version of bench-mtl wrote them without checksums (--seal adds them)"
+    since = f", since {found.sealed_since}" if found.sealed_since else ""
+    return f"all as its checksum says{since}"
+
+
+def _file_in(folder: Path) -> tuple[type[SqliteStore], Path]:
+    """Return the results file in a folder, and what it is a store of."""
+    from bench_mtl.core.files import exists
+    from bench_mtl.papers.store import FILE_NAME as CELLS
+    from bench_mtl.papers.store import CellStore
+    from bench_mtl.results import FILE_NAME, Store
+
+    for kind, name in ((Store, FILE_NAME), (CellStore, CELLS)):
+        if exists("results folder", folder / name):
+            return kind, folder / name
+    missing = "there is no such folder" if not folder.exists() else f"there is no {FILE_NAME} and no {CELLS}"
+    raise InputError(f"no results in {folder}: {missing}")
