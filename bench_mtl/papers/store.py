@@ -71,6 +71,7 @@ class CellStore(SqliteStore):
         store = cls._opened_to_write(path, lambda: _holds_cells(path), lambda connection: _lay_out(connection, experiment))
         store._require_of(experiment, is_new_to=True)
         store.seal()
+        store._bury()
         return store
 
     @classmethod
@@ -152,7 +153,7 @@ class CellStore(SqliteStore):
             "peak_memory_mib": record.peak_memory_mib,
         }
         with self._writing() as connection:
-            self._put_row(connection, insert(connection, "cell", {name: storable(value) for name, value in row.items()}))
+            self._put_row(connection, insert(connection, "cell", {name: storable(value) for name, value in row.items()}), cell.key)
 
     def rows(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """The rows of `cells` that there are, in their order: settings, what was found, `status`, `reason`, `seconds`, `environment_id`."""

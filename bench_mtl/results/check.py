@@ -10,7 +10,8 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, plural
+from bench_mtl.results import marks
 from bench_mtl.results.digests import ENVIRONMENT, META, UNREADABLE, Damage, Part, any_text, keys_of, put_all
 from bench_mtl.results.files import (
     UNFINISHED,
@@ -171,10 +172,12 @@ def _named(store: SqliteStore) -> list[str]:
 
 
 def _marks(store: SqliteStore) -> Iterator[str]:
-    with suppress(InputError):
+    with suppress(InputError), naming(store.path):
         if store.is_sealed:
-            for (key,) in store.query("SELECT case_key FROM started WHERE is_running = 1"):
-                yield f"the mark of a case that was running when its command died ({key})"
+            for key in marks.running(store._connection):
+                yield f"the mark of a case that was running when its command died, or runs now ({key})"
+            for key, count in marks.deaths(store._connection).items():
+                yield f"the mark of a case during which {plural(count, 'command')} died ({key})"
 
 
 def _count(store: SqliteStore) -> int:

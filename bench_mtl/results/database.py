@@ -115,6 +115,7 @@ class Store(SqliteStore):
         )
         try:
             store.seal()
+            store._bury()
             if not store.meta().items() >= facts.items():
                 with store._writing() as connection:
                     store._set_meta(connection, facts)
@@ -241,7 +242,7 @@ class Store(SqliteStore):
             connection.executemany("INSERT INTO measure VALUES (?, ?, ?, ?)", measures)
             patterns = ((run_id, *pattern) for pattern in pattern_rows(outcome.patterns))
             connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", patterns)
-            self._put_row(connection, run_id)
+            self._put_row(connection, run_id, case.key)
 
     def runs(self) -> Any:
         """The listed runs as a DataFrame, in the order of the suite's cases."""

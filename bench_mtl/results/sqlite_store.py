@@ -6,12 +6,13 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import IncompleteError, InputError
+from bench_mtl.results import marks
 from bench_mtl.results.digests import ENVIRONMENT, META, TABLE, Damage, Part, any_text, damage, put, put_all, stored, total_is_false
 from bench_mtl.results.files import (
     FolderLock,
@@ -38,12 +39,7 @@ COMMON_TABLES = (
 #: Tables that the stores have got last, so that files without them are read too.
 ADDED_TABLES = (
     TABLE,
-    """CREATE TABLE started (
-    case_key TEXT PRIMARY KEY,
-    deaths INTEGER NOT NULL,
-    is_running INTEGER NOT NULL,
-    digest BLOB NOT NULL
-) WITHOUT ROWID""",
+    marks.TABLE,
 )
 
 #: In `meta` of a file whose digests are younger than its rows: since when (UTC, ISO 8601).
@@ -79,6 +75,8 @@ class SqliteStore:
         """Of the data that `_digests` and `_checked` are of; None after this store has written."""
         self._digests: dict[tuple[str, int], bytes] | None = None
         self._checked: set[Part] = set()
+        self._has_begun = False
+        """Whether a case may be marked as running."""
 
     @classmethod
     def _opened_to_write(cls, path: Path, exists: Callable[[], bool], lay_out: Callable[[sqlite3.Connection], None]) -> Self:
@@ -107,6 +105,9 @@ class SqliteStore:
 
     def close(self) -> None:
         try:
+            if self._has_begun:
+                with suppress(InputError, IncompleteError), self._writing(may_be_lost=True) as connection:
+                    marks.end(connection, died=False)
             with naming(self.path):
                 if self._lock is None:
                     self._connection.close()
@@ -225,6 +226,25 @@ class SqliteStore:
         finally:
             self._connection.rollback()
 
+    def begin(self, key: str) -> None:
+        """Mark a case as running until it has a row, or the store is closed."""
+        with self._writing(may_be_lost=True) as connection:
+            marks.begin(connection, key)
+        self._has_begun = True
+
+    def deaths(self) -> dict[str, int]:
+        """Return how many commands have died while a case ran that has no row yet, by its key; of those in which any has."""
+        with naming(self.path):
+            return marks.deaths(self._connection) if self.is_sealed else {}
+
+    def _bury(self) -> None:
+        """Count the cases that were running when the command before died. This store holds the lock, so nobody runs them now."""
+        with naming(self.path):
+            has_died = bool(marks.running(self._connection))
+        if has_died:
+            with self._writing() as connection:
+                marks.end(connection, died=True)
+
     def seal(self) -> None:
         """Give a file of the version before its digests, which date from now; one that has digests stays as it is."""
         if not self.is_sealed:
@@ -236,10 +256,11 @@ class SqliteStore:
                 connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
                 put_all(connection, (META, ENVIRONMENT, *self.parts))
 
-    def _put_row(self, connection: sqlite3.Connection, key: int) -> None:
-        """Store the digests of a new row and all that belongs to it."""
+    def _put_row(self, connection: sqlite3.Connection, key: int, case_key: str) -> None:
+        """Store the digests of a new row and all that belongs to it; its case runs no more."""
         for part in self.parts:
             put(connection, part, [key])
+        marks.forget(connection, case_key)
 
     def _set_meta(self, connection: sqlite3.Connection, facts: Mapping[str, str]) -> None:
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
@@ -277,11 +298,11 @@ class SqliteStore:
         return list(self.query(query))
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Hold one transaction open: all of it is written or nothing."""
+    def _writing(self, *, may_be_lost: bool = False) -> Iterator[sqlite3.Connection]:
+        """Hold one transaction open: all of it is written or nothing; it waits for no disk where a power cut may take it."""
         with naming(self.path):
             self._version = None
-            durable = time.monotonic() - self._synced > _SYNC_SECONDS
+            durable = not may_be_lost and time.monotonic() - self._synced > _SYNC_SECONDS
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             with self._connection as connection:
                 connection.execute("BEGIN IMMEDIATE")

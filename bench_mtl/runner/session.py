@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from bench_mtl.core.errors import IncompleteError, InputError
+from bench_mtl.core.types import Status
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
 from bench_mtl.runner.executors import Executor, LocalExecutor
+from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.setting import Setting
 
 W = TypeVar("W", bound=Case | Job)
 _Stored = TypeVar("_Stored", bound=Case | Job, contravariant=True)
+
+#: What has been running when so many commands died is not run again: one may have been killed by somebody, or by a power cut.
+MOST_DEATHS = 2
 
 #: How often to ask whether to stop, and how many cases can run now.
 _LOOK_SECONDS = 0.5
@@ -31,6 +37,12 @@ class Rows(Protocol[_Stored]):
 
     def finished(self) -> set[str]:
         """Keys of what has a row that counts."""
+
+    def deaths(self) -> Mapping[str, int]:
+        """How many commands have died while something ran that has no row yet, by its key."""
+
+    def begin(self, key: str, /) -> None:
+        """Mark something as running until it has a row."""
 
     def add_environment(self, description: Mapping[str, Any], /) -> int: ...
 
@@ -50,6 +62,8 @@ def run_cases(
 ) -> None:
     """Run every case that `store` has no row for, and store a row for each, whatever happens to its process.
 
+    A case that was running when a command died is run after all others, and alone; when another command dies with it, it ends as crashed.
+
     Parameters
     ----------
     executor : where, entered already; by default one worker process on this machine, with `plugins` and `data_dir`
@@ -62,18 +76,26 @@ def run_cases(
     ------
     IncompleteError : the results can no longer be written, or the cluster is gone. What is stored stays, and can be gone on from.
     """
-    finished = store.finished()
-    waiting = deque(case for case in cases if case.key not in finished)
+    finished, deaths = store.finished(), store.deaths()
+    waiting = deque(sorted((case for case in cases if case.key not in finished), key=lambda case: deaths.get(case.key, 0)))
     if executor is None:
         with LocalExecutor(Setting(waiting[0].threads if waiting else 1, plugins, data_dir, guarded=store.path.parent)) as own:
             run_cases(waiting, store, executor=own, on_start=on_start, on_outcome=on_outcome, should_stop=should_stop)
         return
+    while waiting and deaths.get(waiting[-1].key, 0) >= MOST_DEATHS:
+        case = waiting.pop()
+        on_start(case)
+        reason = f"{deaths[case.key]} commands died while it ran"
+        outcome = Gathered(Setting(case.threads, plugins, data_dir).environment()).ended(Status.CRASHED, reason)
+        _store(store, case, outcome)
+        on_outcome(case, outcome)
     running: dict[Future[Outcome], W] = {}
     try:
         while True:
             stopping = should_stop()
-            while waiting and not stopping and len(running) < executor.capacity:
+            while waiting and not stopping and len(running) < (1 if waiting[0].key in deaths else executor.capacity):
                 case = waiting.popleft()
+                _begin(store, case)
                 on_start(case)
                 running[executor.submit(case)] = case
                 stopping = should_stop()
@@ -89,10 +111,22 @@ def run_cases(
         raise
 
 
+def _begin(store: Rows[W], case: W) -> None:
+    with _going_on():
+        store.begin(case.key)
+
+
 def _store(store: Rows[W], case: W, outcome: Outcome) -> None:
-    try:
+    with _going_on():
         store.add(case, outcome, store.add_environment(outcome.environment))
-    except InputError as error:
-        raise IncompleteError(f"{error}; what was stored before is kept, and the same command goes on from there") from None
     if not store.path.exists():
         raise IncompleteError(f"{store.path} has been removed while it was written to: the results are gone")
+
+
+@contextmanager
+def _going_on() -> Iterator[None]:
+    """Say that the command can be given again where the results can no longer be written."""
+    try:
+        yield
+    except InputError as error:
+        raise IncompleteError(f"{error}; what was stored before is kept, and the same command goes on from there") from None

@@ -24,6 +24,12 @@ class Kept:
     def finished(self) -> set[str]:
         return set(self.outcomes)
 
+    def deaths(self) -> dict[str, int]:
+        return {}
+
+    def begin(self, key: str, /) -> None:
+        assert key not in self.outcomes
+
     def add_environment(self, description: Mapping[str, Any], /) -> int:
         assert description["threads"] == 1
         return 1

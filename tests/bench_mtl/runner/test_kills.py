@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,12 +14,26 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from runs import PLUGINS, TOKEN, cases_of, command_for, comparable, require_sound, run_suite, solver, suite_of, suite_text, with_variable
+from runs import (
+    PLUGINS,
+    TOKEN,
+    cases_of,
+    command_for,
+    comparable,
+    require_sound,
+    run_suite,
+    runs_in,
+    solver,
+    suite_of,
+    suite_text,
+    with_variable,
+)
 
 from bench_mtl.core.types import Status
 from bench_mtl.engine.suite import Case
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import FILE_NAME, Outcome, Store
+from bench_mtl.results.check import check
 from bench_mtl.runner import LocalExecutor, Setting, run_cases
 
 STEPS = 12
@@ -105,6 +120,48 @@ def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, kills:
             with closing(sqlite3.connect(command.out / FILE_NAME)) as connection:
                 assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert command.run().returncode == 1
+    assert command.run("--retry-failed").returncode == 1  # a case with which two commands died is not run again before somebody says so
     require_sound(command.out, cases_of(read_suite(str(command.suite))))
     assert comparable(command.out) == comparable(tmp_path / "undisturbed")
     assert (command.out / "report.md").is_file()
+
+
+def test_a_case_that_kills_the_command_is_run_last_and_becomes_a_row(tmp_path: Path) -> None:
+    deadly = solver("faulty_process", "fault", "kills_itself")
+    text = suite_text('name = "projected_gradient"', deadly, 'name = "accelerated_gradient"')
+    command = command_for(tmp_path, text)
+    counts = []
+    for code in (-signal.SIGKILL, -signal.SIGKILL, 1, 1):
+        assert command.run("--isolation", "inline").returncode == code
+        with Store.open(command.out) as store:
+            counts.append(len(store.finished()))
+    assert counts == [1, 2, 3, 3]
+    row = runs_in(command.out).loc["kills_itself"]
+    assert (row["status"], row["reason"]) == ("crashed", "2 commands died while it ran")
+    # Where solvers run in processes of their own it kills none but its own, and the command goes on.
+    assert command.run("--retry-failed").returncode == 1
+    assert "the solver's process died" in runs_in(command.out).loc["kills_itself", "reason"]
+    assert check(Store, command.out / FILE_NAME).leftovers == ()
+
+
+def test_what_is_interrupted_has_not_died(tmp_path: Path) -> None:
+    suite = suite_of('name = "projected_gradient"', 'name = "accelerated_gradient"')
+    cases = cases_of(suite)
+    with Store.create(tmp_path, suite) as store:
+        store.begin(cases[0].key)
+        assert store.deaths() == {}
+    with Store.create(tmp_path, suite) as store:
+        assert store.deaths() == {}
+        store.begin(cases[0].key)
+        store.begin(cases[1].key)
+        shutil.copy(tmp_path / FILE_NAME, tmp_path / "killed.sqlite")
+        shutil.copy(f"{tmp_path / FILE_NAME}-wal", tmp_path / "killed.sqlite-wal")
+    (tmp_path / "other").mkdir()
+    for ending in ("", "-wal"):
+        shutil.move(f"{tmp_path / 'killed.sqlite'}{ending}", f"{tmp_path / 'other' / FILE_NAME}{ending}")
+    with Store.create(tmp_path / "other", suite) as store:
+        assert store.deaths() == {case.key: 1 for case in cases}
+    with closing(sqlite3.connect(tmp_path / "other" / FILE_NAME)) as connection, connection:
+        connection.execute("UPDATE started SET deaths = 9 WHERE case_key = ?", (cases[0].key,))
+    with Store.create(tmp_path / "other", suite) as store:  # a damaged mark is none: its case is only run once more
+        assert store.deaths() == {cases[1].key: 1}
