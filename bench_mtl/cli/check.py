@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_mtl.cli.console import say, warn
-from bench_mtl.cli.options import EXIT_FAILED
+from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, plugins_option
 from bench_mtl.core.errors import InputError, plural
 
 if TYPE_CHECKING:
@@ -20,21 +20,26 @@ if TYPE_CHECKING:
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--drop", is_flag=True, help="Set damaged rows aside, so that the suite runs them anew; the damaged file is kept beside.")
 @click.option("--seal", is_flag=True, help="Give files of older versions, which have none, checksums of what they hold now.")
-def check(folders: tuple[Path, ...], drop: bool, seal: bool) -> int:
+@click.option("--recertify", is_flag=True, help="Prove the bounds of every row again, from the points and dual points that it keeps.")
+@data_dir_option
+@plugins_option
+def check(folders: tuple[Path, ...], drop: bool, seal: bool, recertify: bool, data_dir: Path | None, plugins: Path | None) -> int:
     """Compare all that the results in FOLDERS hold with its checksums, and list what is damaged.
 
-    Exit code 0: all is whole; 1: something is damaged (and was not dropped); 2: a folder has no results.
+    Exit code 0: all is as its checksum says, and with --recertify proven again as far as rows keep proofs; 1: something is damaged (and was
+    not dropped), or a row says more than its points prove; 2: a folder has no results.
 
     \b
     Examples:
       bench-mtl check results/quick
       bench-mtl check results/* --drop
+      bench-mtl check results/quick --recertify
     """
     code = 0
     for folder in folders:
         if len(folders) > 1 and folder.is_file():
             say(f"{folder}: a file, not a folder: skipped")
-        elif not _is_whole(folder, drop=drop, seal=seal):
+        elif not _is_whole(folder, drop=drop, seal=seal) or (recertify and not _is_proven(folder, data_dir, plugins)):
             code = EXIT_FAILED
     return code
 
@@ -62,6 +67,32 @@ def _is_whole(folder: Path, *, drop: bool, seal: bool) -> bool:
     if seal and checking.seal(kind, path):
         say("  sealed: damage from now on is noticed")
     return True
+
+
+def _is_proven(folder: Path, data_dir: Path | None, plugins: Path | None) -> bool:
+    """Prove the rows of one folder again, say what became of them, and return whether none says more than its points prove."""
+    from bench_mtl.data.catalogue import named_directory
+    from bench_mtl.results import Store
+    from bench_mtl.runner.recertify import Standing, recertify
+    from bench_mtl.runner.setting import Setting
+
+    if _file_in(folder)[0] is not Store:
+        say("  the cells of a paper's experiment keep no points that could be proven again")
+        return True
+    counts = dict.fromkeys(Standing, 0)
+    reasons: dict[str, int] = {}
+    with Store.open(folder) as store:
+        for row in recertify(store, Setting(1, plugins and plugins.absolute(), named_directory(data_dir))):
+            counts[row.standing] += 1
+            if row.standing is Standing.FALSE:
+                say(f"  false: {row.label} {row.reason}")
+            elif row.standing is Standing.UNPROVABLE:
+                reasons[row.reason] = reasons.get(row.reason, 0) + 1
+    for reason, count in reasons.items():
+        say(f"  {plural(count, 'row')} cannot be proven again: {reason}")
+    empty = f"; {counts[Standing.EMPTY]} have no bounds" if counts[Standing.EMPTY] else ""
+    say(f"  {counts[Standing.PROVEN]} of {plural(sum(counts.values()), 'row')} proven again{empty}")
+    return not counts[Standing.FALSE]
 
 
 def _verdict(found: Checked) -> str:

@@ -31,7 +31,19 @@ from bench_mtl.results.files import (
     require_regular,
 )
 from bench_mtl.results.rows import Outcome, measure_rows, pattern_rows, run_row, sample_rows
-from bench_mtl.results.schema import MEASURE, NEW_TABLES, PATTERN, RUN, RUN_PARTS, SAMPLE, SCHEMA, SCHEMA_VERSION, has_its_tables, lay_out
+from bench_mtl.results.schema import (
+    MEASURE,
+    NEW_TABLES,
+    PATTERN,
+    PROOF,
+    RUN,
+    RUN_PARTS,
+    SAMPLE,
+    SCHEMA,
+    SCHEMA_VERSION,
+    has_its_tables,
+    lay_out,
+)
 from bench_mtl.results.sqlite_store import SqliteStore, insert
 from bench_mtl.results.stored_patterns import PATTERN_COLUMNS, Pattern, read_pattern
 
@@ -233,6 +245,8 @@ class Store(SqliteStore):
 
     def add(self, case: Case, outcome: Outcome, environment_id: int) -> None:
         """One run with its samples, measures and patterns, in one transaction."""
+        from bench_mtl.results.stored_proofs import proof_rows
+
         row = run_row(case, outcome, environment_id) | {"position": self._positions.get(case.key)}
         with self._writing() as connection:
             run_id = insert(connection, "run", row)
@@ -242,6 +256,8 @@ class Store(SqliteStore):
             connection.executemany("INSERT INTO measure VALUES (?, ?, ?, ?)", measures)
             patterns = ((run_id, *pattern) for pattern in pattern_rows(outcome.patterns))
             connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", patterns)
+            proofs = ((run_id, *proof) for proof in proof_rows(outcome.proofs))
+            connection.executemany("INSERT INTO proof VALUES (?, ?, ?, ?, ?)", proofs)
             self._put_row(connection, run_id, case.key)
 
     def runs(self) -> Any:
@@ -299,6 +315,13 @@ class Store(SqliteStore):
         self._require(RUN, PATTERN)
         found = (read_pattern(*row) for row in self.query(f"SELECT {', '.join(PATTERN_COLUMNS)} FROM {_LISTED_ROWS['patterns']}"))
         return tuple(pattern for pattern in found if pattern is not None)
+
+    def proofs(self, run_id: int) -> list[tuple[bytes, bytes | None, bytes | None]]:
+        """What proves the bounds of a run again, as `stored_proofs.read_proof` takes it; nothing in a file of schema version 4."""
+        if not self.is_sealed:
+            return []
+        self._require(PROOF)
+        return self._all(f"SELECT point, dual, bound_point FROM proof WHERE run_id = {int(run_id)} ORDER BY number")
 
     def columns(self, table: str) -> dict[str, str]:
         """Names of the columns of the listed "runs", "samples", "measures", "environments" or "patterns", with their kinds: INTEGER, REAL

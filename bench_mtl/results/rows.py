@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bench_mtl.core.types import Certificate, Record, Sample
+    from bench_mtl.core.types import Certificate, Proof, Record, Sample
     from bench_mtl.engine.suite import Case
     from bench_mtl.model.patterns import PackedPattern
 
@@ -29,7 +29,9 @@ class Outcome:
     environment: Mapping[str, Any] = field(default_factory=dict)
     """The environment of the process that made it, as `describe_environment` gives it."""
     patterns: tuple[PackedPattern, ...] = ()
-    """The patterns of the solution, which itself is not kept."""
+    """The patterns of the solution."""
+    proofs: tuple[Proof, ...] = ()
+    """What proves its bounds again."""
     found: Mapping[str, Any] = field(default_factory=dict)
     """What a job that is no case of a suite has found."""
 

@@ -23,7 +23,7 @@ from bench_mtl.runner.certifier import Certifier, Prepared, UncertifiableError
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.job import Job, run_job
-from bench_mtl.runner.judgement import early_work, judged
+from bench_mtl.runner.judgement import early_work, judged, proving
 from bench_mtl.runner.memory import peak_mib
 from bench_mtl.runner.process import DeadBeforeError, Worker
 from bench_mtl.runner.setting import Setting
@@ -143,7 +143,8 @@ class Slot:
         judgement = judged(gathered, record, case.target, found, case.threads)
         if judgement.is_refuted:
             return replace(outcome, record=judgement.record, baseline=found.baseline, patterns=()), True
-        return replace(outcome, record=judgement.record, baseline=found.baseline, patterns=found.patterns), False
+        kept = proving(gathered.proofs, found.verdicts)
+        return replace(outcome, record=judgement.record, baseline=found.baseline, patterns=found.patterns, proofs=kept), False
 
     def _baseline(self, case: Case, outcome: Outcome, prepared: Prepared | None) -> Certificate | None:
         """What is proven of the zero point, for a run that shows nothing else; a plug-in's process may say what it likes of it."""
@@ -267,8 +268,9 @@ class InlineExecutor:
         ran = self._runner.run(case, gathered.take) if isinstance(case, Case) else run_job(case, self._data_dir, gathered.take)
         gathered.take(("record", ran.record, peak_mib()))
         gathered.take(("patterns", ran.patterns(), (), False))
+        kept = proving(gathered.proofs, [gathered.samples[each.place].certificate for each in gathered.proofs])
         future: Future[Outcome] = Future()
-        future.set_result(gathered.outcome())
+        future.set_result(replace(gathered.outcome(), proofs=kept))
         return future
 
     def stop(self) -> None:

@@ -242,4 +242,4 @@ class Gathered:
         # A run that is killed as it begins may be heard to begin when it is over.
         wall = max(0.0, ended - self.began) if self.began is not None and ran else None
         baseline = self.baseline if ran else None
-        return Outcome(whole, self.dimensions, self.notes, self.version, baseline, wall, self.environment, self.patterns, self.found)
+        return Outcome(whole, self.dimensions, self.notes, self.version, baseline, wall, self.environment, self.patterns, found=self.found)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
-from bench_mtl.core.types import EPSILON, UNEXPLAINED_SHARE, Certificate, Record, Sample, Status, Tolerance
+from bench_mtl.core.types import EPSILON, UNEXPLAINED_SHARE, Certificate, Proof, Record, Sample, Status, Tolerance
 from bench_mtl.engine.proofs import proven_gap
 from bench_mtl.runner.certifier import Certified
 from bench_mtl.runner.gathered import Gathered, Kept, Mark
@@ -55,7 +55,7 @@ def judged(gathered: Gathered, record: Record, target: float, found: Certified, 
     if record.status is not Status.VERIFIED:
         return Judgement(replace(record, samples=kept), False)
     best = _best(found.verdicts)
-    if best is None or not _meets(best, target, found.scale):
+    if best is None or not meets(best, target, found.scale):
         proven = "nothing" if best is None else f"a relative gap of {best.relative_gap:.1e}"
         return _dropped(record, Status.WRONG, f"says that a relative gap of {target:g} is proven, but its points prove {proven}")
     ending = "" if samples[-1].asked is None else f" at tolerance {samples[-1].asked:g}"
@@ -137,10 +137,24 @@ def _lie(gathered: Gathered, found: Certified) -> str | None:
         said = f"says that it had proven [{stated.dual:.9g}, {stated.primal:.9g}] after {sample.seconds:.3g} s"
         if isinstance(verdict, str):
             return f"{said}, but its points prove nothing ({verdict})"
-        slack = verdict.rounding + UNEXPLAINED_SHARE * max(abs(verdict.primal), abs(verdict.dual)) + 16.0 * EPSILON * abs(found.scale)
-        if stated.primal < verdict.primal - slack or stated.dual > verdict.dual + slack:
+        allowed = slack(verdict, found.scale)
+        if stated.primal < verdict.primal - allowed or stated.dual > verdict.dual + allowed:
             return f"{said}, but its points prove only [{verdict.dual:.9g}, {verdict.primal:.9g}]"
     return None
+
+
+def slack(proven: Certificate, scale: float) -> float:
+    """Return by how much whoever computes a certificate again may come to other bounds."""
+    return proven.rounding + UNEXPLAINED_SHARE * max(abs(proven.primal), abs(proven.dual)) + 16.0 * EPSILON * abs(scale)
+
+
+def proving(proofs: Sequence[Kept], verdicts: Sequence[Certificate | str]) -> tuple[Proof, ...]:
+    """Return the fewest proofs that prove the best bounds of a run: of those that do, the last ones."""
+    proven = [(kept.proof, verdict) for kept, verdict in zip(proofs, verdicts, strict=True) if isinstance(verdict, Certificate)][::-1]
+    if not proven:
+        return ()
+    upper, lower = min(proven, key=lambda each: each[1].primal)[0], max(proven, key=lambda each: each[1].dual)[0]
+    return (upper,) if upper is lower else (upper, lower)
 
 
 def _is_out_of_order(record: Record, samples: Sequence[Sample]) -> bool:
@@ -158,7 +172,7 @@ def _best(verdicts: Sequence[Certificate | str]) -> Certificate | None:
     return list(accumulate(proven, Certificate.tightened))[-1] if proven else None
 
 
-def _meets(certificate: Certificate, target: float, scale: float) -> bool:
+def meets(certificate: Certificate, target: float, scale: float) -> bool:
     """Whether the gap meets the target to the last digits: the run itself has left room for rounding."""
     allowed = Tolerance(target).allowed_gap(certificate.primal, scale)
     return certificate.gap <= allowed * (1.0 + UNEXPLAINED_SHARE) and not certificate.contradicts_itself(scale)

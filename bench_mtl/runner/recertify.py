@@ -1,0 +1,112 @@
+"""Proves stored rows again, from the points and dual points that they keep and from their data, without any solver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import reduce
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Certificate, Status
+from bench_mtl.engine.suite import Instance
+from bench_mtl.results import Store
+from bench_mtl.results.stored_proofs import read_proof
+from bench_mtl.runner.certifier import Certifier, UncertifiableError
+from bench_mtl.runner.judgement import meets, slack
+from bench_mtl.runner.setting import Setting
+
+
+class Standing(StrEnum):
+    """What becomes of a row when it is proven again."""
+
+    PROVEN = "proven again"
+    FALSE = "says more than its points prove"
+    UNPROVABLE = "cannot be proven again"
+    EMPTY = "has no bounds"
+
+
+@dataclass(frozen=True)
+class Recertified:
+    """A row, looked at again."""
+
+    id: int
+    label: str
+    standing: Standing
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Row:
+    id: int
+    label: str
+    instance: Instance
+    target: float
+    status: Status
+    stated: Certificate | None
+
+
+def recertify(store: Store, setting: Setting) -> Iterator[Recertified]:
+    """Prove every listed row of a results file again, in a process of its own, and say what has become of it.
+
+    The upper bound of a row must be an objective at its stored point, its lower bound the bound of its stored dual point, up to the last
+    digits; a verified row must meet its target again.
+
+    Parameters
+    ----------
+    setting : where the plug-ins and the data are
+
+    Raises
+    ------
+    InputError : the file is damaged.
+    """
+    store.require_whole()
+    with closing(Certifier(setting)) as certifier:
+        for row in _rows(store):
+            standing, reason = _standing(row, store.proofs(row.id), certifier)
+            yield Recertified(row.id, row.label, standing, reason)
+
+
+def _rows(store: Store) -> Iterator[_Row]:
+    # Of one problem after the other, since each is built anew.
+    for row in store.runs().sort_values(["instance_key", "id"], kind="stable").to_dict("records"):
+        seed = None if row["seed"] is None or row["seed"] != row["seed"] else int(row["seed"])
+        instance = Instance(
+            row["problem"],
+            row["problem_label"],
+            json.loads(row["data"]),
+            json.loads(row["parameters"]),
+            seed,
+            fingerprint=row["data_fingerprint"],
+        )
+        has_bounds = row["primal"] is not None and row["primal"] == row["primal"] and row["dual"] is not None
+        stated = Certificate(row["primal"], row["dual"], row["infeasibility"] or 0.0) if has_bounds else None
+        label = f"row {row['id']} ({row['solver_label']} on {row['problem_label']})"
+        yield _Row(int(row["id"]), label, instance, float(row["target"]), Status(row["status"]), stated)
+
+
+def _standing(row: _Row, stored: list[tuple[bytes, bytes | None, bytes | None]], certifier: Certifier) -> tuple[Standing, str]:
+    if row.stated is None:
+        return Standing.EMPTY, ""
+    try:
+        proofs = [read_proof(*arrays) for arrays in stored]
+        found = certifier.certify(row.instance, proofs, row.target)
+    except (UncertifiableError, InputError, ValueError) as error:
+        return Standing.UNPROVABLE, str(error)
+    for verdict in found.verdicts:
+        if isinstance(verdict, str):
+            return Standing.FALSE, f"its points prove nothing: {verdict}"
+    proven = reduce(Certificate.tightened, [each for each in found.verdicts if isinstance(each, Certificate)], found.baseline)
+    if found.contradiction is not None:
+        return Standing.FALSE, found.contradiction
+    allowed = slack(proven, found.scale)
+    if row.stated.primal >= proven.primal - allowed and row.stated.dual <= proven.dual + allowed:
+        if row.status is not Status.VERIFIED or meets(proven, row.target, found.scale):
+            return Standing.PROVEN, ""
+        return Standing.FALSE, f"is verified at {row.target:g}, but its points prove a relative gap of {proven.relative_gap:.1e}"
+    if not proofs:
+        return Standing.UNPROVABLE, "it keeps no points"
+    said = f"[{row.stated.dual:.9g}, {row.stated.primal:.9g}]"
+    return Standing.FALSE, f"says {said}, but its points prove only [{proven.dual:.9g}, {proven.primal:.9g}]"

@@ -1,0 +1,142 @@
+"""Stored rows are proven again from what they keep, and one that says more than its points prove is found."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from runs import PLUGINS, TINY, run_suite, solver, suite_of
+
+from bench_mtl.core.types import Proof
+from bench_mtl.results import FILE_NAME, Store, stored_proofs
+from bench_mtl.results.digests import ENVIRONMENT, META, put_all
+from bench_mtl.results.merge import merge
+from bench_mtl.results.schema import RUN_PARTS
+from bench_mtl.results.stored_proofs import proof_rows, read_proof
+from bench_mtl.runner import InlineExecutor, Setting
+from bench_mtl.runner.recertify import Recertified, Standing, recertify
+
+HINGE = TINY.replace('"box"', '"l1inf_hinge"').replace('"tiny"', '"hinge"').replace("bound = 0.5", "radius = 1.0")
+SUITE = suite_of(
+    'name = "projected_gradient"',
+    'name = "accelerated_gradient"',
+    'name = "conic"',
+    solver("faulty", "fault", "raises"),
+    solver("faulty_process", "fault", "loops"),
+    limits="seconds = 1.0",
+    problems=TINY + HINGE,
+)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ran")
+    run_suite(folder, SUITE)
+    return folder
+
+
+def again(folder: Path) -> list[Recertified]:
+    with Store.open(folder) as store:
+        return list(recertify(store, Setting(1, PLUGINS)))
+
+
+def rewritten(source: Path, folder: Path, statement: str, *values: object) -> Path:
+    """A copy in which a row says something else, with checksums that agree: whoever can write the file can write these too."""
+    folder.mkdir()
+    (folder / FILE_NAME).write_bytes((source / FILE_NAME).read_bytes())
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
+        connection.execute(statement, values)
+        put_all(connection, (META, ENVIRONMENT, *RUN_PARTS))
+    return folder
+
+
+def test_every_row_with_bounds_is_proven_again(ran: Path) -> None:
+    found = again(ran)
+    with Store.open(ran) as store:
+        has_bounds = store.runs().set_index("id")["primal"].notna()
+    assert {row.id: row.standing for row in found} == {
+        number: Standing.PROVEN if has else Standing.EMPTY for number, has in has_bounds.items()
+    }
+    assert has_bounds.sum() > 5
+
+
+def test_a_row_that_says_more_than_its_points_prove_is_found(ran: Path, tmp_path: Path) -> None:
+    with Store.open(ran) as store:
+        verified = store.runs().set_index("solver").loc["accelerated_gradient"].iloc[0]
+    number, primal, dual = int(verified["id"]), float(verified["primal"]), float(verified["dual"])
+    changes = {
+        "primal": ("UPDATE run SET primal = ? WHERE id = ?", primal - 1e-6 * abs(primal), number),
+        "dual": ("UPDATE run SET dual = ? WHERE id = ?", dual + 1e-6 * abs(dual), number),
+        "target": ("UPDATE run SET target = ? WHERE id = ?", 1e-13, number),
+        "proof": ("UPDATE proof SET point = ?, dual = NULL, bound_point = NULL WHERE run_id = ?", at_zero(ran, number), number),
+    }
+    for name, change in changes.items():
+        wrong = [row for row in again(rewritten(ran, tmp_path / name, *change)) if row.standing is Standing.FALSE]
+        assert [row.id for row in wrong] == [number], name
+        assert "points prove" in wrong[0].reason
+    broken = again(rewritten(ran, tmp_path / "broken", "UPDATE proof SET point = ? WHERE run_id = ?", b"nothing", number))
+    assert [row.reason for row in broken if row.standing is Standing.UNPROVABLE] == [
+        "no stored array: Error -3 while decompressing data: incorrect header check"
+    ]
+    gone = again(rewritten(ran, tmp_path / "gone", "DELETE FROM proof WHERE run_id = ?", number))
+    assert [row.reason for row in gone if row.standing is Standing.UNPROVABLE] == ["it keeps no points"]
+
+
+def at_zero(folder: Path, number: int) -> bytes:
+    """The zero point in place of what a row keeps."""
+    with Store.open(folder) as store:
+        point = read_proof(*store.proofs(number)[0]).point
+    ((_, packed, _, _),) = proof_rows([Proof(np.zeros_like(point))])
+    return packed
+
+
+def test_proofs_go_with_their_rows(ran: Path, tmp_path: Path) -> None:
+    merge([ran, ran], tmp_path / "merged")
+    assert Counter(row.standing for row in again(tmp_path / "merged"))[Standing.FALSE] == 0
+    assert Counter(row.standing for row in again(tmp_path / "merged")) == Counter(row.standing for row in again(ran))
+    run_suite(tmp_path / "inline", suite_of('name = "projected_gradient"'), executor=InlineExecutor(Setting(1, PLUGINS)))
+    assert [row.standing for row in again(tmp_path / "inline")] == [Standing.PROVEN]
+
+
+def test_what_is_stored_is_read_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    for shape in ((), (0, 3), (5,), (4, 3), (2, 3, 4)):
+        proof = Proof(rng.standard_normal(shape), None, np.asarray(rng.standard_normal(shape)))
+        ((number, *arrays),) = proof_rows([proof])
+        read = read_proof(*arrays)
+        assert number == 0
+        assert read.dual is None
+        for kept, array in ((read.point, proof.point), (read.bound_point, proof.bound_point)):
+            assert kept is not None
+            assert array is not None
+            assert kept.shape == array.shape
+            assert kept.tobytes() == array.tobytes()
+    monkeypatch.setattr(stored_proofs, "MOST_BYTES", 100)
+    assert list(proof_rows([Proof(rng.standard_normal(100))])) == []
+
+
+def test_the_command_says_what_is_proven(ran: Path, tmp_path: Path) -> None:
+    def command(*arguments: object) -> tuple[int, str]:
+        result = subprocess.run(
+            [sys.executable, "-m", "bench_mtl", "check", *map(str, arguments), "--plugins", str(PLUGINS)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return result.returncode, result.stdout
+
+    code, out = command(ran, "--recertify")
+    assert code == 0, out
+    assert " rows proven again" in out
+    wrong = rewritten(ran, tmp_path / "wrong", "UPDATE run SET dual = primal WHERE status = 'verified'")
+    code, out = command(wrong, "--recertify")
+    assert code == 1
+    assert "  false: row " in out
+    assert command(wrong)[0] == 0, "its checksums agree"
+    assert command(tmp_path / "none")[0] == 2
