@@ -167,7 +167,7 @@ def _named(store: SqliteStore) -> list[str]:
     tables = {**tables, store.parts[0].table: "the row itself"}
     names: dict[str, list[str]] = {}
     for found in _damage(store):
-        names.setdefault(store.named(found), []).append(tables.get(found.table, ""))
+        names.setdefault(store.named(found), []).append(found.wrong or tables.get(found.table, ""))
     return [f"{name}: {', '.join(of)}" if any(of) else name for name, of in names.items()]
 
 

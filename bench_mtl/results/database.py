@@ -304,7 +304,9 @@ class Store(SqliteStore):
                 except (ValueError, TypeError, OverflowError, sqlite3.OperationalError):
                     self._require(part)  # which says whose rows these are
                     raise
-            if part not in self._checked and self._digests is not None:
+            if self._digests is None:
+                self._require(part)
+            elif part not in self._checked:
                 self._refuse(differing(part, digests_of_words(part, table), self._digests))
                 self._checked.add(part)
             listed = np.array(self._all(f"SELECT id FROM run WHERE {_IS_LISTED}"), np.int64).ravel()

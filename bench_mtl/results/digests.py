@@ -60,6 +60,8 @@ class Damage:
     table: str
     id: int
     """What they share, the key of `Part`; 0 of what concerns the whole file."""
+    wrong: str = ""
+    """What no run can have written, such as "status is 'odd'"; empty where only the digest tells."""
 
 
 def digests(connection: sqlite3.Connection, part: Part, only: int | None = None) -> dict[int, bytes]:

@@ -26,6 +26,7 @@ from bench_mtl.results.files import (
     require_no_link,
     require_regular,
 )
+from bench_mtl.results.values import RULES
 
 #: Seconds after which the next row waits for the disk, so that a power cut costs no more; every row survives the end of the process.
 _SYNC_SECONDS = 1.0
@@ -151,7 +152,7 @@ class SqliteStore:
         with naming(self.path), self._reading(), any_text(self._connection):
             indices = [Damage("index", 0)] * (not self._has_whole_indices())
             if not self.is_sealed:
-                return indices
+                return [each for part in (META, ENVIRONMENT, *self.parts) for each in self._impossible(part)] + indices
             held = stored(self._connection)
             found = damage(self._connection, (META, ENVIRONMENT, *self.parts), held) + indices
             # Where an entry is damaged its row is named, which is more than that the sum is false.
@@ -179,14 +180,30 @@ class SqliteStore:
                     self._checked.add(part)
 
     def _check(self, part: Part) -> None:
-        if self._digests is not None:
+        if self._digests is None:
+            self._refuse(list(self._impossible(part)))
+        else:
             self._refuse(damage(self._connection, [part], self._digests))
+
+    def _impossible(self, part: Part) -> Iterator[Damage]:
+        """Yield the rows of a part that no run can have made: all that can be told of a file without digests."""
+        if part.table not in RULES or not self._all(f"SELECT 1 FROM sqlite_master WHERE name = '{part.table}'"):
+            return
+        with (
+            any_text(self._connection),
+            closing(self._connection.execute(f"SELECT {part.key}, * FROM {part.table} {part.ordered}")) as rows,
+        ):
+            columns = [column for column, *_ in rows.description[1:]]
+            for key, *values in rows:
+                wrong = RULES[part.table](dict(zip(columns, values, strict=True)))
+                if wrong is not None:
+                    yield Damage(part.table, key if isinstance(key, int) else 0, wrong)
 
     def _refuse(self, found: list[Damage]) -> None:
         """Raise InputError that names what is damaged, if anything is."""
         if not found:
             return
-        names = list(dict.fromkeys(self.named(each) for each in found))
+        names = list(dict.fromkeys(f"{self.named(each)}{each.wrong and f', where {each.wrong},'}" for each in found))
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         raise InputError(
             f"{self.path}: damaged: {', '.join(names[:_MOST_NAMED])}{more} {'is' if len(names) == 1 else 'are'} not what was written: "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import errno
+import os
 import re
 import sqlite3
 import subprocess
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.types import Status
 from bench_mtl.report import summary_frame, write_and_sum_up, write_report
 from bench_mtl.report.contents import TABLES
@@ -171,16 +173,18 @@ def test_a_disk_that_refuses_leaves_the_earlier_report_and_is_told_in_one_line(f
     write_report(full, formats=["md"])
     before = contents(full)
 
-    def refuse(path, data):
-        if path.name.startswith("samples"):
-            raise OSError("no space left")
-        return original(path, data)
+    def refuse(path, mode="r", **options):
+        if path.name.startswith("samples") and "x" in mode:
+            raise OSError(number, os.strerror(number))
+        return original(path, mode, **options)
 
-    original = Path.write_bytes
-    monkeypatch.setattr(Path, "write_bytes", refuse)
-    with pytest.raises(InputError, match=r"report cannot be written to .*no space left"):
-        write_report(full)
-    assert contents(full) == before
+    original = Path.open
+    monkeypatch.setattr(Path, "open", refuse)
+    # Of a full disk the command says that it can be given again.
+    for number, kind in ((errno.EROFS, InputError), (errno.ENOSPC, IncompleteError)):
+        with pytest.raises(kind, match=f"report cannot be written to .*{os.strerror(number)}"):
+            write_report(full)
+        assert contents(full) == before
 
 
 def test_results_without_a_run_are_refused(make_store):

@@ -99,7 +99,6 @@ CHANGES = {
     "a sample that is gone": "DELETE FROM sample WHERE run_id = 2 AND number = 5",
     "a sample of another run": "UPDATE sample SET run_id = 3, number = 77 WHERE run_id = 2 AND number = 5",
     "a measure": "UPDATE measure SET value = 0.25 WHERE run_id = 2 AND number = 3",
-    "the name of a measure": "UPDATE measure SET name = 'erros' WHERE run_id = 2 AND name = 'error'",
     "a pattern": "UPDATE pattern SET nonzeros = nonzeros - 1 WHERE run_id = 2",
     "a row that is gone": "DELETE FROM run WHERE id = 2",
     "a row that nobody lists any more": "UPDATE run SET listed = 0 WHERE id = 2",
@@ -273,3 +272,63 @@ def test_whatever_is_damaged_can_be_dropped_and_the_rest_is_as_it_was(tmp_path: 
             kept = store.runs().set_index("case_key").drop(columns=["id", "environment_id"])
         assert kept.equals(runs.loc[kept.index])
     assert dropped > 15
+
+
+# Values that no run can have written --------------------------------------------------------------------------------------------------
+
+IMPOSSIBLE = {
+    "status = 'odd'": "status is 'odd'", "primal = 'abc'": "primal is 'abc'", "primal = 9e999": "primal is inf",
+    "options = '{'": "options is",
+    "info = '[1'": "info is", "notes = '3'": "notes is '3'", "dimensions = 'x'": "dimensions is 'x'", "data = '[]'": "data is '[]'",
+    "relative_gap = -1": "relative_gap is -1.0", "relative_gap = 0.5": "relative_gap is 0.5, but that of its bounds",
+    "solve_seconds = -5": "solve_seconds is -5.0", "solve_seconds = 'soon'": "solve_seconds is 'soon'", "target = -1": "target is -1.0",
+    "seed = 's'": "seed is 's'", "iterations = -7": "iterations is -7", "threads = 0": "threads is 0", "limits = 'no'": "limits is 'no'",
+    "solver_label = hex(zeroblob(2000000))": "(4000000 characters)", "reason = hex(zeroblob(2000000))": "(4000000 characters)",
+    "dual = NULL, relative_gap = NULL": "but nothing is proven",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def former(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A file of the version that had no checksums."""
+    return results_bytes(changed(fill(tmp_path_factory.mktemp("former"), range(3)), *FORMER))
+
+
+@pytest.mark.parametrize("change", IMPOSSIBLE)
+def test_a_value_that_no_run_can_have_written_is_refused_by_name(tmp_path: Path, former: bytes, change: str) -> None:
+    (tmp_path / FILE_NAME).write_bytes(former)
+    folder = changed(tmp_path, f"UPDATE run SET {change} WHERE id = 2")
+    said = refusal(lambda: read_results(folder))
+    assert str(folder) in said
+    assert "row 2 (" in said
+    assert IMPOSSIBLE[change] in said
+    assert "\n" not in said
+    assert len(said) < 1000
+    assert [found for found in check(Store, folder / FILE_NAME).damaged if IMPOSSIBLE[change] in found]
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    {
+        "UPDATE sample SET seconds = -1 WHERE run_id = 2": "seconds is -1.0",
+        "UPDATE sample SET relative_gap = -1 WHERE run_id = 2": "relative_gap is -1.0",
+        "UPDATE sample SET dual = 9e999 WHERE run_id = 2": "dual is inf",
+        "UPDATE sample SET primal = 'x' WHERE run_id = 2": "primal is 'x'",
+        "UPDATE meta SET value = '[' WHERE key = 'targets'": "targets is '['",
+        "UPDATE meta SET value = '[-1, 0]' WHERE key = 'targets'": "targets is",
+        "UPDATE meta SET value = 'many' WHERE key = 'cases'": "cases is 'many'",
+        "UPDATE environment SET description = '[]'": "description is '[]'",
+    }.items(),
+)
+def test_other_tables_are_looked_at_too(tmp_path: Path, former: bytes, statement: str, words: str) -> None:
+    (tmp_path / FILE_NAME).write_bytes(former)
+    assert words in refusal(lambda: read_results(changed(tmp_path, statement)))
+
+
+def test_impossible_rows_are_set_aside(tmp_path: Path, former: bytes) -> None:
+    (tmp_path / FILE_NAME).write_bytes(former)
+    folder = changed(tmp_path, "UPDATE run SET status = 'odd' WHERE id = 2", "UPDATE sample SET seconds = -1 WHERE run_id = 3")
+    with pytest.raises(InputError, match="status is 'odd'"):
+        seal(Store, folder / FILE_NAME)
+    assert (drop(Store, folder / FILE_NAME) or (None, 0))[1] == 2
+    assert (check(Store, folder / FILE_NAME).rows, check(Store, folder / FILE_NAME).damaged) == (1, ())
