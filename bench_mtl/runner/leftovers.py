@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import functools
 import gc
 import os
 import resource
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import getcontext
 from faulthandler import cancel_dump_traceback_later
 from functools import lru_cache, partial
-from gc import collect, get_freeze_count
+from gc import collect, get_freeze_count, get_objects
 from locale import LC_ALL, setlocale
 from os import getcwd, getpid, getpriority, listdir, lstat, readlink
 from os.path import basename
@@ -90,6 +91,26 @@ Settings = Mapping[str, object]
 _HANDLERS = "handlers of signals"
 
 
+@functools.cache
+def _has_much_frozen() -> bool:
+    """Whether objects are frozen in this process, as in all that are forked from a template. Counting them takes milliseconds."""
+    return get_freeze_count() > 0
+
+
+class Freezing:
+    """Tells whether what the garbage collector looks at has been frozen (`gc.freeze`) since this object was made."""
+
+    def __init__(self) -> None:
+        self._canary: list[None] | None = [] if _has_much_frozen() else None
+
+    @property
+    def has_happened(self) -> bool:
+        """Whether the canary is in none of the generations any more, or something is frozen where nothing was."""
+        if self._canary is None:
+            return get_freeze_count() > 0
+        return not any(found is self._canary for generation in range(3) for found in get_objects(generation))
+
+
 class State:
     """What a run may change for the runs after it in the same process."""
 
@@ -106,7 +127,7 @@ class State:
         self._descriptors, self._tasks = _descriptors(), _tasks()
         self._threads = python_threads() - pool_threads()
         self._processes, self._shared = _processes(), _shared_memory()
-        self._resident_mib, self._frozen = resident_mib(getpid()), get_freeze_count()
+        self._resident_mib, self._frozen = resident_mib(getpid()), Freezing()
 
     def watching(self, tell: Callable[[Message], None]) -> Callable[[Message], None]:
         """`tell`, which measures anew when the problem is built, and when all is compiled: what that has loaded may stay."""
@@ -159,7 +180,7 @@ class State:
             yield _with_some("shared memory", shared)
 
     def _held_memory(self) -> Iterator[str]:
-        if get_freeze_count() > self._frozen:
+        if self._frozen.has_happened:
             yield "objects that are no garbage any more (gc.freeze)"
         most = self._resident_mib + _KEPT_MIB
         if resident_mib(getpid()) <= most:

@@ -160,3 +160,19 @@ def test_no_solver_of_the_package_leaves_anything(tmp_path: Path) -> None:
     assert len(runs) > 50
     left = runs[runs["info"].str.contains(LEFT_BEHIND, regex=False)]
     assert left.empty, left["info"].to_dict()
+
+
+@pytest.mark.parametrize("before", ["", "gc.freeze()"])
+def test_freezing_is_seen_where_much_is_frozen_already(before: str) -> None:
+    code = f"""
+import gc
+from bench_mtl.runner.leftovers import Freezing
+{before}
+seen = Freezing()
+assert not seen.has_happened
+gc.collect()
+assert not seen.has_happened
+gc.freeze()
+assert seen.has_happened
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
