@@ -96,7 +96,7 @@ def test_finds_the_optimum_from_near_it(case: str) -> None:
     assert np.array_equal(dual, before[1])
 
 
-@pytest.mark.parametrize("case", [*CASES, *HARD])
+@pytest.mark.parametrize("case", [*CASES, *(pytest.param(case, marks=pytest.mark.slow) for case in HARD)])
 def test_what_is_no_better_is_not_accepted(case: str) -> None:
     data, parameters = (CASES | HARD)[case]
     problem = L1InfHinge(data, **parameters)

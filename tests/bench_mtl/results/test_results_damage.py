@@ -270,7 +270,7 @@ def test_whatever_is_damaged_can_be_dropped_and_the_rest_is_as_it_was(tmp_path: 
         fill(folder, [], plan=[case(number, "Häuser ∑", "pg") for number in range(20)])
         with Store.open(folder) as store:
             kept = store.runs().set_index("case_key").drop(columns=["id", "environment_id"])
-        assert kept.equals(runs.loc[kept.index])
+        assert kept.empty or kept.equals(runs.loc[kept.index])  # all rows belong to one environment, which may be what is damaged
     assert dropped > 15
 
 

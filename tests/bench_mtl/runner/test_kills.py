@@ -120,12 +120,14 @@ def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, kills:
             with closing(sqlite3.connect(command.out / FILE_NAME)) as connection:
                 assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert command.run().returncode == 1
-    assert command.run("--retry-failed").returncode == 1  # a case with which two commands died is not run again before somebody says so
+    if kills > 1:  # a case with which two commands died is not run again before somebody says so
+        assert command.run("--retry-failed").returncode == 1
     require_sound(command.out, cases_of(read_suite(str(command.suite))))
     assert comparable(command.out) == comparable(tmp_path / "undisturbed")
     assert (command.out / "report.md").is_file()
 
 
+@pytest.mark.slow
 def test_a_case_that_kills_the_command_is_run_last_and_becomes_a_row(tmp_path: Path) -> None:
     deadly = solver("faulty_process", "fault", "kills_itself")
     text = suite_text('name = "projected_gradient"', deadly, 'name = "accelerated_gradient"')

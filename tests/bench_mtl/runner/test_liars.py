@@ -68,6 +68,7 @@ def test_a_false_bound_is_found_out_and_harms_nobody(tmp_path: Path, deeds: list
 
 def test_messages_are_data_and_a_false_one_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCH_MTL_BOMB", str(tmp_path / "bomb"))
+    monkeypatch.setattr(process, "_AFTER_RECORD_SECONDS", 1.0)
     runs = runs_of(tmp_path, MESSAGES, "lies")
     for deed in MESSAGES:
         row = runs.loc[deed]
@@ -81,6 +82,7 @@ def test_messages_are_data_and_a_false_one_proves_nothing(tmp_path: Path, monkey
 
 def test_a_run_that_leaves_out_what_it_is_judged_by_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_TAKING_SECONDS", 1.0)
+    monkeypatch.setattr(process, "_AFTER_RECORD_SECONDS", 1.0)
     ends = {
         "stays": "inaccurate",
         "shows_no_problem": "wrong", "never_starts": "crashed", "skips": "skipped", "begins_again": "crashed",
@@ -89,7 +91,7 @@ def test_a_run_that_leaves_out_what_it_is_judged_by_proves_nothing(tmp_path: Pat
     deeds = [*ends, "dies_with_a_false_deadline"]
     tables = [f'name = "lies"\noptions = {{ deed = "{deed}" }}\nlabel = "{deed}"' for deed in deeds]
     honest = 'name = "projected_gradient"\noptions = { step_rule = "line_search" }\nlabel = "after"'
-    runs = run_suite(tmp_path, suite_of(*tables, honest, limits=LIMITS))
+    runs = run_suite(tmp_path, suite_of(*tables, honest, limits="seconds = 1.0, wall_seconds = 2.0"))
     statuses = runs["status"].to_dict()
     # Its deadline may be seen before its end is.
     assert statuses.pop("dies_with_a_false_deadline") in ("crashed", "error")

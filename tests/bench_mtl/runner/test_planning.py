@@ -99,7 +99,7 @@ DEEDS = {
 
 
 #: Of two that are told in the same way, the other is looked at every time.
-SLOW = ("leaves", "crashes", "raises", "label hangs", "label commands", "label raises")
+SLOW = ("leaves", "fills memory", "crashes", "raises", "label hangs", "label commands", "label raises")
 
 
 @pytest.mark.parametrize("deed", [pytest.param(deed, marks=pytest.mark.slow) if deed in SLOW else deed for deed in DEEDS])
