@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_mtl.cli.console import say, warn
-from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, plugins_option
+from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_FAILED, data_dir_option, fail, plugins_option
 from bench_mtl.core.errors import InputError, plural
 
 if TYPE_CHECKING:
@@ -35,13 +35,18 @@ def check(folders: tuple[Path, ...], drop: bool, seal: bool, recertify: bool, da
       bench-mtl check results/* --drop
       bench-mtl check results/quick --recertify
     """
-    code = 0
+    codes = {0}
     for folder in folders:
         if len(folders) > 1 and folder.is_file():
             say(f"{folder}: a file, not a folder: skipped")
-        elif not _is_whole(folder, drop=drop, seal=seal) or (recertify and not _is_proven(folder, data_dir, plugins)):
-            code = EXIT_FAILED
-    return code
+            continue
+        try:
+            is_good = _is_whole(folder, drop=drop, seal=seal) and (not recertify or _is_proven(folder, data_dir, plugins))
+        except InputError as error:
+            codes.add(fail(str(error), EXIT_BAD_INPUT))  # the others are looked at all the same
+        else:
+            codes.add(0 if is_good else EXIT_FAILED)
+    return max(codes)
 
 
 def _is_whole(folder: Path, *, drop: bool, seal: bool) -> bool:
