@@ -23,8 +23,11 @@ LONGEST_WAIT_SECONDS = 0.05
 _FASTEST_FILLING = 32768.0
 #: From this share of its memory on, a run is near its limit.
 _NEAR = 0.5
-#: What several processes share is not counted again before so many times as it has taken.
-_COUNTING_TIMES = 100.0
+#: What several processes share is not counted again before so many times as it has taken. It is the second number near the limit, where one
+#: of them uses less than before, and may share nothing any more (a child that becomes another program).
+_COUNTING_TIMES, _COUNTING_TIMES_NEAR = 100.0, 3.0
+#: Less than before, MiB.
+_DROP_MIB = 4.0
 
 
 class Watch:
@@ -38,7 +41,11 @@ class Watch:
         self._memory_mib = math.inf if limits.memory_gib is None else limits.memory_gib * 1024
         self._started = time.monotonic()
         self._is_apart = is_apart
-        self._count_again = -math.inf
+        self._count_again = self._count_near_again = -math.inf
+        self._each: dict[int, float] = {}
+        """MiB of each process at the last look."""
+        self._is_stale = False
+        """Whether they may share less than when that was counted."""
         self._seen: tuple[int, ...] = (pid,)
         self._used = self._shared = 0.0
         """MiB; what is shared is counted more than once in the sum over the processes."""
@@ -86,10 +93,13 @@ class Watch:
         found = self._processes()
         self._is_counted = self._is_counted and found == self._seen
         self._seen = found
+        together = self._together()
         if len(found) == 1:
-            self._shared, self._is_counted = 0.0, True
-        elif time.monotonic() >= self._count_again:
-            self._count(at_rest=self._together() > _NEAR * self._memory_mib)
+            self._shared, self._is_counted, self._is_stale = 0.0, True, False
+        else:
+            is_near, now = together > _NEAR * self._memory_mib, time.monotonic()
+            if now >= self._count_again or (self._is_stale and is_near and now >= self._count_near_again):
+                self._count(at_rest=is_near)
         self._used = max(0.0, self._together() - self._shared)
         if self._is_counted:
             self._gathered.note_memory(self._used)
@@ -112,14 +122,19 @@ class Watch:
         if at_rest:
             self._signal(signal.SIGSTOP)
         self._shared = max(0.0, self._together() - joint_mib(self._seen))
-        self._is_counted = True
+        self._is_counted, self._is_stale = True, False
         if at_rest and self._together() - self._shared <= self._memory_mib:
             self._signal(signal.SIGCONT)
         now = time.monotonic()
         self._count_again = now + _COUNTING_TIMES * (now - began)
+        self._count_near_again = now + _COUNTING_TIMES_NEAR * (now - began)
 
     def _together(self) -> float:
-        return math.fsum(map(resident_mib, self._seen))
+        """Return the sum of what all use, MiB, and note whether one of them uses less than before."""
+        each = {pid: resident_mib(pid) for pid in self._seen}
+        self._is_stale |= any(mib < self._each.get(pid, 0.0) - _DROP_MIB for pid, mib in each.items())
+        self._each = each
+        return math.fsum(each.values())
 
     def _signal(self, number: signal.Signals) -> None:
         for pid in self._seen:
