@@ -84,14 +84,15 @@ def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("prints", ["prints", pytest.param("prints_a_gibibyte", marks=pytest.mark.slow)])
 def test_much_output_is_read_and_let_go(tmp_path: Path, capfd: pytest.CaptureFixture[str], prints: str) -> None:
     suite = suite_of(solver("faulty_process", "fault", prints), 'name = "projected_gradient"', limits="seconds = 30.0")
+    run_suite(tmp_path / "first", suite_of('name = "projected_gradient"'))  # what reading results imports takes memory too
     forget_peak()
     before = peak_mib() or 0.0
-    runs = run_suite(tmp_path, suite)
+    runs = run_suite(tmp_path / "out", suite)
     after = peak_mib() or 0.0
     assert runs["status"].to_dict() == {prints: "inaccurate", "projected_gradient": "verified"}
     assert after < before + 50
     assert capfd.readouterr() == ("", "")
-    assert (tmp_path / "results.sqlite").stat().st_size < 2**20
+    assert (tmp_path / "out" / "results.sqlite").stat().st_size < 2**20
 
 
 def test_output_without_end_is_killed_in_time(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
