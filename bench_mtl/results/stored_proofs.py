@@ -13,7 +13,7 @@ from bench_mtl.core.types import Array, Proof
 #: A row whose arrays take more bytes than that, compressed, keeps none of them.
 MOST_BYTES = 2**25
 
-#: Of arrays, which have at most four dimensions here.
+#: More than any array of a proof has.
 _MOST_DIMENSIONS = 8
 
 
