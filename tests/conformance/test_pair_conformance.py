@@ -52,6 +52,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "exponentiated_gradient": [({}, 1e-4), ({"step_rule": "sqrt"}, 1e-2), ({"batch": 5}, PAIR_TARGET)],
     "face_newton": [({}, 1e-9), ({"most_active": 3}, 1e-6)],
     "frank_wolfe": [({}, 1e-7), ({"variant": "away"}, 1e-6), ({"variant": "plain"}, PAIR_TARGET)],
+    "l1_working_set": [({}, 1e-9), ({"first": 1, "growth": 1.2}, 1e-9)],
     "multiboost_group": [({}, 1e-9), ({"columns": 1}, 1e-9)],
     "multiboost_l1": [({}, 1e-9), ({"columns": 1}, 1e-9)],
     "pegasos": [

@@ -1,0 +1,192 @@
+"""The tasks that share a penalty, one that is given or one that meets a radius, on working sets that grow."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench_mtl.core.types import Array
+from bench_mtl.solvers.l1_working_set.columns import Features
+from bench_mtl.solvers.l1_working_set.tasks import Task
+
+#: A penalty falls at most to this share of the largest slope, on the way to the one that is wanted.
+_FALL = 0.3
+
+#: Entries whose slope is below this share of the penalty are not looked at.
+_FAR = 0.7
+
+#: The accuracy that a working set is solved to, as a share of that of the whole; where all that may matter is in the set.
+_INNER, _LAST = 0.3, 0.03
+
+#: Below this share of the penalty the conditions hold up to rounding.
+_ROUNDING = 1e-15
+
+#: Penalties that are tried on one working set, at most.
+_PENALTIES = 12
+
+#: Steps without progress after which rounding allows no more.
+_PATIENCE = 8
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How working sets grow."""
+
+    first: int
+    growth: float
+
+
+class Ball(ABC):
+    """Some tasks of a problem, and how far they are."""
+
+    def __init__(self, tasks: list[Task], sizes: Sizes) -> None:
+        self.tasks = tasks
+        self._growth = sizes.growth
+        self._most = [sizes.first] * len(tasks)
+        self.is_solved = False
+        self._least, self._waited = np.inf, 0
+
+    def advance(self, slopes: list[Array]) -> None:
+        """Solve the tasks on their working sets; `slopes` are X_k^T times the dual points of the tasks, which are up to date."""
+        heights = [task.heights(slope) for task, slope in zip(self.tasks, slopes, strict=True)]
+        top = max(float(height.max()) for height in heights)
+        if top == 0.0:
+            self.is_solved = True
+            return
+        self._advance(slopes, heights, top)
+
+    @abstractmethod
+    def _advance(self, slopes: list[Array], heights: list[Array], top: float) -> None: ...
+
+    @property
+    @abstractmethod
+    def points(self) -> list[Array]:
+        """The feasible points of the tasks."""
+
+    def _note_progress(self, miss: float, penalty: float) -> bool:
+        """Return whether it is worth going on."""
+        self._waited = 0 if miss < 0.5 * self._least else self._waited + 1
+        self._least = min(self._least, miss)
+        small = miss <= 1e-6 * penalty
+        self.is_solved = miss <= _ROUNDING * penalty or (small and self._waited >= _PATIENCE)
+        return not self.is_solved
+
+    def _working_sets(self, heights: list[Array], penalty: float) -> tuple[list[Features], bool]:
+        """Return the entries to solve for, the non-zeros and those with the largest slopes, and whether no other one has a slope above."""
+        found, is_whole = [], True
+        for k, (task, height) in enumerate(zip(self.tasks, heights, strict=True)):
+            support = task.w != 0.0
+            non_zeros = int(np.count_nonzero(support))
+            self._most[k] = max(self._most[k], math.ceil(self._growth * non_zeros), 1 + non_zeros)
+            features = np.flatnonzero((height > _FAR * penalty) | support)
+            if len(features) > self._most[k]:
+                ranks = np.where(support[features], np.inf, height[features])
+                order = np.argpartition(ranks, -self._most[k])
+                is_whole = is_whole and float(height[features[order[: -self._most[k]]]].max()) <= penalty
+                features = np.sort(features[order[-self._most[k] :]])
+            found.append(features)
+        return found, is_whole
+
+
+class PenalisedBall(Ball):
+    """One task with its penalty, which is reached from above."""
+
+    def __init__(self, task: Task, sizes: Sizes, penalty: float) -> None:
+        super().__init__([task], sizes)
+        self._penalty = penalty
+
+    @property
+    def points(self) -> list[Array]:
+        return [self.tasks[0].w]
+
+    def _advance(self, slopes: list[Array], heights: list[Array], top: float) -> None:
+        task = self.tasks[0]
+        penalty = max(self._penalty, _FALL * top)
+        miss = task.excess(slopes[0], penalty)
+        if penalty == self._penalty and not self._note_progress(miss, max(penalty, 1e-6 * top)):
+            return
+        (features,), is_whole = self._working_sets(heights, penalty)
+        share = _LAST if is_whole and penalty == self._penalty else _INNER
+        task.solve(features, penalty, share * miss)
+
+
+class ConstrainedBall(Ball):
+    """The tasks of a ball of some radius; ||w||_1 falls as the penalty grows, and the penalty is searched for."""
+
+    def __init__(self, tasks: list[Task], sizes: Sizes, radius: float) -> None:
+        super().__init__(tasks, sizes)
+        self._radius = radius
+        self._penalty: float | None = None
+        self.is_solved = radius == 0.0
+
+    @property
+    def points(self) -> list[Array]:
+        size = self._size()
+        share = 1.0 if size <= self._radius else self._radius / size
+        return [share * task.w for task in self.tasks]
+
+    def _size(self) -> float:
+        return sum(float(np.abs(task.w).sum()) for task in self.tasks)
+
+    def _advance(self, slopes: list[Array], heights: list[Array], top: float) -> None:
+        if self._penalty is None:
+            self._penalty = self._first_penalty(slopes, top)
+        floor = _FALL * top
+        penalty = max(floor, self._penalty)
+        miss = max(task.excess(slope, penalty) for task, slope in zip(self.tasks, slopes, strict=True))
+        off = self._off(penalty)
+        if not self._note_progress(max(miss, off), top):
+            return
+        sets, is_whole = self._working_sets(heights, min(penalty, max(floor, 0.5 * penalty) if off > 0.1 * penalty else penalty))
+        tolerance = (_LAST if is_whole else _INNER) * max(miss, off)
+        self._penalty = self._search(sets, penalty, floor, tolerance)
+
+    def _first_penalty(self, slopes: list[Array], top: float) -> float:
+        """Return the penalty by the optimality of the start: the mean slope of its non-zeros."""
+        size = self._size()
+        if size == 0.0:
+            return _FALL * top
+        mean = sum(float(slope @ task.w) for task, slope in zip(self.tasks, slopes, strict=True)) / size
+        return mean if mean > 0.0 else _FALL * top
+
+    def _off(self, penalty: float) -> float:
+        """Return by how much the radius is missed, as a share of it times the penalty: about what it adds to the gap."""
+        return penalty * abs(self._size() - self._radius) / self._radius
+
+    def _search(self, sets: list[Features], penalty: float, floor: float, tolerance: float) -> float:
+        """Solve the tasks on these sets for penalties until one meets the radius; none below the floor."""
+        inside = outside = 0.0  # the smallest penalty known to end inside the ball, the largest to end outside; 0 for none
+        last: tuple[float, float] | None = None
+        for _ in range(_PENALTIES):
+            for task, features in zip(self.tasks, sets, strict=True):
+                task.solve(features, penalty, tolerance)
+            size = self._size()
+            if self._off(penalty) <= tolerance or (size < self._radius and penalty <= floor):
+                break
+            if size > self._radius:
+                outside = max(outside, penalty)
+            else:
+                inside = min(inside, penalty) if inside else penalty
+            low, high = max(floor, outside), inside or 4.0 * penalty
+            is_slow = last is not None and abs(size - self._radius) > 0.5 * abs(last[1] - self._radius)
+            guess = self._next(penalty, size, last)
+            if is_slow or not low <= guess <= high or guess == penalty:
+                guess = low if outside < low else 0.5 * (low + high)
+            last = (penalty, size)
+            for task in self.tasks:
+                task.follow(guess - penalty)
+            penalty = guess
+        return penalty
+
+    def _next(self, penalty: float, size: float, last: tuple[float, float] | None) -> float:
+        """Return the penalty that meets the radius where no entry becomes or ceases to be zero: Newton's step, or the secant's."""
+        rates = [task.rate(penalty) for task in self.tasks]
+        if all(rate is not None for rate in rates):
+            total = sum(rate for rate in rates if rate is not None)
+            return penalty + (size - self._radius) / total if total > 0.0 else -1.0
+        if last is None or (last[1] - size) * (penalty - last[0]) <= 0.0:
+            return penalty * (0.5 if size < self._radius else 1.5)
+        return penalty + (size - self._radius) * (penalty - last[0]) / (last[1] - size)

@@ -1,0 +1,186 @@
+"""Columns of a matrix: the data's own where they are sparse, copies of those that are asked for where they are dense."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.types import Array, Matrix
+
+#: Features by number.
+Features: TypeAlias = NDArray[np.int64]
+
+#: Columns for which there is room at first.
+_ROOM = 128
+
+
+class Columns(ABC):
+    """The columns of an n x d matrix, for kernels that loop over some of them."""
+
+    n: int
+    d: int
+    stored: int
+    """Entries that a product with the matrix multiplies."""
+    denser: float
+    """A multiplication in a product of dense matrices is faster by this factor than one in a sweep."""
+
+    @abstractmethod
+    def places(self, features: Features) -> Features:
+        """Return the numbers by which kernels know the columns of these features, and make them ready."""
+
+    @property
+    @abstractmethod
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """What kernels take as values, indices and indptr; anew after every call of `places`."""
+
+    def squares(self, features: Features, h: Array | None) -> Array:
+        """Return sum_i h_i x_ij^2 of these features."""
+        from bench_mtl.solvers.l1_working_set.kernels import squares
+
+        places = self.places(features)
+        if h is not None:
+            out = np.empty(len(features))
+            squares(*self.arrays, places, h, self.n, out)
+            return out
+        new = features[np.isnan(self._norms[features])]
+        if len(new):
+            out = np.empty(len(new))
+            squares(*self.arrays, self.places(new), None, self.n, out)
+            self._norms[new] = out
+        return self._norms[features]
+
+    @cached_property
+    def _norms(self) -> Array:
+        return np.full(self.d, np.nan)
+
+    @abstractmethod
+    def multiplied(self, features: Features) -> int:
+        """Return how many entries these columns have."""
+
+    @abstractmethod
+    def gram(self, features: Features, h: Array | None) -> Array:
+        """Return X_S^T diag(h) X_S of these features S, in its lower half at least."""
+
+    @abstractmethod
+    def gram_price(self, features: Features) -> float:
+        """Return about how many multiplications of a sweep take as long as `gram`."""
+
+
+class DenseColumns(Columns):
+    """Of an array by rows: each column is copied when it is first wanted."""
+
+    denser = 8.0
+
+    def __init__(self, X: Array) -> None:
+        self.n, self.d = X.shape
+        self.stored = X.size
+        self._X = X
+        self._place = np.full(self.d, -1, dtype=np.int64)
+        self._copied = 0
+        self._buffer = np.empty((min(_ROOM, self.d), self.n))
+        self._gram = np.empty((0, 0))
+        self._grammed = np.full(self.d, -1, dtype=np.int64)
+        self._in_gram: Features = np.zeros(0, dtype=np.int64)
+
+    def places(self, features: Features) -> Features:
+        new = features[self._place[features] < 0]
+        if len(new):
+            end = self._copied + len(new)
+            if end > len(self._buffer):
+                room = np.empty((min(self.d, max(2 * len(self._buffer), end)), self.n))
+                room[: self._copied] = self._buffer[: self._copied]
+                self._buffer = room
+            self._buffer[self._copied : end] = self._X[:, new].T
+            self._place[new] = np.arange(self._copied, end)
+            self._copied = end
+        return self._place[features]
+
+    @property
+    def arrays(self) -> tuple[Any, Any, Any]:
+        return self._buffer.reshape(-1), None, None
+
+    def multiplied(self, features: Features) -> int:
+        return len(features) * self.n
+
+    def rows(self, features: Features) -> Array:
+        """Return the columns as rows, a copy."""
+        return self._buffer[self.places(features)]
+
+    def gram(self, features: Features, h: Array | None) -> Array:
+        if h is not None:
+            Z = self.rows(features)
+            Z *= np.sqrt(h)
+            return Z @ Z.T
+        self._extend_gram(features)
+        where = self._grammed[features]
+        return self._gram[np.ix_(where, where)]
+
+    def _extend_gram(self, features: Features) -> None:
+        new = features[self._grammed[features] < 0]
+        if not len(new):
+            return
+        before, after = len(self._in_gram), len(self._in_gram) + len(new)
+        if after > len(self._gram):
+            size = min(self.d, max(after, 2 * before))
+            room = np.empty((size, size))
+            room[:before, :before] = self._gram[:before, :before]
+            self._gram = room
+        added = self.rows(new)
+        self._in_gram = np.concatenate([self._in_gram, new])
+        self._grammed[new] = np.arange(before, after)
+        block = added @ self.rows(self._in_gram).T
+        self._gram[before:after, :after] = block
+        self._gram[:before, before:after] = block[:, :before].T
+
+    def gram_price(self, features: Features) -> float:
+        return self.n * len(features) ** 2 / self.denser
+
+
+class SparseColumns(Columns):
+    """Of a CSR matrix, which is turned into CSC once."""
+
+    denser = 25.0
+
+    def __init__(self, X: Matrix) -> None:
+        self.n, self.d = X.shape
+        self.stored = max(1, X.nnz)
+        self._csc = sp.csc_array(X)
+        self._arrays = (self._csc.data, self._csc.indices.astype(np.int32, copy=False).view(np.uint32), self._csc.indptr.astype(np.int64))
+
+    def places(self, features: Features) -> Features:
+        return features
+
+    @property
+    def arrays(self) -> tuple[Any, Any, Any]:
+        return self._arrays
+
+    @cached_property
+    def _sizes(self) -> Features:
+        return np.diff(self._arrays[2])
+
+    def multiplied(self, features: Features) -> int:
+        return int(self._sizes[features].sum())
+
+    def gram(self, features: Features, h: Array | None) -> Array:
+        from bench_mtl.solvers.l1_working_set.kernels import add_outer
+
+        rows = sp.csr_array(self._csc[:, features])
+        rows.sort_indices()
+        out = np.zeros((len(features), len(features)))
+        add_outer(rows.indptr.astype(np.int64), rows.indices.astype(np.int32, copy=False).view(np.uint32), rows.data, h, out)
+        return out
+
+    def gram_price(self, features: Features) -> float:
+        entries = self.multiplied(features)
+        return 2.0 * entries * (1.0 + entries / self.n) + len(features) ** 2
+
+
+def columns_of(X: Matrix) -> Columns:
+    """Return the columns of a dense or CSR matrix."""
+    return SparseColumns(X) if is_sparse(X) else DenseColumns(X)

@@ -1,0 +1,100 @@
+"""Newton's method for a quadratic model on the face of the l1 norm that the signs of the entries span."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from bench_mtl.core.types import Array
+
+#: Share of the mean curvature that is added to a Hessian, so that it can be factorised where columns are dependent.
+_RIDGE = 1e-13
+
+#: Larger entries of a step come from curvatures of almost 0.
+_LARGEST_STEP = 1e100
+
+#: Entries that a step leaves at this share of what they were are zero.
+_GONE = 1e-15
+
+
+def face_minimiser(H: Array, slopes: Array, w: Array, penalty: float, faces: int) -> tuple[Array | None, bool]:
+    """Lower 1/2 d^T H d - <slopes, d> + penalty ||w + d||_1 from d = 0, where entries may become 0 and none changes its sign.
+
+    On the face of the signs of w the minimiser is the solution of H d = slopes - penalty sign(w). Where it has other signs, the step ends
+    at the lowest of the points w + t d, t = 1, 1/2, 1/4 and where the first entry becomes 0, with entries of other signs set to 0; the
+    entries left span the next face.
+
+    Parameters
+    ----------
+    H : positive definite, p x p, in its lower half
+    slopes : minus the derivative at w, p
+    w : without zeros, p
+    faces : to solve for at most
+
+    Returns
+    -------
+    The new w (None where H cannot be factorised), and whether it is the minimiser of its face.
+    """
+    p = len(w)
+    scale = _RIDGE * float(np.trace(H)) / p + np.finfo(np.float64).tiny
+    H = np.tril(H) + np.tril(H, -1).T
+    H[np.diag_indices(p)] += scale
+    signs = np.sign(w)
+    point = w.copy()
+    free = np.ones(p, dtype=bool)
+    for face in range(faces):
+        gradient = H @ (point - w) - slopes if face else -slopes
+        where = np.flatnonzero(free)
+        if not len(where):
+            return point, True
+        try:
+            factor = cho_factor(H if len(where) == p else H[np.ix_(where, where)], lower=True, check_finite=False)
+        except LinAlgError:
+            return (point if face else None), False
+        d = cho_solve(factor, -gradient[where] - penalty * signs[where], check_finite=False)
+        if not np.abs(d).max() <= _LARGEST_STEP:
+            return (point if face else None), False
+        new = point[where] + d
+        if np.all(new * signs[where] > 0.0):
+            point[where] = new
+            return point, True
+        room = np.where(new * signs[where] <= 0.0, point[where] / np.where(d == 0.0, 1.0, -d), np.inf)
+        point = _lowest(H, w, slopes, penalty, point, where, d, signs, (1.0, 0.5, 0.25, float(room.min())))
+        free = point != 0.0
+    return point, False
+
+
+def _lowest(
+    H: Array,
+    w: Array,
+    slopes: Array,
+    penalty: float,
+    point: Array,
+    where: NDArray[np.intp],
+    d: Array,
+    signs: Array,
+    lengths: tuple[float, ...],
+) -> Array:  # fmt: skip
+    """Return the lowest of the points at these lengths along d, cut off where signs change."""
+    best, lowest = point, np.inf
+    for t in lengths:
+        values = point[where] + t * d
+        values[values * signs[where] <= _GONE * np.abs(point[where])] = 0.0
+        trial = point.copy()
+        trial[where] = values
+        step = trial - w
+        height = float(step @ (0.5 * (H @ step) - slopes)) + penalty * float(np.abs(trial).sum())
+        if height < lowest:
+            best, lowest = trial, height
+    return best
+
+
+def solved(H: Array, b: Array) -> Array | None:
+    """Return H^-1 b of a positive definite H, given in its lower half; None where it cannot be factorised. H changes."""
+    H[np.diag_indices(len(b))] += _RIDGE * float(np.trace(H)) / len(b) + np.finfo(np.float64).tiny
+    try:
+        found = cho_solve(cho_factor(H, lower=True, overwrite_a=True, check_finite=False), b, check_finite=False)
+    except LinAlgError:
+        return None
+    return np.asarray(found) if np.abs(found).max() <= _LARGEST_STEP else None

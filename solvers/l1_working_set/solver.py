@@ -1,0 +1,138 @@
+"""Coordinate descent and Newton's method on working sets of entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.designs import PerTaskDesign, SharedDesign
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import L1Form
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Logistic, Loss, Squared
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.solvers.l1_working_set.balls import Ball, ConstrainedBall, PenalisedBall, Sizes
+from bench_mtl.solvers.l1_working_set.columns import columns_of
+from bench_mtl.solvers.l1_working_set.tasks import LogisticTask, SquaredTask, Task
+
+
+@dataclass(frozen=True)
+class L1WorkingSet(IterativeSolver):
+    """Solves for few entries of W at a time: the non-zeros, and those of 0 whose derivative of f is largest.
+
+    A step takes one product X_k^T r_k with the residuals of all examples, which tells by how much every entry misses its condition of
+    optimality, and solves every task that is not at its optimum on its working set to a share of what it misses. A set has at most
+    `growth` times as many entries as W has non-zeros, and no fewer than the one before. The penalty falls by at most 0.3 a step,
+    from the one at which W = 0 is optimal to the one that is wanted, so that no set is solved for a penalty at which it has far too few.
+
+    On a set, with H the second derivatives of f at the predictions (a model of the logistic loss, followed by a line search), and g the
+    gradient, what is minimised is <g, d> + 1/2 d^T H d + penalty ||w + d||_1:
+
+    1. by sweeps of cyclic coordinate descent, with Anderson's extrapolation of five of them;
+    2. once sweeps have cost as much as it does, by Newton's step on the face that the signs of w span: one system of linear equations
+       in the non-zeros, and further ones where entries become 0 on the way.
+
+    A radius z is met by Newton's method for the penalty on the set: ||w||_1 falls with the penalty by s^T H^-1 s, s the signs of the
+    non-zeros, and w by H^-1 s; by secants where H is too large. Tasks that share a ball share their penalty. The point of an iterate is
+    scaled into the ball.
+
+    Sparse data are turned into columns once; of dense data the columns that were in a working set are copied. Work counts products with
+    the data by their multiplications; those for H count as what their time makes of them, and factors of H are left out.
+
+    Parameters
+    ----------
+    first : entries of the first working set, at most
+    growth : the largest ratio of the size of a working set to the number of non-zeros, above 1
+
+    References
+    ----------
+    Massias, Gramfort, Salmon, "Celer: a fast solver for the lasso with dual extrapolation", ICML 2018 (working sets); Bertrand, Massias,
+    "Anderson acceleration of coordinate descent", AISTATS 2021; Bertrand, Klopfenstein, Bannier, Gidel, Massias, "Beyond L1: faster and
+    better sparse models with skglm", NeurIPS 2022; Lee, Sun, Saunders, SIAM Journal on Optimization 24, 2014 (models of the loss);
+    Osborne, Presnell, Turlach, IMA Journal of Numerical Analysis 20(3), 2000 (the path, for the search on the penalty).
+    """
+
+    first: int = 300
+    growth: float = 3.0
+
+    name: ClassVar[str] = "l1_working_set"
+    takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
+
+    def __post_init__(self) -> None:
+        whole_number("first", self.first, minimum=1)
+        if real_number("growth", self.growth, strict=True) <= 1.0:
+            raise InputError(f"growth must be above 1, not {self.growth:g}")
+
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
+        if reason is not None:
+            return reason
+        loss = problem.form(L1Form).fit.loss
+        if not isinstance(loss, (Squared, Logistic)):
+            return f"{self.label} is for the squared and the logistic loss, and the loss of this {problem.name} is {loss.name}"
+        return None
+
+    def warm_up(self) -> None:
+        """Run on tiny instances with every kind of columns, weights and signs."""
+        X, y = np.random.default_rng(0).standard_normal((8, 5)), np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0, -1.0])
+        losses: tuple[tuple[Loss, Array], ...] = ((Squared(), np.ones(8)), (Squared(), np.linspace(1.0, 2.0, 8)), (Logistic(), np.ones(8)))
+        for block in (X, sp.csr_array(X)):
+            for loss, weights in losses:
+                for nonneg in (False, True):
+                    fit = LinearFit(PerTaskDesign([block]), y, loss, weights)
+                    (ball,) = _balls(L1Form(fit, None, 0.1, nonneg=nonneg), np.zeros((5, 1)), self)
+                    for _ in range(3):
+                        ball.advance([fit.design.adjoint(ball.tasks[0].dual())[:, 0]])
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        form = problem.form(L1Form)
+        point = problem.repair(problem.start_point() if start is None else start)
+        yield Iterate(point)
+        design = form.fit.design
+        balls = _balls(form, point, self)
+        tasks = [task for ball in balls for task in ball.tasks]
+        stored = sum(task.columns.stored for task in tasks)
+        step, products = 0, 0
+        while not all(ball.is_solved for ball in balls):
+            slopes = list(np.ascontiguousarray(design.adjoint(_dual(form, tasks)).T))
+            products += 1
+            for ball in balls:
+                own = [slopes.pop(0) for _ in ball.tasks]
+                if not ball.is_solved:
+                    ball.advance(own)
+            step += 1
+            work = 0.5 * (products + sum(task.products for task in tasks) / stored)
+            W = np.ascontiguousarray(np.stack([w for ball in balls for w in ball.points], axis=1))
+            yield Iterate(W, _dual(form, tasks), step, work)
+
+
+def _dual(form: L1Form, tasks: list[Task]) -> Array:
+    return form.fit.design.unstack(np.concatenate([task.dual() for task in tasks]))
+
+
+def _balls(form: L1Form, start: Array, options: L1WorkingSet) -> list[Ball]:
+    fit, sizes = form.fit, Sizes(options.first, options.growth)
+    design = fit.design
+    shared = columns_of(design.block(0)) if isinstance(design, SharedDesign) else None
+    kind = SquaredTask if isinstance(fit.loss, Squared) else LogisticTask
+    cones = np.ones_like(start) if form.orientation is None else form.orientation
+    tasks: list[Task] = []
+    for k in range(design.n_tasks):
+        columns = columns_of(design.block(k)) if shared is None else shared
+        cone = np.ascontiguousarray(cones[:, k]) if form.nonneg else None
+        task = kind(columns, design.task_outputs(fit.targets, k), design.task_outputs(fit.weights, k), cone)
+        if start[:, k].any():
+            task.move_to(np.ascontiguousarray(start[:, k]))
+        tasks.append(task)
+    if form.radius is None:
+        assert form.penalty is not None
+        return [PenalisedBall(task, sizes, form.penalty) for task in tasks]
+    if form.balls == "all":
+        return [ConstrainedBall(tasks, sizes, form.radius)]
+    return [ConstrainedBall([task], sizes, form.radius) for task in tasks]

@@ -1,0 +1,242 @@
+"""The l1-penalised problem of one task on some of its entries."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from bench_mtl.core.types import Array
+from bench_mtl.model.losses import Logistic
+from bench_mtl.solvers.l1_working_set.columns import Columns, Features
+from bench_mtl.solvers.l1_working_set.face import face_minimiser, solved
+
+#: Rounds of sweeps and a Newton step on one model, at most.
+_ROUNDS = 100
+
+#: Sweeps before a Newton step, at least.
+_FEWEST = 5
+
+#: Models of a loss on one working set, and halvings of a step, at most.
+_MODELS, _HALVINGS = 20, 30
+
+#: A model is solved to this share of what its point misses, or to this share of what is asked.
+_INNER, _ASKED = 0.1, 0.3
+
+#: A step must lower the objective by this share of what its slope promises.
+_ARMIJO = 1e-4
+
+#: The least curvature of an example's logistic loss.
+_FLOOR = 1e-9
+
+#: Slopes that miss their conditions by this share of ||X_j|| ||r|| miss them by rounding.
+_ROUNDING = 1e-15
+
+#: Faces that one Newton step may pass on the way: few where factors are large.
+_FACES, _FACES_OF_MANY, _MANY = 12, 3, 300
+
+
+class Task(ABC):
+    """min_w f(X w) + penalty ||w||_1 over the entries of a working set, from the last point.
+
+    Attributes
+    ----------
+    w : the entries, d
+    t : the predictions X w, n
+    products : multiplications so far
+    """
+
+    def __init__(self, columns: Columns, y: Array, weights: Array, cone: Array | None) -> None:
+        self.columns, self.y = columns, np.ascontiguousarray(y)
+        self.weights, self._cone = np.ascontiguousarray(weights), cone
+        self.w, self.t = np.zeros(columns.d), np.zeros(columns.n)
+        self.products = 0.0
+        self._direction: tuple[Features, Array] | None = None
+
+    @abstractmethod
+    def dual(self) -> Array:
+        """Return minus the derivative of f in the predictions."""
+
+    @abstractmethod
+    def solve(self, features: Features, penalty: float, tolerance: float) -> None:
+        """Lower the objective over these entries, until no slope misses its own condition by more than the tolerance."""
+
+    def move_to(self, w: Array) -> None:
+        self.w = w
+        self.t = self._predictions(np.flatnonzero(w))
+
+    def heights(self, slopes: Array) -> Array:
+        """Return the slopes upwards, those that would move an entry from 0: below the penalty an entry stays there."""
+        return np.abs(slopes) if self._cone is None else np.maximum(self._cone * slopes, 0.0)
+
+    def excess(self, slopes: Array, penalty: float) -> float:
+        """Return by how much the slopes miss the conditions of a minimiser."""
+        zero = self.w == 0.0
+        beyond = self.heights(slopes)[zero].max(initial=penalty) - penalty
+        off = np.abs(slopes - penalty * np.sign(self.w))[~zero].max(initial=0.0)
+        return float(max(beyond, off))
+
+    def rate(self, penalty: float) -> float | None:
+        """Return by how much ||w||_1 falls with the penalty at its minimiser, as long as no entry becomes or ceases to be zero.
+
+        With H the second derivatives of f in the non-zeros and s their signs, w falls by H^-1 s and ||w||_1 by s^T H^-1 s. None where H
+        costs more than all that was done so far, or cannot be factorised.
+        """
+        self._direction = None
+        support = np.flatnonzero(self.w)
+        if not len(support):
+            return 0.0
+        price = self.columns.gram_price(support) + len(support) ** 3 / (6.0 * self.columns.denser)
+        if len(support) >= self.columns.n or price > max(self.products, self.columns.stored):
+            return None
+        signs = np.sign(self.w[support])
+        fall = solved(self._hessian(support), signs)
+        if fall is None:
+            return None
+        self.products += self.columns.gram_price(support)
+        self._direction = (support, fall)
+        return float(signs @ fall)
+
+    def follow(self, change: float) -> None:
+        """Move the non-zeros along the last direction of `rate` to where a penalty that is larger by `change` has them; no sign changes."""
+        if self._direction is None:
+            return
+        support, fall = self._direction
+        before = self.w[support]
+        if abs(change) * float(np.abs(fall).sum()) > float(np.abs(before).sum()):
+            return  # H is almost singular
+        after = before - change * fall
+        after[after * before < 0.0] = 0.0
+        self.w = self.w.copy()
+        self.w[support] = after
+        self.t = self._predictions(support)
+
+    @abstractmethod
+    def _hessian(self, support: Features) -> Array:
+        """Return the second derivatives of f in these entries, the lower half at least."""
+
+    def _predictions(self, support: Features) -> Array:
+        from bench_mtl.solvers.l1_working_set.kernels import combine
+
+        places, t = self.columns.places(support), np.zeros(self.columns.n)
+        combine(*self.columns.arrays, places, self.w[support], t)
+        self.products += self.columns.multiplied(support)
+        return t
+
+    def _minimise_model(self, features: Features, penalty: float, h: Array | None, w: Array, g: Array, tolerance: float) -> bool:
+        """Minimise the model of `kernels.descend` over these entries w, with slopes g; both change."""
+        from bench_mtl.solvers.l1_working_set.kernels import combine, descend, products
+
+        columns = self.columns
+        places = columns.places(features)
+        cone = None if self._cone is None else self._cone[features]
+        curvatures = columns.squares(features, h)
+        a_sweep = max(1, columns.multiplied(features))
+        size = float(curvatures.max(initial=0.0)) * float(g @ g if h is None else g @ (g / h))
+        tolerance = max(tolerance, _ROUNDING * size**0.5)
+        failures = 1.0
+        for _ in range(_ROUNDS):
+            support = np.flatnonzero(w)
+            price = columns.gram_price(features[support]) + len(support) ** 3 / (6.0 * columns.denser)
+            most = max(_FEWEST, int(failures * price / (1.5 * a_sweep)))
+            count, ended = descend(*columns.arrays, places, curvatures, cone, penalty, h, w, g, tolerance, most, most)
+            self.products += 1.5 * count * a_sweep
+            if ended:
+                return True
+            support = np.flatnonzero(w)
+            if not len(support) or len(support) > columns.n:
+                continue
+            chosen = places[support]
+            H = columns.gram(features[support], h)
+            slopes = np.empty(len(support))
+            products(*columns.arrays, chosen, g, slopes)
+            new, is_lowest = face_minimiser(H, slopes, w[support], penalty, _FACES if len(support) < _MANY else _FACES_OF_MANY)
+            self.products += columns.gram_price(features[support])
+            failures = 1.0 if is_lowest else 2.0 * failures
+            if new is None:
+                continue
+            step = np.zeros(columns.n)
+            combine(*columns.arrays, chosen, new - w[support], step)
+            w[support] = new
+            g -= step if h is None else h * step
+        return False
+
+
+class SquaredTask(Task):
+    """f(t) = sum_i s_i/2 (y_i - t_i)^2."""
+
+    def dual(self) -> Array:
+        return self.weights * (self.y - self.t)
+
+    def _hessian(self, support: Features) -> Array:
+        common = float(self.weights[0])
+        return common * self.columns.gram(support, None) if np.all(self.weights == common) else self.columns.gram(support, self.weights)
+
+    def solve(self, features: Features, penalty: float, tolerance: float) -> None:
+        common = float(self.weights[0])
+        alike = bool(np.all(self.weights == common))
+        h, scale = (None, common) if alike else (self.weights, 1.0)
+        w, g = self.w[features], self.y - self.t
+        if h is not None:
+            g *= h
+        self._minimise_model(features, penalty / scale, h, w, g, tolerance / scale)
+        self.w = np.zeros(self.columns.d)
+        self.w[features] = w
+        self.t = self._predictions(features[w != 0.0])
+
+
+class LogisticTask(Task):
+    """f(t) = sum_i s_i log(1 + exp(-y_i t_i))."""
+
+    def dual(self) -> Array:
+        return self.weights * self.y * Logistic().dual(self.y * self.t)
+
+    def _hessian(self, support: Features) -> Array:
+        u = Logistic().dual(self.y * self.t)
+        return self.columns.gram(support, self.weights * np.maximum(u * (1.0 - u), _FLOOR))
+
+    def _objective(self, t: Array, w: Array, penalty: float) -> float:
+        return float(self.weights @ Logistic().value(self.y * t)) + penalty * float(np.abs(w).sum())
+
+    def solve(self, features: Features, penalty: float, tolerance: float) -> None:
+        from bench_mtl.solvers.l1_working_set.kernels import combine, products
+
+        columns = self.columns
+        places = columns.places(features)
+        slopes = np.empty(len(features))
+        w = self.w[features]
+        value = self._objective(self.t, w, penalty)
+        for _ in range(_MODELS):
+            u = Logistic().dual(self.y * self.t)
+            h = self.weights * np.maximum(u * (1.0 - u), _FLOOR)
+            g = self.weights * self.y * u
+            products(*columns.arrays, places, g, slopes)
+            excess = self._excess_of(features, slopes, w, penalty)
+            if excess <= tolerance:
+                break
+            new = w.copy()
+            change = g.copy()
+            self._minimise_model(features, penalty, h, new, change, max(_INNER * excess, _ASKED * tolerance))
+            step = np.zeros(columns.n)
+            combine(*columns.arrays, places, new - w, step)
+            slope = -float(slopes @ (new - w)) + penalty * float(np.abs(new).sum() - np.abs(w).sum())
+            length = 1.0
+            for _ in range(_HALVINGS):
+                trial = w + length * (new - w) if length < 1.0 else new
+                t = self.t + length * step
+                lower = self._objective(t, trial, penalty)
+                if lower <= value + _ARMIJO * length * slope + _ROUNDING * abs(value):
+                    break
+                length *= 0.5
+            else:
+                break
+            w, self.t, value = trial, t, lower
+        self.w = np.zeros(columns.d)
+        self.w[features] = w
+        self.t = self._predictions(features[w != 0.0])
+
+    def _excess_of(self, features: Features, slopes: Array, w: Array, penalty: float) -> float:
+        heights = np.abs(slopes) if self._cone is None else np.maximum(self._cone[features] * slopes, 0.0)
+        zero = w == 0.0
+        beyond = heights[zero].max(initial=penalty) - penalty
+        return float(max(beyond, np.abs(slopes - penalty * np.sign(w))[~zero].max(initial=0.0)))

@@ -1,0 +1,243 @@
+"""Working sets for l1 norms: the kernels against slow twins, optima against another solver's, warm starts, edges, options."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Iterate, Limits, Record, Status, Tolerance
+from bench_mtl.data import TaskData
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.regularisation_path import regularisation_path
+from bench_mtl.model.forms import L1Form
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.solvers.coordinate_descent import CoordinateDescent
+from bench_mtl.solvers.face_newton import FaceNewton
+from bench_mtl.solvers.l1_working_set import L1WorkingSet
+from bench_mtl.solvers.l1_working_set.columns import columns_of
+from bench_mtl.solvers.l1_working_set.face import face_minimiser
+from bench_mtl.solvers.l1_working_set.kernels import SPAN, add_outer, affine_shares, descend
+from bench_mtl.solvers.l1_working_set.tasks import SquaredTask
+
+RNG = np.random.default_rng(0)
+N, D = 40, 90
+X = RNG.standard_normal((N, D)) * (RNG.random((N, D)) < 0.5)
+TRUTH = RNG.standard_normal((D, 3)) * (RNG.random((D, 3)) < 0.08)
+Y = X @ TRUTH + 0.3 * RNG.standard_normal((N, 3))
+DATA = TaskData.shared(X, Y)
+LABELS = np.where(Y > 0.0, 1.0, -1.0)
+SMALL = L1WorkingSet(first=5, growth=1.5)
+
+
+def solved(problem: L1BallGLM, solver: object = SMALL, target: float = 1e-11) -> Record:
+    record = run(problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=20.0, iterations=500))  # type: ignore[arg-type]
+    assert record.status is Status.VERIFIED, record.reason
+    return record
+
+
+def sweeps_by_hand(X: Array, penalty: float, h: Array, cone: Array | None, w: Array, g: Array, count: int) -> tuple[Array, Array]:
+    w, g = w.copy(), g.copy()
+    for _ in range(count):
+        for j in range(X.shape[1]):
+            curvature = float((h * X[:, j] ** 2).sum())
+            if curvature == 0.0:
+                continue
+            target = w[j] + X[:, j] @ g / curvature
+            new = np.sign(target) * max(abs(target) - penalty / curvature, 0.0)
+            if cone is not None and new * cone[j] < 0.0:
+                new = 0.0
+            g -= (new - w[j]) * h * X[:, j]
+            w[j] = new
+    return w, g
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_sweeps_are_those_by_hand(is_sparse: bool, is_weighted: bool, is_signed: bool) -> None:
+    rng = np.random.default_rng(1)
+    features = np.array([3, 7, 8, 40, 41, 89])
+    h = rng.uniform(0.5, 2.0, N) if is_weighted else np.ones(N)
+    cone = np.sign(rng.standard_normal(len(features))) if is_signed else None
+    columns = columns_of(sp.csr_array(X) if is_sparse else X)
+    places, curvatures = columns.places(features), columns.squares(features, h if is_weighted else None)
+    w, g = np.zeros(len(features)), h * Y[:, 0]
+    expected = sweeps_by_hand(X[:, features], 0.4, h, cone, w, g, SPAN - 1)
+    kept = h if is_weighted else None
+    count, is_ended = descend(*columns.arrays, places, curvatures, cone, 0.4, kept, w, g, 0.0, SPAN - 1, SPAN)
+    assert (count, is_ended) == (SPAN - 1, False)
+    assert np.allclose(w, expected[0], rtol=1e-12, atol=1e-13)
+    assert np.allclose(g, expected[1], rtol=1e-12, atol=1e-13)
+    assert np.count_nonzero(w)
+    tolerance = 1e-9
+    count, is_ended = descend(*columns.arrays, places, curvatures, cone, 0.4, kept, w, g, tolerance, 10_000, 10_000)
+    assert is_ended
+    slopes = X[:, features].T @ g
+    missed = np.abs(slopes - 0.4 * np.sign(w))[w != 0.0]
+    heights = np.abs(slopes) if cone is None else cone * slopes
+    assert missed.max() <= 2.0 * tolerance
+    assert heights[w == 0.0].max(initial=0.0) <= 0.4 + 2.0 * tolerance
+
+
+def test_shares_of_an_extrapolation_are_the_least_combined_step() -> None:
+    points = np.random.default_rng(2).standard_normal((SPAN + 1, 12))
+    shares = np.empty(SPAN)
+    assert affine_shares(points, shares)
+    steps = np.diff(points, axis=0)
+    system = np.block([[steps @ steps.T, np.ones((SPAN, 1))], [np.ones((1, SPAN)), np.zeros((1, 1))]])
+    assert np.allclose(shares, np.linalg.solve(system, np.eye(SPAN + 1)[-1])[:-1], rtol=1e-8)
+    assert not affine_shares(np.zeros((SPAN + 1, 12)), shares)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_second_derivatives_of_sparse_and_dense_columns_agree(is_weighted: bool) -> None:
+    h = np.random.default_rng(3).uniform(0.5, 2.0, N) if is_weighted else None
+    for features in (np.array([2, 5, 60]), np.array([5, 60, 61, 62, 2])):
+        Z = X[:, features]
+        expected = Z.T @ (Z if h is None else h[:, None] * Z)
+        for block in (X, sp.csr_array(X)):
+            columns = columns_of(block)
+            columns.places(np.array([60, 1]))
+            assert np.allclose(np.tril(columns.gram(features, h)), np.tril(expected), rtol=1e-13, atol=1e-13)
+    out = np.zeros((2, 2))
+    rows = sp.csr_array(np.array([[1.0, 2.0], [0.0, 3.0]]))
+    add_outer(rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data, None, out)
+    assert out.tolist() == [[1.0, 0.0], [2.0, 13.0]]
+
+
+def test_a_face_is_minimised_and_left_where_a_sign_would_change() -> None:
+    rng = np.random.default_rng(4)
+    Z = rng.standard_normal((30, 8))
+    H, w, penalty = Z.T @ Z, rng.standard_normal(8), 3.0
+    slopes = 20.0 * rng.standard_normal(8)
+    new, is_lowest = face_minimiser(H, slopes, w, penalty, 20)
+    assert new is not None
+    assert is_lowest
+
+    def height(v: Array) -> float:
+        return float(0.5 * (v - w) @ H @ (v - w) - slopes @ (v - w)) + penalty * float(np.abs(v).sum())
+
+    assert np.all(new * w >= 0.0)
+    assert height(new) < height(w)
+    free = new != 0.0
+    assert 0 < free.sum() < 8
+    gradient = H @ (new - w) - slopes + penalty * np.sign(w)
+    assert np.allclose(gradient[free], 0.0, atol=1e-8)
+    assert face_minimiser(-H, slopes, w, penalty, 20)[0] is None
+
+
+FORMS = [
+    {"penalty": "0.3 max"}, {"penalty": "0.02 max"}, {"radius": 2.0}, {"radius": 3.0, "balls": "all"},
+    {"penalty": "0.05 max", "nonneg": True}, {"radius": 1.5, "nonneg": True},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_all_designs_reach_the_optimum_of_another_solver(loss: str, form: dict[str, object]) -> None:
+    T = Y if loss == "squared" else LABELS
+    reference: object = CoordinateDescent() if loss == "squared" else FaceNewton()
+    problem = L1BallGLM(TaskData.shared(X, T), loss=loss, **form)  # type: ignore[arg-type]
+    expected = solved(problem, reference, 1e-7)
+    assert expected.solution is not None
+    for data in (TaskData.shared(X, T), TaskData.shared(sp.csr_array(X), T), TaskData.per_task([X, sp.csr_array(X), X], list(T.T))):
+        same = L1BallGLM(data, loss=loss, **form)  # type: ignore[arg-type]
+        record = solved(same)
+        assert record.solution is not None
+        assert same.objective(record.solution) == pytest.approx(problem.objective(expected.solution), rel=2e-7)
+        assert record.samples[-1].work > 0.0
+
+
+def test_weights_and_signs_of_entries_are_those_of_the_form() -> None:
+    """A squared loss with a weight for every example is one of scaled examples; flipped columns flip signs."""
+    rng = np.random.default_rng(5)
+    weights, signs = rng.uniform(0.5, 2.0, N), np.sign(rng.standard_normal((D, 1)))
+    task = SquaredTask(columns_of(X), Y[:, 0], weights, signs[:, 0])
+    for _ in range(4):
+        task.solve(np.arange(D), 2.0, 1e-12)
+    roots = np.sqrt(weights)[:, None]
+    same = L1BallGLM(TaskData.shared(roots * X * signs[:, 0], roots * Y[:, :1]), penalty=2.0, nonneg=True)
+    expected = solved(same).solution
+    assert expected is not None
+    assert np.allclose(task.w, (expected * signs)[:, 0], atol=1e-9)
+    assert np.count_nonzero(task.w)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_it_ends_where_rounding_does(loss: str) -> None:
+    problem = L1BallGLM(TaskData.shared(X, Y if loss == "squared" else LABELS), loss=loss, penalty="0.1 max")
+    iterates = list(islice(SMALL.steps(problem), 200))
+    assert len(iterates) < 200
+    assert problem.certify(iterates[-1]).relative_gap < 1e-12
+    assert all(one.step + 1 == other.step and one.work < other.work for one, other in pairwise(iterates))
+
+
+def test_a_radius_that_does_not_bind_gives_least_squares() -> None:
+    tall = X[:, :10]
+    expected = np.linalg.lstsq(tall, Y[:, 0], rcond=None)[0]
+    record = solved(L1BallGLM(TaskData.shared(tall, Y[:, :1]), radius=2.0 * float(np.abs(expected).sum())), target=1e-9)
+    assert record.solution is not None
+    assert np.allclose(record.solution[:, 0], expected, atol=1e-5)
+
+
+def test_zero_targets_and_a_zero_radius_end_at_once() -> None:
+    for problem in (L1BallGLM(TaskData.shared(X, 0.0 * Y), penalty=1.0), L1BallGLM(TaskData.shared(X, Y), radius=0.0)):
+        iterates = list(islice(SMALL.steps(problem), 5))
+        assert len(iterates) < 5
+        assert not iterates[-1].primal.any()
+
+
+def test_columns_of_zeros_and_copies_do_no_harm() -> None:
+    odd = np.column_stack([X[:, :20], np.zeros((N, 2)), X[:, :20], 1e-9 * X[:, :3]])
+    for form in ({"penalty": "0.01 max"}, {"radius": 3.0}):
+        for block in (odd, sp.csr_array(odd)):
+            solved(L1BallGLM(TaskData.shared(block, Y), **form), target=1e-9)  # type: ignore[arg-type]
+
+
+def test_a_start_is_taken_up() -> None:
+    """From the optimum one step proves it; along a path it takes fewer steps than from zero."""
+    for form in ({"penalty": 0.5}, {"radius": 2.5}):
+        problem = L1BallGLM(TaskData.shared(X, Y), **form)  # type: ignore[arg-type]
+        optimum = solved(problem).solution
+        assert optimum is not None
+        kept = optimum.copy()
+        _, first = islice(SMALL.resume(problem, Iterate(optimum)), 2)
+        assert problem.certify(first).relative_gap < 1e-8
+        assert np.array_equal(optimum, kept)
+
+    def steps(warm_start: bool) -> int:
+        values = 10.0 * 0.9 ** np.arange(20)
+        path = regularisation_path(
+            lambda penalty: L1BallGLM(TaskData.shared(X, Y), penalty=penalty),
+            values,
+            SMALL,
+            tolerance=Tolerance(1e-8),
+            warm_start=warm_start,
+        )
+        assert all(point.record.status is Status.VERIFIED for point in path)
+        return sum(point.record.samples[-1].step for point in path)
+
+    assert steps(warm_start=True) < 0.7 * steps(warm_start=False)
+
+
+def test_other_losses_and_bad_options_are_named() -> None:
+    classes = TaskData.shared(X, np.eye(3)[np.arange(N) % 3] * 2.0 - 1.0)
+    problem = L1BallGLM(classes, loss="multiclass", radius=1.0)
+    assert "multiclass" in str(SMALL.incompatibility(problem))
+    assert SMALL.incompatibility(L1BallGLM(TaskData.shared(X, Y), radius=1.0)) is None
+    with pytest.raises(InputError, match="first"):
+        L1WorkingSet(first=0)
+    with pytest.raises(InputError, match="growth must be above 1, not 1"):
+        L1WorkingSet(growth=1.0)
+
+
+def test_dense_columns_are_copied_only_where_they_are_wanted() -> None:
+    wide = np.random.default_rng(6).standard_normal((20, 3000))
+    problem = L1BallGLM(TaskData.shared(wide, wide[:, :2] @ np.ones((2, 1))), penalty="0.3 max")
+    columns = columns_of(problem.form(L1Form).fit.design.block(0))
+    columns.places(np.arange(5))
+    assert columns.arrays[0].size < wide.size // 10
