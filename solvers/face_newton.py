@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from bench_mtl.core.checks import is_sparse, whole_number
+from bench_mtl.core.checks import whole_number
 from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form
@@ -419,8 +419,7 @@ def constrained_newton(H: Array, g: Array, signs: Array, full: Array) -> Array |
 def stored_products(form: L1Form) -> int:
     """Return the number of multiplications in one product with the design, over all tasks."""
     design = form.fit.design
-    blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
-    return max(1, sum(X.nnz if is_sparse(X) else X.size for X in blocks) * (design.n_tasks if design.is_shared else 1))
+    return max(1, design.n_stored * (design.n_tasks if design.is_shared else 1))
 
 
 class _Grams:

@@ -76,9 +76,22 @@ class Design(ABC):
     def unstack(self, r: Array) -> Array:
         """The inverse of `stack`."""
 
+    @abstractmethod
+    def restricted(self, features: NDArray[np.intp]) -> Design:
+        """Return the design of some features alone, in the order given, with an `output_shape` like this one's."""
+
+    @abstractmethod
+    def of_task(self, k: int) -> SharedDesign:
+        """Return the design of task k alone, with an `output_shape` of (n_k, 1); dense and shared data are not copied."""
+
     @property
     @abstractmethod
     def is_sparse(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def n_stored(self) -> int:
+        """Entries of the matrices that are held; of sparse ones those that are stored."""
 
     @property
     def is_shared(self) -> bool:
@@ -182,11 +195,21 @@ class SharedDesign(Design):
     """One n x d matrix X for all m tasks: W -> X W."""
 
     def __init__(self, X: Any, n_tasks: int) -> None:
-        self._X = frozen_matrix(real_matrix("X", X).copy())  # a copy, so that nobody else can change it
-        _require_examples("X", self._X)
-        self.n_features = int(self._X.shape[1])
-        self.n_tasks = n_tasks
-        self.sizes = (int(self._X.shape[0]),) * n_tasks
+        checked = real_matrix("X", X)
+        _require_examples("X", checked)
+        self._hold(frozen_matrix(checked.copy()), n_tasks)  # a copy, so that nobody else can change it
+
+    def _hold(self, X: Matrix, n_tasks: int) -> None:
+        self._X, self.n_tasks = X, n_tasks
+        self.n_features = int(X.shape[1])
+        self.sizes = (int(X.shape[0]),) * n_tasks
+
+    @classmethod
+    def _sharing(cls, X: Matrix, n_tasks: int) -> SharedDesign:
+        """Return the design of a matrix that nobody can change, which is not copied."""
+        design = cls.__new__(cls)
+        design._hold(X, n_tasks)
+        return design
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -195,6 +218,10 @@ class SharedDesign(Design):
     @property
     def is_sparse(self) -> bool:
         return is_sparse(self._X)
+
+    @property
+    def n_stored(self) -> int:
+        return int(self._X.nnz if is_sparse(self._X) else self._X.size)
 
     def forward(self, W: Array) -> Array:
         return np.asarray(self._X @ W)
@@ -213,6 +240,12 @@ class SharedDesign(Design):
 
     def task_sums(self, R: Array) -> Array:
         return np.asarray(R.sum(axis=0))
+
+    def restricted(self, features: NDArray[np.intp]) -> SharedDesign:
+        return self._sharing(frozen_matrix(columns_of(self._X, features)), self.n_tasks)
+
+    def of_task(self, k: int) -> SharedDesign:
+        return self._sharing(self._X, 1)
 
     def stacked(self) -> sp.csr_array:
         return sp.csr_array(sp.kron(sp.eye_array(self.n_tasks), sp.csr_array(self._X), format="csr"))
@@ -277,6 +310,10 @@ class PerTaskDesign(Design):
     def is_sparse(self) -> bool:
         return self._sparse
 
+    @property
+    def n_stored(self) -> int:
+        return int(self._diagonal.nnz if self._sparse else self._rows.size)
+
     def forward(self, W: Array) -> Array:
         columns = np.ascontiguousarray(W.T)
         if self._sparse:
@@ -312,6 +349,17 @@ class PerTaskDesign(Design):
 
     def task_sums(self, R: Array) -> Array:
         return np.add.reduceat(R, self._offsets[:-1])
+
+    def restricted(self, features: NDArray[np.intp]) -> PerTaskDesign:
+        if not self._sparse:
+            return PerTaskDesign([columns_of(self._rows[self._span(k)], features) for k in range(self.n_tasks)])
+        places = (np.arange(self.n_tasks)[:, None] * self.n_features + features).ravel()
+        chosen = columns_of(self._diagonal, places)
+        width = len(features)
+        return PerTaskDesign([chosen[self._span(k), k * width : (k + 1) * width] for k in range(self.n_tasks)])
+
+    def of_task(self, k: int) -> SharedDesign:
+        return SharedDesign._sharing(frozen_matrix(self.block(k)), 1)
 
     def stacked(self) -> sp.csr_array:
         if self._sparse:
@@ -434,6 +482,15 @@ def diagonal_of(A: Matrix) -> Array | None:
     if not is_sparse(A) or A.nnz > A.shape[0] or not np.array_equal(*A.nonzero()):
         return None
     return np.asarray(A.diagonal())
+
+
+def columns_of(X: Matrix, columns: NDArray[np.intp]) -> Matrix:
+    """Return a copy of some columns of a dense or CSR matrix, in the order given, CSR with sorted indices."""
+    if not is_sparse(X):
+        return np.ascontiguousarray(X[:, columns])
+    chosen = sp.csr_array(X[:, columns])
+    chosen.sort_indices()
+    return chosen
 
 
 def dense(X: Matrix) -> Array:

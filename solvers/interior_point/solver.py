@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
@@ -14,21 +13,18 @@ import scipy.sparse as sp
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import PerTaskDesign
-from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.interior_point.equations import Equations, State
 from bench_mtl.solvers.interior_point.start import starting_point
-from bench_mtl.solvers.interior_point.step import advance
+from bench_mtl.solvers.interior_point.step import next_state
 from bench_mtl.solvers.interior_point.system import bytes_needed
 
 #: Ends where the gap is this share of the objective at zero, which is all that float64 can tell.
-_SMALLEST_GAP = 1e-17
+SMALLEST_GAP = 1e-17
 #: The method ends after this number of iterations in which the gap has not halved.
-_PATIENCE = 12
-#: Systems are solved with care from where residuals could falsify the gap by this share.
-_DISTURBING = 1e-3
+PATIENCE = 12
 #: A penalty below this share of the one from which W = 0 is optimal is raised to it: with none the dual has no interior.
 _SMALLEST_PENALTY = 1e-12
 
@@ -90,15 +86,15 @@ class InteriorPoint(IterativeSolver):
         form = problem.form(HingeForm)
         if form.radius == 0.0:
             return
-        equations = Equations(form, _positive_penalty(form), self.threads)
+        equations = Equations(form, positive_penalty(form), self.threads)
         yield from _iterate(equations, W)
 
 
 def _iterate(equations: Equations, W: Array) -> Iterator[Iterate]:
     x, careful = starting_point(equations, W.T), False
     best, waited, step = np.inf, 0, 0
-    while x is not None and waited < _PATIENCE and x.gap > _SMALLEST_GAP * equations.weights.sum():
-        x, careful = _next(equations, x, careful)
+    while x is not None and waited < PATIENCE and x.gap > SMALLEST_GAP * equations.weights.sum():
+        x, careful = next_state(equations, x, careful)
         if x is None:
             return
         step += 1
@@ -106,28 +102,13 @@ def _iterate(equations: Equations, W: Array) -> Iterator[Iterate]:
         best, waited = (x.gap, 0) if x.gap < 0.5 * best else (best, waited + 1)
 
 
-@np.errstate(all="ignore")
-def _next(equations: Equations, x: State, careful: bool) -> tuple[State | None, bool]:
-    """The next iterate, None where rounding has taken over, and whether it took care."""
-    residuals = equations.residuals(x)
-    extent = equations.radius if equations.radius is not None else float(x.mu.sum())
-    careful = careful or residuals.cost(x, extent) > _DISTURBING * x.gap
-    try:
-        with one_blas_thread() if equations.system.threads > 1 else nullcontext():
-            new = advance(equations, x, residuals, careful=careful)
-    except FloatingPointError:
-        return None, careful
-    ends = [(float(part.min()), float(part.max())) for part in (new.slack, new.dual)]
-    inside = all(low > 0.0 and high < np.inf for low, high in ends) and bool(np.isfinite(new.W).all())
-    return new if inside else None, careful
-
-
 def _handed_over(equations: Equations, x: State, step: int) -> Iterate:
     a = np.minimum(x.dual[equations.layout.r], equations.weights)
     return Iterate(np.ascontiguousarray(x.W.T), equations.system.design.unstack(a), step, equations.system.work)
 
 
-def _positive_penalty(form: HingeForm) -> float | None:
+def positive_penalty(form: HingeForm) -> float | None:
+    """Return the penalty of the form, if it has one, raised to one with which the dual has an interior."""
     if form.penalty is None:
         return None
     largest = float(np.abs(form.design.adjoint(form.labels * form.weights)).sum(axis=1).max())

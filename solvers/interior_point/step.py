@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 
+from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array
 from bench_mtl.solvers.interior_point.equations import Direction, Equations, Residuals, State
 
 #: Centrality correctors at most; how much longer a step each is to allow; the weights tried for it.
-_CORRECTORS, _LONGER, _WEIGHTS = 4, 0.5, (1.0, 0.7, 0.4)
+CORRECTORS, _LONGER, _WEIGHTS = 4, 0.5, (1.0, 0.7, 0.4)
 #: Products of a slack and its dual are wanted within this factor of their target.
 _NEIGHBOURHOOD = 5.0
 #: A corrector that gains less in the sum of both steps is the last one, and none is tried where both steps are this long.
 _WORTHWHILE, _LONG_ENOUGH = 0.03, 0.95
 #: The shares of the way to the boundary that are gone at least and at most.
 _LEAST_SHARE, _LARGEST_SHARE = 0.97, 0.999
+#: Systems are solved with care from where residuals could falsify the gap by this share.
+_DISTURBING = 1e-3
 
 
-def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bool) -> State:
+@np.errstate(all="ignore")
+def next_state(
+    equations: Equations, x: State, careful: bool, *, correctors: int = CORRECTORS, rounded: bool = True
+) -> tuple[State | None, bool]:
+    """Return the next iterate, None where rounding has taken over, and whether it took care.
+
+    Residuals call for care where they are `rounded`, and not the start's.
+    """
+    residuals = equations.residuals(x)
+    extent = equations.radius if equations.radius is not None else float(x.mu.sum())
+    careful = careful or (rounded and residuals.cost(x, extent) > _DISTURBING * x.gap)
+    try:
+        with one_blas_thread() if equations.system.threads > 1 else nullcontext():
+            new = advance(equations, x, residuals, careful=careful, correctors=correctors)
+    except FloatingPointError:
+        return None, careful
+    ends = [(float(part.min()), float(part.max())) for part in (new.slack, new.dual)]
+    inside = all(low > 0.0 and high < np.inf for low, high in ends) and bool(np.isfinite(new.W).all())
+    return new if inside else None, careful
+
+
+def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bool, correctors: int = CORRECTORS) -> State:
     """The next iterate.
 
     Mehrotra's predictor-corrector with separate primal and dual steps, then centrality correctors (Gondzio 1996), each with the best
-    of a few weights (Colombo and Gondzio 2008): here a factorisation costs several solves.
+    of a few weights (Colombo and Gondzio 2008), at most `correctors`: where a factorisation costs several solves they are worth it.
     """
     products = x.slack * x.dual
     average = float(products.mean())
@@ -32,7 +58,7 @@ def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bo
     goal = average * min(1.0, max(0.0, predicted / average)) ** 3
     direction = equations.direction(x, residuals, goal - products - predictor.slack * predictor.dual)
     steps = _step(x, direction)
-    for _ in range(_CORRECTORS):
+    for _ in range(correctors):
         if min(steps) > _LONG_ENOUGH:
             break
         corrector = equations.direction(x, None, _recentred(x, direction, steps, goal))

@@ -1,0 +1,157 @@
+"""A run of `working_set` on one l1,inf hinge problem: an interior-point method whose rows come and go."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bench_mtl.core.designs import Design
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import HingeForm
+from bench_mtl.projections import norm_l1inf
+from bench_mtl.solvers.interior_point.equations import Equations
+from bench_mtl.solvers.interior_point.solver import PATIENCE, SMALLEST_GAP, positive_penalty
+from bench_mtl.solvers.interior_point.start import starting_point
+from bench_mtl.solvers.interior_point.step import next_state
+from bench_mtl.solvers.interior_point.system import bytes_needed
+from bench_mtl.solvers.working_set.rows import Rows, moved, restricted
+
+#: Rows join whose dual norm is within this share of the level, or less where the relative gap is below the second number: by its root,
+#: for dual points move less and less.
+_WIDTH, _WIDE_GAP = 0.25, 0.1
+#: Rows leave from beyond this multiple of that share, if their bound is below this share of the average, and the set is made anew for it
+#: only if this share of it leaves.
+_FARTHER, _SMALL_BOUND, _FEWER = 2.0, 0.01, 0.05
+#: Residuals are those of rows that have joined above this relative gap, and of rounding below it.
+_ROUNDED_GAP = 1e-5
+#: A run that rounding ends above this relative gap starts again, on the same rows and then on all of them.
+_SMALL_GAP, _FRESH_STARTS = 1e-10, 2
+#: Centrality correctors at most, by what a factorisation costs in solves: at least the first number with the second. The costs are in
+#: operations, of which a product of matrices does so many in the time of one elsewhere; an example costs a solve so many, and a pair of
+#: entries in a row of a sparse design a factorisation.
+_CORRECTORS = ((2.5, 4), (1.0, 3), (0.0, 2))
+_QUICKER, _EXAMPLE_COST, _PAIR_COST = 8.0, 40.0, 2.0
+
+
+class Run:
+    """The state of a run. `point` is d x m; `dual` has the shape of the labels.
+
+    Parameters
+    ----------
+    form : the problem
+    W : where to start, d x m, feasible; its rows are in the first set
+    first : rows of the first set
+    bytes : memory that the factors may take; the run ends where a set would need more
+    threads : as in `NewtonSystem`
+    """
+
+    def __init__(self, form: HingeForm, W: Array, first: int, bytes: float, threads: int | None) -> None:
+        self._form, self._bytes, self._threads = form, bytes, threads
+        self._shape = W.shape
+        self._penalty = positive_penalty(form)
+        self.point, self.dual = W, form.weights
+        self.work, self.note = 0.5, ""
+        self._has_left = np.zeros(len(W), dtype=bool)
+        scores = np.abs(form.adjoint(form.weights)).sum(axis=1)
+        rows = np.union1d(np.flatnonzero(W.any(axis=1)), np.argsort(-scores, kind="stable")[:first])
+        self._fresh_starts = _FRESH_STARTS
+        self.is_done = form.radius == 0.0 or not scores.any() or not self._use(rows)
+        if not self.is_done:
+            self._start(W[rows].T)
+
+    def _start(self, W: Array) -> None:
+        start = starting_point(self._equations, W)
+        assert start is not None  # the row of the highest score is in every set
+        self._x, self._careful = start, False
+        self._best, self._waited, self._relative_gap = math.inf, 0, 1.0
+
+    def _start_again(self) -> bool:
+        """Start from zero, on all rows the second time; returns whether that is possible, and may help."""
+        if self._relative_gap <= _SMALL_GAP or self._fresh_starts == 0:
+            return False
+        self._fresh_starts -= 1
+        rows = self._rows if self._fresh_starts else np.arange(self._shape[0])
+        if not self._use(rows):
+            return False
+        self._has_left[rows] = True
+        self._start(np.zeros((self._shape[1], len(rows))))
+        return True
+
+    def _use(self, rows: Rows) -> bool:
+        """Have these rows from now on; returns whether memory allows."""
+        form = self._on_rows = restricted(self._form, rows)
+        needed = bytes_needed(form.design)
+        if needed > self._bytes:
+            self.note = f"ended: the factors of {len(rows)} rows would need {needed / 2**30:.3g} GiB"
+            return False
+        self._rows, self._equations = rows, Equations(form, self._penalty, self._threads)
+        self._correctors = next(number for least, number in _CORRECTORS if _solves_a_factor(form.design) >= least)
+        self._share, self._counted = form.design.n_stored / max(1, self._form.design.n_stored), 0.0
+        return True
+
+    def advance(self) -> bool:
+        """Take one step of the interior-point method, and choose the rows of the next; returns False where none can be taken."""
+        rounded = self._relative_gap < _ROUNDED_GAP or self._fresh_starts < _FRESH_STARTS
+        x, self._careful = next_state(self._equations, self._x, self._careful, correctors=self._correctors, rounded=rounded)
+        self._count()
+        if x is None:
+            self.is_done = not self._start_again()
+            return not self.is_done and self.advance()
+        self._x = x
+        equations, form = self._equations, self._form
+        a = np.minimum(x.dual[equations.layout.r], equations.weights)
+        self.dual = equations.system.design.unstack(a)
+        self.point = np.zeros(self._shape)
+        self.point[self._rows] = x.W.T
+        G = form.adjoint(self.dual)
+        self.work += 0.5
+        self._relative_gap = self._gap(G)
+        joined = self._choose(G)
+        self._best, self._waited = (x.gap, 0) if joined or x.gap < 0.5 * self._best else (self._best, self._waited + 1)
+        if self._waited >= PATIENCE or x.gap <= SMALLEST_GAP * equations.weights.sum():
+            self.is_done = not self._start_again()
+        return True
+
+    def _count(self) -> None:
+        """Count the work on the rows, in passes over all data."""
+        self.work += self._share * (self._equations.system.work - self._counted)
+        self._counted = self._equations.system.work
+
+    def _gap(self, G: Array) -> float:
+        """Return the relative gap of the whole problem."""
+        W, radius = self._x.W.T, self._form.radius
+        if radius is not None:
+            W = W * min(1.0, radius / max(norm_l1inf(W), np.finfo(np.float64).tiny))
+        upper = self._on_rows.objective(W)
+        self.work += 0.5 * self._share
+        gap = (upper - self._form.bound(self.dual, G)) / upper if upper > 0.0 else 0.0
+        return min(1.0, gap) if gap > 0.0 else 0.0
+
+    def _choose(self, G: Array) -> bool:
+        """Let rows join and leave; returns whether any has joined."""
+        x, rows, level = self._x, self._rows, self._equations.theta(self._x)
+        scores = np.abs(G).sum(axis=1)
+        width = _WIDTH * min(1.0, math.sqrt(self._relative_gap / _WIDE_GAP))
+        outside = np.ones(len(scores), dtype=bool)
+        outside[rows] = False
+        joining = np.flatnonzero(outside & (scores > (1.0 - width) * level))
+        far = scores[rows] < (1.0 - _FARTHER * width) * level
+        leaves = far & (x.mu < _SMALL_BOUND * x.mu.mean()) & ~self._has_left[rows]  # once, so that no set comes back for ever
+        if not len(joining) and leaves.sum() <= _FEWER * len(rows):
+            return False
+        before, chosen = self._equations, np.union1d(rows[~leaves], joining)
+        self._has_left[rows[leaves]] = True
+        if self._use(chosen):
+            self._x = moved(x, before, rows, self._equations, chosen, G)
+        else:
+            self.is_done = True
+        return len(joining) > 0
+
+
+def _solves_a_factor(design: Design) -> float:
+    """Return about what a factorisation of the Newton system costs, in solves with it."""
+    m, d, n = design.n_tasks, design.n_features, design.n_examples
+    stored = design.n_stored * (m if design.is_shared else 1)
+    products = _PAIR_COST * stored**2 / n if design.is_sparse else n * d * d / _QUICKER
+    return (products + m * d**3 / _QUICKER) / (_EXAMPLE_COST * n + 4.0 * stored + 2.0 * m * d * d)

@@ -1,0 +1,100 @@
+"""Working sets of rows for hinges under an l1,inf norm or in l1 balls, around the interior-point method."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import BallForm, HingeForm
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.task_balls import L1TaskBalls
+from bench_mtl.solvers.interior_point import InteriorPoint
+from bench_mtl.solvers.working_set.run import Run
+
+
+@dataclass(frozen=True)
+class WorkingSet(IterativeSolver):
+    """`InteriorPoint` on the rows of W that can be non-zero, a set that changes while it runs.
+
+    At the optimum few rows of W are non-zero, and the dual norms n_j = sum_k |G_jk| of these attain the level: theta, the dual of the
+    radius, or the penalty. After every step G is computed for all rows, one product with the data. Rows whose n_j is within a share of
+    the level join, a share that falls with the root of the gap, and those far below it with small bounds leave. A row that joins begins on
+    the central path: its part of the Newton system is decoupled, and has a solution in closed form but for one number. So the iterates
+    are almost those of the method on all rows, at the cost of a few, and the number of iterations hardly grows.
+
+    Proofs are of the whole problem: the dual point is feasible for it as it is (a radius), or scaled (a penalty).
+
+    Every task in an l1 ball of its own is such a problem with one task, a step one of each of them.
+
+    Work counts the products with all data as half a pass, and that on the rows by their share of the data.
+
+    Parameters
+    ----------
+    first : rows of the first set, those with the highest n_j at the dual point of W = 0, where all hinges are active
+    memory_gib : end where the factors would need more
+    threads : largest number of threads for the products of a factorisation of large data; None for the processors
+
+    References
+    ----------
+    Tits, Absil, Woessner, SIAM J. Optim. 17(1), 2006 (constraint reduction); Gondzio, Gonzalez-Brevis, Munari, Eur. J. Oper. Res. 224(1),
+    2013 (column generation by an interior-point method); Massias, Gramfort, Salmon, ICML 2018 (working sets).
+    """
+
+    first: int = 60
+    memory_gib: float = 4.0
+    threads: int | None = None
+
+    name: ClassVar[str] = "working_set"
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, BallForm)
+
+    def __post_init__(self) -> None:
+        whole_number("first", self.first, minimum=1)
+        real_number("memory_gib", self.memory_gib, strict=True)
+        if self.threads is not None:
+            whole_number("threads", self.threads, minimum=1)
+
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
+        if reason is None and problem.has_form(BallForm) and not isinstance(problem.form(BallForm).balls, L1TaskBalls):
+            return f"{self.label} takes balls of the l1 norm only"
+        return reason
+
+    def warm_up(self) -> None:
+        InteriorPoint().warm_up()
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        W = problem.repair(problem.start_point() if start is None else start)
+        yield Iterate(W)
+        open_run = functools.partial(Run, first=self.first, bytes=self.memory_gib * 2**30, threads=self.threads)
+        if problem.has_form(HingeForm):
+            yield from _iterate([open_run(problem.form(HingeForm), W)], lambda duals: duals[0])
+        else:
+            form = problem.form(BallForm)
+            runs = [open_run(task, W[:, [k]]) for k, task in enumerate(_tasks(form))]
+            yield from _iterate(runs, lambda duals: form.design.unstack(np.concatenate(duals).ravel()))
+
+
+def _iterate(runs: list[Run], joined: Callable[[list[Array]], Array]) -> Iterator[Iterate]:
+    """Advance all runs that are not done once a step; `joined` makes one dual point of theirs."""
+    step = 0
+    share = 1.0 / len(runs)
+    while sum(run.advance() for run in runs if not run.is_done):
+        step += 1
+        point = np.concatenate([run.point for run in runs], axis=1)
+        note = "; ".join(run.note for run in runs if run.note)
+        yield Iterate(point, joined([run.dual for run in runs]), step, share * sum(run.work for run in runs), note)
+
+
+def _tasks(form: BallForm) -> list[HingeForm]:
+    """Return the problem of every task: in one column an l1,inf norm is the l1 norm."""
+    forms = []
+    for k, radius in enumerate(form.balls.radii):
+        labels, weights = (form.design.task_outputs(each, k)[:, None] for each in (form.labels, form.weights))
+        forms.append(HingeForm(form.design.of_task(k), labels, weights, float(radius), None))
+    return forms

@@ -1,0 +1,164 @@
+"""Rows that come and go: where they begin, how a point moves between sets of them, and runs against methods on all rows."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Limits, Status, Tolerance
+from bench_mtl.data import TaskData
+from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import HingeForm
+from bench_mtl.problems.ball_hinge import BallHinge
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.interior_point import InteriorPoint
+from bench_mtl.solvers.interior_point.equations import Equations
+from bench_mtl.solvers.interior_point.start import starting_point
+from bench_mtl.solvers.working_set import WorkingSet
+from bench_mtl.solvers.working_set.rows import central_rows, moved, restricted
+from bench_mtl.solvers.working_set.run import Run
+
+LIMITS = Limits(seconds=30.0, iterations=300)
+
+
+def wide(rng: np.random.Generator, *, d: int = 80, sparse: bool = False, shared: bool = False) -> TaskData:
+    """Three tasks of 12 to 40 examples with d features, of which five matter."""
+    sizes = (25, 25, 25) if shared else (12, 40, 25)
+    Xs = [rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.4) for n in sizes]
+    if shared:
+        Xs = Xs[:1] * 3
+    W = rng.standard_normal((d, 3)) * (np.arange(d) < 5)[:, None]
+    labels = [np.where(X @ W[:, k] + 0.3 * rng.standard_normal(len(X)) >= 0.0, 1.0, -1.0) for k, X in enumerate(Xs)]
+    wrap: Any = sp.csr_array if sparse else np.asarray
+    if shared:
+        return TaskData.shared(wrap(Xs[0]), np.column_stack(labels))
+    return TaskData.per_task([wrap(X) for X in Xs], labels)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(1e-12, 1e6), st.floats(1e-6, 1e6))
+def test_a_row_that_joins_is_on_the_central_path(seed: int, product: float, level: float) -> None:
+    rng = np.random.default_rng(seed)
+    G = level * rng.standard_normal((4, 6)) * 10.0 ** rng.uniform(-9, 1, 6)
+    G[rng.random(G.shape) < 0.2] = 0.0
+    row = central_rows(G, level, product)
+    assert (row.slack > 0.0).all()
+    assert (row.dual > 0.0).all()
+    np.testing.assert_allclose(row.slack * row.dual, product, rtol=1e-12)
+    np.testing.assert_allclose(row.dual.sum(axis=(0, 1)), np.full(6, level), rtol=1e-9)
+    np.testing.assert_allclose(row.slack.sum(axis=0), np.tile(2.0 * row.mu, (4, 1)), rtol=1e-9)
+    norms = np.abs(G).sum(axis=0)
+    factors = np.minimum(1.0, 0.98 * level / np.maximum(norms, 1e-300))
+    np.testing.assert_allclose(row.dual[0] - row.dual[1], factors * G, atol=1e-12 * level)
+
+
+@pytest.mark.parametrize("parameters", [{"radius": 0.8}, {"penalty": 0.05}], ids=str)
+def test_a_point_that_moves_keeps_what_stays(parameters: dict[str, float]) -> None:
+    form = L1InfHinge(wide(np.random.default_rng(0)), **parameters).form(HingeForm)
+    rows, chosen = np.array([1, 4, 7, 30]), np.array([0, 4, 30, 41, 79])
+    old, new = (Equations(restricted(form, each), form.penalty) for each in (rows, chosen))
+    x = starting_point(old, np.zeros((3, 4)))
+    assert x is not None
+    a = old.system.design.unstack(x.dual[old.layout.r])
+    y = moved(x, old, rows, new, chosen, form.adjoint(a))
+    for before, after in ((x.W, y.W), (x.mu[None], y.mu[None])):
+        assert np.array_equal(after[:, [1, 2]], before[:, [1, 3]])
+    for at in (old.layout, new.layout):
+        assert at.size == (2 * form.design.n_examples + 6 * at.shape[1] + (form.radius is not None))
+    assert np.array_equal(y.slack[new.layout.examples], x.slack[old.layout.examples])
+    assert new.theta(y) == old.theta(x)
+    assert (y.slack > 0.0).all()
+    assert (y.dual > 0.0).all()
+    residuals = new.residuals(y)
+    joined = [0, 3, 4]
+    assert np.abs(residuals.W[:, joined]).max() <= 1e-12
+    assert np.abs(residuals.mu[joined]).max() <= 1e-9 * new.theta(y)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_designs_of_some_features_and_of_one_task(sparse: bool) -> None:
+    rng = np.random.default_rng(1)
+    wrap: Any = sp.csr_array if sparse else np.asarray
+    X = rng.standard_normal((7, 9)) * (rng.random((7, 9)) < 0.5)
+    designs: list[Design] = [SharedDesign(wrap(X), 3), PerTaskDesign([wrap(X), wrap(2.0 * X[:4])])]
+    chosen = np.array([8, 0, 3])
+    for design in designs:
+        part = design.restricted(chosen)
+        assert part.output_shape == design.output_shape
+        W = rng.standard_normal((3, design.n_tasks))
+        whole = np.zeros((9, design.n_tasks))
+        whole[chosen] = W
+        np.testing.assert_allclose(part.forward(W), design.forward(whole), rtol=1e-13, atol=1e-13)
+        R = rng.standard_normal(design.output_shape)
+        np.testing.assert_allclose(part.adjoint(R), design.adjoint(R)[chosen], rtol=1e-13, atol=1e-13)
+        for k in range(design.n_tasks):
+            task = design.of_task(k)
+            assert task.output_shape == (design.sizes[k], 1)
+            np.testing.assert_allclose(task.forward(whole[:, [k]])[:, 0], design.task_outputs(design.forward(whole), k), atol=1e-13)
+        held = part.block(0)
+        if sparse and not design.is_shared:
+            continue  # what is cut out of the map of all tasks is a copy
+        with pytest.raises(ValueError, match="read-only"):
+            (held.data if sparse else held)[...] = 0.0
+
+
+@pytest.mark.parametrize("parameters", [{"radius": 0.8}, {"penalty": 0.05}, {"radius": 3.0, "reduction": "sum"}], ids=str)
+@pytest.mark.parametrize(("sparse", "shared"), [(False, False), (True, False), (False, True), (True, True)])
+def test_any_first_set_leads_to_the_optimum_of_all_rows(parameters: dict[str, Any], sparse: bool, shared: bool) -> None:
+    problem = L1InfHinge(wide(np.random.default_rng(2), sparse=sparse, shared=shared), **parameters)
+    whole = run(problem, InteriorPoint(), tolerance=Tolerance(1e-9), limits=LIMITS).best
+    assert whole is not None
+    for first in (1, 5, 1000):
+        record = run(problem, WorkingSet(first=first), tolerance=Tolerance(1e-9), limits=LIMITS)
+        assert record.status is Status.VERIFIED, record.reason
+        assert record.best is not None
+        assert record.best.primal == pytest.approx(whole.primal, rel=3e-9)
+
+
+def test_few_rows_are_kept_of_many() -> None:
+    """At the end no more than a few rows are kept beside those that are not zero, and iterations are not many more than on all rows."""
+    problem = L1InfHinge(wide(np.random.default_rng(3), d=400), radius=0.5)
+    form = problem.form(HingeForm)
+    state, steps = Run(form, problem.zero(), 10, 2**32, 1), 0
+    while not state.is_done and state._relative_gap > 1e-7:
+        assert state.advance()
+        steps += 1
+    alone = run(problem, InteriorPoint(), tolerance=Tolerance(1e-7), limits=LIMITS)
+    largest = np.abs(state.point).max(axis=1)
+    assert len(state._rows) <= 3 * np.count_nonzero(largest > 1e-6 * largest.max()) + 10
+    assert steps <= 2 * alone.samples[-1].step + 5
+
+
+def test_balls_of_tasks_are_problems_of_their_own() -> None:
+    data = wide(np.random.default_rng(4))
+    for radius in ([0.4, 0.0, 1.5], 0.7, 1e6):
+        problem = BallHinge(data, radius=radius)
+        record = run(problem, WorkingSet(first=3), tolerance=Tolerance(1e-8), limits=LIMITS)
+        assert record.status is Status.VERIFIED, record.reason
+    assert "balls of the l1 norm" in (WorkingSet().incompatibility(BallHinge(data, radius=1.0, norm="l2")) or "")
+
+
+def test_a_start_is_in_the_first_set() -> None:
+    problem = L1InfHinge(wide(np.random.default_rng(5)), radius=0.8)
+    good = run(problem, WorkingSet(), tolerance=Tolerance(1e-4), limits=LIMITS).solution
+    state = Run(problem.form(HingeForm), problem.repair(good), 1, 2**32, 1)
+    assert set(np.flatnonzero(problem.repair(good).any(axis=1))) <= set(state._rows)
+    record = run(problem, WorkingSet(first=1), tolerance=Tolerance(1e-8), limits=LIMITS, start=good)
+    assert record.status is Status.VERIFIED, record.reason
+
+
+def test_ends_with_a_note_where_memory_does() -> None:
+    problem = L1InfHinge(wide(np.random.default_rng(6)), radius=20.0)
+    iterates = list(islice(WorkingSet(first=2, memory_gib=30e3 / 2**30).steps(problem), 100))
+    assert len(iterates) < 100
+    assert "rows would need" in iterates[-1].note
+    for bad in ({"first": 0}, {"memory_gib": 0.0}, {"threads": 0}):
+        with pytest.raises(InputError):
+            WorkingSet(**bad)  # type: ignore[arg-type]
