@@ -16,6 +16,9 @@ from bench_mtl.core.types import Array, Matrix
 #: Features by number.
 Features: TypeAlias = NDArray[np.int64]
 
+#: Factors that a Newton step needs on the way to the face where it ends.
+_FACTORS = 2.0
+
 #: Columns for which there is room at first.
 _ROOM = 128
 
@@ -28,7 +31,9 @@ class Columns(ABC):
     stored: int
     """Entries that a product with the matrix multiplies."""
     denser: float
-    """A multiplication in a product of dense matrices is faster by this factor than one in a sweep."""
+    """Multiplications in a factorisation are faster by this factor than those of a sweep."""
+    entry: float
+    """Multiplications of a sweep that take as long as what Newton's step does with an entry of a Gram matrix."""
 
     @abstractmethod
     def places(self, features: Features) -> Features:
@@ -65,17 +70,23 @@ class Columns(ABC):
 
     @abstractmethod
     def gram(self, features: Features, h: Array | None) -> Array:
-        """Return X_S^T diag(h) X_S of these features S, in its lower half at least."""
+        """Return X_S^T diag(h) X_S of these features S, an array of its own."""
 
     @abstractmethod
     def gram_price(self, features: Features) -> float:
         """Return about how many multiplications of a sweep take as long as `gram`."""
 
+    def newton_price(self, features: Features) -> float:
+        """Return the same for `gram`, some factors of it and what is done with its entries."""
+        p = len(features)
+        return self.gram_price(features) + _FACTORS * p**3 / (6.0 * self.denser) + self.entry * p**2
+
 
 class DenseColumns(Columns):
     """Of an array by rows: each column is copied when it is first wanted."""
 
-    denser = 8.0
+    denser = 2.0
+    entry = 24.0
 
     def __init__(self, X: Array) -> None:
         self.n, self.d = X.shape
@@ -139,13 +150,14 @@ class DenseColumns(Columns):
         self._gram[:before, before:after] = block[:, :before].T
 
     def gram_price(self, features: Features) -> float:
-        return self.n * len(features) ** 2 / self.denser
+        return self.n * len(features) ** 2 / 5.0
 
 
 class SparseColumns(Columns):
     """Of a CSR matrix, which is turned into CSC once."""
 
-    denser = 25.0
+    denser = 16.0
+    entry = 3.0
 
     def __init__(self, X: Matrix) -> None:
         self.n, self.d = X.shape

@@ -27,7 +27,7 @@ def face_minimiser(H: Array, slopes: Array, w: Array, penalty: float, faces: int
 
     Parameters
     ----------
-    H : positive definite, p x p, in its lower half
+    H : positive definite, p x p; changes
     slopes : minus the derivative at w, p
     w : without zeros, p
     faces : to solve for at most
@@ -38,7 +38,6 @@ def face_minimiser(H: Array, slopes: Array, w: Array, penalty: float, faces: int
     """
     p = len(w)
     scale = _RIDGE * float(np.trace(H)) / p + np.finfo(np.float64).tiny
-    H = np.tril(H) + np.tril(H, -1).T
     H[np.diag_indices(p)] += scale
     signs = np.sign(w)
     point = w.copy()
@@ -91,7 +90,7 @@ def _lowest(
 
 
 def solved(H: Array, b: Array) -> Array | None:
-    """Return H^-1 b of a positive definite H, given in its lower half; None where it cannot be factorised. H changes."""
+    """Return H^-1 b of a positive definite H; None where it cannot be factorised. H changes."""
     H[np.diag_indices(len(b))] += _RIDGE * float(np.trace(H)) / len(b) + np.finfo(np.float64).tiny
     try:
         found = cho_solve(cho_factor(H, lower=True, overwrite_a=True, check_finite=False), b, check_finite=False)

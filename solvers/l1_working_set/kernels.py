@@ -26,7 +26,8 @@ def descend(
 
         min_w  1/2 sum_i (g_i - h_i x_i.(w - w0))^2 / h_i + penalty ||w||_1,      w0 and g as given
 
-    After every five sweeps the affine combination of their points with the smallest combined step (Anderson's) is taken if it is lower.
+    One sweep in five is over all columns, the others over those whose entries are not zero or have just become so. After every five the
+    affine combination of their points with the smallest combined step (Anderson's) is taken if it is lower.
 
     Parameters
     ----------
@@ -47,9 +48,16 @@ def descend(
     points, slopes = np.empty((SPAN + 1, p)), np.empty((SPAN + 1, n))
     points[0], slopes[0] = w, g
     stored, same, close = 1, 0, tolerance
+    moving, count = np.empty(p, dtype=np.int64), 0
     for sweep in range(most):
         largest, turned = 0.0, False
-        for a in range(p):
+        is_full = stored == 1 or count == 0
+        if not is_full:
+            size = count
+        else:
+            size, count = p, 0
+        for place in range(size):
+            a = place if is_full else moving[place]
             curvature = curvatures[a]
             if curvature == 0.0:
                 continue
@@ -62,6 +70,9 @@ def descend(
                 new += cut
             else:
                 new = 0.0
+            if is_full and (new != 0.0 or old != 0.0):
+                moving[count] = a
+                count += 1
             change = new - old
             if change != 0.0:
                 w[a] = new
@@ -74,6 +85,7 @@ def descend(
             if miss <= tolerance:
                 return sweep + 1, True
             close = 0.5 * min(close, largest) * max(tolerance / miss, 0.1)
+            count = 0
         same = 0 if turned else same + 1
         if same >= patience:
             return sweep + 1, False
@@ -256,7 +268,7 @@ def affine_shares(points: Any, shares: Any) -> bool:
 
 @reordered
 def add_outer(indptr: Any, indices: Any, values: Any, h: Any, out: Any) -> None:
-    """The lower half of out += sum_i h_i x_i x_i^T, of rows x_i in CSR form with unsigned sorted indices."""
+    """out += sum_i h_i x_i x_i^T, of rows x_i in CSR form with unsigned sorted indices, and a symmetric out."""
     for i in range(indptr.size - 1):
         x, places = values[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
         for q in range(x.size):
@@ -264,3 +276,6 @@ def add_outer(indptr: Any, indices: Any, values: Any, h: Any, out: Any) -> None:
             row = out[places[q]]
             for o in range(q + 1):
                 row[places[o]] += factor * x[o]
+    for a in range(out.shape[0]):
+        for b in range(a):
+            out[b, a] = out[a, b]

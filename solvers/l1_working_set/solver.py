@@ -99,8 +99,9 @@ class L1WorkingSet(IterativeSolver):
         tasks = [task for ball in balls for task in ball.tasks]
         stored = sum(task.columns.stored for task in tasks)
         step, products = 0, 0
+        dual = _dual(form, tasks)
         while not all(ball.is_solved for ball in balls):
-            slopes = list(np.ascontiguousarray(design.adjoint(_dual(form, tasks)).T))
+            slopes = list(np.ascontiguousarray(design.adjoint(dual).T))
             products += 1
             for ball in balls:
                 own = [slopes.pop(0) for _ in ball.tasks]
@@ -109,7 +110,8 @@ class L1WorkingSet(IterativeSolver):
             step += 1
             work = 0.5 * (products + sum(task.products for task in tasks) / stored)
             W = np.ascontiguousarray(np.stack([w for ball in balls for w in ball.points], axis=1))
-            yield Iterate(W, _dual(form, tasks), step, work)
+            dual = _dual(form, tasks)
+            yield Iterate(W, dual, step, work)
 
 
 def _dual(form: L1Form, tasks: list[Task]) -> Array:

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.losses import Logistic
 from bench_mtl.solvers.l1_working_set.columns import Columns, Features
 from bench_mtl.solvers.l1_working_set.face import face_minimiser, solved
 
@@ -71,10 +70,7 @@ class Task(ABC):
 
     def excess(self, slopes: Array, penalty: float) -> float:
         """Return by how much the slopes miss the conditions of a minimiser."""
-        zero = self.w == 0.0
-        beyond = self.heights(slopes)[zero].max(initial=penalty) - penalty
-        off = np.abs(slopes - penalty * np.sign(self.w))[~zero].max(initial=0.0)
-        return float(max(beyond, off))
+        return missed(slopes, self.w, penalty, self._cone)
 
     def rate(self, penalty: float) -> float | None:
         """Return by how much ||w||_1 falls with the penalty at its minimiser, as long as no entry becomes or ceases to be zero.
@@ -86,7 +82,7 @@ class Task(ABC):
         support = np.flatnonzero(self.w)
         if not len(support):
             return 0.0
-        price = self.columns.gram_price(support) + len(support) ** 3 / (6.0 * self.columns.denser)
+        price = self.columns.newton_price(support)
         if len(support) >= self.columns.n or price > max(self.products, self.columns.stored):
             return None
         signs = np.sign(self.w[support])
@@ -134,18 +130,19 @@ class Task(ABC):
         a_sweep = max(1, columns.multiplied(features))
         size = float(curvatures.max(initial=0.0)) * float(g @ g if h is None else g @ (g / h))
         tolerance = max(tolerance, _ROUNDING * size**0.5)
-        failures = 1.0
+        failures, spent = 1.0, 0.0
         for _ in range(_ROUNDS):
-            support = np.flatnonzero(w)
-            price = columns.gram_price(features[support]) + len(support) ** 3 / (6.0 * columns.denser)
-            most = max(_FEWEST, int(failures * price / (1.5 * a_sweep)))
+            left = failures * columns.newton_price(features[w != 0.0]) - spent
+            most = max(_FEWEST, int(left / (1.5 * a_sweep)))
             count, ended = descend(*columns.arrays, places, curvatures, cone, penalty, h, w, g, tolerance, most, most)
+            spent += 1.5 * count * a_sweep
             self.products += 1.5 * count * a_sweep
             if ended:
                 return True
             support = np.flatnonzero(w)
-            if not len(support) or len(support) > columns.n:
+            if not 0 < len(support) <= columns.n or spent < failures * columns.newton_price(features[support]):
                 continue
+            spent = 0.0
             chosen = places[support]
             H = columns.gram(features[support], h)
             slopes = np.empty(len(support))
@@ -189,54 +186,58 @@ class LogisticTask(Task):
     """f(t) = sum_i s_i log(1 + exp(-y_i t_i))."""
 
     def dual(self) -> Array:
-        return self.weights * self.y * Logistic().dual(self.y * self.t)
+        return self._at(self.t)[1]
 
     def _hessian(self, support: Features) -> Array:
-        u = Logistic().dual(self.y * self.t)
-        return self.columns.gram(support, self.weights * np.maximum(u * (1.0 - u), _FLOOR))
+        return self.columns.gram(support, self._at(self.t)[2])
 
-    def _objective(self, t: Array, w: Array, penalty: float) -> float:
-        return float(self.weights @ Logistic().value(self.y * t)) + penalty * float(np.abs(w).sum())
+    def _at(self, t: Array) -> tuple[float, Array, Array]:
+        """Return f at t, minus its derivative, and its second derivatives, at least a little above 0."""
+        margins = self.y * t
+        powers = np.exp(-np.abs(margins))
+        sums = 1.0 + powers
+        value = float(self.weights @ (np.log(sums) - np.minimum(margins, 0.0)))
+        g = self.weights * self.y * np.where(margins > 0.0, powers, 1.0) / sums
+        return value, g, self.weights * np.maximum(powers / (sums * sums), _FLOOR)
 
     def solve(self, features: Features, penalty: float, tolerance: float) -> None:
         from bench_mtl.solvers.l1_working_set.kernels import combine, products
 
         columns = self.columns
         places = columns.places(features)
-        slopes = np.empty(len(features))
-        w = self.w[features]
-        value = self._objective(self.t, w, penalty)
+        cone = None if self._cone is None else self._cone[features]
+        slopes, w = np.empty(len(features)), self.w[features]
+        t, (value, g, h) = self.t, self._at(self.t)
         for _ in range(_MODELS):
-            u = Logistic().dual(self.y * self.t)
-            h = self.weights * np.maximum(u * (1.0 - u), _FLOOR)
-            g = self.weights * self.y * u
             products(*columns.arrays, places, g, slopes)
-            excess = self._excess_of(features, slopes, w, penalty)
+            self.products += columns.multiplied(features)
+            excess = missed(slopes, w, penalty, cone)
             if excess <= tolerance:
                 break
             new = w.copy()
-            change = g.copy()
-            self._minimise_model(features, penalty, h, new, change, max(_INNER * excess, _ASKED * tolerance))
-            step = np.zeros(columns.n)
-            combine(*columns.arrays, places, new - w, step)
-            slope = -float(slopes @ (new - w)) + penalty * float(np.abs(new).sum() - np.abs(w).sum())
-            length = 1.0
-            for _ in range(_HALVINGS):
-                trial = w + length * (new - w) if length < 1.0 else new
-                t = self.t + length * step
-                lower = self._objective(t, trial, penalty)
-                if lower <= value + _ARMIJO * length * slope + _ROUNDING * abs(value):
+            self._minimise_model(features, penalty, h, new, g, max(_INNER * excess, _ASKED * tolerance))
+            change, step = new - w, np.zeros(columns.n)
+            combine(*columns.arrays, places, change, step)
+            size = float(np.abs(w).sum())
+            slope = -float(slopes @ change) + penalty * (float(np.abs(new).sum()) - size)
+            rounding = _ROUNDING * (value + penalty * size)
+            for halving in range(_HALVINGS):
+                length = 0.5**halving
+                trial = w + length * change if halving else new
+                lower, g, h = self._at(t + length * step)
+                rise = lower - value + penalty * (float(np.abs(trial).sum()) - size)
+                if rise <= _ARMIJO * length * slope + rounding:
                     break
-                length *= 0.5
             else:
                 break
-            w, self.t, value = trial, t, lower
+            w, t, value = trial, t + length * step, lower
         self.w = np.zeros(columns.d)
         self.w[features] = w
         self.t = self._predictions(features[w != 0.0])
 
-    def _excess_of(self, features: Features, slopes: Array, w: Array, penalty: float) -> float:
-        heights = np.abs(slopes) if self._cone is None else np.maximum(self._cone[features] * slopes, 0.0)
-        zero = w == 0.0
-        beyond = heights[zero].max(initial=penalty) - penalty
-        return float(max(beyond, np.abs(slopes - penalty * np.sign(w))[~zero].max(initial=0.0)))
+
+def missed(slopes: Array, w: Array, penalty: float, cone: Array | None) -> float:
+    """Return by how much at most a slope misses its condition: penalty sign(w), or not above the penalty where w is 0."""
+    zero = w == 0.0
+    heights = (np.abs(slopes) if cone is None else cone * slopes)[zero]
+    return float(max(heights.max(initial=penalty) - penalty, np.abs(slopes - penalty * np.sign(w))[~zero].max(initial=0.0)))

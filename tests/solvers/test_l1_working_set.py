@@ -40,9 +40,12 @@ def solved(problem: L1BallGLM, solver: object = SMALL, target: float = 1e-11) ->
 
 
 def sweeps_by_hand(X: Array, penalty: float, h: Array, cone: Array | None, w: Array, g: Array, count: int) -> tuple[Array, Array]:
+    """A sweep over all columns, and then over those whose entries were not 0 before and after it."""
     w, g = w.copy(), g.copy()
-    for _ in range(count):
-        for j in range(X.shape[1]):
+    order = list(range(X.shape[1]))
+    for sweep in range(count):
+        before = w.copy()
+        for j in order:
             curvature = float((h * X[:, j] ** 2).sum())
             if curvature == 0.0:
                 continue
@@ -52,6 +55,8 @@ def sweeps_by_hand(X: Array, penalty: float, h: Array, cone: Array | None, w: Ar
                 new = 0.0
             g -= (new - w[j]) * h * X[:, j]
             w[j] = new
+        if sweep == 0:
+            order = [j for j in order if w[j] != 0.0 or before[j] != 0.0]
     return w, g
 
 
@@ -102,11 +107,11 @@ def test_second_derivatives_of_sparse_and_dense_columns_agree(is_weighted: bool)
         for block in (X, sp.csr_array(X)):
             columns = columns_of(block)
             columns.places(np.array([60, 1]))
-            assert np.allclose(np.tril(columns.gram(features, h)), np.tril(expected), rtol=1e-13, atol=1e-13)
+            assert np.allclose(columns.gram(features, h), expected, rtol=1e-13, atol=1e-13)
     out = np.zeros((2, 2))
     rows = sp.csr_array(np.array([[1.0, 2.0], [0.0, 3.0]]))
     add_outer(rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data, None, out)
-    assert out.tolist() == [[1.0, 0.0], [2.0, 13.0]]
+    assert out.tolist() == [[1.0, 2.0], [2.0, 13.0]]
 
 
 def test_a_face_is_minimised_and_left_where_a_sign_would_change() -> None:
