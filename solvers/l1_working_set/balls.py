@@ -15,8 +15,12 @@ from bench_mtl.solvers.l1_working_set.tasks import Task
 #: A penalty falls at most to this share of the largest slope, on the way to the one that is wanted.
 _FALL = 0.3
 
-#: Entries whose slope is below this share of the penalty are not looked at.
-_FAR = 0.7
+#: Entries whose slope is below this share of the penalty are not looked at, nor those whose slope is below the penalty by more than this
+#: multiple of what the point misses (the strong rule has 1: Tibshirani et al., JRSS B 74(2), 2012).
+_FAR, _MARGIN = 0.7, 2.0
+
+#: A radius that is missed by this share of it may need a much lower penalty.
+_FAR_OFF = 0.1
 
 #: The accuracy that a working set is solved to, as a share of that of the whole; where all that may matter is in the set.
 _INNER, _LAST = 0.3, 0.03
@@ -74,14 +78,15 @@ class Ball(ABC):
         self.is_solved = miss <= _ROUNDING * penalty or (small and self._waited >= _PATIENCE)
         return not self.is_solved
 
-    def _working_sets(self, heights: list[Array], penalty: float) -> tuple[list[Features], bool]:
+    def _working_sets(self, heights: list[Array], penalty: float, miss: float) -> tuple[list[Features], bool]:
         """Return the entries to solve for, the non-zeros and those with the largest slopes, and whether no other one has a slope above."""
         found, is_whole = [], True
+        far = max(_FAR * penalty, penalty - _MARGIN * miss)
         for k, (task, height) in enumerate(zip(self.tasks, heights, strict=True)):
             support = task.w != 0.0
             non_zeros = int(np.count_nonzero(support))
             self._most[k] = max(self._most[k], math.ceil(self._growth * non_zeros), 1 + non_zeros)
-            features = np.flatnonzero((height > _FAR * penalty) | support)
+            features = np.flatnonzero((height > far) | support)
             if len(features) > self._most[k]:
                 ranks = np.where(support[features], np.inf, height[features])
                 order = np.argpartition(ranks, -self._most[k])
@@ -108,7 +113,7 @@ class PenalisedBall(Ball):
         miss = task.excess(slopes[0], penalty)
         if penalty == self._penalty and not self._note_progress(miss, max(penalty, 1e-6 * top)):
             return
-        (features,), is_whole = self._working_sets(heights, penalty)
+        (features,), is_whole = self._working_sets(heights, penalty, miss)
         share = _LAST if is_whole and penalty == self._penalty else _INNER
         task.solve(features, penalty, share * miss)
 
@@ -140,7 +145,8 @@ class ConstrainedBall(Ball):
         off = self._off(penalty)
         if not self._note_progress(max(miss, off), top):
             return
-        sets, is_whole = self._working_sets(heights, min(penalty, max(floor, 0.5 * penalty) if off > 0.1 * penalty else penalty))
+        lowest = max(floor, 0.5 * penalty) if off > _FAR_OFF * penalty else penalty  # where the search may go
+        sets, is_whole = self._working_sets(heights, min(penalty, lowest), max(miss, off))
         tolerance = (_LAST if is_whole else _INNER) * max(miss, off)
         self._penalty = self._search(sets, penalty, floor, tolerance)
 

@@ -1,4 +1,4 @@
-"""Columns of a matrix: the data's own where they are sparse, copies of those that are asked for where they are dense."""
+"""Columns of a matrix by rows: copies of those that are asked for."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from bench_mtl.core.types import Array, Matrix
 
 #: Features by number.
 Features: TypeAlias = NDArray[np.int64]
+
+#: Passes over a sparse matrix for some of its columns that cost about as much as one for all.
+_PASSES = 4
 
 #: Factors that a Newton step needs on the way to the face where it ends.
 _FACTORS = 2.0
@@ -38,6 +41,15 @@ class Columns(ABC):
     @abstractmethod
     def places(self, features: Features) -> Features:
         """Return the numbers by which kernels know the columns of these features, and make them ready."""
+
+    def predictions(self, w: Array) -> Array:
+        """Return X w, for a w with few non-zeros."""
+        from bench_mtl.solvers.l1_working_set.kernels import combine
+
+        support = np.flatnonzero(w)
+        places, t = self.places(support), np.zeros(self.n)
+        combine(*self.arrays, places, w[support], t)
+        return t
 
     @property
     @abstractmethod
@@ -154,7 +166,7 @@ class DenseColumns(Columns):
 
 
 class SparseColumns(Columns):
-    """Of a CSR matrix, which is turned into CSC once."""
+    """Of a CSR matrix: columns are copied when they are first wanted, and once that has taken a few passes over the matrix, all others."""
 
     denser = 16.0
     entry = 3.0
@@ -162,19 +174,42 @@ class SparseColumns(Columns):
     def __init__(self, X: Matrix) -> None:
         self.n, self.d = X.shape
         self.stored = max(1, X.nnz)
-        self._csc = sp.csc_array(X)
-        self._arrays = (self._csc.data, self._csc.indices.astype(np.int32, copy=False).view(np.uint32), self._csc.indptr.astype(np.int64))
+        self._X = X
+        self._place = np.full(self.d, -1, dtype=np.int64)
+        self._sizes = np.zeros(self.d, dtype=np.int64)
+        self._arrays = np.zeros(0), np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64)
+        self._passes = 0
 
     def places(self, features: Features) -> Features:
-        return features
+        new = features[self._place[features] < 0]
+        if len(new):
+            self._passes += 1
+            self._copy(new if self._passes <= _PASSES else np.flatnonzero(self._place < 0))
+        return self._place[features]
+
+    def predictions(self, w: Array) -> Array:
+        support = np.flatnonzero(w)
+        return super().predictions(w) if np.all(self._place[support] >= 0) else np.asarray(self._X @ w)
+
+    def _copy(self, new: Features) -> None:
+        from bench_mtl.solvers.l1_working_set.kernels import copy_columns, count_columns
+
+        values, indices, indptr = self._arrays
+        slots = np.full(self.d, -1, dtype=np.int32)
+        slots[new] = np.arange(len(new), dtype=np.int32)
+        rows = self._X.indptr.astype(np.int64), self._X.indices.astype(np.int32, copy=False).view(np.uint32)
+        counts = np.zeros(len(new), dtype=np.int64)
+        count_columns(rows[1], slots, counts)
+        ends = np.cumsum(counts)
+        added, places = np.empty(int(ends[-1])), np.empty(int(ends[-1]), dtype=np.uint32)
+        copy_columns(*rows, self._X.data, slots, ends - counts, added, places)
+        self._place[new] = len(indptr) - 1 + np.arange(len(new))
+        self._sizes[new] = counts
+        self._arrays = np.concatenate([values, added]), np.concatenate([indices, places]), np.concatenate([indptr, indptr[-1] + ends])
 
     @property
     def arrays(self) -> tuple[Any, Any, Any]:
         return self._arrays
-
-    @cached_property
-    def _sizes(self) -> Features:
-        return np.diff(self._arrays[2])
 
     def multiplied(self, features: Features) -> int:
         return int(self._sizes[features].sum())
@@ -182,7 +217,10 @@ class SparseColumns(Columns):
     def gram(self, features: Features, h: Array | None) -> Array:
         from bench_mtl.solvers.l1_working_set.kernels import add_outer
 
-        rows = sp.csr_array(self._csc[:, features])
+        places = self.places(features)
+        values, indices, indptr = self._arrays
+        stored = sp.csc_array((values, indices.view(np.int32), indptr), shape=(self.n, len(indptr) - 1))
+        rows = sp.csr_array(stored[:, places])
         rows.sort_indices()
         out = np.zeros((len(features), len(features)))
         add_outer(rows.indptr.astype(np.int64), rows.indices.astype(np.int32, copy=False).view(np.uint32), rows.data, h, out)

@@ -279,3 +279,25 @@ def add_outer(indptr: Any, indices: Any, values: Any, h: Any, out: Any) -> None:
     for a in range(out.shape[0]):
         for b in range(a):
             out[b, a] = out[a, b]
+
+
+@reordered
+def count_columns(indices: Any, slots: Any, counts: Any) -> None:
+    """Add to counts how many entries the columns of a CSR matrix have that have slots; the others have -1."""
+    for q in range(indices.size):
+        slot = slots[indices[q]]
+        if slot >= 0:
+            counts[slot] += 1
+
+
+@reordered
+def copy_columns(indptr: Any, indices: Any, data: Any, slots: Any, starts: Any, values: Any, rows: Any) -> None:
+    """Copy the columns of a CSR matrix that have slots to values and rows, each from its start on; starts become the ends."""
+    for i in range(indptr.size - 1):
+        for q in range(indptr[i], indptr[i + 1]):
+            slot = slots[indices[q]]
+            if slot >= 0:
+                place = starts[slot]
+                values[place] = data[q]
+                rows[place] = i
+                starts[slot] = place + 1

@@ -62,7 +62,7 @@ class Task(ABC):
 
     def move_to(self, w: Array) -> None:
         self.w = w
-        self.t = self._predictions(np.flatnonzero(w))
+        self.t = self.columns.predictions(w)
 
     def heights(self, slopes: Array) -> Array:
         """Return the slopes upwards, those that would move an entry from 0: below the penalty an entry stays there."""
@@ -105,19 +105,11 @@ class Task(ABC):
         after[after * before < 0.0] = 0.0
         self.w = self.w.copy()
         self.w[support] = after
-        self.t = self._predictions(support)
+        self.t = self.columns.predictions(self.w)
 
     @abstractmethod
     def _hessian(self, support: Features) -> Array:
         """Return the second derivatives of f in these entries, the lower half at least."""
-
-    def _predictions(self, support: Features) -> Array:
-        from bench_mtl.solvers.l1_working_set.kernels import combine
-
-        places, t = self.columns.places(support), np.zeros(self.columns.n)
-        combine(*self.columns.arrays, places, self.w[support], t)
-        self.products += self.columns.multiplied(support)
-        return t
 
     def _minimise_model(self, features: Features, penalty: float, h: Array | None, w: Array, g: Array, tolerance: float) -> bool:
         """Minimise the model of `kernels.descend` over these entries w, with slopes g; both change."""
@@ -179,7 +171,7 @@ class SquaredTask(Task):
         self._minimise_model(features, penalty / scale, h, w, g, tolerance / scale)
         self.w = np.zeros(self.columns.d)
         self.w[features] = w
-        self.t = self._predictions(features[w != 0.0])
+        self.t = self.columns.predictions(self.w)
 
 
 class LogisticTask(Task):
@@ -233,7 +225,7 @@ class LogisticTask(Task):
             w, t, value = trial, t + length * step, lower
         self.w = np.zeros(columns.d)
         self.w[features] = w
-        self.t = self._predictions(features[w != 0.0])
+        self.t = columns.predictions(self.w)
 
 
 def missed(slopes: Array, w: Array, penalty: float, cone: Array | None) -> float:
