@@ -90,9 +90,9 @@ def _text() -> tuple[Any, Array] | None:
     return data.design.block(0), np.where(data.targets[:, k] > 0.0, 1.0, -1.0)
 
 
-def problem_of(X: Any, y: Array, loss: str, penalty: float | str) -> L1BallGLM:
-    targets = y if loss == "squared" else np.where(y > 0.0, 1.0, -1.0)
-    return L1BallGLM(TaskData.shared(X, targets[:, None]), loss=loss, penalty=penalty)
+def data_of(X: Any, y: Array, loss: str) -> TaskData:
+    """Return the data, for a logistic loss with labels."""
+    return TaskData.shared(X, (y if loss == "squared" else np.where(y > 0.0, 1.0, -1.0))[:, None])
 
 
 def peers(problem: L1BallGLM) -> dict[str, Fit]:
@@ -190,11 +190,12 @@ def measure_path(X: Any, y: Array, rounds: int) -> dict[str, float]:
     """Seconds of a path by name, ours also for its hardest value alone, and by `celer_path`."""
     from celer import celer_path
 
-    first = problem_of(X, y, "squared", "1 max")
+    data = data_of(X, y, "squared")
+    first = L1BallGLM(data, penalty="1 max")
     top = first.penalty
     assert top is not None
     values = top * np.geomspace(1.0, PATH_END, PATH_VALUES)
-    problems = {float(value): problem_of(X, y, "squared", float(value)) for value in values}
+    problems = {float(value): L1BallGLM(data, penalty=float(value)) for value in values}
     tolerance, solver = Tolerance(PATH_GAP), L1WorkingSet()
 
     def ours(chosen: list[float]) -> float:
@@ -247,8 +248,9 @@ def _print_problems(chosen: list[tuple[str, Any, Array]], rounds: int) -> None:
     ratios: dict[tuple[str, float], list[float]] = {}
     for name, X, y in chosen:
         for loss in LOSSES:
+            data = data_of(X, y, loss)
             for share in SHARES:
-                times = measure(problem_of(X, y, loss, f"{share} max"), rounds)
+                times = measure(L1BallGLM(data, loss=loss, penalty=f"{share} max"), rounds)
                 for gap in GAPS:
                     ours, *others = (times[who][gap] for who in ("ours", "celer", "skglm"))
                     ratios.setdefault((loss, gap), []).append(ours / min(others))

@@ -42,8 +42,8 @@ def regularisation_path(
 
     A parameter that bounds (a radius, a trace norm) rises along the path, a weight of a penalty falls, so that solutions
     go from sparse to dense. With `warm_start` an iterative solver resumes from the last value's solution and dual point, made feasible
-    for the next problem; a one-shot solver always starts anew. The driver certifies every point from the data of its own
-    problem, so a bad start costs time and nothing else.
+    for the next problem, and may keep what it has made of the data (`IterativeSolver.along_path`); a one-shot solver always starts anew.
+    The driver certifies every point from the data of its own problem, so a bad start costs time and nothing else.
 
     Parameters
     ----------
@@ -67,6 +67,8 @@ def regularisation_path(
         raise InputError(f"values must be at most {MOST_VALUES}, not {len(ordered)}")
     if not _bounds(make_problem, ordered):
         ordered.reverse()
+    if warm_start and isinstance(solver, IterativeSolver):
+        solver = solver.along_path()
     points = []
     start: Iterate | None = None
     for value in ordered:

@@ -516,6 +516,11 @@ class IterativeSolver(Solver):
         """This solver for a run that ends at this proven relative gap; itself, unless it would go about it in another way."""
         return self
 
+    def along_path(self) -> IterativeSolver:
+        """This solver for runs in one thread, one after the other, on problems of the same data; itself, unless it keeps what it has made
+        of the data."""
+        return self
+
     def rehearsed(self) -> tuple[IterativeSolver, ...]:
         """The solvers to try on tiny instances before the clock runs, so that all is compiled that the run may call; itself, unless large
         instances need what tiny ones do not."""

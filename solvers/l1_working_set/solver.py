@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.checks import real_number, whole_number
-from bench_mtl.core.designs import PerTaskDesign, SharedDesign
+from bench_mtl.core.designs import Design, PerTaskDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form
@@ -18,7 +19,7 @@ from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Logistic, Loss, Squared
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.l1_working_set.balls import Ball, ConstrainedBall, PenalisedBall, Sizes
-from bench_mtl.solvers.l1_working_set.columns import columns_of
+from bench_mtl.solvers.l1_working_set.columns import Columns, columns_of
 from bench_mtl.solvers.l1_working_set.tasks import LogisticTask, SquaredTask, Task
 
 
@@ -86,16 +87,27 @@ class L1WorkingSet(IterativeSolver):
             for loss, weights in losses:
                 for nonneg in (False, True):
                     fit = LinearFit(PerTaskDesign([block]), y, loss, weights)
-                    (ball,) = _balls(L1Form(fit, None, 0.1, nonneg=nonneg), np.zeros((5, 1)), self)
+                    form = L1Form(fit, None, 0.1, nonneg=nonneg)
+                    (ball,) = _balls(form, np.zeros((5, 1)), [columns_of(block)], Sizes(self.first, self.growth))
                     for _ in range(3):
                         ball.advance([fit.design.adjoint(ball.tasks[0].dual())[:, 0]])
+
+    def along_path(self) -> L1WorkingSet:
+        """Return a solver that keeps the columns that it copies, and their products, for as long as their design is there."""
+        return _AlongPath(self.first, self.growth)
+
+    def _columns_of(self, design: Design) -> list[Columns]:
+        """Return the columns of every task; tasks that share X share them."""
+        if design.is_shared:
+            return [columns_of(design.block(0))] * design.n_tasks
+        return [columns_of(design.block(k)) for k in range(design.n_tasks)]
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.form(L1Form)
         point = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(point)
         design = form.fit.design
-        balls = _balls(form, point, self)
+        balls = _balls(form, point, self._columns_of(design), Sizes(self.first, self.growth))
         tasks = [task for ball in balls for task in ball.tasks]
         stored = sum(task.columns.stored for task in tasks)
         step, products = 0, 0
@@ -114,21 +126,34 @@ class L1WorkingSet(IterativeSolver):
             yield Iterate(W, dual, step, work)
 
 
+@dataclass(frozen=True)
+class _AlongPath(L1WorkingSet):
+    """The same with the columns that earlier runs have copied."""
+
+    kept: WeakKeyDictionary[Design, list[Columns]] = field(default_factory=WeakKeyDictionary, repr=False, compare=False)
+
+    def along_path(self) -> L1WorkingSet:
+        return L1WorkingSet(self.first, self.growth).along_path()
+
+    def _columns_of(self, design: Design) -> list[Columns]:
+        if design not in self.kept:
+            self.kept[design] = super()._columns_of(design)
+        return self.kept[design]
+
+
 def _dual(form: L1Form, tasks: list[Task]) -> Array:
     return form.fit.design.unstack(np.concatenate([task.dual() for task in tasks]))
 
 
-def _balls(form: L1Form, start: Array, options: L1WorkingSet) -> list[Ball]:
-    fit, sizes = form.fit, Sizes(options.first, options.growth)
+def _balls(form: L1Form, start: Array, columns: list[Columns], sizes: Sizes) -> list[Ball]:
+    fit = form.fit
     design = fit.design
-    shared = columns_of(design.block(0)) if isinstance(design, SharedDesign) else None
     kind = SquaredTask if isinstance(fit.loss, Squared) else LogisticTask
     cones = np.ones_like(start) if form.orientation is None else form.orientation
     tasks: list[Task] = []
     for k in range(design.n_tasks):
-        columns = columns_of(design.block(k)) if shared is None else shared
         cone = np.ascontiguousarray(cones[:, k]) if form.nonneg else None
-        task = kind(columns, design.task_outputs(fit.targets, k), design.task_outputs(fit.weights, k), cone)
+        task = kind(columns[k], design.task_outputs(fit.targets, k), design.task_outputs(fit.weights, k), cone)
         if start[:, k].any():
             task.move_to(np.ascontiguousarray(start[:, k]))
         tasks.append(task)

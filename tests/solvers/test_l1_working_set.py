@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import islice, pairwise
 
 import numpy as np
@@ -229,6 +230,24 @@ def test_a_start_is_taken_up() -> None:
     assert steps(warm_start=True) < 0.7 * steps(warm_start=False)
 
 
+@pytest.mark.parametrize("block", [X, sp.csr_array(X)], ids=["dense", "sparse"])
+def test_along_a_path_columns_are_kept_as_long_as_their_data(block: object) -> None:
+    along = SMALL.along_path()
+    assert along == along.along_path()
+    data = TaskData.shared(block, Y)
+    values = (10.0, 8.0, 6.0)
+    expected = [solved(L1BallGLM(data, penalty=value)).solution for value in values]
+    found = [solved(L1BallGLM(data, penalty=value), along).solution for value in values]
+    assert np.allclose(expected, found, atol=1e-9)  # type: ignore[arg-type]
+    kept = along.kept[data.design]  # type: ignore[attr-defined]
+    others = len(along.kept) - 1  # type: ignore[attr-defined] # of the driver's rehearsal
+    assert kept[0] is kept[2]
+    assert np.count_nonzero(kept[0].places(np.flatnonzero(found[-1][:, 0])) >= 0)  # type: ignore[index]
+    del data, found, expected
+    gc.collect()
+    assert len(along.kept) == others  # type: ignore[attr-defined]
+
+
 def test_other_losses_and_bad_options_are_named() -> None:
     classes = TaskData.shared(X, np.eye(3)[np.arange(N) % 3] * 2.0 - 1.0)
     problem = L1BallGLM(classes, loss="multiclass", radius=1.0)
@@ -246,3 +265,17 @@ def test_dense_columns_are_copied_only_where_they_are_wanted() -> None:
     columns = columns_of(problem.form(L1Form).fit.design.block(0))
     columns.places(np.arange(5))
     assert columns.arrays[0].size < wide.size // 10
+
+
+def test_a_path_of_warm_starts_is_told_to_the_solver() -> None:
+    told = []
+
+    class Told(L1WorkingSet):
+        def along_path(self) -> L1WorkingSet:
+            told.append(self)
+            return super().along_path()
+
+    for warm_start in (False, True):
+        found = regularisation_path(lambda value: L1BallGLM(DATA, penalty=value), (9.0, 10.0), Told(), warm_start=warm_start)
+        assert all(point.record.status is Status.VERIFIED for point in found)
+        assert len(told) == int(warm_start)
