@@ -1,4 +1,4 @@
-"""Picks between the first-order and the interior-point method for hinges under an l1,inf norm, and notes why."""
+"""Picks between the first-order method and working sets of rows for hinges under an l1,inf norm, and notes why."""
 
 from __future__ import annotations
 
@@ -7,31 +7,36 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+import numpy as np
+
 from bench_mtl.core.checks import real_number
+from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
-from bench_mtl.solvers.interior_point import InteriorPoint
-from bench_mtl.solvers.interior_point.system import factor_passes
 from bench_mtl.solvers.pdhg import PDHG
+from bench_mtl.solvers.working_set import WorkingSet
 
-#: The cost of an iteration of the interior-point method in steps of the first-order one: the first number for its products and solves, the
-#: second for every pass over the data that its factorisations have operations for. With shared data a pass is one product of matrices, as
-#: quick as a factorisation where it has many columns: the second number is for many tasks, and m / (m + `_COLUMNS`) of it for m.
-_COST_OWN, _COST_SHARED, _COLUMNS = (20.0, 1.0), (13.0, 2.0), 96.0
-#: Iterations of the interior-point method to a gap of 1, and for every digit more.
-_NEWTON_OWN, _NEWTON_SHARED = (6.5, 1.8), (4.5, 1.5)
+#: Targets below this are for the working sets from the start.
+_CLOSE = 2e-3
+#: Where they are predicted to cost less than this number of steps of the first-order method, it is not tried.
+_CHEAP_STEPS = 40.0
+#: Costs in nanoseconds; only their ratios matter. An entry of the design in a pass over it: tasks with data of their own, shared data,
+#: sparse data. What a step of the first-order method costs besides: of the same two, and an example. An iteration of the other: in all,
+#: a task, an example.
+_ENTRY_OWN, _ENTRY_SHARED, _ENTRY_SPARSE = 0.5, 0.03, 0.8
+_STEP_OWN, _STEP_SHARED, _STEP_EXAMPLE = 1e5, 4e5, 5.0
+_ITERATION, _ITERATION_TASK, _ITERATION_EXAMPLE = 2e6, 1e5, 180.0
+#: An operation of its factorisations, and the products on its rows in an iteration.
+_OPERATION, _PRODUCTS = 0.05, 10.0
+#: Its iterations to a gap of 1, and for every digit more.
+_FIRST_ITERATIONS, _A_DIGIT = 4.0, 2.5
+#: Rows that dense data are expected to need: this share.
+_ROWS_SHARE = 0.25
+#: The first-order method is left when it has spent the first share of the price and is predicted to need more than the second.
+_PATIENCE = ((0.0, 1.0), (1.0, 0.25), (2.0, 0.0))
 #: The gap is computed after this number of steps, and whenever they have grown by this factor.
 _FIRST_CHECK, _CHECK_GROWTH = 20, 1.5
-#: The cost of computing the gap once, in steps.
-_CHECK = 2.0
-#: The share of the interior-point method's cost that is spent on finding out whether it is needed.
-_TRIAL_SHARE = 0.1
-#: A trial ends when the predicted remaining steps exceed the first share of the cost, or exceed `_OVERDUE` of it where the second share is
-#: spent already. Shared data bring plateaus, which no extrapolation predicts.
-_PATIENCE_OWN, _PATIENCE_SHARED, _OVERDUE = (0.7, 1.0), (0.5, 0.5), 0.2
-#: For tasks with data of their own the polish of pdhg goes from the first gap to the optimum, for the second multiple of all work so far.
-_POLISHED, _POLISH_COST = 8e-5, 2.5
 #: The target of a run without one.
 _DEFAULT_TARGET = 1e-6
 #: Gaps are taken to fall at least and at most as this power of the steps.
@@ -40,19 +45,16 @@ _SLOWEST, _FASTEST = 1.9, 3.0
 
 @dataclass(frozen=True)
 class Auto(IterativeSolver):
-    """`PDHG` or `InteriorPoint`, whichever is predicted to be quicker to the target.
+    """`PDHG` or `WorkingSet`, whichever is predicted to be quicker to the target.
 
-    An iteration of the interior-point method costs a known number of operations, and it needs few and predictable ones; its total cost is
-    counted in steps of pdhg. Pdhg begins, its gap is computed now and then and extrapolated as a power of its steps, and it is left when
-    the steps that it still needs come near that cost; not before a tenth of the cost is spent, and with few exceptions not after all of it
-    is (for shared data half), so that a wrong start mostly costs about as much again; more where the extrapolation stays optimistic and
-    wrong. Where the interior-point method would not fit into memory, pdhg goes on. Asked for more than its target, it takes the interior-
-    point method.
+    Targets below 2e-3 are for the working sets. For others pdhg begins where a step of it is cheap: its gap is computed now and then and
+    extrapolated as a power of its steps, and it is left when the steps that it still needs cost more than the other method is predicted
+    to. Where that one ends before the target, for want of memory, pdhg goes on.
 
     Parameters
     ----------
     target : relative gap; None takes that of the run, or 1e-6 where a run has none
-    memory_gib : memory limit of the interior-point method in GiB
+    memory_gib : memory limit of the factors of the working sets in GiB
 
     Notes
     -----
@@ -75,41 +77,45 @@ class Auto(IterativeSolver):
 
     def warm_up(self) -> None:
         PDHG().warm_up()
-        InteriorPoint().warm_up()
+        WorkingSet().warm_up()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         target = self.target or _DEFAULT_TARGET
-        newton = InteriorPoint(memory_gib=self.memory_gib)
-        reason = newton.incompatibility(problem)
-        price = _price(problem, target) if reason is None else math.inf
-        trial = _Trial(problem, target)
-        left_share, spent_share = _PATIENCE_SHARED if problem.form(HingeForm).design.is_shared else _PATIENCE_OWN
-        last = start
-        note = (
-            f"pdhg, for {reason}"
-            if reason
-            else f"pdhg: on trial for {_TRIAL_SHARE * price:.0f} steps, a tenth of what interior_point costs"
-        )
-        for last in PDHG().resume(problem, start):
-            yield last._replace(work=last.work + trial.work, note=note)
-            if reason or not trial.needs_gap(last):
-                continue
-            trial.compute_gap(last)
-            left, spent = trial.steps_left(), last.step + trial.cost
-            if trial.exceeds_target:
-                note = f"interior_point after {last.step} steps of pdhg, which took it beyond {target:g}"
-                break
-            if (left > left_share * price and spent >= _TRIAL_SHARE * price) or (left > _OVERDUE * price and spent >= spent_share * price):
-                note = f"interior_point after {last.step} steps of pdhg: about {left:.0f} more to {target:g}, and this costs {price:.0f}"
-                break
-            note = f"pdhg: about {left:.0f} steps more to {target:g}, and interior_point costs {price:.0f}"
-        work = last.work + trial.work
-        for iterate in newton.steps(problem):
-            if iterate.step > 0:
-                yield Iterate(iterate.primal, iterate.dual, last.step + iterate.step, work + iterate.work, note)
+        design, sets = problem.form(HingeForm).design, WorkingSet(memory_gib=self.memory_gib)
+        price = _price(design, target, None)
+        last, begun, note = Iterate(start.primal, start.dual), False, f"working_set: the target {target:g} is close"
+        if target >= _CLOSE:
+            note = f"working_set: about as much as {price:.0f} steps of pdhg"
+        if target >= _CLOSE and price > _CHEAP_STEPS:
+            trial, note = _Trial(problem, target), "pdhg: on trial"
+            for last in PDHG().resume(problem, start):
+                last, begun = last._replace(work=last.work + trial.work), True
+                yield last._replace(note=note)
+                if not trial.needs_gap(last):
+                    continue
+                trial.compute_gap(last)
+                left, price = trial.steps_left(), _price(design, target, last.primal)
+                if trial.exceeds_target:
+                    note = f"working_set after {last.step} steps of pdhg, which took it beyond {target:g}"
+                    break
+                if any(last.step >= spent * price and left > more * price for spent, more in _PATIENCE):
+                    note = f"working_set after {last.step} steps of pdhg: about {left:.0f} more to {target:g}, and this costs {price:.0f}"
+                    break
+                note = f"pdhg: about {left:.0f} steps more to {target:g}, and working_set costs {price:.0f}"
+            start = Iterate(problem.start_point())
+        for method in (sets, PDHG()):
+            before = last
+            for iterate in method.resume(problem, start):
+                if iterate.step == 0 and begun:  # the point that it starts from
+                    continue
+                begun = True
+                last = Iterate(iterate.primal, iterate.dual, before.step + iterate.step, before.work + iterate.work, note)
+                yield last
+            note = f"pdhg after {last.step} steps, for working_set has ended"
+            start = Iterate(last.primal, last.dual)
 
 
 @dataclass
@@ -127,11 +133,6 @@ class _Trial:
         """Return whether the gap is to be computed at this iterate."""
         return iterate.step >= (_CHECK_GROWTH * self.gaps[-1][0] if self.gaps else _FIRST_CHECK)
 
-    @property
-    def cost(self) -> float:
-        """The cost of all gaps so far, in steps."""
-        return _CHECK * len(self.gaps)
-
     def compute_gap(self, iterate: Iterate) -> None:
         """Compute the gap by one pass: the objective takes a product with the data, the dual bound one with their transpose."""
         upper, lower = self.bounds
@@ -148,30 +149,28 @@ class _Trial:
 
     def steps_left(self) -> float:
         """Return the steps until the target, if the gap goes on falling as the power of the steps of their second half."""
-        design = self.problem.form(HingeForm).design
-        if design.is_shared or self.target >= _POLISHED:
-            return self._steps_left(self.target)
         step, gap = self.gaps[-1]
-        return 0.0 if gap <= self.target else _POLISH_COST * (step + self._steps_left(_POLISHED)) - step
-
-    def _steps_left(self, target: float) -> float:
-        step, gap = self.gaps[-1]
-        if gap <= target:
+        if gap <= self.target:
             return 0.0
         earlier = [(s, g) for s, g in self.gaps if s <= 0.5 * step]
         if not earlier:
-            return step * ((gap / target) ** (1.0 / _FASTEST) - 1.0)
+            return step * ((gap / self.target) ** (1.0 / _FASTEST) - 1.0)
         s, g = earlier[-1]
         power = math.log(g / gap) / math.log(step / s) if g > gap else 0.0
-        return step * ((gap / target) ** (1.0 / min(max(power, _SLOWEST), _FASTEST)) - 1.0)
+        return step * ((gap / self.target) ** (1.0 / min(max(power, _SLOWEST), _FASTEST)) - 1.0)
 
 
-def _price(problem: Problem, target: float) -> float:
-    """Return the cost of the interior-point method to a relative gap, in steps of the first-order one."""
-    design = problem.form(HingeForm).design
-    (products, factors), (first, a_digit) = _COST_OWN, _NEWTON_OWN
-    if design.is_shared:
-        first, a_digit = _NEWTON_SHARED
-        products, factors = _COST_SHARED[0], _COST_SHARED[1] * design.n_tasks / (design.n_tasks + _COLUMNS)
-    iterations = first + a_digit * max(0.0, -math.log10(target))
-    return iterations * (products + factors * factor_passes(design))
+def _price(design: Design, target: float, W: Array | None) -> float:
+    """Return the cost of the working sets to a relative gap, in steps of the first-order method; `W` says how many rows there may be."""
+    m, d, examples = design.n_tasks, design.n_features, design.n_examples
+    entries = design.n_stored * (m if design.is_shared else 1)
+    entry = _ENTRY_SPARSE if design.is_sparse else _ENTRY_SHARED if design.is_shared else _ENTRY_OWN
+    expected = 0.0 if design.is_sparse else _ROWS_SHARE * d
+    rows = float(min(d, max(WorkingSet().first, expected if W is None else np.count_nonzero(W.any(axis=1)))))
+    share, n = rows / d, examples / m
+    narrow = min(n * rows**2 + rows**3, 2.0 * n**2 * rows + n * rows**2)
+    factors = entries * share * rows * share if design.is_sparse else m * narrow
+    step = entry * entries + (_STEP_SHARED if design.is_shared else _STEP_OWN) + _STEP_EXAMPLE * examples
+    products = (0.5 + _PRODUCTS * share) * entry * entries
+    iteration = products + _ITERATION + _ITERATION_TASK * m + _ITERATION_EXAMPLE * examples + _OPERATION * (factors + rows**3 / 3.0)
+    return (_FIRST_ITERATIONS + _A_DIGIT * max(0.0, -math.log10(target))) * iteration / step

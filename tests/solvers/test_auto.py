@@ -15,6 +15,7 @@ from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.auto import Auto, _Trial
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.pdhg import PDHG
+from bench_mtl.solvers.working_set import WorkingSet
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +49,22 @@ def test_an_easy_target_is_left_to_the_first_order_method(wide: L1InfHinge) -> N
     assert note.startswith("pdhg")
 
 
+def test_a_close_target_is_left_to_the_working_sets(wide: L1InfHinge) -> None:
+    status, note = notes(wide, Auto(), 1e-6)
+    assert status is Status.VERIFIED
+    assert note == "working_set: the target 1e-06 is close"
+    begun = list(islice(WorkingSet().steps(wide), 6))
+    for a, b in zip(Auto(target=1e-6).steps(wide), begun, strict=False):
+        assert np.array_equal(a.primal, b.primal)
+        assert (a.step, a.work) == (b.step, b.work)
+
+
 def test_it_changes_over_where_the_first_order_method_would_take_longer(correlated: L1InfHinge) -> None:
-    iterates = list(islice(Auto(target=1e-4).steps(correlated), 60))
+    iterates = list(islice(Auto(target=2e-3).steps(correlated), 60))
     notes = [iterate.note.split(" ")[0].rstrip(":") for iterate in iterates]
-    change = notes.index("interior_point")
+    change = notes.index("working_set")
     assert set(notes[:change]) == {"pdhg"}
-    assert set(notes[change:]) == {"interior_point"}
+    assert set(notes[change : change + 8]) == {"working_set"}
     steps, work = [iterate.step for iterate in iterates], [iterate.work for iterate in iterates]
     assert steps[change] == steps[change - 1] + 1
     assert work[change] > work[change - 1]
@@ -62,22 +73,23 @@ def test_it_changes_over_where_the_first_order_method_would_take_longer(correlat
 
 
 def test_a_look_at_the_gap_is_work(wide: L1InfHinge) -> None:
-    picked, alone = (list(islice(solver.steps(wide), 12)) for solver in (Auto(target=1e-6, memory_gib=1.0), PDHG()))
+    picked, alone = (list(islice(solver.steps(wide), 12)) for solver in (Auto(target=1e-2), PDHG()))
     assert [a.step for a in picked] == [b.step for b in alone]
     assert picked[-1].work > alone[-1].work
 
 
-def test_asked_for_more_than_its_target_it_takes_the_interior_point_method(wide: L1InfHinge) -> None:
-    status, note = notes(wide, Auto(target=0.3), 1e-9)
+def test_asked_for_more_than_its_target_it_takes_the_working_sets() -> None:
+    several = L1InfHinge(synthetic_l1inf(tasks=4, features=200, examples=190), radius=20.0)
+    status, note = notes(several, Auto(target=0.3), 1e-9)
     assert status is Status.VERIFIED
-    assert note.startswith("interior_point after")
+    assert note.startswith("working_set after")
     assert note.endswith("beyond 0.3")
 
 
 def test_without_memory_for_the_factors_the_first_order_method_goes_on(small: L1InfHinge) -> None:
     status, note = notes(small, Auto(memory_gib=1e-9), 1e-6)
     assert status is Status.VERIFIED
-    assert note.startswith("pdhg, for interior_point would need")
+    assert note == "pdhg after 0 steps, for working_set has ended"
 
 
 def test_the_target_is_that_of_the_run_unless_it_is_an_option() -> None:
@@ -92,14 +104,6 @@ def test_a_gap_that_falls_as_a_power_is_predicted(correlated: L1InfHinge, power:
     assert 80 + trial.steps_left() == pytest.approx(1e-6 ** (-1.0 / power))
     trial.gaps = [(step, 0.1) for step in (10, 20, 40, 80)]
     assert trial.steps_left() > 1e4, "a gap that does not fall is not expected to fall quickly"
-
-
-def test_the_polish_is_predicted_where_tasks_have_data_of_their_own(small: L1InfHinge) -> None:
-    trial = _Trial(small, 1e-9)
-    trial.gaps = [(step, step**-2.0) for step in (10, 20, 40, 80)]
-    assert 80 + trial.steps_left() == pytest.approx(2.5 * 8e-5**-0.5)
-    trial.gaps.append((160, 1e-10))
-    assert trial.steps_left() == 0.0
 
 
 def test_looks_keep_the_best_of_both_bounds(small: L1InfHinge) -> None:
