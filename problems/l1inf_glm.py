@@ -10,11 +10,12 @@ import numpy as np
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
+from bench_mtl.model.forms import L1InfForm
 from bench_mtl.model.linear_loss import REDUCTIONS, example_weights
 from bench_mtl.model.losses import loss_named
 from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.model.protocols import Capability
+from bench_mtl.model.protocols import Capability, Form
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
 
@@ -67,6 +68,7 @@ class L1InfGLM(FitProblem):
 
     name: ClassVar[str] = "l1inf_glm"
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.CONIC})
+    forms: ClassVar[tuple[type[Form], ...]] = (L1InfForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "quadratic"})}
 
     def __init__(
@@ -94,6 +96,9 @@ class L1InfGLM(FitProblem):
         yield cls(labelled.per_task, loss="logistic", penalty="0.2 max")
         yield cls(labelled.shared_csr, loss="logistic", penalty=1.0, reduction="sum")
         yield cls(labelled.per_task_csr, loss="logistic", radius=0.7, reduction="sum")
+
+    def make_forms(self) -> tuple[Form, ...]:
+        return (L1InfForm(self.fit, self.radius, self.penalty),)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries above a millionth of the largest, and the rows (features) that have one; on held-out examples the share of errors

@@ -27,6 +27,9 @@ NEGLIGIBLE_SHARE = 1e-6
 #: Of a problem that does not account for rounding: a lower bound above the objective by more than this share of it is no rounding.
 UNEXPLAINED_SHARE = 1e-9
 
+#: How the names of peers begin, solvers of other libraries that minimise one of our objectives themselves: reports tell their kind by it.
+PEER_PREFIX = "peer_"
+
 #: The distance from 1 to the next float.
 EPSILON = 2.0**-52
 

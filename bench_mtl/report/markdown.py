@@ -56,7 +56,7 @@ def markdown(
     parts += [*_section("times", tables), *_section("tolerances", tables)]
     parts += ["## Objectives", *_objectives(tables)]
     parts += ["## Not verified", *_failures(tables)]
-    parts += ["## How to read this", text.reading()]
+    parts += ["## How to read this", text.reading(results.runs["kind"])]
     parts += ["## Known limitations", text.limitations(results.runs)]
     parts += ["## Environment", text.environment(results.environments)]
     parts += ["## Suite", text.verbatim(results.text, "toml")]

@@ -11,6 +11,7 @@ from bench_mtl.core.text import visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.engine.suite_file import LARGEST_FILE
 from bench_mtl.report.render import BLANK, escaped, format_gap, format_objective, paragraphs, to_markdown
+from bench_mtl.results.frames import PEER
 from bench_mtl.results.loading import machine_name
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ READING = f"""\
   k of N runs have a value. A time to a gap is given only where all N runs reached it.
 - **Kind.** A generic solver is handed the whole problem as a model, and a tolerance; a specialised one works with the problem's
   gradients, projections and proximal operators.
+"""
+
+PEERS = """\
+- **Peer.** A solver of another library that minimises the same objective itself. It is asked for a ladder of tolerances and timed like
+  a generic one, by the call that its user would make, once the matrix is laid out as it likes it. Where tables and figures set
+  specialised solvers against generic ones, peers are on the side of the generic, and what they say of the answers of generic solvers holds
+  for peers.
 """
 
 LIMITATIONS = """\
@@ -141,9 +149,9 @@ def statuses() -> str:
     return "\n".join(f"- `{status}`: {status.sentence}" for status in Status)
 
 
-def reading() -> str:
-    """Return the definitions behind the tables."""
-    return READING + "\nA run ends with one of these statuses:\n\n" + statuses()
+def reading(kinds: Iterable[str] = ()) -> str:
+    """Return the definitions behind the tables, for runs of solvers of these kinds."""
+    return READING + (PEERS if PEER in set(kinds) else "") + "\nA run ends with one of these statuses:\n\n" + statuses()
 
 
 def limitations(runs: pd.DataFrame) -> str:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.core.types import Status
+from bench_mtl.core.types import PEER_PREFIX, Status
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SPECIALISED, GENERIC, UNKNOWN = "specialised", "generic", "unknown"
+SPECIALISED, GENERIC, PEER, UNKNOWN = "specialised", "generic", "peer", "unknown"
+
+#: Kinds that are asked for a tolerance and answer once: what specialised solvers are measured against.
+ONE_SHOT = (GENERIC, PEER)
 
 #: What the runs of a group share.
 GROUP = ["problem_label", "solver_label"]
@@ -56,9 +59,10 @@ def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[f
 
 
 def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
-    """Return, for each solver name, whether it is generic, specialised or (it never got anywhere) unknown.
+    """Return, for each solver name, whether it is generic, specialised, a peer or (it never got anywhere) unknown.
 
-    Generic solvers are the one-shot ones: they are asked for a tolerance, and have a model to build.
+    Peers go by their names, see `PEER_PREFIX`. Generic solvers are the other one-shot ones: they are asked for a tolerance, and have a
+    model to build.
     """
     if "kind" in runs:
         return dict(zip(runs["solver"].map(str), runs["kind"], strict=True))
@@ -68,7 +72,7 @@ def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
     )
     found = marks.groupby("solver", sort=False).any()
     return {
-        str(solver): GENERIC if generic else SPECIALISED if sampled else UNKNOWN
+        str(solver): PEER if str(solver).startswith(PEER_PREFIX) else GENERIC if generic else SPECIALISED if sampled else UNKNOWN
         for solver, generic, sampled in zip(found.index, found["generic"], found["sampled"], strict=True)
     }
 

@@ -24,7 +24,10 @@ GROUND = ("core", "projections", "model", "weak_learners")
 MOST_FLOORS = 12
 
 #: Imported only inside the functions that need them, so that the command line stays quick.
-HEAVY = {"cvxpy", "numba", "matplotlib", "seaborn", "pandas", "sklearn", "arff", "rich", "tabulate", "pyarrow", "dask", "distributed"}
+HEAVY = {
+    "cvxpy", "numba", "matplotlib", "seaborn", "pandas", "sklearn", "arff", "rich", "tabulate", "pyarrow", "dask", "distributed", "celer",
+    "skglm", "cyanure", "spams",
+}  # fmt: skip
 
 
 def files(package: str) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from bench_mtl.model.forms.groups import ROW_NORMS, GroupForm, positive_dual_norms
 from bench_mtl.model.forms.hinges import BallForm, HingeForm, Hinges
-from bench_mtl.model.forms.linear import L1Form, RelationshipForm, RidgeForm, SplitForm
+from bench_mtl.model.forms.linear import L1Form, L1InfForm, RelationshipForm, RidgeForm, SplitForm
 from bench_mtl.model.forms.simplices import CurvedForm, SimplexForm
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "HingeForm",
     "Hinges",
     "L1Form",
+    "L1InfForm",
     "RelationshipForm",
     "RidgeForm",
     "SimplexForm",

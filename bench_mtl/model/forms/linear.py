@@ -1,4 +1,4 @@
-"""Forms of a loss of linear predictions: under an l1 norm, squared norms, and of a sparse plus a low-rank matrix."""
+"""Forms of a loss of linear predictions: under an l1 or an l1,inf norm, squared norms, and of a sparse plus a low-rank matrix."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bench_mtl.model.losses import Loss
 from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import ObjectiveForm, Problem
 from bench_mtl.model.regularisers import Constraint, Penalty
+from bench_mtl.projections import norm_l1inf
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,28 @@ class L1Form(ObjectiveForm):
     def oriented(self, W: Array) -> Array:
         """Return W in coordinates in which what may not be negative is W itself, and back."""
         return self.norm.oriented(W)
+
+
+@dataclass(frozen=True)
+class L1InfForm(ObjectiveForm):
+    """A loss of linear predictions under an l1,inf norm, f the function of a `LinearFit`::
+
+    radius given:   min_W  f(W)  subject to  sum_j max_k |W_jk| <= radius
+    penalty given:  min_W  f(W) + penalty sum_j max_k |W_jk|
+    """
+
+    fit: LinearFit
+    radius: float | None
+    penalty: float | None
+
+    def objective(self, point: Array) -> float:
+        return self.fit.smooth_value(point) + (self.penalty or 0.0) * norm_l1inf(point)
+
+    def check(self, problem: Problem, rng: np.random.Generator) -> None:
+        """Compare the objectives, and the derivatives of the loss with its values; the form has either a radius or a penalty."""
+        super().check(problem, rng)
+        assert (self.radius is None) != (self.penalty is None), "a form has either a radius or a penalty"
+        self.fit.check_derivatives(rng)
 
 
 @dataclass(frozen=True)

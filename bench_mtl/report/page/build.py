@@ -94,7 +94,7 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
         "problems": list(_problems(results, tables, undrawn, {problem["label"] for problem in problems}, md)),
         "tables": list(_tables(tables, _others(tables), md)),
         "failures": list(_tables(tables, _FAILURES, md)),
-        "reading": md(text.reading()),
+        "reading": md(text.reading(results.runs["kind"])),
         "limitations": md(text.limitations(results.runs)),
         "environment": md(text.environment(results.environments)),
         "suite": text.suite_text(results.text),

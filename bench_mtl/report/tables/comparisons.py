@@ -9,14 +9,14 @@ from bench_mtl.core.errors import unknown
 from bench_mtl.report.tables.grid import Column, Grid, fastest, grids
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.pairs import pair
-from bench_mtl.results.frames import GENERIC, SPECIALISED
+from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED
 from bench_mtl.stats import holm
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: The fastest solver of a kind, chosen anew on every instance.
-FASTEST_GENERIC, FASTEST_SPECIALISED = "fastest generic", "fastest specialised"
+FASTEST_GENERIC, FASTEST_PEER, FASTEST_SPECIALISED = "fastest generic", "fastest peer", "fastest specialised"
 
 _COLUMNS = [
     "group", "target", "reference", "solver", "instances", "ratios", "ratio", "at_least", "at_most", "ratio_low", "ratio_high", "wins",
@@ -28,7 +28,8 @@ def comparisons(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = 
     """Return how many times faster solvers are than a reference, per group of like problems and target.
 
     Without a baseline every solver that is not generic is compared with the fastest generic one of each instance, and the fastest
-    specialised one of each instance with every generic one. Whoever picks the fastest of several on each instance has an advantage
+    specialised one of each instance with every generic one; and, in the same way, every solver that is neither generic nor a peer with the
+    fastest peer, and the fastest specialised one with every peer. Whoever picks the fastest of several on each instance has an advantage
     that nobody has who must choose before: the first kind of rows is unfair to the solver, the second to the reference. With a
     baseline all other solvers, and the fastest specialised of them, are compared with it.
 
@@ -74,14 +75,15 @@ def _pairs(grid: Grid, baseline: str | None) -> Iterator[tuple[Column, Column]]:
             if len(specialised) > 1:
                 yield reference, fastest(specialised, FASTEST_SPECIALISED)
         return
-    generic = [column for column in grid.columns if column.kind == GENERIC]
     specialised = [column for column in grid.columns if column.kind == SPECIALISED]
-    if generic:
-        best = fastest(generic, FASTEST_GENERIC)
-        yield from ((best, column) for column in grid.columns if column.kind != GENERIC)
-    if specialised and len(generic) + len(specialised) > 2:  # else it is the row above
-        best = fastest(specialised, FASTEST_SPECIALISED)
-        yield from ((column, best) for column in generic)
+    for kind, name, measured in ((GENERIC, FASTEST_GENERIC, (GENERIC,)), (PEER, FASTEST_PEER, ONE_SHOT)):
+        references = [column for column in grid.columns if column.kind == kind]
+        if references:
+            best = fastest(references, name)
+            yield from ((best, column) for column in grid.columns if column.kind not in measured)
+        if specialised and len(references) + len(specialised) > 2:  # else it is the row above
+            best = fastest(specialised, FASTEST_SPECIALISED)
+            yield from ((column, best) for column in references)
 
 
 def _row(grid: Grid, reference: Column, solver: Column) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from bench_mtl.results.frames import GENERIC, first_samples, integers, kinds, numbers, status_counts
+from bench_mtl.results.frames import ONE_SHOT, first_samples, integers, kinds, numbers, status_counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float
     parts = [about.join(found, on="run_id").assign(target=target) for target, found in first_samples(runs, samples, targets)]
     table = pd.concat(parts, ignore_index=True)
     for name in ("passes", "iterations"):
-        table[name] = table[name].mask((table["kind"] == GENERIC) & (table[name] == 0))
+        table[name] = table[name].mask(table["kind"].isin(ONE_SHOT) & (table[name] == 0))
     return table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from bench_mtl.results.frames import GENERIC, kinds, numbers
+from bench_mtl.results.frames import ONE_SHOT, kinds, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def measures_table(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataF
     at_last = last.merge(measures.rename(columns={"number": "last", "value": "at_last"}), on=["run_id", "last"], sort=False)
     both = at_best.merge(at_last.drop(columns="last"), on=["run_id", "name"], how="outer", sort=False)
     table = about.merge(both.assign(name=both["name"].astype(str)), on="run_id", sort=False)
-    table["passes"] = table["passes"].mask((table["kind"] == GENERIC) & (table["passes"] == 0))
+    table["passes"] = table["passes"].mask(table["kind"].isin(ONE_SHOT) & (table["passes"] == 0))
     groups = table.groupby(["problem", "solver", "name"], sort=False)
     found = groups["kind"].first().to_frame()
     found["runs"] = groups.size()

@@ -8,7 +8,7 @@ from bench_mtl.report.tables.comparisons import FASTEST_GENERIC, FASTEST_SPECIAL
 from bench_mtl.report.tables.grid import Grid, fastest, grids
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.pairs import pair
-from bench_mtl.results.frames import GENERIC, SPECIALISED
+from bench_mtl.results.frames import ONE_SHOT, SPECIALISED
 from bench_mtl.stats import holm
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ _COLUMNS = [
 def speed_ups(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     """Return how many times faster the fastest specialised solver is than the fastest generic one, by group of like problems and target.
 
-    Both are chosen anew on every instance. With a baseline it is the fastest of all others against that.
+    Both are chosen anew on every instance. Peers count among the generic solvers here. With a baseline it is the fastest of all others
+    against that.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def speed_ups(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = No
 
 
 def _row(grid: Grid, baseline: str | None) -> dict[str, Any]:
-    slow = [column for column in grid.columns if (column.kind == GENERIC if baseline is None else column.name == baseline)]
+    slow = [column for column in grid.columns if (column.kind in ONE_SHOT if baseline is None else column.name == baseline)]
     quick = [column for column in grid.columns if (column.kind == SPECIALISED if baseline is None else column.name != baseline)]
     row: dict[str, Any] = {"group": grid.group, "target": grid.target, "instances": grid.instances}
     if not slow or not quick:

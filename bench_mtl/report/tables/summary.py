@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
 from bench_mtl.report.render import format_target
-from bench_mtl.results.frames import GENERIC, GROUP, integers, kinds, numbers, status_counts, times_to_gap, titled
+from bench_mtl.results.frames import GROUP, ONE_SHOT, integers, kinds, numbers, status_counts, times_to_gap, titled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
     """
     targets = tuple(targets)
     kind, reached = kinds(runs, samples), times_to_gap(runs, samples, targets)
-    one_shot = _first_solver(runs).map(kind) == GENERIC
+    one_shot = _first_solver(runs).map(kind).isin(ONE_SHOT)
     values = runs[GROUP].assign(**{name: numbers(runs, name) for name in ("relative_gap", "infeasibility", "iterations", "passes")})
     for name in ("iterations", "passes"):
         values[name] = values[name].mask(one_shot & (values[name] == 0))  # a generic solver that does not say

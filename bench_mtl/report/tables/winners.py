@@ -11,7 +11,7 @@ from bench_mtl.core.types import Status
 from bench_mtl.report.render import format_ratio, format_seconds, format_target
 from bench_mtl.report.tables.grid import Column, Grid, fastest, grids
 from bench_mtl.report.tables.pairs import pair
-from bench_mtl.results.frames import GENERIC, SPECIALISED, UNKNOWN, numbers, status_counts
+from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED, UNKNOWN, numbers, status_counts
 from bench_mtl.stats.profiles import RESOLUTION
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 #: Times closer than this factor are called equal.
 ABOUT_EQUAL = 1.1
 
-_OTHER = {SPECIALISED: GENERIC, GENERIC: SPECIALISED}
+#: Whom a winner is measured against.
+_OTHERS = {SPECIALISED: ONE_SHOT, GENERIC: (SPECIALISED,), PEER: (SPECIALISED,)}
 
 
 def winners(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
@@ -43,7 +44,7 @@ def winners(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = None
         problem, target, winner, kind, seconds, other (the rival), other_seconds, ratio (other_seconds / seconds), at_least (whether the
         ratio is only a lower bound), ratio_low, ratio_high (see `ratio_interval`; it does not know that both solvers were picked for being
         fastest; missing where the runs say nothing of the scatter, or the ratio is a bound), reference_wins (whether the winner is a
-        generic solver, or the baseline), finding (the row as a sentence). Missing where nobody reached the target.
+        generic solver or a peer, or the baseline), finding (the row as a sentence). Missing where nobody reached the target.
     """
     import pandas as pd
 
@@ -64,7 +65,7 @@ def headlines(winners: pd.DataFrame) -> list[str]:
     """Return, for each target, a sentence that counts which kind of solver was fastest on how many problems."""
     lines = []
     for target, rows in winners.groupby("target", sort=False):
-        counts = {kind: int((rows["kind"] == kind).sum()) for kind in (SPECIALISED, GENERIC)}
+        counts = {kind: int((rows["kind"] == kind).sum()) for kind in (SPECIALISED, GENERIC, PEER)}
         nobody = len(rows) - sum(counts.values())
         parts = [f"a {kind} solver is fastest on {count}" for kind, count in counts.items() if count]
         parts += [f"no solver gets there on {nobody}"] if nobody else []
@@ -119,15 +120,15 @@ def _row(grid: Grid, baseline: str | None, statuses: dict[str, str], seconds_lim
         if found.at_least and found.instances == grid.instances and found.ratio == found.ratio:
             row |= {"ratio": found.ratio, "at_least": True}
     losers = _outcomes(grid, {column.name: statuses[column.name] for column in others})
-    finding = _finding(best, seconds, row, _Rivals.of(best, baseline), losers, limit)
-    reference_wins = best.kind == GENERIC if baseline is None else best.name == baseline
+    finding = _finding(best, seconds, row, _Rivals.of(best, others, baseline), losers, limit)
+    reference_wins = best.kind in ONE_SHOT if baseline is None else best.name == baseline
     return {"winner": best.name, "kind": best.kind, "seconds": seconds, **row, "reference_wins": reference_wins, "finding": finding}
 
 
 def _rivals(grid: Grid, best: Column, baseline: str | None) -> list[Column]:
     """Return who the winner is measured against; one of no known kind may be of the other."""
     if baseline is None:
-        return [column for column in grid.columns if column.kind in (_OTHER[best.kind], UNKNOWN)]
+        return [column for column in grid.columns if column.kind in (*_OTHERS[best.kind], UNKNOWN)]
     return [column for column in grid.columns if (column.name != baseline if best.name == baseline else column.name == baseline)]
 
 
@@ -147,9 +148,11 @@ class _Rivals:
     """What the best of them is called."""
 
     @classmethod
-    def of(cls, best: Column, baseline: str | None) -> _Rivals:
+    def of(cls, best: Column, others: list[Column], baseline: str | None) -> _Rivals:
         if baseline is None:
-            return cls(f"{_OTHER[best.kind]} solver", f"the fastest {_OTHER[best.kind]} solver")
+            present = {column.kind for column in others}
+            kinds = " or ".join([kind for kind in _OTHERS[best.kind] if kind in present] or _OTHERS[best.kind][:1])
+            return cls(f"{kinds} solver", f"the fastest {kinds} solver")
         if best.name == baseline:
             return cls("other solver", "the fastest of the others")
         return cls(f"run of the baseline {baseline}", "the baseline")
@@ -170,7 +173,7 @@ def _finding(best: Column, seconds: float, row: dict[str, Any], rivals: _Rivals,
         return f"{winner} is there at once, before {against} {both}."
     if ratio < ABOUT_EQUAL:
         return f"{winner} is about as fast as {against} {both}."
-    verb = "wins: it is" if best.kind == GENERIC else "is"
+    verb = "wins: it is" if best.kind in ONE_SHOT else "is"
     return f"{winner} {verb} {format_ratio(ratio)} faster than {against} {both}."
 
 

@@ -1,0 +1,142 @@
+"""What all peers share: their extra, their ladder of tolerances, and how the answers of a library become ours."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import PEER_PREFIX, Array, Iterate
+from bench_mtl.model.protocols import Answer, OneShotSolver, Problem
+from bench_mtl.solvers.peers.pieces import Piece, Pieces, first_piece, obstacle, pieces_of
+
+#: Tolerances to ask for: what a library makes of one is its own affair.
+LADDER = tuple(10.0**-exponent for exponent in range(1, 15))
+
+#: A stand-in for "no iteration limit"; time is the limit that binds.
+MANY_ITERATIONS = 100_000
+
+
+class Fitted(NamedTuple):
+    """A library's answer for one `Piece`."""
+
+    coefficients: Array
+    """d numbers, or d x m."""
+    iterations: int
+    complaint: str = ""
+    """Why it stopped before its tolerance was met; empty where it says that it did not."""
+    dual: Array | None = None
+    """n numbers, as in the problem's dual point."""
+    off_clock: float = 0.0
+    """Seconds spent on what the library does not offer, such as a dual point."""
+
+
+@dataclass(frozen=True)
+class Peer(OneShotSolver):
+    """A library that minimises one of our objectives itself: no model is built, and there is no intercept.
+
+    Its matrix is laid out as the library likes it once, as `build`. Its time is that of the call that a user would make, the library's own
+    checks and copies included. A piece of the problem is fitted after the other where tasks can be told apart.
+
+    Parameters
+    ----------
+    ladder : tolerances in the library's own sense; by default 1e-1 to 1e-14, a decade apart
+    options : passed on to the library under its own names, above everything set here
+    """
+
+    ladder: tuple[float, ...] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    package: ClassVar[str]
+    """What is imported."""
+    distribution: ClassVar[str]
+    """What is installed."""
+    extra: ClassVar[str | None]
+    """Of this package, that installs it; None where it always is."""
+
+    def __post_init__(self) -> None:
+        if self.ladder is not None and (not isinstance(self.ladder, (tuple, list)) or not self.ladder):
+            raise InputError(f"ladder must be a non-empty list of tolerances, not {self.ladder!r}")
+        for tolerance in self.ladder or ():
+            real_number("ladder", tolerance, strict=True)
+        if not isinstance(self.options, Mapping):
+            raise InputError(f"options must be a table of the library's own options, not {self.options!r}")
+
+    @property
+    def label(self) -> str:
+        return self.name.removeprefix(PEER_PREFIX)
+
+    @property
+    def tolerances(self) -> tuple[float, ...]:
+        return tuple(sorted(map(float, self.ladder or LADDER), reverse=True))
+
+    @property
+    def version(self) -> str:
+        return f"{self.package} {metadata.version(self.distribution)}" if self.is_installed else "not installed"
+
+    @property
+    def is_installed(self) -> bool:
+        return importlib.util.find_spec(self.package) is not None
+
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
+        if reason is not None:
+            return reason
+        if (why := obstacle(problem)) is not None:
+            return f"{self.label} does not take this {problem.name}: {why}"
+        piece = first_piece(problem)
+        if piece.penalty == 0.0:
+            return f"{self.label} does not take this {problem.name}: it needs a penalty above 0"
+        if (why := self.refusal(piece)) is not None:
+            return f"{self.label} does not take this {problem.name}: {why}"
+        if not self.is_installed:
+            wanted = self.distribution if self.extra is None else f"bench-mtl[{self.extra}]"
+            return f"{self.label} is not installed: pip install '{wanted}'"
+        return None
+
+    def build(self, problem: Problem) -> Pieces:
+        return pieces_of(problem)
+
+    def solve(self, program: Pieces, tolerance: float, seconds: float | None) -> Answer:
+        found = []
+        for piece in program.pieces:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                fitted = self.fit(piece, tolerance)
+            said = next((_one_line(each.message) for each in caught if _is_of_convergence(each)), "")
+            found.append(fitted._replace(complaint=fitted.complaint or said))
+        W = np.column_stack([fitted.coefficients for fitted in found])
+        duals = [fitted.dual for fitted in found if fitted.dual is not None]
+        dual = program.design.unstack(np.concatenate(duals)) if len(duals) == len(found) else None
+        complaint = next((fitted.complaint for fitted in found if fitted.complaint), "")
+        iterate = Iterate(np.ascontiguousarray(W, dtype=np.float64), dual, sum(fitted.iterations for fitted in found))
+        off_clock = sum(fitted.off_clock for fitted in found)
+        return Answer(iterate, not complaint, complaint or "its tolerance is met", setup_seconds=off_clock)
+
+    @abstractmethod
+    def refusal(self, piece: Piece) -> str | None:
+        """Why the library does not minimise such an objective, as the end of a sentence; None where it does.
+
+        `piece` has no examples.
+        """
+
+    @abstractmethod
+    def fit(self, piece: Piece, tolerance: float) -> Fitted:
+        """Return the library's solution of a piece that is not refused."""
+
+
+def _is_of_convergence(warning: warnings.WarningMessage) -> bool:
+    return "Convergence" in warning.category.__name__ or "converge" in str(warning.message)
+
+
+def _one_line(message: Any) -> str:
+    line = " ".join(str(message).split())
+    return line if len(line) <= 100 else f"{line[:97]}..."

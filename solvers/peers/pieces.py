@@ -1,0 +1,163 @@
+"""What libraries are handed: problems that fall apart into fits of one matrix, with one weight for all examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.designs import Design
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import L1Form, L1InfForm, RidgeForm
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Squared
+from bench_mtl.model.protocols import Problem
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A fit that a library is asked for, of one task, or of all with the norm "l1inf"::
+
+        radius given:   min_w  weight sum_i loss(x_i.w, y_i)  subject to  ||w|| <= radius
+        penalty given:  min_w  weight sum_i loss(x_i.w, y_i) + penalty ||w||
+
+    with the losses "squared", 1/2 (y - t)^2; "logistic", log(1 + exp(-y t)); "hinge", max(0, 1 - y t); and with the norms "l1",
+    sum_j |w_j|; "l1inf", sum_j max_k |w_jk|; "ridge", sum_j w_j^2.
+    """
+
+    X: Any
+    """n x d: as a Fortran array, or CSC with 32-bit indices."""
+    y: Array
+    """n numbers, or n x m."""
+    loss: str
+    norm: str
+    weight: float
+    radius: float | None
+    penalty: float | None
+    nonneg: bool = False
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def d(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        return is_sparse(self.X)
+
+    @property
+    def relative_penalty(self) -> float:
+        """The penalty in units of the weight."""
+        assert self.penalty is not None
+        return self.penalty / self.weight
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """All fits of a problem, whose solutions side by side are W."""
+
+    pieces: tuple[Piece, ...]
+    design: Design
+
+
+def obstacle(problem: Problem) -> str | None:
+    """Why the problem does not fall apart into pieces, as the end of a sentence; None where it does."""
+    for kind in (L1Form, L1InfForm, RidgeForm):
+        if problem.has_form(kind):
+            return _OBSTACLES[kind](problem.form(kind))
+    return f"{problem.name} has none of the forms L1Form, L1InfForm, RidgeForm"
+
+
+def first_piece(problem: Problem) -> Piece:
+    """Return a piece with the terms of all others, without the data of any: X is empty."""
+    form = _form(problem)
+    fit = form.fit
+    X: Any = sp.csc_matrix((0, fit.design.n_features)) if fit.design.is_sparse else np.zeros((0, fit.design.n_features), order="F")
+    return _piece(form, X, np.zeros((0, fit.design.n_tasks)), 1.0)
+
+
+def pieces_of(problem: Problem) -> Pieces:
+    """Return the fits that a problem without an `obstacle` falls apart into."""
+    form = _form(problem)
+    fit = form.fit
+    design = fit.design
+    if isinstance(form, L1InfForm):
+        joint = _piece(form, by_columns(design.block(0)), np.asfortranarray(fit.targets), float(fit.weights[0, 0]))
+        return Pieces((joint,), design)
+    matrices: dict[tuple[int, bytes], Any] = {}
+    pieces = []
+    for k in range(design.n_tasks):
+        weights, y = np.ascontiguousarray(design.task_outputs(fit.weights, k)), np.array(design.task_outputs(fit.targets, k))
+        weight, roots = (float(weights[0]), None) if np.all(weights == weights[0]) else (1.0, np.sqrt(weights))
+        key = (0 if design.is_shared else k, b"" if roots is None else roots.tobytes())
+        if key not in matrices:
+            matrices[key] = by_columns(design.block(k), roots)
+        pieces.append(_piece(form, matrices[key], y if roots is None else roots * y, weight))
+    return Pieces(tuple(pieces), design)
+
+
+def by_columns(X: Any, roots: Array | None = None) -> Any:
+    """X, with its rows scaled by `roots`, as a Fortran array, or CSC with 32-bit indices."""
+    if is_sparse(X):
+        X = sp.csc_array(X if roots is None else sp.diags_array(roots) @ X)
+        X.sort_indices()
+        return sp.csc_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    return np.asfortranarray(X if roots is None else X * roots[:, None])
+
+
+def _form(problem: Problem) -> L1Form | L1InfForm | RidgeForm:
+    if problem.has_form(L1Form):
+        return problem.form(L1Form)
+    return problem.form(L1InfForm) if problem.has_form(L1InfForm) else problem.form(RidgeForm)
+
+
+def _piece(form: L1Form | L1InfForm | RidgeForm, X: Any, y: Array, weight: float) -> Piece:
+    loss = form.fit.loss.name
+    if isinstance(form, RidgeForm):
+        return Piece(X, y, loss, "ridge", weight, None, form.ridge)
+    norm, nonneg = ("l1", form.nonneg) if isinstance(form, L1Form) else ("l1inf", False)
+    return Piece(X, y, loss, norm, weight, form.radius, form.penalty, nonneg)
+
+
+def _of_l1(form: L1Form) -> str | None:
+    m = form.fit.design.n_tasks
+    if form.radius is not None and form.balls == "all" and m > 1:
+        return f"one ball holds all {m} tasks, which cannot be fitted one by one"
+    if form.orientation is not None:
+        return "signs are given entry by entry"
+    return _of_fit(form.fit)
+
+
+def _of_l1inf(form: L1InfForm) -> str | None:
+    if not form.fit.design.is_shared:
+        return "every task has examples of its own"
+    if not np.all(form.fit.weights == form.fit.weights.flat[0]):
+        return "its examples have unlike weights"
+    return _of_fit(form.fit)
+
+
+def _of_fit(fit: LinearFit) -> str | None:
+    if fit.loss.couples_tasks:
+        return f"its {fit.loss.name} loss couples the tasks"
+    if isinstance(fit.loss, Squared):  # weights go into the rows
+        return None
+    outputs = [[fit.design.task_outputs(part, k) for k in range(fit.design.n_tasks)] for part in (fit.weights, fit.targets)]
+    if not all(np.all(weights == weights[0]) for weights in outputs[0]):
+        return "the examples of a task have unlike weights"
+    if any(np.all(labels == labels[0]) for labels in outputs[1]):
+        return "all examples of a task have the same label"
+    return None
+
+
+_OBSTACLES: dict[type, Callable[[Any], str | None]] = {
+    L1Form: _of_l1,
+    L1InfForm: _of_l1inf,
+    RidgeForm: lambda form: _of_fit(form.fit),
+}

@@ -1,0 +1,102 @@
+"""scikit-learn: coordinate descent for the lasso, liblinear and SAGA for classifiers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bench_mtl.core.checks import one_of
+from bench_mtl.model.forms import L1Form, RidgeForm
+from bench_mtl.model.protocols import Form, Solver
+from bench_mtl.solvers.peers.celer import refusal_of_penalties
+from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
+from bench_mtl.solvers.peers.peer import MANY_ITERATIONS, Fitted, Peer
+from bench_mtl.solvers.peers.pieces import Piece
+
+METHODS = ("liblinear", "saga")
+
+
+@dataclass(frozen=True)
+class Sklearn(Peer):
+    """scikit-learn's `Lasso`, also with w >= 0, its l1-penalised `LogisticRegression`, and its `LinearSVC`, for every task alone.
+
+    Its objectives are, for n examples, 1/(2n) ||y - X w||^2 + alpha ||w||_1; ||w||_1 + C sum_i log(1 + exp(-y_i x_i.w)); and
+    1/2 ||w||^2 + C sum_i max(0, 1 - y_i x_i.w), by dual coordinate descent. Its tolerances are of the duality gap relative to ||y||^2
+    (`Lasso`), of the violation of the optimality conditions (liblinear), and of the change of w (saga).
+
+    `LinearSVC` keeps its dual variables to itself: they are found again from its w as in `hinge_dual_of`, off its clock.
+
+    Parameters
+    ----------
+    method : of `LogisticRegression`: "liblinear" by default, or "saga", which is for the logistic loss only
+
+    References
+    ----------
+    Fan, Chang, Hsieh, Wang, Lin, JMLR 9, 2008 (liblinear); Defazio, Bach, Lacoste-Julien, NIPS 2014 (SAGA).
+    """
+
+    method: str = "liblinear"
+
+    name: ClassVar[str] = "peer_sklearn"
+    takes: ClassVar[tuple[type[Form], ...]] = (L1Form, RidgeForm)
+    package: ClassVar[str] = "sklearn"
+    distribution: ClassVar[str] = "scikit-learn"
+    extra: ClassVar[str | None] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("method", self.method, METHODS)
+
+    @classmethod
+    def variants(cls) -> list[Solver]:
+        return [cls(method=method) for method in METHODS]
+
+    @property
+    def label(self) -> str:
+        return "sklearn" if self.method == "liblinear" else f"sklearn_{self.method}"
+
+    def warm_up(self) -> None:
+        import sklearn.linear_model
+        import sklearn.svm  # noqa: F401
+
+    def refusal(self, piece: Piece) -> str | None:
+        if self.method != "liblinear" and piece.loss != "logistic":
+            return f"its {self.method} is for the logistic loss, not the {piece.loss} one"
+        if piece.norm == "ridge":
+            return None if piece.loss == "hinge" else f"it is asked for the hinge with a squared norm, not for the {piece.loss} loss"
+        return refusal_of_penalties(piece)
+
+    def fit(self, piece: Piece, tolerance: float) -> Fitted:
+        options: dict[str, Any] = {"fit_intercept": False, "tol": tolerance, "max_iter": MANY_ITERATIONS, **self.options}
+        if piece.norm == "ridge":
+            return self._fit_svm(piece, options)
+        from sklearn.linear_model import Lasso
+
+        if piece.loss == "squared":
+            model = Lasso(alpha=piece.relative_penalty / piece.n, positive=piece.nonneg, **options)
+        else:
+            model = _logistic({"C": 1.0 / piece.relative_penalty, "solver": self.method, "random_state": 0, **options})
+        model.fit(piece.X, piece.y)
+        return Fitted(np.ravel(model.coef_), int(np.max(model.n_iter_)))
+
+    def _fit_svm(self, piece: Piece, options: dict[str, Any]) -> Fitted:
+        from sklearn.svm import LinearSVC
+
+        given = {"C": 0.5 / piece.relative_penalty, "loss": "hinge", "dual": True, "random_state": 0, **options}
+        model = LinearSVC(**given).fit(piece.X, piece.y)
+        w = np.ravel(model.coef_)
+        began = time.perf_counter()
+        dual = hinge_dual_of(piece, w)
+        return Fitted(w, int(np.max(model.n_iter_)), dual=dual, off_clock=time.perf_counter() - began)
+
+
+def _logistic(options: dict[str, Any]) -> Any:
+    """Return `LogisticRegression` with an l1 penalty, which 1.8 asks for by another name."""
+    import sklearn
+    from sklearn.linear_model import LogisticRegression
+
+    major, minor = (int(part) for part in sklearn.__version__.split(".")[:2])
+    return LogisticRegression(**({"l1_ratio": 1.0} if (major, minor) >= (1, 8) else {"penalty": "l1"}), **options)

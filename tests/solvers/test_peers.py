@@ -1,0 +1,240 @@
+"""Peers: that their objectives are ours to the last factor, what they refuse, and what is made of their answers."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.core.types import PEER_PREFIX, Status, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.model.fit_problem import FitProblem
+from bench_mtl.model.forms import L1Form
+from bench_mtl.model.losses import Squared
+from bench_mtl.model.norms import L1
+from bench_mtl.model.protocols import Answer, Problem, Solver
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.ball_hinge import BallHinge
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.l1inf_glm import L1InfGLM
+from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.solvers.peers import Celer, Cyanure, Skglm, Sklearn, Spams
+from bench_mtl.solvers.peers.peer import Peer
+
+#: The gap that an answer at the tightest tolerance must have, and that of a penalty or a radius off by a hundredth must not.
+BAR = 1e-6
+
+SHAPES = ((30, 12), (15, 40))
+PEERS: tuple[Peer, ...] = (Celer(), Cyanure(), Sklearn(), Sklearn(method="saga"), Spams(), Spams(method="lars"))
+
+Make = Callable[[float], Problem]
+
+
+class Weighted(L1BallGLM):
+    """The lasso with a weight for every example."""
+
+    def __init__(self, data: TaskData, weights: Any, penalty: float) -> None:
+        FitProblem.__init__(self, data, Squared(), weights)
+        self.balls = "task"
+        self.radius, self.penalty = self.constrain_or_penalise(L1("all", False, None), data, None, penalty)
+        self._form = L1Form(self.fit, self.radius, self.penalty)
+
+
+def data_of(shape: tuple[int, int], is_sparse: bool, *, tasks: int = 2, labels: bool = False, per_task: bool = False) -> TaskData:
+    rng = np.random.default_rng(shape[0] + 2 * is_sparse)
+    n, d = shape
+    X: Any = rng.standard_normal(shape) * (rng.random(shape) < 0.5 if is_sparse else 1.0)
+    Y = X @ (rng.standard_normal((d, tasks)) * (np.arange(d) < 6)[:, None]) + rng.standard_normal((n, tasks))
+    Y = np.where(Y > 0.0, 1.0, -1.0) if labels else Y
+    X = sp.csr_array(X) if is_sparse else X
+    if per_task:
+        sizes = [n - 4 * k for k in range(tasks)]
+        return TaskData.per_task([X[:size] for size in sizes], [Y[:size, k] for k, size in enumerate(sizes)])
+    return TaskData.shared(X, Y)
+
+
+def penalty_of(problem: L1BallGLM | L1InfGLM) -> float:
+    assert problem.penalty is not None
+    return problem.penalty
+
+
+def objectives(shape: tuple[int, int], is_sparse: bool) -> dict[str, Make]:
+    """Problems by name, each as a function of a factor of its penalty or radius."""
+    real, own = data_of(shape, is_sparse), data_of(shape, is_sparse, per_task=True)
+    labels, own_labels = data_of(shape, is_sparse, labels=True), data_of(shape, is_sparse, labels=True, per_task=True)
+    top = penalty_of(L1BallGLM(real, penalty="0.1 max"))
+    top_logistic = penalty_of(L1BallGLM(own_labels, loss="logistic", penalty="0.1 max"))
+    joint, joint_sum = (penalty_of(L1InfGLM(real, penalty="0.1 max", reduction=reduction)) for reduction in ("mean", "sum"))
+    weights = np.random.default_rng(3).uniform(0.5, 2.0, real.targets.shape)
+    return {
+        "lasso": lambda factor: L1BallGLM(real, penalty=factor * top),
+        "lasso, own designs": lambda factor: L1BallGLM(own, penalty=factor * top),
+        "lasso, weights": lambda factor: Weighted(real, weights, factor * top),
+        "lasso, w >= 0": lambda factor: L1BallGLM(real, penalty=factor * top, nonneg=True),
+        "least squares in balls": lambda factor: L1BallGLM(real, radius=2.0 * factor),
+        "logistic": lambda factor: L1BallGLM(own_labels, loss="logistic", penalty=factor * top_logistic),
+        "logistic in balls": lambda factor: L1BallGLM(labels, loss="logistic", radius=2.0 * factor),
+        "l1inf, mean": lambda factor: L1InfGLM(real, penalty=factor * joint),
+        "l1inf, sum": lambda factor: L1InfGLM(real, penalty=factor * joint_sum, reduction="sum"),
+        "ridge hinge": lambda factor: RidgeHinge(own_labels, ridge=3.0 * factor),
+    }
+
+
+#: What each takes, and with dense X only.
+TAKEN = {
+    "celer": ({"lasso", "lasso, own designs", "lasso, weights", "lasso, w >= 0", "logistic"}, set()),
+    "skglm": ({"lasso", "lasso, own designs", "lasso, weights", "lasso, w >= 0", "logistic"}, set()),
+    "cyanure": (
+        {"lasso", "lasso, own designs", "lasso, weights", "least squares in balls", "logistic", "logistic in balls", "l1inf, mean"}
+        | {"l1inf, sum"},
+        set(),
+    ),
+    "sklearn": ({"lasso", "lasso, own designs", "lasso, weights", "lasso, w >= 0", "logistic", "ridge hinge"}, set()),
+    "sklearn_saga": ({"logistic"}, set()),
+    "spams": ({"lasso", "lasso, own designs", "lasso, weights", "lasso, w >= 0"}, {"l1inf, mean", "l1inf, sum"}),
+    "spams_lars": (set(), {"lasso", "lasso, own designs", "lasso, weights", "lasso, w >= 0", "least squares in balls"}),
+}  # fmt: skip
+
+
+def installed(solver: Peer) -> Peer:
+    if not solver.is_installed:
+        pytest.skip(f"{solver.package} is not installed")
+    return solver
+
+
+def answer_of(solver: Solver, problem: Problem, tolerance: float | None = None) -> Answer:
+    assert isinstance(solver, Peer)
+    return solver.solve(solver.build(problem), solver.tolerances[-1] if tolerance is None else tolerance, None)
+
+
+def gap_of(problem: Problem, answer: Answer) -> float:
+    assert answer.iterate is not None
+    return problem.certify(answer.iterate).relative_gap
+
+
+def check_objectives(solver: Peer, shape: tuple[int, int], is_sparse: bool) -> None:
+    """The answer at a tight tolerance is proven to solve our problem, and one with a factor of 1.01 in it is seen not to."""
+    always, dense = TAKEN[solver.label]
+    taken = always if is_sparse else always | dense
+    for name, make in objectives(shape, is_sparse).items():
+        problem = make(1.0)
+        reason = solver.incompatibility(problem)
+        assert (reason is None) == (name in taken), f"{name}: {reason}"
+        if reason is None:
+            assert gap_of(problem, answer_of(solver, problem, 1e-9)) <= BAR, name
+            assert gap_of(problem, answer_of(solver, make(1.01), 1e-9)) > BAR, name
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("shape", SHAPES, ids=["n>d", "n<d"])
+@pytest.mark.parametrize("solver", PEERS, ids=lambda solver: solver.label)
+def test_the_objective_is_ours_to_the_last_factor(solver: Peer, shape: tuple[int, int], is_sparse: bool) -> None:
+    check_objectives(installed(solver), shape, is_sparse)
+
+
+@pytest.mark.slow  # it compiles for half a minute
+def test_the_objective_of_skglm_is_ours_to_the_last_factor() -> None:
+    for shape in SHAPES:
+        for is_sparse in (False, True):
+            check_objectives(installed(Skglm()), shape, is_sparse)
+
+
+@pytest.mark.parametrize("solver", [*PEERS, Skglm()], ids=lambda solver: solver.label)
+def test_a_package_that_is_missing_is_a_skipped_run_that_names_the_extra(solver: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    labels = data_of((30, 12), False, labels=True)
+    logistic = isinstance(solver, Sklearn)
+    problem = L1BallGLM(labels, loss="logistic" if logistic else "squared", penalty="0.1 max")
+    record = run(problem, solver, tolerance=Tolerance(1e-4))
+    assert record.status is Status.SKIPPED
+    wanted = f"bench-mtl[{solver.extra}]" if solver.extra else "scikit-learn"
+    assert record.reason == f"{solver.label} is not installed: pip install '{wanted}'"
+    assert solver.version == "not installed"
+
+
+def test_peers_go_by_their_names() -> None:
+    registry = load_registry()
+    peers = {name for name, cls in registry.solvers.items() if issubclass(cls, Peer)}
+    assert peers == {name for name in registry.solvers if name.startswith(PEER_PREFIX)}
+    assert {"peer_celer", "peer_cyanure", "peer_skglm", "peer_sklearn", "peer_spams"} <= peers
+
+
+def test_a_run_climbs_the_ladder_to_its_target() -> None:
+    problem = L1BallGLM(data_of((30, 12), False), penalty="0.1 max")
+    record = run(problem, Sklearn(), tolerance=Tolerance(1e-8))
+    assert record.status is Status.VERIFIED
+    asked = [sample.asked for sample in record.samples]
+    assert asked == sorted(asked, reverse=True)  # type: ignore[type-var] # of a one-shot solver all are numbers
+    assert asked[0] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("solver", "share"),
+    [(Celer(options={"max_iter": 1, "p0": 1}), 1e-3), (Cyanure(options={"max_iter": 1}), 1e-2), (Sklearn(options={"max_iter": 1}), 1e-3),
+     (Spams(options={"max_it": 2, "it0": 1}), 1e-3)],
+    ids=lambda value: getattr(value, "label", ""),
+)  # fmt: skip
+def test_a_fit_that_did_not_converge_says_so_and_claims_nothing(solver: Peer, share: float) -> None:
+    problem = L1BallGLM(data_of((15, 40), False), penalty=f"{share} max")
+    answer = answer_of(installed(solver), problem, 1e-10)
+    assert not answer.claims_optimal
+    assert "converge" in answer.message or "limit" in answer.message
+    assert gap_of(problem, answer) > 1e-9
+
+
+@pytest.mark.parametrize(
+    ("problem", "solver", "reason"),
+    [
+        (L1BallGLM(data_of((30, 12), False), penalty=0.0), Celer(), "it needs a penalty above 0"),
+        (L1BallGLM(data_of((30, 12), False), radius=1.0, balls="all"), Cyanure(), "one ball holds all 2 tasks"),
+        (L1BallGLM(data_of((30, 12), False), radius=1.0), Skglm(), "a penalty, and no constraint"),
+        (L1BallGLM(data_of((30, 12), False, labels=True), loss="logistic", penalty=0.1, nonneg=True), Celer(), "no sign constraint"),
+        (L1InfGLM(data_of((30, 12), False), radius=1.0), Cyanure(), "no such constraint"),
+        (L1InfGLM(data_of((30, 12), False, per_task=True), penalty=1.0), Cyanure(), "every task has examples of its own"),
+        (L1InfGLM(data_of((30, 12), True), penalty=1.0), Spams(), "sparse X it stops at W = 0"),
+        (BallHinge(data_of((30, 12), False, labels=True), radius=1.0), Sklearn(), "takes L1Form or RidgeForm"),
+        (RidgeHinge(TaskData.shared(np.eye(3), -np.ones((3, 1))), ridge=1.0), Sklearn(), "have the same label"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(problem: Problem, solver: Peer, reason: str) -> None:
+    said = solver.incompatibility(problem)
+    assert said is not None
+    assert reason in said
+    assert said.startswith(solver.label)
+
+
+def test_the_dual_variables_of_a_support_vector_machine_prove_its_answer() -> None:
+    """From the residuals alone next to nothing is proven: the examples on the margin decide."""
+    problem = RidgeHinge(data_of((30, 12), False, labels=True), ridge=0.05)
+    answer = answer_of(Sklearn(), problem, 1e-9)
+    assert answer.iterate is not None
+    assert problem.certify(answer.iterate).relative_gap < 1e-6
+    assert problem.certify(replace_dual(answer)).relative_gap > 1e-4
+
+
+def replace_dual(answer: Answer) -> Any:
+    assert answer.iterate is not None
+    return replace(answer, iterate=answer.iterate._replace(dual=None)).iterate
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ladder": ()}, "ladder must be a non-empty list"),
+        ({"ladder": (0.0,)}, "ladder must be"),
+        ({"options": 3}, "options must be a table"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    from bench_mtl.core.errors import InputError
+
+    with pytest.raises(InputError, match=message):
+        Celer(**options)
+    with pytest.raises(InputError, match="method must be one of"):
+        Sklearn(method="lbfgs")
