@@ -86,13 +86,15 @@ class Auto(IterativeSolver):
         target = self.target or _DEFAULT_TARGET
         design, sets = problem.form(HingeForm).design, WorkingSet(memory_gib=self.memory_gib)
         price = _price(design, target, None)
-        last, begun, note = Iterate(start.primal, start.dual), False, f"working_set: the target {target:g} is close"
+        last = Iterate(problem.repair(start.primal), start.dual)
+        note = f"working_set: the target {target:g} is close"
         if target >= _CLOSE:
             note = f"working_set: about as much as {price:.0f} steps of pdhg"
+        yield last
         if target >= _CLOSE and price > _CHEAP_STEPS:
             trial, note = _Trial(problem, target), "pdhg: on trial"
-            for last in PDHG().resume(problem, start):
-                last, begun = last._replace(work=last.work + trial.work), True
+            for last in _after_start(PDHG().resume(problem, start)):
+                last = last._replace(work=last.work + trial.work)
                 yield last._replace(note=note)
                 if not trial.needs_gap(last):
                     continue
@@ -108,14 +110,16 @@ class Auto(IterativeSolver):
             start = Iterate(problem.start_point())
         for method in (sets, PDHG()):
             before = last
-            for iterate in method.resume(problem, start):
-                if iterate.step == 0 and begun:  # the point that it starts from
-                    continue
-                begun = True
+            for iterate in _after_start(method.resume(problem, start)):
                 last = Iterate(iterate.primal, iterate.dual, before.step + iterate.step, before.work + iterate.work, note)
                 yield last
             note = f"pdhg after {last.step} steps, for working_set has ended"
             start = Iterate(last.primal, last.dual)
+
+
+def _after_start(iterates: Iterator[Iterate]) -> Iterator[Iterate]:
+    """Leave out the point that a run starts from."""
+    return (iterate for iterate in iterates if iterate.step > 0)
 
 
 @dataclass
