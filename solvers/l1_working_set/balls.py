@@ -28,6 +28,9 @@ _INNER, _LAST = 0.3, 0.03
 #: Below this share of the penalty the conditions hold up to rounding.
 _ROUNDING = 1e-15
 
+#: Penalties that a secant is drawn through differ by this multiple of the accuracy of their fits.
+_APART = 10.0
+
 #: Penalties that are tried on one working set, at most.
 _PENALTIES = 12
 
@@ -52,6 +55,7 @@ class Ball(ABC):
         self._most = [sizes.first] * len(tasks)
         self.is_solved = False
         self._least, self._waited = np.inf, 0
+        self._floor = np.inf
 
     def advance(self, slopes: list[Array]) -> None:
         """Solve the tasks on their working sets; `slopes` are X_k^T times the dual points of the tasks, which are up to date."""
@@ -60,6 +64,7 @@ class Ball(ABC):
         if top == 0.0:
             self.is_solved = True
             return
+        self._floor = min(self._floor, _FALL * top)  # a set that was not solved must not bring it up again
         self._advance(slopes, heights, top)
 
     @abstractmethod
@@ -109,7 +114,7 @@ class PenalisedBall(Ball):
 
     def _advance(self, slopes: list[Array], heights: list[Array], top: float) -> None:
         task = self.tasks[0]
-        penalty = max(self._penalty, _FALL * top)
+        penalty = max(self._penalty, self._floor)
         miss = task.excess(slopes[0], penalty)
         if penalty == self._penalty and not self._note_progress(miss, max(penalty, 1e-6 * top)):
             return
@@ -125,6 +130,7 @@ class ConstrainedBall(Ball):
         super().__init__(tasks, sizes)
         self._radius = radius
         self._penalty: float | None = None
+        self._rate = 0.0  # by which the size falls with the penalty
         self.is_solved = radius == 0.0
 
     @property
@@ -139,7 +145,7 @@ class ConstrainedBall(Ball):
     def _advance(self, slopes: list[Array], heights: list[Array], top: float) -> None:
         if self._penalty is None:
             self._penalty = self._first_penalty(slopes, top)
-        floor = _FALL * top
+        floor = self._floor
         penalty = max(floor, self._penalty)
         miss = max(task.excess(slope, penalty) for task, slope in zip(self.tasks, slopes, strict=True))
         off = self._off(penalty)
@@ -178,7 +184,7 @@ class ConstrainedBall(Ball):
                 inside = min(inside, penalty) if inside else penalty
             low, high = max(floor, outside), inside or 4.0 * penalty
             is_slow = last is not None and abs(size - self._radius) > 0.5 * abs(last[1] - self._radius)
-            guess = self._next(penalty, size, last)
+            guess = self._next(penalty, size, last, tolerance)
             if is_slow or not low <= guess <= high or guess == penalty:
                 guess = low if outside < low else 0.5 * (low + high)
             last = (penalty, size)
@@ -187,12 +193,16 @@ class ConstrainedBall(Ball):
             penalty = guess
         return penalty
 
-    def _next(self, penalty: float, size: float, last: tuple[float, float] | None) -> float:
-        """Return the penalty that meets the radius where no entry becomes or ceases to be zero: Newton's step, or the secant's."""
+    def _next(self, penalty: float, size: float, last: tuple[float, float] | None, tolerance: float) -> float:
+        """Return the penalty that meets the radius where no entry becomes or ceases to be zero: Newton's step, or a secant's.
+
+        A secant through two penalties that hardly differ says nothing, as both fits are rough: then the rate before stands.
+        """
         rates = [task.rate(penalty) for task in self.tasks]
         if all(rate is not None for rate in rates):
-            total = sum(rate for rate in rates if rate is not None)
-            return penalty + (size - self._radius) / total if total > 0.0 else -1.0
-        if last is None or (last[1] - size) * (penalty - last[0]) <= 0.0:
-            return penalty * (0.5 if size < self._radius else 1.5)
-        return penalty + (size - self._radius) * (penalty - last[0]) / (last[1] - size)
+            self._rate = sum(rate for rate in rates if rate is not None)
+        elif last is not None and abs(penalty - last[0]) > _APART * tolerance and (last[1] - size) * (penalty - last[0]) > 0.0:
+            self._rate = (last[1] - size) / (penalty - last[0])
+        if self._rate > 0.0:
+            return penalty + (size - self._radius) / self._rate
+        return penalty * (0.5 if size < self._radius else 1.5)

@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from bench_mtl.core.types import Array
 
-#: Share of the mean curvature that is added to a Hessian, so that it can be factorised where columns are dependent.
+#: Share of every curvature that is added to it, so that a Hessian can be factorised where columns are dependent.
 _RIDGE = 1e-13
 
 #: Larger entries of a step come from curvatures of almost 0.
@@ -37,8 +37,7 @@ def face_minimiser(H: Array, slopes: Array, w: Array, penalty: float, faces: int
     The new w (None where H cannot be factorised), and whether it is the minimiser of its face.
     """
     p = len(w)
-    scale = _RIDGE * float(np.trace(H)) / p + np.finfo(np.float64).tiny
-    H[np.diag_indices(p)] += scale
+    H[np.diag_indices(p)] *= 1.0 + _RIDGE
     signs = np.sign(w)
     point = w.copy()
     free = np.ones(p, dtype=bool)
@@ -91,7 +90,7 @@ def _lowest(
 
 def solved(H: Array, b: Array) -> Array | None:
     """Return H^-1 b of a positive definite H; None where it cannot be factorised. H changes."""
-    H[np.diag_indices(len(b))] += _RIDGE * float(np.trace(H)) / len(b) + np.finfo(np.float64).tiny
+    H[np.diag_indices(len(b))] *= 1.0 + _RIDGE
     try:
         found = cho_solve(cho_factor(H, lower=True, overwrite_a=True, check_finite=False), b, check_finite=False)
     except LinAlgError:

@@ -18,7 +18,7 @@ SPAN = 5
 @reordered
 def descend(
     values: Any, indices: Any, indptr: Any, columns: Any, curvatures: Any, cone: Any, penalty: float, h: Any,
-    w: Any, g: Any, tolerance: float, most: int, patience: int,
+    w: Any, g: Any, tolerance: float, rounding: float, most: int, patience: int,
 ) -> tuple[int, bool]:  # fmt: skip
     """Sweep over the columns for a quadratic model under an l1 penalty, until no slope misses its condition by more than the tolerance.
 
@@ -38,6 +38,7 @@ def descend(
     cone : the sign that their entries must have, 0 for any, p; None for all of any sign
     h : curvatures of the examples; None for all of 1
     w, g : the entries, p, and h times the residuals, n; both change
+    rounding : of a slope, in units of the root of its column's curvature
     most, patience : ends after so many sweeps, or so many in a row that leave all signs as they are
 
     Returns
@@ -77,11 +78,11 @@ def descend(
             if change != 0.0:
                 w[a] = new
                 subtract(values, indices, indptr, columns[a], change, h, g)
-                largest = max(largest, abs(change) * curvature)
+                largest = max(largest, abs(change) * curvature - rounding * np.sqrt(curvature))
                 if new * old <= 0.0:
                     turned = True
         if largest <= close:
-            miss = excess(values, indices, indptr, columns, cone, penalty, w, g)
+            miss = excess(values, indices, indptr, columns, curvatures, cone, penalty, w, g, rounding)
             if miss <= tolerance:
                 return sweep + 1, True
             close = 0.5 * min(close, largest) * max(tolerance / miss, 0.1)
@@ -92,15 +93,17 @@ def descend(
         points[stored], slopes[stored] = w, g
         stored += 1
         if stored == SPAN + 1:
-            extrapolate(points, slopes, penalty, h, cone, w, g)
+            extrapolate(points, slopes, curvatures, penalty, h, cone, w, g)
             points[0], slopes[0] = w, g
             stored = 1
     return most, False
 
 
 @reordered
-def excess(values: Any, indices: Any, indptr: Any, columns: Any, cone: Any, penalty: float, w: Any, g: Any) -> float:
-    """By how much at most a slope x_j.g misses its condition: penalty sign(w_j), or not above the penalty where w_j = 0."""
+def excess(
+    values: Any, indices: Any, indptr: Any, columns: Any, curvatures: Any, cone: Any, penalty: float, w: Any, g: Any, rounding: float
+) -> float:
+    """By how much at most, beyond its rounding, a slope x_j.g misses its condition: penalty sign(w_j), or not above it where w_j = 0."""
     largest = 0.0
     for a in range(columns.size):
         slope = product(values, indices, indptr, columns[a], g)
@@ -112,7 +115,7 @@ def excess(values: Any, indices: Any, indptr: Any, columns: Any, cone: Any, pena
             miss = abs(slope) - penalty
         else:
             miss = cone[a] * slope - penalty
-        largest = max(largest, miss)
+        largest = max(largest, miss - rounding * np.sqrt(curvatures[a]))
     return largest
 
 
@@ -197,10 +200,10 @@ def value(penalty: float, h: Any, w: Any, g: Any) -> float:
 
 
 @reordered
-def extrapolate(points: Any, slopes: Any, penalty: float, h: Any, cone: Any, w: Any, g: Any) -> None:
+def extrapolate(points: Any, slopes: Any, curvatures: Any, penalty: float, h: Any, cone: Any, w: Any, g: Any) -> None:
     """Move w and g, the last of the points and slopes, to their affine combination with the smallest combined step, if that is lower."""
     shares = np.empty(SPAN)
-    if not affine_shares(points, shares):
+    if not affine_shares(points, curvatures, shares):
         return
     new_w, new_g = np.zeros(w.size), np.zeros(g.size)
     for k in range(SPAN):
@@ -219,8 +222,8 @@ def extrapolate(points: Any, slopes: Any, penalty: float, h: Any, cone: Any, w: 
 
 
 @reordered
-def affine_shares(points: Any, shares: Any) -> bool:
-    """argmin || sum_k c_k (points[k+1] - points[k]) ||^2 subject to sum_k c_k = 1; returns False where rounding hides it.
+def affine_shares(points: Any, curvatures: Any, shares: Any) -> bool:
+    """argmin || sum_k c_k (points[k+1] - points[k]) ||^2, entries with their curvatures as weights, subject to sum_k c_k = 1; returns False where rounding hides it.
 
     By Gaussian elimination on the Gram matrix of the steps.
     """
@@ -228,7 +231,7 @@ def affine_shares(points: Any, shares: Any) -> bool:
     steps = np.empty((SPAN, p))
     for k in range(SPAN):
         for a in range(p):
-            steps[k, a] = points[k + 1, a] - points[k, a]
+            steps[k, a] = np.sqrt(curvatures[a]) * (points[k + 1, a] - points[k, a])
     gram = np.empty((SPAN, SPAN))
     trace = 0.0
     for k in range(SPAN):

@@ -26,7 +26,7 @@ _INNER, _ASKED = 0.1, 0.3
 _ARMIJO = 1e-4
 
 #: The least curvature of an example's logistic loss.
-_FLOOR = 1e-9
+_FLOOR = 1e-15
 
 #: Slopes that miss their conditions by this share of ||X_j|| ||r|| miss them by rounding.
 _ROUNDING = 1e-15
@@ -51,6 +51,7 @@ class Task(ABC):
         self.w, self.t = np.zeros(columns.d), np.zeros(columns.n)
         self.products = 0.0
         self._direction: tuple[Features, Array] | None = None
+        self._of_rates = 0.0
 
     @abstractmethod
     def dual(self) -> Array:
@@ -76,20 +77,20 @@ class Task(ABC):
         """Return by how much ||w||_1 falls with the penalty at its minimiser, as long as no entry becomes or ceases to be zero.
 
         With H the second derivatives of f in the non-zeros and s their signs, w falls by H^-1 s and ||w||_1 by s^T H^-1 s. None where H
-        costs more than all that was done so far, or cannot be factorised.
+        and those before cost more than all else so far, or where it cannot be factorised.
         """
         self._direction = None
         support = np.flatnonzero(self.w)
         if not len(support):
             return 0.0
         price = self.columns.newton_price(support)
-        if len(support) >= self.columns.n or price > max(self.products, self.columns.stored):
+        if len(support) >= self.columns.n or self._of_rates + price > max(self.products, self.columns.stored):
             return None
+        self._of_rates += price
         signs = np.sign(self.w[support])
         fall = solved(self._hessian(support), signs)
         if fall is None:
             return None
-        self.products += self.columns.gram_price(support)
         self._direction = (support, fall)
         return float(signs @ fall)
 
@@ -120,13 +121,12 @@ class Task(ABC):
         cone = None if self._cone is None else self._cone[features]
         curvatures = columns.squares(features, h)
         a_sweep = max(1, columns.multiplied(features))
-        size = float(curvatures.max(initial=0.0)) * float(g @ g if h is None else g @ (g / h))
-        tolerance = max(tolerance, _ROUNDING * size**0.5)
+        rounding = _ROUNDING * float(g @ g if h is None else g @ (g / h)) ** 0.5
         failures, spent = 1.0, 0.0
         for _ in range(_ROUNDS):
             left = failures * columns.newton_price(features[w != 0.0]) - spent
             most = max(_FEWEST, int(left / (1.5 * a_sweep)))
-            count, ended = descend(*columns.arrays, places, curvatures, cone, penalty, h, w, g, tolerance, most, most)
+            count, ended = descend(*columns.arrays, places, curvatures, cone, penalty, h, w, g, tolerance, rounding, most, most)
             spent += 1.5 * count * a_sweep
             self.products += 1.5 * count * a_sweep
             if ended:

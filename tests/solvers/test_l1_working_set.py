@@ -74,13 +74,13 @@ def test_sweeps_are_those_by_hand(is_sparse: bool, is_weighted: bool, is_signed:
     w, g = np.zeros(len(features)), h * Y[:, 0]
     expected = sweeps_by_hand(X[:, features], 0.4, h, cone, w, g, SPAN - 1)
     kept = h if is_weighted else None
-    count, is_ended = descend(*columns.arrays, places, curvatures, cone, 0.4, kept, w, g, 0.0, SPAN - 1, SPAN)
+    count, is_ended = descend(*columns.arrays, places, curvatures, cone, 0.4, kept, w, g, 0.0, 0.0, SPAN - 1, SPAN)
     assert (count, is_ended) == (SPAN - 1, False)
     assert np.allclose(w, expected[0], rtol=1e-12, atol=1e-13)
     assert np.allclose(g, expected[1], rtol=1e-12, atol=1e-13)
     assert np.count_nonzero(w)
     tolerance = 1e-9
-    count, is_ended = descend(*columns.arrays, places, curvatures, cone, 0.4, kept, w, g, tolerance, 10_000, 10_000)
+    count, is_ended = descend(*columns.arrays, places, curvatures, cone, 0.4, kept, w, g, tolerance, 0.0, 10_000, 10_000)
     assert is_ended
     slopes = X[:, features].T @ g
     missed = np.abs(slopes - 0.4 * np.sign(w))[w != 0.0]
@@ -91,12 +91,12 @@ def test_sweeps_are_those_by_hand(is_sparse: bool, is_weighted: bool, is_signed:
 
 def test_shares_of_an_extrapolation_are_the_least_combined_step() -> None:
     points = np.random.default_rng(2).standard_normal((SPAN + 1, 12))
-    shares = np.empty(SPAN)
-    assert affine_shares(points, shares)
-    steps = np.diff(points, axis=0)
+    shares, curvatures = np.empty(SPAN), np.linspace(0.0, 3.0, 12)
+    assert affine_shares(points, curvatures, shares)
+    steps = np.diff(points, axis=0) * np.sqrt(curvatures)
     system = np.block([[steps @ steps.T, np.ones((SPAN, 1))], [np.ones((1, SPAN)), np.zeros((1, 1))]])
     assert np.allclose(shares, np.linalg.solve(system, np.eye(SPAN + 1)[-1])[:-1], rtol=1e-8)
-    assert not affine_shares(np.zeros((SPAN + 1, 12)), shares)
+    assert not affine_shares(np.zeros((SPAN + 1, 12)), curvatures, shares)
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])

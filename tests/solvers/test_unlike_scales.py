@@ -12,6 +12,7 @@ from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.admm import ADMM
 from bench_mtl.solvers.auto import Auto
 from bench_mtl.solvers.face_newton import FaceNewton
+from bench_mtl.solvers.l1_working_set import L1WorkingSet
 from bench_mtl.solvers.partial_minimisation import PartialMinimisation
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.units import LIKE, feature_units, in_units
@@ -48,8 +49,15 @@ def test_auto(name, size, change):
 
 @pytest.mark.parametrize("size", ["small", "tall", "wide"])
 @pytest.mark.parametrize("name", ["l1_ball_glm radius", "l1_ball_glm penalty", "l1_ball_glm logistic"])
-def test_face_newton_on_unlike_columns(name, size):
-    proves(cases("columns", size)[name], FaceNewton(), 5_000)
+@pytest.mark.parametrize("solver", [FaceNewton(), L1WorkingSet()], ids=lambda solver: solver.name)
+def test_solvers_for_l1_norms_on_unlike_columns(name, size, solver):
+    proves(cases("columns", size)[name], solver, 5_000)
+
+
+@pytest.mark.parametrize("change", ["offset", "targets"])
+@pytest.mark.parametrize("name", ["l1_ball_glm radius", "l1_ball_glm penalty", "l1_ball_glm logistic"])
+def test_working_sets_on_offset_data_and_large_targets(name, change):
+    proves(cases(change, "small")[name], L1WorkingSet(), 5_000)
 
 
 @pytest.mark.parametrize("size", ["small", "tall", "wide"])
