@@ -223,9 +223,9 @@ def extrapolate(points: Any, slopes: Any, curvatures: Any, penalty: float, h: An
 
 @reordered
 def affine_shares(points: Any, curvatures: Any, shares: Any) -> bool:
-    """argmin || sum_k c_k (points[k+1] - points[k]) ||^2, entries with their curvatures as weights, subject to sum_k c_k = 1; returns False where rounding hides it.
+    """argmin || sum_k c_k (points[k+1] - points[k]) ||^2 subject to sum_k c_k = 1; returns False where rounding hides it.
 
-    By Gaussian elimination on the Gram matrix of the steps.
+    The curvatures are weights of the entries. By Gaussian elimination on the Gram matrix of the steps.
     """
     p = points.shape[1]
     steps = np.empty((SPAN, p))
