@@ -41,6 +41,10 @@ def face_minimiser(H: Array, slopes: Array, w: Array, penalty: float, faces: int
     signs = np.sign(w)
     point = w.copy()
     free = np.ones(p, dtype=bool)
+
+    def height(v: Array) -> float:
+        return float((v - w) @ (0.5 * (H @ (v - w)) - slopes)) + penalty * float(np.abs(v).sum())
+
     for face in range(faces):
         gradient = H @ (point - w) - slopes if face else -slopes
         where = np.flatnonzero(free)
@@ -58,34 +62,19 @@ def face_minimiser(H: Array, slopes: Array, w: Array, penalty: float, faces: int
             point[where] = new
             return point, True
         room = np.where(new * signs[where] <= 0.0, point[where] / np.where(d == 0.0, 1.0, -d), np.inf)
-        point = _lowest(H, w, slopes, penalty, point, where, d, signs, (1.0, 0.5, 0.25, float(room.min())))
+        point = min((_moved(point, where, t * d) for t in (1.0, 0.5, 0.25, float(room.min()))), key=height)
         free = point != 0.0
     return point, False
 
 
-def _lowest(
-    H: Array,
-    w: Array,
-    slopes: Array,
-    penalty: float,
-    point: Array,
-    where: NDArray[np.intp],
-    d: Array,
-    signs: Array,
-    lengths: tuple[float, ...],
-) -> Array:  # fmt: skip
-    """Return the lowest of the points at these lengths along d, cut off where signs change."""
-    best, lowest = point, np.inf
-    for t in lengths:
-        values = point[where] + t * d
-        values[values * signs[where] <= _GONE * np.abs(point[where])] = 0.0
-        trial = point.copy()
-        trial[where] = values
-        step = trial - w
-        height = float(step @ (0.5 * (H @ step) - slopes)) + penalty * float(np.abs(trial).sum())
-        if height < lowest:
-            best, lowest = trial, height
-    return best
+def _moved(point: Array, where: NDArray[np.intp], step: Array) -> Array:
+    """Return the point after a step in some of its entries; those that would change their sign, or almost vanish, become 0."""
+    before = point[where]
+    after = before + step
+    after[after * np.sign(before) <= _GONE * np.abs(before)] = 0.0
+    moved = point.copy()
+    moved[where] = after
+    return moved
 
 
 def solved(H: Array, b: Array) -> Array | None:

@@ -28,14 +28,16 @@ class L1WorkingSet(IterativeSolver):
     """Solves for few entries of W at a time: the non-zeros, and those of 0 whose derivative of f is largest.
 
     A step takes one product X_k^T r_k with the residuals of all examples, which tells by how much every entry misses its condition of
-    optimality, and solves every task that is not at its optimum on its working set to a share of what it misses. A set has at most
-    `growth` times as many entries as W has non-zeros, and no fewer than the one before. The penalty falls by at most 0.3 a step,
-    from the one at which W = 0 is optimal to the one that is wanted, so that no set is solved for a penalty at which it has far too few.
+    optimality, and solves every task that is not at its optimum on its working set, to a share of what it misses. A set has at most
+    `growth` times as many entries as W has non-zeros, or as many as the one before, and leaves out those that the strong rule discards
+    with a margin. From one step to the next the penalty falls at most to 0.3 of the largest slope, until it is the one that is wanted: so
+    no set is solved for a penalty at which it has far too few entries.
 
-    On a set, with H the second derivatives of f at the predictions (a model of the logistic loss, followed by a line search), and g the
+    On a set, with H the second derivatives of f at the predictions (for a logistic loss a model of it, followed by a line search) and g the
     gradient, what is minimised is <g, d> + 1/2 d^T H d + penalty ||w + d||_1:
 
-    1. by sweeps of cyclic coordinate descent, with Anderson's extrapolation of five of them;
+    1. by sweeps of cyclic coordinate descent, of which one in five is over the whole set and the others over its non-zeros, with
+       Anderson's extrapolation of five of them;
     2. once sweeps have cost as much as it does, by Newton's step on the face that the signs of w span: one system of linear equations
        in the non-zeros, and further ones where entries become 0 on the way.
 
@@ -43,8 +45,9 @@ class L1WorkingSet(IterativeSolver):
     non-zeros, and w by H^-1 s; by secants where H is too large. Tasks that share a ball share their penalty. The point of an iterate is
     scaled into the ball.
 
-    Sparse data are turned into columns once; of dense data the columns that were in a working set are copied. Work counts products with
-    the data by their multiplications; those for H count as what their time makes of them, and factors of H are left out.
+    The data stay as they are, by rows; columns are copied when they are first in a working set (of sparse data the fifth time all that are
+    left). Work counts products with the data by their multiplications; those for H count as the multiplications of sweeps that take as
+    long, and its factors are left out.
 
     Parameters
     ----------
