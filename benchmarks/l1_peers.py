@@ -4,7 +4,8 @@ The peers minimise our objective: `Lasso(alpha=penalty / n)` of both ours over n
 the penalty, skglm's `SparseLogisticRegression(alpha=penalty)` ours itself. They have no intercept and their favourite layout of X, made off
 the clock. Each climbs a ladder of tolerances; its time for a gap is that of `fit` at the loosest tolerance whose `coef_` our problem
 certifies to it, as if that were known. Ours is the solver's own time, without certificates, up to the first iterate that closes the gap
-between the best objective and the best bound so far. All run in turns on one thread; a figure is the median of the rounds.
+between the best objective and the best bound so far. A peer has eight seconds for a fit. All run in turns on one thread; a figure is the
+median of the rounds.
 
 A path is one of 100 penalties from the largest down to a hundredth of it, each certified to 1e-4, ours from its neighbour's solution by
 `regularisation_path`; `celer_path` at the loosest tolerance at which all of its points are.
@@ -41,7 +42,7 @@ TOLERANCES = tuple(10.0**-exponent for exponent in range(1, 15))
 #: Values of a path, down to this share of the largest, and the gap that each is certified to.
 PATH_VALUES, PATH_END, PATH_GAP = 100, 0.01, 1e-4
 
-#: A peer climbs no further after a fit of so many seconds, and a run of ours has no more iterates than these.
+#: A fit of a peer that takes so many seconds does not count, and is its last; a run of ours has no more iterates than these.
 _LONGEST, _MOST_ITERATES = 8.0, 200
 
 Fit = Callable[[float], Array]
@@ -145,7 +146,7 @@ def _rungs(problem: L1BallGLM, fit: Fit) -> dict[float, float]:
     _timed(fit, TOLERANCES[0])  # compiled
     for tolerance in TOLERANCES:
         seconds, w = _timed(fit, tolerance)
-        gap = _gap(problem, w[:, None])
+        gap = _gap(problem, w[:, None]) if seconds < _LONGEST else np.inf
         rungs |= {target: tolerance for target in GAPS if gap <= target and target not in rungs}
         if len(rungs) == len(GAPS) or seconds >= _LONGEST:
             break
