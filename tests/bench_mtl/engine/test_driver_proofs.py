@@ -195,6 +195,15 @@ def test_whatever_a_solver_raises_is_a_record(problem: L1InfHinge, error: BaseEx
     assert run(problem, Unfit(), limits=SHORT).status is Status.ERROR
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """What a shell starts in the background ignores interrupts, which is inherited."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("catches", [False, True])
 def test_an_interrupt_of_the_user_reaches_the_user(problem: L1InfHinge, catches: bool) -> None:
     before = signal.getsignal(signal.SIGINT)
