@@ -10,7 +10,7 @@ median of the rounds.
 A path is one of 100 penalties from the largest down to a hundredth of it, each certified to 1e-4, ours from its neighbour's solution by
 `regularisation_path`; `celer_path` at the loosest tolerance at which all of its points are.
 
-Run by `python -m benchmarks.l1_peers` (ten minutes; needs `pip install "bench-mtl[peers]"`; real data from BENCH_MTL_DATA where they are there).
+Run by `python -m benchmarks.l1_peers` (ten minutes; needs the extra `peers`; real data from BENCH_MTL_DATA where they are there).
 `--only` takes the beginning of names, `--path` the paths alone.
 """
 
