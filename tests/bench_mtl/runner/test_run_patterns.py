@@ -156,5 +156,6 @@ def test_a_pattern_is_on_no_clock_and_in_no_memory(tmp_path: Path) -> None:
     runs = run_suite(tmp_path, suite).set_index("problem_label")
     assert runs["status"].tolist() == ["verified", "verified"]
     assert runs.loc["hog", "wall_seconds"] < 0.7
-    assert abs(runs.loc["hog", "peak_memory_mib"] - runs.loc["good", "peak_memory_mib"]) < 50
+    # Half of what the pattern takes: how much of a short run is seen depends on when it is looked at.
+    assert runs.loc["hog", "peak_memory_mib"] - runs.loc["good", "peak_memory_mib"] < 128
     assert [len(patterns) for patterns in patterns_in(tmp_path).values()] == [1, 1]
