@@ -98,6 +98,10 @@ class LinearFit(SmoothForm):
         """Return the nearest dual point (or one near it) at which the conjugate of f is finite; unchanged where it is already."""
         return self.loss.admissible(dual, self.targets, self.weights)
 
+    def conjugate_gain(self, dual: Array) -> float:
+        """Return -f*(-dual) of an admissible dual point, see `Loss.conjugate_gain`."""
+        return self.loss.conjugate_gain(dual, self.targets, self.weights)
+
     def normalised(self, dual: Array) -> Array:
         """Return the multiple of an admissible dual point that `bound` wants, see `Loss.normalised`."""
         return self.loss.normalised(dual, self.targets, self.weights)

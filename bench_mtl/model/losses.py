@@ -170,6 +170,15 @@ class Loss(ABC):
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         """Return f of predictions that are known between bounds, between bounds that hold in exact arithmetic."""
 
+    def conjugate_gain(self, dual: Array, y: Array, w: Array) -> float:
+        """Return -f*(-dual) of an admissible dual point, f* the conjugate of f, up to rounding: to steer by, and no proof.
+
+        Raises
+        ------
+        InputError : there is none here.
+        """
+        raise InputError(f"loss '{self.name}' has no conjugate of single predictions")
+
     def enclose_admissible(self, dual: Array, y: Array, w: Array) -> Array | Interval:
         """Return the dual point at which the conjugate is finite in exact arithmetic: `dual`, or one that rounding hides beside it."""
         return dual
@@ -233,6 +242,9 @@ class Squared(Loss):
 
     def _extent(self, dual: Array, y: Array, w: Array) -> float:
         return float(np.abs(dual).max(initial=0.0))
+
+    def conjugate_gain(self, dual: Array, y: Array, w: Array) -> float:
+        return float(np.vdot(dual, y)) - 0.5 * float((dual * dual / w).sum())
 
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         return ((y - t).square() * w).sum() * 0.5
@@ -348,6 +360,9 @@ class MarginLoss(Loss):
         u = y * dual / w
         ends = (u.max(initial=0.0) / self.upper, u.min(initial=0.0) / self.lower if self.lower < 0.0 else 0.0)
         return float(max(ends)) or float(np.abs(u).max(initial=0.0))
+
+    def conjugate_gain(self, dual: Array, y: Array, w: Array) -> float:
+        return float((w * self.gain(np.clip(y * dual / w, self.lower, self.upper))).sum())
 
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         return (self.enclose_value(t.signed(y)) * w).sum()

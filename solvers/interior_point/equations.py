@@ -1,14 +1,15 @@
-"""The optimality conditions behind `interior_point`: its iterates, their residuals and Newton directions."""
+"""What the optimality conditions of all losses under an l1,inf norm share: iterates, residuals and Newton directions."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import HingeForm
-from bench_mtl.solvers.interior_point.system import NewtonSystem
+from bench_mtl.solvers.interior_point.system import NewtonSystem, Solution
 
 
 class Layout:
@@ -38,6 +39,8 @@ class State:
     """r, xi, u, v, c by `Layout`, above 0: iterates of their own, because recomputing them from W cancels near the optimum."""
     dual: Array
     """a, b, p, q, theta by `Layout`, above 0."""
+    free: Array | None = None
+    """The dual point of a loss whose examples have no slacks: stacked, without bounds."""
 
     @property
     def gap(self) -> float:
@@ -50,6 +53,7 @@ class State:
             self.mu + primal_step * direction.mu,
             self.slack + primal_step * direction.slack,
             self.dual + dual_step * direction.dual,
+            None if self.free is None or direction.free is None else self.free + dual_step * direction.free,
         )
 
 
@@ -61,6 +65,7 @@ class Direction:
     mu: Array
     slack: Array
     dual: Array
+    free: Array | None = None
 
     def plus(self, other: Direction, weight: float) -> Direction:
         return Direction(
@@ -68,6 +73,7 @@ class Direction:
             self.mu + weight * other.mu,
             self.slack + weight * other.slack,
             self.dual + weight * other.dual,
+            None if self.free is None or other.free is None else self.free + weight * other.free,
         )
 
 
@@ -82,6 +88,7 @@ class Residuals:
     c: float
     W: Array
     mu: Array
+    free: Array | None = None
 
     def cost(self, x: State, radius: float) -> float:
         """A bound on what the residuals can falsify in the gap of x, whose rows have maxima of sum at most `radius`."""
@@ -90,27 +97,76 @@ class Residuals:
         return radius * rows + float(np.abs(self.r) @ x.dual[:size]) + float(np.abs(self.s) @ x.slack[size : 2 * size])
 
 
-class Equations:
-    """A linear programme's optimality conditions, for a `HingeForm`.
+class Equations(ABC):
+    """The optimality conditions of a loss f of linear predictions under an l1,inf norm.
 
-    With margins = y X w, G = X^T (a y), and theta a variable where there is a radius, else the penalty::
+    With theta a variable where there is a radius, else the penalty::
 
-        r = margins + xi - 1     u = mu - W     v = mu + W     c = radius - sum_j mu_j
-        a + b = s                p - q = G      sum_k (p + q)_k = theta
-        r a = xi b = u p = v q = c theta = 0
+        u = mu - W     v = mu + W     c = radius - sum_j mu_j
+        p - q = G      sum_k (p + q)_k = theta
+        u p = v q = c theta = 0
+
+    and what the loss adds: what G is, minus the gradient of f at the optimum, and slacks of examples with their duals.
 
     Parameters
     ----------
-    penalty : above 0, in place of that of the form; None with a radius
-    threads : as in `NewtonSystem`
+    system : the Newton system
+    radius, penalty : one of them, the penalty above 0
+    slacked : whether examples have slacks and duals
     """
 
-    def __init__(self, form: HingeForm, penalty: float | None, threads: int | None = 1) -> None:
-        design = form.design
-        self.labels, self.weights = design.stack(form.labels), design.stack(form.weights)
-        self.radius, self.penalty = form.radius, penalty
-        self.layout = Layout(design.n_examples, design.n_features, design.n_tasks, form.radius is not None)
-        self.system = NewtonSystem(design, threads)
+    together: ClassVar[bool] = False
+    """Whether primal and dual steps have one length: where an equation has both W and a dual."""
+    highest_norm: ClassVar[float] = 0.98
+    """A row that joins has a dual norm of at most this share of the level; what is missing of its gradient is a residual."""
+    is_linear = True
+    """Whether all residuals are linear, so that a step removes its share of them."""
+
+    def __init__(self, system: NewtonSystem, radius: float | None, penalty: float | None, *, slacked: bool) -> None:
+        design = system.design
+        self.system, self.radius, self.penalty = system, radius, penalty
+        self.layout = Layout(design.n_examples if slacked else 0, design.n_features, design.n_tasks, radius is not None)
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """f at W = 0."""
+
+    @abstractmethod
+    def start(self, W: Array) -> State | None:
+        """Return a point near W (m x d), strictly inside all bounds; None where W = 0 is plainly optimal."""
+
+    @abstractmethod
+    def residuals(self, x: State) -> Residuals: ...
+
+    def missing(self, x: State) -> tuple[float, float]:
+        """Return the modulus of what is missing of the free dual point, summed, and about what it adds to the duality gap."""
+        return 0.0, 0.0
+
+    @abstractmethod
+    def dual_point(self, x: State) -> Array:
+        """Return the dual point of the problem at x, in the output shape of the design."""
+
+    @abstractmethod
+    def objective(self, x: State) -> float:
+        """Return the objective at x, scaled into the radius."""
+
+    @abstractmethod
+    def _weights(self, x: State) -> Array:
+        """Return the E of the Newton system at x, stacked."""
+
+    @abstractmethod
+    def _example_sides(self, x: State, residuals: Residuals | None, target: Array) -> Array:
+        """Return the g of the Newton system, stacked."""
+
+    def completed(self, x: State, residuals: Residuals, direction: Direction) -> Direction:
+        """Return the direction with all of its free dual point, which no other part needs."""
+        return direction
+
+    def _example_changes(  # noqa: B027 (losses whose examples have no slacks need nothing)
+        self, x: State, residuals: Residuals | None, target: Array, solution: Solution, dslack: Array, ddual: Array
+    ) -> None:
+        """Write the changes of the slacks of examples and of their duals, if they have any."""
 
     def theta(self, x: State) -> float:
         if self.layout.c is not None:
@@ -118,51 +174,58 @@ class Equations:
         assert self.penalty is not None
         return self.penalty
 
-    def residuals(self, x: State) -> Residuals:
-        at, slack, dual = self.layout, x.slack, x.dual
-        u, v = at.bounds(slack)
-        p, q = at.bounds(dual)
+    def extent(self, x: State) -> float:
+        """Return what the norm of W may be: the radius, or that of x."""
+        return self.radius if self.radius is not None else float(x.mu.sum())
+
+    def into_radius(self, W: Array) -> float:
+        """Return the factor of at most 1 by which W (m x d) is scaled into the radius."""
+        if self.radius is None:
+            return 1.0
+        norm = float(np.abs(W).max(axis=0).sum())
+        return self.radius / norm if norm > self.radius else 1.0
+
+    def norm_residuals(self, x: State, G: Array, *, r: Array, s: Array, free: Array | None = None) -> Residuals:
+        """Return the residuals of the equations of the norm, beside those of examples; G is m x d."""
+        u, v = self.layout.bounds(x.slack)
+        p, q = self.layout.bounds(x.dual)
         return Residuals(
-            r=self.labels * self.system.forward(x.W) + slack[at.xi] - 1.0 - slack[at.r],
-            s=self.weights - dual[at.r] - dual[at.xi],
+            r=r,
+            s=s,
             u=x.mu - x.W - u,
             v=x.mu + x.W - v,
-            c=0.0 if self.radius is None or at.c is None else float(self.radius - x.mu.sum() - slack[at.c]),
-            W=self.system.adjoint(self.labels * dual[at.r]) - p + q,
+            c=0.0 if self.radius is None or self.layout.c is None else float(self.radius - x.mu.sum() - x.slack[self.layout.c]),
+            W=G - p + q,
             mu=self.theta(x) - (p + q).sum(axis=0),
+            free=free,
         )
 
     def factor(self, x: State, *, careful: bool = False) -> None:
         """Prepare `direction` at x; `careful` as in `NewtonSystem.factor`."""
         at = self.layout
-        spread = x.slack[at.examples] / x.dual[at.examples]
         stiffness = x.dual[at.features.start :] / x.slack[at.features.start :]
         P, Q = stiffness[: 2 * at.shape[0] * at.shape[1]].reshape(2, *at.shape)
         t = 0.0 if at.c is None else float(stiffness[-1])
-        self.system.factor(1.0 / (spread[at.r] + spread[at.xi]), P, Q, t, careful=careful)
+        self.system.factor(self._weights(x), P, Q, t, careful=careful)
 
     def direction(self, x: State, residuals: Residuals | None, target: Array) -> Direction:
         """The direction with slack * ddual + dual * dslack = target that removes the residuals (None: there are none)."""
-        from bench_mtl.solvers.interior_point.kernels import example_changes, example_sides
-
         at, slack, dual, rho, system = self.layout, x.slack, x.dual, residuals, self.system
         by_slack = target[at.features.start :] / slack[at.features.start :]
         ku, kv = by_slack[: 2 * at.shape[0] * at.shape[1]].reshape(2, *at.shape)
-        g = np.empty_like(self.labels)
-        example_sides(dual, target, self.labels, g)
+        g = self._example_sides(x, rho, target)
         if rho is not None:
             ku, kv = ku - system.P * rho.u, kv - system.Q * rho.v
-            g += self.labels * (slack[at.xi] / dual[at.xi] * rho.s - rho.r)
         f, h = kv - ku, (ku + kv).sum(axis=0)
         if at.c is not None:
             h -= by_slack[-1]
         if rho is not None:
             f += rho.W
             h += system.t * rho.c - rho.mu
-        solution = system.solve(f, g, h)
+        solution = system.solve(f, g, h, whole=self.layout.r.stop > 0)
         dslack, ddual = np.empty(at.size), np.empty(at.size)
-        missing = np.zeros_like(g) if rho is None else rho.s
-        example_changes(slack, dual, target, self.labels, solution.a, missing, dslack, ddual)
+        self._example_changes(x, rho, target, solution, dslack, ddual)
+        free = None if x.free is None else solution.a
         du, dv = at.bounds(dslack)
         np.subtract(solution.mu, solution.W, out=du)
         np.add(solution.mu, solution.W, out=dv)
@@ -173,4 +236,4 @@ class Equations:
             dslack[at.c] = (0.0 if rho is None else rho.c) - solution.mu.sum()
         rest = slice(at.features.start, None)
         ddual[rest] = by_slack - dual[rest] / slack[rest] * dslack[rest]
-        return Direction(solution.W, solution.mu, dslack, ddual)
+        return Direction(solution.W, solution.mu, dslack, ddual, free)

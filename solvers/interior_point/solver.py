@@ -1,4 +1,4 @@
-"""A primal-dual interior-point method for hinges under an l1,inf norm, in which no sparse algebra is left."""
+"""A primal-dual interior-point method for losses under an l1,inf norm, in which no sparse algebra is left."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import PerTaskDesign
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.forms import HingeForm, L1InfForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.interior_point.equations import Equations, State
-from bench_mtl.solvers.interior_point.start import starting_point
+from bench_mtl.solvers.interior_point.forms import equations_of, norm_form, positive_penalty, without_curvature
+from bench_mtl.solvers.interior_point.hinges import HingeEquations
 from bench_mtl.solvers.interior_point.step import next_state
 from bench_mtl.solvers.interior_point.system import bytes_needed
 
@@ -25,13 +26,11 @@ from bench_mtl.solvers.interior_point.system import bytes_needed
 SMALLEST_GAP = 1e-17
 #: The method ends after this number of iterations in which the gap has not halved.
 PATIENCE = 12
-#: A penalty below this share of the one from which W = 0 is optimal is raised to it: with none the dual has no interior.
-_SMALLEST_PENALTY = 1e-12
 
 
 @dataclass(frozen=True)
 class InteriorPoint(IterativeSolver):
-    """Mehrotra's predictor-corrector on the linear programme with every slack an iterate of its own.
+    """Mehrotra's predictor-corrector with every slack an iterate of its own; for hinges on the linear programme.
 
     ::
 
@@ -41,6 +40,11 @@ class InteriorPoint(IterativeSolver):
     Eliminating all slacks and duals from the Newton system leaves one positive definite block a task, of size d or n_k,
     whichever is cheaper, and one d x d system in mu (`NewtonSystem`). Points stay strictly feasible on both sides, so that the
     dual a proves the gap that the complementarity says.
+
+    With a smooth loss f in the place of the hinges (squared, logistic) there is no r, a is free with a = -f'(X w), and the second
+    derivatives are the weights of the examples in the Newton system. Primal and dual steps have one length then; where f is not
+    quadratic they are shortened until what is missing of a falls. From penalties of a thousandth of the largest down that may fail on
+    data that a logistic loss can separate.
 
     The method ends where rounding lets the gap fall no further.
 
@@ -61,7 +65,7 @@ class InteriorPoint(IterativeSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "interior_point"
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm)
 
     def __post_init__(self) -> None:
         real_number("memory_gib", self.memory_gib, strict=True)
@@ -72,7 +76,10 @@ class InteriorPoint(IterativeSolver):
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        needed = bytes_needed(problem.form(HingeForm).design) / 2**30
+        loss = without_curvature(problem)
+        if loss is not None:
+            return f"{self.label} needs second derivatives of single predictions, which loss '{loss}' has not"
+        needed = bytes_needed(norm_form(problem).design) / 2**30
         if needed <= self.memory_gib:
             return None
         return f"{self.label} would need {needed:.3g} GiB for its factors, above its memory_gib of {self.memory_gib:g}"
@@ -83,17 +90,17 @@ class InteriorPoint(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         W = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(W, None, 0, 0.0)
-        form = problem.form(HingeForm)
+        form = norm_form(problem)
         if form.radius == 0.0:
             return
-        equations = Equations(form, positive_penalty(form), self.threads)
+        equations = equations_of(form, positive_penalty(form), self.threads)
         yield from _iterate(equations, W)
 
 
 def _iterate(equations: Equations, W: Array) -> Iterator[Iterate]:
-    x, careful = starting_point(equations, W.T), False
+    x, careful = equations.start(W.T), False
     best, waited, step = np.inf, 0, 0
-    while x is not None and waited < PATIENCE and x.gap > SMALLEST_GAP * equations.weights.sum():
+    while x is not None and waited < PATIENCE and x.gap > SMALLEST_GAP * equations.scale:
         x, careful = next_state(equations, x, careful)
         if x is None:
             return
@@ -103,16 +110,7 @@ def _iterate(equations: Equations, W: Array) -> Iterator[Iterate]:
 
 
 def _handed_over(equations: Equations, x: State, step: int) -> Iterate:
-    a = np.minimum(x.dual[equations.layout.r], equations.weights)
-    return Iterate(np.ascontiguousarray(x.W.T), equations.system.design.unstack(a), step, equations.system.work)
-
-
-def positive_penalty(form: HingeForm) -> float | None:
-    """Return the penalty of the form, if it has one, raised to one with which the dual has an interior."""
-    if form.penalty is None:
-        return None
-    largest = float(np.abs(form.design.adjoint(form.labels * form.weights)).sum(axis=1).max())
-    return max(form.penalty, _SMALLEST_PENALTY * largest)
+    return Iterate(np.ascontiguousarray(x.W.T), equations.dual_point(x), step, equations.system.work)
 
 
 @functools.cache
@@ -123,5 +121,5 @@ def _warm_up() -> None:
         design = PerTaskDesign(blocks)
         signs = np.where(np.arange(design.n_examples) % 3 > 0, 1.0, -1.0)
         form = HingeForm(design, signs, np.ones(design.n_examples), 1.0, None)
-        for _ in islice(_iterate(Equations(form, None), np.zeros((8, len(blocks)))), 3):
+        for _ in islice(_iterate(HingeEquations(form, None), np.zeros((8, len(blocks)))), 3):
             pass

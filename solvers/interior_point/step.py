@@ -18,6 +18,9 @@ _NEIGHBOURHOOD = 5.0
 _WORTHWHILE, _LONG_ENOUGH = 0.03, 0.95
 #: The shares of the way to the boundary that are gone at least and at most.
 _LEAST_SHARE, _LARGEST_SHARE = 0.97, 0.999
+#: A step after which more is missing of the dual point than before, less this share of the step, is halved, so often, unless that costs
+#: less than the gap.
+_LEAST_FALL, _HALVINGS = 0.1, 8
 #: Systems are solved with care from where residuals could falsify the gap by this share.
 _DISTURBING = 1e-3
 
@@ -31,8 +34,7 @@ def next_state(
     Residuals call for care where they are `rounded`, and not the start's.
     """
     residuals = equations.residuals(x)
-    extent = equations.radius if equations.radius is not None else float(x.mu.sum())
-    careful = careful or (rounded and residuals.cost(x, extent) > _DISTURBING * x.gap)
+    careful = careful or (rounded and residuals.cost(x, equations.extent(x)) > _DISTURBING * x.gap)
     try:
         with one_blas_thread() if equations.system.threads > 1 else nullcontext():
             new = advance(equations, x, residuals, careful=careful, correctors=correctors)
@@ -53,16 +55,16 @@ def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bo
     average = float(products.mean())
     equations.factor(x, careful=careful)
     predictor = equations.direction(x, residuals, -products)
-    primal, dual = _step(x, predictor)
+    primal, dual = _step(equations, x, predictor)
     predicted = float((x.slack + primal * predictor.slack) @ (x.dual + dual * predictor.dual)) / products.size
     goal = average * min(1.0, max(0.0, predicted / average)) ** 3
     direction = equations.direction(x, residuals, goal - products - predictor.slack * predictor.dual)
-    steps = _step(x, direction)
+    steps = _step(equations, x, direction)
     for _ in range(correctors):
         if min(steps) > _LONG_ENOUGH:
             break
         corrector = equations.direction(x, None, _recentred(x, direction, steps, goal))
-        trials = _steps(x, direction, corrector, _WEIGHTS)
+        trials = _steps(equations, x, direction, corrector, _WEIGHTS)
         best, weight = max(zip(trials, _WEIGHTS, strict=True), key=lambda trial: sum(trial[0]))
         gain = sum(best) - sum(steps)
         if gain <= 0.0:
@@ -72,7 +74,22 @@ def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bo
             break
     # Where the goal is far below the average the method converges faster than linearly, unless steps stop at a fixed share.
     share = min(max(_LEAST_SHARE, 1.0 - goal / average), _LARGEST_SHARE)
-    return x.moved(direction, *_step(x, direction, share))
+    primal, dual = _step(equations, x, direction, share)
+    direction = equations.completed(x, residuals, direction)
+    return x.moved(direction, primal, dual) if equations.is_linear else _damped(equations, x, direction, primal)
+
+
+def _damped(equations: Equations, x: State, direction: Direction, step: float) -> State:
+    """Return x after a step that may be shorter, so that what is missing of the dual point, which is not linear in W, falls or is small."""
+    before, _ = equations.missing(x)
+    new = x.moved(direction, step, step)
+    for _ in range(_HALVINGS):
+        after, cost = equations.missing(new)
+        if after <= (1.0 - _LEAST_FALL * step) * before or cost <= new.gap:
+            break
+        step *= 0.5
+        new = x.moved(direction, step, step)
+    return new
 
 
 def _recentred(x: State, direction: Direction, steps: tuple[float, float], goal: float) -> Array:
@@ -85,13 +102,13 @@ def _recentred(x: State, direction: Direction, steps: tuple[float, float], goal:
     return target
 
 
-def _step(x: State, direction: Direction, share: float = 1.0) -> tuple[float, float]:
+def _step(equations: Equations, x: State, direction: Direction, share: float = 1.0) -> tuple[float, float]:
     """The primal and the dual step along a direction: `share` of the way to the boundary, at most 1."""
-    return _steps(x, direction, direction, (0.0,), share)[0]
+    return _steps(equations, x, direction, direction, (0.0,), share)[0]
 
 
 def _steps(
-    x: State, direction: Direction, corrector: Direction, weights: tuple[float, ...], share: float = 1.0
+    equations: Equations, x: State, direction: Direction, corrector: Direction, weights: tuple[float, ...], share: float = 1.0
 ) -> list[tuple[float, float]]:
     """The steps along direction + weight * corrector, for every weight."""
     from bench_mtl.solvers.interior_point.kernels import boundary_ratios
@@ -99,4 +116,6 @@ def _steps(
     tried = np.array(weights)
     primal = boundary_ratios(x.slack, direction.slack, corrector.slack, tried).tolist()
     dual = boundary_ratios(x.dual, direction.dual, corrector.dual, tried).tolist()
+    if equations.together:
+        primal = dual = [max(p, d) for p, d in zip(primal, dual, strict=True)]
     return [(share / max(p, share), share / max(d, share)) for p, d in zip(primal, dual, strict=True)]

@@ -78,6 +78,8 @@ class NewtonSystem:
         self._in_square = np.zeros(design.n_examples, dtype=bool)
         for block in self._by_features:
             self._in_square[block.span] = True
+        self._common: tuple[Array, Array] | None = None
+        """The roots and the Gram matrix that all tasks had in common last: those of a squared loss stay."""
         self._factor_work = factor_passes(design)
         self.work = 0.0
         """The work so far in passes over the data: products with the design, and factorisations by their operations."""
@@ -87,6 +89,7 @@ class NewtonSystem:
         self.work += self._factor_work
         self._careful = careful
         self._E, self.P, self.Q, self.t = E, P, Q, t
+        self._last: tuple[Array, Array] | None = None
         self._T, self._D = P + Q, Q - P
         roots, columns = np.sqrt(E), 1.0 / np.sqrt(self._T)
         sides = self._D * columns
@@ -126,17 +129,26 @@ class NewtonSystem:
         each = roots.reshape(self.design.n_tasks, -1)
         if not np.array_equal(each, np.broadcast_to(each[0], each.shape)):
             return None
-        gram = np.empty((self.d, self.d))
-        self._by_features[0].write_gram(each[0], np.ones(self.d), self._scratch[0], gram)
-        return gram
+        if self._common is None or not np.array_equal(each[0], self._common[0]):
+            gram = np.empty((self.d, self.d))
+            self._by_features[0].write_gram(each[0], np.ones(self.d), self._scratch[0], gram)
+            self._common = each[0].copy(), gram
+        return self._common[1]
 
-    def solve(self, f: Array, g: Array, h: Array) -> Solution:
-        """The solution for right-hand sides f (m x d), g (stacked) and h (d)."""
-        solution = self._solve(f, g, h)
+    def solve(self, f: Array, g: Array, h: Array, *, whole: bool = True) -> Solution:
+        """The solution for right-hand sides f (m x d), g (stacked) and h (d), read-only.
+
+        Unless it is to be `whole`, a is that of tasks in n_k x n_k form only, else 0: see `completed`.
+        """
+        solution = self._solve(f, g, h, whole or self._careful)
         if not self._careful:
             return solution
-        change = self._solve(*self.residual(f, g, h, solution))
+        change = self._solve(*self.residual(f, g, h, solution), True)
         return Solution(*(old + new for old, new in zip(solution, change, strict=True)))
+
+    def completed(self, g: Array, W: Array, a: Array) -> Array:
+        """Return a with that of the tasks in d x d form, where X_k dw_k has to be taken."""
+        return np.where(self._in_square, self._E * (g - self.forward(W)), a) if self._by_features else a
 
     def residual(self, f: Array, g: Array, h: Array, x: Solution) -> tuple[Array, Array, Array]:
         """Return the residual of (f, g, h) after a solution."""
@@ -153,9 +165,9 @@ class NewtonSystem:
         self.work += 0.5
         return np.ascontiguousarray(self.design.adjoint(self.design.unstack(r)).T)
 
-    def _solve(self, f: Array, g: Array, h: Array) -> Solution:
+    def _solve(self, f: Array, g: Array, h: Array, whole: bool) -> Solution:
         """First dmu, for which all tasks are solved as if it were 0, and then the tasks again."""
-        right = f + self.adjoint(self._E_square * g) if self._by_features else f
+        right = f + self._image(g) if self._by_features and g.any() else f
         first, _ = self._solve_tasks(f, right, g)
         rest = h - (self._D * first).sum(axis=0)
         dmu = self._scale * lapack.dpotrs(self._schur.T, self._scale * rest, lower=1)[0]
@@ -163,8 +175,16 @@ class NewtonSystem:
         dW, da = self._solve_tasks(f - coupling, right - coupling, g)
         if not self._by_features:
             return Solution(dW, dmu, da, g - da / self._E)
+        if not whole:
+            return Solution(dW, dmu, da, da)
         forward = self.forward(dW)
         return Solution(dW, dmu, da + self._E_square * (g - forward), forward)
+
+    def _image(self, g: Array) -> Array:
+        """X_k^T E_k g_k of the tasks in d x d form, m x d; that of the last g is known."""
+        if self._last is None or self._last[0] is not g:
+            self._last = g, self.adjoint(self._E_square * g)
+        return self._last[1]
 
     def _solve_tasks(self, f: Array, right: Array, g: Array) -> tuple[Array, Array]:
         """K_k (f_k + X_k^T E_k g_k) for all tasks, and da of those in n_k x n_k form.

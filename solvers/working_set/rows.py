@@ -1,27 +1,17 @@
-"""Interior points of an l1,inf hinge problem on some of its rows: which rows, and how a point goes from one set of them to the next."""
+"""Interior points on some rows of a problem under an l1,inf norm: how a point goes from one set of rows to the next."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import HingeForm
 from bench_mtl.solvers.interior_point.equations import Equations, State
 
 Rows = NDArray[np.intp]
 
-#: A row that joins has a dual norm of at most one minus this share of the level; what is missing of its gradient is a residual.
-_BELOW_LEVEL = 0.02
 #: The root of a row's equation is found to this relative accuracy, within so many Newton steps, which converge from the right.
 _ACCURACY, _STEPS = 1e-10, 40
-
-
-def restricted(form: HingeForm, rows: Rows) -> HingeForm:
-    """Return the form of the problem in which all rows of W but these are zero."""
-    return replace(form, design=form.design.restricted(rows))
 
 
 def moved(x: State, old: Equations, rows: Rows, new: Equations, chosen: Rows, G: Array) -> State:
@@ -36,7 +26,7 @@ def moved(x: State, old: Equations, rows: Rows, new: Equations, chosen: Rows, G:
     m, size = len(x.W), len(chosen)
     W, mu = np.empty((m, size)), np.empty(size)
     slack, dual = np.empty(new.layout.size), np.empty(new.layout.size)
-    joining = central_rows(G[chosen[~stays]].T, old.theta(x), x.gap / x.slack.size)
+    joining = central_rows(G[chosen[~stays]].T, old.theta(x), x.gap / x.slack.size, old.highest_norm)
     W[:, stays], mu[stays] = x.W[:, places], x.mu[places]
     W[:, ~stays], mu[~stays] = joining.W, joining.mu
     bounds = (*new.layout.bounds(slack), *new.layout.bounds(dual))
@@ -47,18 +37,19 @@ def moved(x: State, old: Equations, rows: Rows, new: Equations, chosen: Rows, G:
     for vector, source in ((slack, x.slack), (dual, x.dual)):
         vector[new.layout.examples] = source[old.layout.examples]
         vector[new.layout.features.stop :] = source[old.layout.features.stop :]
-    return State(W, mu, slack, dual)
+    return State(W, mu, slack, dual, x.free)
 
 
-def central_rows(G: Array, level: float, product: float) -> State:
+def central_rows(G: Array, level: float, product: float, highest: float) -> State:
     """Return rows of W on the central path at their dual rows: u p = v q = `product`, p - q = G, sum_k (p + q)_k = `level`.
 
-    G is m x r, a column a row of W. One whose sum of moduli is not below the level is scaled down to it. With p + q = s + sqrt(s^2 + G^2)
-    the last equation gives s > 0, and mu = product / s. `slack` and `dual` of the state are (u, v) and (p, q), 2 x m x r.
+    G is m x r, a column a row of W. One whose sum of moduli is above the share `highest` of the level is scaled down to it. With
+    p + q = s + sqrt(s^2 + G^2) the last equation gives s > 0, and mu = product / s. `slack` and `dual` of the
+    state are (u, v) and (p, q), 2 x m x r.
     """
     magnitudes = np.abs(G)
     norms = magnitudes.sum(axis=0)
-    highest = (1.0 - _BELOW_LEVEL) * level
+    highest *= level
     factors = np.where(norms > highest, highest / np.where(norms > 0.0, norms, 1.0), 1.0)
     magnitudes = magnitudes * factors
     # Convex and increasing in s, and not below 0 here.

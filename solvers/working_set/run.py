@@ -1,4 +1,4 @@
-"""A run of `working_set` on one l1,inf hinge problem: an interior-point method whose rows come and go."""
+"""A run of `working_set` on one problem under an l1,inf norm: an interior-point method whose rows come and go."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import numpy as np
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import HingeForm
-from bench_mtl.projections import norm_l1inf
-from bench_mtl.solvers.interior_point.equations import Equations
-from bench_mtl.solvers.interior_point.solver import PATIENCE, SMALLEST_GAP, positive_penalty
-from bench_mtl.solvers.interior_point.start import starting_point
+from bench_mtl.solvers.interior_point.forms import NormForm, equations_of, positive_penalty
+from bench_mtl.solvers.interior_point.solver import PATIENCE, SMALLEST_GAP
 from bench_mtl.solvers.interior_point.step import next_state
 from bench_mtl.solvers.interior_point.system import bytes_needed
-from bench_mtl.solvers.working_set.rows import Rows, moved, restricted
+from bench_mtl.solvers.working_set.rows import Rows, moved
 
 #: Rows join whose dual norm is within this share of the level, or less where the relative gap is below the second number: by its root,
 #: for dual points move less and less.
@@ -23,6 +20,8 @@ _WIDTH, _WIDE_GAP = 0.25, 0.1
 #: Rows leave from beyond this multiple of that share, if their bound is below this share of the average, and the set is made anew for it
 #: only if this share of it leaves.
 _FARTHER, _SMALL_BOUND, _FEWER = 2.0, 0.01, 0.05
+#: A set becomes no more than twice as large at once, or larger by this number of rows.
+_GROWTH = 250
 #: Residuals are those of rows that have joined above this relative gap, and of rounding below it.
 _ROUNDED_GAP = 1e-5
 #: A run that rounding ends above this relative gap starts again, on the same rows and then on all of them.
@@ -35,7 +34,7 @@ _QUICKER, _EXAMPLE_COST, _PAIR_COST = 8.0, 40.0, 2.0
 
 
 class Run:
-    """The state of a run. `point` is d x m; `dual` has the shape of the labels.
+    """The state of a run. `point` is d x m; `dual` has the output shape of the design.
 
     Parameters
     ----------
@@ -46,14 +45,14 @@ class Run:
     threads : as in `NewtonSystem`
     """
 
-    def __init__(self, form: HingeForm, W: Array, first: int, bytes: float, threads: int | None) -> None:
+    def __init__(self, form: NormForm, W: Array, first: int, bytes: float, threads: int | None) -> None:
         self._form, self._bytes, self._threads = form, bytes, threads
         self._shape = W.shape
         self._penalty = positive_penalty(form)
-        self.point, self.dual = W, form.weights
+        self.point, self.dual = W, form.dual_at_zero()
         self.work, self.note = 0.5, ""
         self._has_left = np.zeros(len(W), dtype=bool)
-        scores = np.abs(form.adjoint(form.weights)).sum(axis=1)
+        scores = np.abs(form.adjoint(self.dual)).sum(axis=1)
         rows = np.union1d(np.flatnonzero(W.any(axis=1)), np.argsort(-scores, kind="stable")[:first])
         self._fresh_starts = _FRESH_STARTS
         self.is_done = form.radius == 0.0 or not scores.any() or not self._use(rows)
@@ -61,7 +60,7 @@ class Run:
             self._start(W[rows].T)
 
     def _start(self, W: Array) -> None:
-        start = starting_point(self._equations, W)
+        start = self._equations.start(W)
         assert start is not None  # the row of the highest score is in every set
         self._x, self._careful = start, False
         self._best, self._waited, self._relative_gap = math.inf, 0, 1.0
@@ -80,12 +79,12 @@ class Run:
 
     def _use(self, rows: Rows) -> bool:
         """Have these rows from now on; returns whether memory allows."""
-        form = self._on_rows = restricted(self._form, rows)
+        form = self._form.restricted(rows)
         needed = bytes_needed(form.design)
         if needed > self._bytes:
             self.note = f"ended: the factors of {len(rows)} rows would need {needed / 2**30:.3g} GiB"
             return False
-        self._rows, self._equations = rows, Equations(form, self._penalty, self._threads)
+        self._rows, self._equations = rows, equations_of(form, self._penalty, self._threads)
         self._correctors = next(number for least, number in _CORRECTORS if _solves_a_factor(form.design) >= least)
         self._share, self._counted = form.design.n_stored / max(1, self._form.design.n_stored), 0.0
         return True
@@ -99,17 +98,16 @@ class Run:
             self.is_done = not self._start_again()
             return not self.is_done and self.advance()
         self._x = x
-        equations, form = self._equations, self._form
-        a = np.minimum(x.dual[equations.layout.r], equations.weights)
-        self.dual = equations.system.design.unstack(a)
+        equations = self._equations
+        self.dual = equations.dual_point(x)
         self.point = np.zeros(self._shape)
         self.point[self._rows] = x.W.T
-        G = form.adjoint(self.dual)
+        G = self._form.adjoint(self.dual)
         self.work += 0.5
         self._relative_gap = self._gap(G)
         joined = self._choose(G)
         self._best, self._waited = (x.gap, 0) if joined or x.gap < 0.5 * self._best else (self._best, self._waited + 1)
-        if self._waited >= PATIENCE or x.gap <= SMALLEST_GAP * equations.weights.sum():
+        if self._waited >= PATIENCE or x.gap <= SMALLEST_GAP * equations.scale:
             self.is_done = not self._start_again()
         return True
 
@@ -120,22 +118,22 @@ class Run:
 
     def _gap(self, G: Array) -> float:
         """Return the relative gap of the whole problem."""
-        W, radius = self._x.W.T, self._form.radius
-        if radius is not None:
-            W = W * min(1.0, radius / max(norm_l1inf(W), np.finfo(np.float64).tiny))
-        upper = self._on_rows.objective(W)
-        self.work += 0.5 * self._share
+        upper = self._equations.objective(self._x)
         gap = (upper - self._form.bound(self.dual, G)) / upper if upper > 0.0 else 0.0
         return min(1.0, gap) if gap > 0.0 else 0.0
 
     def _choose(self, G: Array) -> bool:
         """Let rows join and leave; returns whether any has joined."""
-        x, rows, level = self._x, self._rows, self._equations.theta(self._x)
+        x, rows = self._x, self._rows
         scores = np.abs(G).sum(axis=1)
+        level = max(self._equations.theta(x), float(scores[rows].max()))
         width = _WIDTH * min(1.0, math.sqrt(self._relative_gap / _WIDE_GAP))
         outside = np.ones(len(scores), dtype=bool)
         outside[rows] = False
         joining = np.flatnonzero(outside & (scores > (1.0 - width) * level))
+        most = max(_GROWTH, len(rows))
+        if len(joining) > most:
+            joining = joining[np.argsort(-scores[joining], kind="stable")[:most]]
         far = scores[rows] < (1.0 - _FARTHER * width) * level
         leaves = far & (x.mu < _SMALL_BOUND * x.mu.mean()) & ~self._has_left[rows]  # once, so that no set comes back for ever
         if not len(joining) and leaves.sum() <= _FEWER * len(rows):

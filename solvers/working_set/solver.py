@@ -1,4 +1,4 @@
-"""Working sets of rows for hinges under an l1,inf norm or in l1 balls, around the interior-point method."""
+"""Working sets of rows for losses under an l1,inf norm, and for hinges in l1 balls, around the interior-point method."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import BallForm, HingeForm
+from bench_mtl.model.forms import BallForm, HingeForm, L1InfForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.model.task_balls import L1TaskBalls
 from bench_mtl.solvers.interior_point import InteriorPoint
+from bench_mtl.solvers.interior_point.forms import norm_form, without_curvature
 from bench_mtl.solvers.working_set.run import Run
 
 
@@ -51,7 +52,7 @@ class WorkingSet(IterativeSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "working_set"
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, BallForm)
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm, BallForm)
 
     def __post_init__(self) -> None:
         whole_number("first", self.first, minimum=1)
@@ -63,6 +64,9 @@ class WorkingSet(IterativeSolver):
         reason = super().incompatibility(problem)
         if reason is None and problem.has_form(BallForm) and not isinstance(problem.form(BallForm).balls, L1TaskBalls):
             return f"{self.label} takes balls of the l1 norm only"
+        loss = without_curvature(problem) if reason is None else None
+        if loss is not None:
+            return f"{self.label} needs second derivatives of single predictions, which loss '{loss}' has not"
         return reason
 
     def warm_up(self) -> None:
@@ -72,8 +76,8 @@ class WorkingSet(IterativeSolver):
         W = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(W)
         open_run = functools.partial(Run, first=self.first, bytes=self.memory_gib * 2**30, threads=self.threads)
-        if problem.has_form(HingeForm):
-            yield from _iterate([open_run(problem.form(HingeForm), W)], lambda duals: duals[0])
+        if not problem.has_form(BallForm):
+            yield from _iterate([open_run(norm_form(problem), W)], lambda duals: duals[0])
         else:
             form = problem.form(BallForm)
             runs = [open_run(task, W[:, [k]]) for k, task in enumerate(_tasks(form))]

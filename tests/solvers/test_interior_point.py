@@ -23,7 +23,8 @@ from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.dense import factor, invert
-from bench_mtl.solvers.interior_point.equations import Equations, Residuals, State
+from bench_mtl.solvers.interior_point.equations import Residuals, State
+from bench_mtl.solvers.interior_point.hinges import HingeEquations
 from bench_mtl.solvers.interior_point.kernels import boundary_ratios, recentred, symmetric_products
 from bench_mtl.solvers.interior_point.system import NewtonSystem, _prefers_examples
 from bench_mtl.solvers.working_set import WorkingSet
@@ -44,7 +45,7 @@ def draw(rng: np.random.Generator, sizes: tuple[int, ...], d: int, kind: str, *,
     return TaskData.per_task([wrap(X) for X in Xs], labels)
 
 
-def dense_newton(eq: Equations, x: State, rho: Residuals, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def dense_newton(eq: HingeEquations, x: State, rho: Residuals, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(dslack, ddual) from one dense solve with all variables and all equations written out."""
     at, design = eq.layout, eq.system.design
     m, d = at.shape
@@ -90,7 +91,7 @@ def test_the_structured_direction_is_newtons(kind: str, sizes: tuple[int, ...], 
     """Far from the central path, with residuals in every equation."""
     rng = np.random.default_rng(len(kind) + sum(sizes))
     problem = L1InfHinge(draw(rng, sizes, 5, kind), **({"penalty": 0.3} if penalised else {"radius": 2.0}))
-    eq = Equations(problem.form(HingeForm), 0.3 if penalised else None)
+    eq = HingeEquations(problem.form(HingeForm), 0.3 if penalised else None)
     at = eq.layout
     x = State(
         rng.standard_normal(at.shape), rng.random(at.shape[1]),
@@ -379,7 +380,7 @@ def test_says_what_memory_it_would_take() -> None:
     assert "GiB for its factors, above its memory_gib of 4" in reason
     assert InteriorPoint(memory_gib=100.0).incompatibility(problem) is None
     low_rank = SparseLowRank(TaskData.shared(np.eye(3), np.ones((3, 2))), penalty=1.0, radius=1.0)
-    assert "interior_point takes HingeForm; sparse_low_rank has SplitForm" in (InteriorPoint().incompatibility(low_rank) or "")
+    assert "interior_point takes HingeForm or L1InfForm; sparse_low_rank has SplitForm" in (InteriorPoint().incompatibility(low_rank) or "")
     for bad in (0.0, -1.0, np.nan, "much"):
         with pytest.raises(InputError, match="memory_gib"):
             InteriorPoint(memory_gib=bad)  # type: ignore[arg-type]

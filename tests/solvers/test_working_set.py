@@ -20,10 +20,9 @@ from bench_mtl.model.forms import HingeForm
 from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.interior_point import InteriorPoint
-from bench_mtl.solvers.interior_point.equations import Equations
-from bench_mtl.solvers.interior_point.start import starting_point
+from bench_mtl.solvers.interior_point.hinges import HingeEquations
 from bench_mtl.solvers.working_set import WorkingSet
-from bench_mtl.solvers.working_set.rows import central_rows, moved, restricted
+from bench_mtl.solvers.working_set.rows import central_rows, moved
 from bench_mtl.solvers.working_set.run import Run
 
 LIMITS = Limits(seconds=30.0, iterations=300)
@@ -48,7 +47,7 @@ def test_a_row_that_joins_is_on_the_central_path(seed: int, product: float, leve
     rng = np.random.default_rng(seed)
     G = level * rng.standard_normal((4, 6)) * 10.0 ** rng.uniform(-9, 1, 6)
     G[rng.random(G.shape) < 0.2] = 0.0
-    row = central_rows(G, level, product)
+    row = central_rows(G, level, product, 0.98)
     assert (row.slack > 0.0).all()
     assert (row.dual > 0.0).all()
     np.testing.assert_allclose(row.slack * row.dual, product, rtol=1e-12)
@@ -63,8 +62,8 @@ def test_a_row_that_joins_is_on_the_central_path(seed: int, product: float, leve
 def test_a_point_that_moves_keeps_what_stays(parameters: dict[str, float]) -> None:
     form = L1InfHinge(wide(np.random.default_rng(0)), **parameters).form(HingeForm)
     rows, chosen = np.array([1, 4, 7, 30]), np.array([0, 4, 30, 41, 79])
-    old, new = (Equations(restricted(form, each), form.penalty) for each in (rows, chosen))
-    x = starting_point(old, np.zeros((3, 4)))
+    old, new = (HingeEquations(form.restricted(each), form.penalty) for each in (rows, chosen))
+    x = old.start(np.zeros((3, 4)))
     assert x is not None
     a = old.system.design.unstack(x.dual[old.layout.r])
     y = moved(x, old, rows, new, chosen, form.adjoint(a))

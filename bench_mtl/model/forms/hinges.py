@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.rounding import TINIEST, Interval, gamma
@@ -84,6 +85,14 @@ class HingeForm(Hinges, ObjectiveForm):
         """Compare the objectives; the form has either a radius or a penalty."""
         super().check(problem, rng)
         assert (self.radius is None) != (self.penalty is None), "a form has either a radius or a penalty"
+
+    def restricted(self, features: NDArray[np.intp]) -> HingeForm:
+        """Return the form of the problem in which all rows of W but these are zero."""
+        return replace(self, design=self.design.restricted(features))
+
+    def dual_at_zero(self) -> Array:
+        """Return the dual point at W = 0, where all hinges are active."""
+        return self.weights
 
     def bound(self, dual: Array, G: Array) -> float:
         """What a dual point a in its box proves, with G its `adjoint`, by its sum and the norm max_j sum_k |G_jk|.

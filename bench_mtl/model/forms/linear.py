@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
@@ -13,7 +14,7 @@ from bench_mtl.model.losses import Loss
 from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import ObjectiveForm, Problem
 from bench_mtl.model.regularisers import Constraint, Penalty
-from bench_mtl.projections import norm_l1inf
+from bench_mtl.projections import norm_l1inf, norm_linf1
 
 
 @dataclass(frozen=True)
@@ -94,14 +95,32 @@ class L1InfForm(ObjectiveForm):
     radius: float | None
     penalty: float | None
 
+    @property
+    def design(self) -> Design:
+        return self.fit.design
+
     def objective(self, point: Array) -> float:
         return self.fit.smooth_value(point) + (self.penalty or 0.0) * norm_l1inf(point)
 
-    def check(self, problem: Problem, rng: np.random.Generator) -> None:
-        """Compare the objectives, and the derivatives of the loss with its values; the form has either a radius or a penalty."""
-        super().check(problem, rng)
-        assert (self.radius is None) != (self.penalty is None), "a form has either a radius or a penalty"
-        self.fit.check_derivatives(rng)
+    def restricted(self, features: NDArray[np.intp]) -> L1InfForm:
+        """Return the form of the problem in which all rows of W but these are zero."""
+        return replace(self, fit=replace(self.fit, design=self.design.restricted(features)))
+
+    def dual_at_zero(self) -> Array:
+        """Return minus the derivatives of the loss at W = 0, a dual point."""
+        return -self.fit.derivatives(np.zeros(self.fit.targets.shape))
+
+    def adjoint(self, dual: Array) -> Array:
+        """Return X^T r, d x m."""
+        return self.design.adjoint(dual)
+
+    def bound(self, dual: Array, G: Array) -> float:
+        """Return about what an admissible dual point proves, scaled into the penalty, with G its `adjoint`: to steer by, and no proof."""
+        norm = norm_linf1(G)
+        if self.radius is not None:
+            return max(0.0, self.fit.conjugate_gain(dual) - self.radius * norm)
+        assert self.penalty is not None
+        return max(0.0, self.fit.conjugate_gain(dual if norm <= self.penalty else self.penalty / norm * dual))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,115 @@
+"""Smooth losses under an l1,inf norm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import L1InfForm
+from bench_mtl.model.losses import Squared
+from bench_mtl.solvers.interior_point.equations import Direction, Equations, Residuals, State
+from bench_mtl.solvers.interior_point.start import bounds_at, radius_or
+from bench_mtl.solvers.interior_point.system import NewtonSystem
+
+#: The share that a given point is moved towards zero.
+_RETREAT = 0.1
+#: Second derivatives below this share of the largest are raised to it, so that they can be divided by.
+_LEAST_CURVATURE = 1e-20
+_NOTHING = np.empty(0)
+
+
+class FitEquations(Equations):
+    """`Equations` of an `L1InfForm`, with a dual point r that has no bounds::
+
+        r = -f'(X W)     G = X^T r
+
+    E are the second derivatives of f in the predictions. What is missing of the first equation costs the gap its square only.
+
+    Parameters
+    ----------
+    penalty : above 0, in place of that of the form; None with a radius
+    threads : as in `NewtonSystem`
+    """
+
+    together = True
+    # Rows nearer to the level are so long on the central path that many at once throw the predictions far off.
+    highest_norm = 0.5
+
+    def __init__(self, form: L1InfForm, penalty: float | None, threads: int | None = 1) -> None:
+        super().__init__(NewtonSystem(form.design, threads), form.radius, penalty, slacked=False)
+        self.fit = form.fit
+        self.is_linear = isinstance(self.fit.loss, Squared)
+        self._known: tuple[Array, Array, Array] | None = None
+        self._sides: tuple[Residuals, Array] | None = None
+        self._nothing = np.zeros(form.design.n_examples)
+
+    @property
+    def scale(self) -> float:
+        return self.fit.value(np.zeros(self.fit.targets.shape))
+
+    def dual_point(self, x: State) -> Array:
+        assert x.free is not None
+        return self.fit.admissible(self.system.design.unstack(x.free))
+
+    def objective(self, x: State) -> float:
+        value = self.fit.value(self.into_radius(x.W) * self._at(x.W)[0])
+        return value if self.penalty is None else value + self.penalty * float(np.abs(x.W).max(axis=0).sum())
+
+    def residuals(self, x: State) -> Residuals:
+        assert x.free is not None
+        return self.norm_residuals(x, self.system.adjoint(x.free), r=_NOTHING, s=_NOTHING, free=self._at(x.W)[1] - x.free)
+
+    def missing(self, x: State) -> tuple[float, float]:
+        assert x.free is not None
+        free = self._at(x.W)[1] - x.free
+        return float(np.abs(free).sum()), 0.5 * float((free**2 / self._weights(x)).sum())
+
+    def _weights(self, x: State) -> Array:
+        curvatures = self.fit.curvatures(self._at(x.W)[0])
+        return self.system.design.stack(np.maximum(curvatures, _LEAST_CURVATURE * float(curvatures.max())))
+
+    def completed(self, x: State, residuals: Residuals, direction: Direction) -> Direction:
+        assert direction.free is not None
+        sides = self._example_sides(x, residuals, _NOTHING)
+        return replace(direction, free=self.system.completed(sides, direction.W, direction.free))
+
+    def _example_sides(self, x: State, residuals: Residuals | None, target: Array) -> Array:
+        if residuals is None:
+            return self._nothing
+        if self._sides is None or self._sides[0] is not residuals:
+            assert residuals.free is not None
+            self._sides = residuals, residuals.free / self._weights(x)
+        return self._sides[1]
+
+    def _at(self, W: Array) -> tuple[Array, Array]:
+        """Return the predictions of W (m x d), and minus the derivatives of f there, stacked; those of the last W are known."""
+        if self._known is None or self._known[0] is not W:
+            self.system.work += 0.5
+            predictions = self.system.design.forward(W.T)
+            self._known = W, predictions, self.system.design.stack(-self.fit.derivatives(predictions))
+        return self._known[1:]
+
+    def start(self, W: Array) -> State | None:
+        """Return a point near W (m x d) that misses no equation but r = -f'(X W), of which r is a multiple; None where W = 0 is optimal."""
+        full = self.system.adjoint(self._at(np.zeros_like(W))[1])
+        if not full.any():
+            return None
+        retreat = _RETREAT if W.any() else 1.0
+        W = (1.0 - retreat) * W
+        r = self._at(W)[1]
+        bounds = bounds_at(self, W, retreat * self._extent(full), self.system.adjoint(r), full)
+        return State(W, bounds.mu, bounds.slack, bounds.dual, bounds.scale * r)
+
+    def _extent(self, full: Array) -> float:
+        """Return the radius; for a penalised form a guess at the norm of the optimum, see `radius_or`.
+
+        The step is the one along minus the gradient at zero, `full`, to the minimum of a quadratic model.
+        """
+        design = self.system.design
+        scaled = full / float(np.abs(full).max())
+        curvatures = self.fit.curvatures(np.zeros(self.fit.targets.shape))
+        bent = float((curvatures * design.forward(scaled.T) ** 2).sum())
+        length = float((full * scaled).sum()) / bent if bent > 0.0 else 0.0
+        return radius_or(self, length * float(np.abs(scaled).max(axis=0).sum()))

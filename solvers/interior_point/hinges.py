@@ -1,0 +1,106 @@
+"""Hinges under an l1,inf norm: a linear programme."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import HingeForm
+from bench_mtl.solvers.interior_point.equations import Equations, Residuals, State
+from bench_mtl.solvers.interior_point.start import bounds_at, radius_or
+from bench_mtl.solvers.interior_point.system import NewtonSystem, Solution
+
+#: The share that a given point is moved towards zero.
+_RETREAT = 0.1
+#: Duals far from the centre of their box would be worse than a residual, which the first steps remove.
+_LEAST_BELOW = 0.1
+
+
+class HingeEquations(Equations):
+    """`Equations` of a `HingeForm`. With margins = y X w, and the dual a in its box 0 <= a <= s::
+
+        r = margins + xi - 1     a + b = s     G = X^T (a y)     r a = xi b = 0
+
+    Parameters
+    ----------
+    penalty : above 0, in place of that of the form; None with a radius
+    threads : as in `NewtonSystem`
+    """
+
+    def __init__(self, form: HingeForm, penalty: float | None, threads: int | None = 1) -> None:
+        super().__init__(NewtonSystem(form.design, threads), form.radius, penalty, slacked=True)
+        self._form = form
+        self.labels, self.weights = form.design.stack(form.labels), form.design.stack(form.weights)
+
+    @property
+    def scale(self) -> float:
+        return float(self.weights.sum())
+
+    def dual_point(self, x: State) -> Array:
+        return self.system.design.unstack(np.minimum(x.dual[self.layout.r], self.weights))
+
+    def objective(self, x: State) -> float:
+        return self._form.objective(self.into_radius(x.W) * x.W.T)
+
+    def residuals(self, x: State) -> Residuals:
+        at, slack, dual = self.layout, x.slack, x.dual
+        return self.norm_residuals(
+            x,
+            self.system.adjoint(self.labels * dual[at.r]),
+            r=self.labels * self.system.forward(x.W) + slack[at.xi] - 1.0 - slack[at.r],
+            s=self.weights - dual[at.r] - dual[at.xi],
+        )
+
+    def _weights(self, x: State) -> Array:
+        spread = x.slack[self.layout.examples] / x.dual[self.layout.examples]
+        return np.asarray(1.0 / (spread[self.layout.r] + spread[self.layout.xi]))
+
+    def _example_sides(self, x: State, residuals: Residuals | None, target: Array) -> Array:
+        from bench_mtl.solvers.interior_point.kernels import example_sides
+
+        g = np.empty_like(self.labels)
+        example_sides(x.dual, target, self.labels, g)
+        if residuals is not None:
+            g += self.labels * (x.slack[self.layout.xi] / x.dual[self.layout.xi] * residuals.s - residuals.r)
+        return g
+
+    def _example_changes(
+        self, x: State, residuals: Residuals | None, target: Array, solution: Solution, dslack: Array, ddual: Array
+    ) -> None:
+        from bench_mtl.solvers.interior_point.kernels import example_changes
+
+        missing = np.zeros_like(self.labels) if residuals is None else residuals.s
+        example_changes(x.slack, x.dual, target, self.labels, solution.a, missing, dslack, ddual)
+
+    def start(self, W: Array) -> State | None:
+        """Return a point near W (m x d) that meets all linear equations; None where the data are so that W = 0 is optimal.
+
+        With a small penalty p - q = G is missed. All products of examples, r a and xi b, start equal to s_k times the same number.
+        """
+        system, labels, weights = self.system, self.labels, self.weights
+        full = system.adjoint(labels * weights)
+        if not full.any():
+            return None
+        retreat = _RETREAT if W.any() else 1.0
+        W = (1.0 - retreat) * W
+        short = 1.0 - labels * system.forward(W)
+        # xi r = width^2 and xi - r = 1 - margin; a / b = xi / r then gives r a = xi b.
+        width = retreat
+        root = np.hypot(short, 2.0 * width)
+        xi = np.where(short > 0.0, 0.5 * (short + root), 2.0 * width**2 / (root - short))
+        r = width**2 / xi
+        a = weights * (xi / (xi + r))
+        bounds = bounds_at(self, W, retreat * self._extent(full), system.adjoint(labels * a), full)
+        if bounds.scale < 1.0:
+            a = max(bounds.scale, _LEAST_BELOW) * a
+        return State(W, bounds.mu, np.concatenate([r, xi, bounds.slack]), np.concatenate([a, weights - a, bounds.dual]))
+
+    def _extent(self, full: Array) -> float:
+        """Return the radius; for a penalised form a guess at the norm of the optimum, at most sum(s) / penalty.
+
+        The guess is ten Polyak steps from zero, whose gradient is -`full`.
+        """
+        largest = float(np.abs(full).max())
+        scaled = full / largest
+        polyak = self.scale / largest / float((scaled**2).sum()) * float(np.abs(scaled).max(axis=0).sum())
+        return radius_or(self, polyak)

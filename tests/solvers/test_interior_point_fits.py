@@ -1,0 +1,161 @@
+"""Interior points of smooth losses under an l1,inf norm: the Newton direction written out, starts, sets of rows, other solvers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.core.types import Limits, Status, Tolerance
+from bench_mtl.data import TaskData
+from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import L1InfForm
+from bench_mtl.model.losses import loss_named
+from bench_mtl.model.protocols import Form
+from bench_mtl.problems.l1inf_glm import L1InfGLM
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.interior_point import InteriorPoint
+from bench_mtl.solvers.interior_point.equations import Residuals, State
+from bench_mtl.solvers.interior_point.fits import FitEquations
+from bench_mtl.solvers.working_set import WorkingSet
+
+LIMITS = Limits(seconds=60.0, iterations=5000)
+LOSSES = ("squared", "logistic")
+
+
+def drawn(rng: np.random.Generator, d: int, kind: str, *, n: int = 30, m: int = 3) -> TaskData:
+    """Labels, which are targets of a squared loss too, that five features explain."""
+    Xs = [rng.standard_normal((n + 5 * k * ("shared" not in kind), d)) * (rng.random(d) < 0.7) for k in range(m)]
+    if "shared" in kind:
+        Xs = Xs[:1] * m
+    W = rng.standard_normal((d, m)) * (np.arange(d) < 5)[:, None]
+    labels = [np.where(X @ W[:, k] + 0.5 * rng.standard_normal(len(X)) >= 0.0, 1.0, -1.0) for k, X in enumerate(Xs)]
+    wrap: Any = sp.csr_array if "sparse" in kind else np.asarray
+    if "shared" in kind:
+        return TaskData.shared(wrap(Xs[0]), np.column_stack(labels))
+    return TaskData.per_task([wrap(X) for X in Xs], labels)
+
+
+def dense_newton(eq: FitEquations, x: State, rho: Residuals, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(dslack, ddual, dr) from one dense solve with all variables and all equations written out."""
+    at, design = eq.layout, eq.system.design
+    m, d = at.shape
+    n, size = design.n_examples, m * d
+    starts = dict(zip(("W", "mu", "s", "y", "r"), np.cumsum([0, size, d, at.size, at.size]), strict=True))
+    A, b, row = np.zeros((size + d + 2 * at.size + n,) * 2), [], 0
+    X = design.stacked().toarray()
+    E = design.stack(eq.fit.curvatures(design.forward(x.W.T)))
+    W, mu, s, y, r = starts.values()
+    p, q, rows, large = y, y + size, np.tile(np.eye(d), (m, 1)), np.eye(size)
+
+    def add(values: dict[int, np.ndarray], right: np.ndarray) -> None:
+        nonlocal row
+        for column, block in values.items():
+            A[row : row + len(right), column : column + block.shape[1]] += block
+        b.append(right)
+        row += len(right)
+
+    add({mu: rows, W: -large, s: -large}, -rho.u.ravel())
+    add({mu: rows, W: large, s + size: -large}, -rho.v.ravel())
+    assert rho.free is not None
+    add({r: np.eye(n), W: E[:, None] * X}, rho.free)
+    add({r: X.T, p: -large, q: large}, -rho.W.ravel())
+    sums = {p: rows.T, q: rows.T}
+    if at.c is not None:
+        add({mu: np.ones((1, d)), s + at.c: np.ones((1, 1))}, np.array([rho.c]))
+        sums[y + at.c] = -np.ones((d, 1))
+    add(sums, rho.mu)
+    add({s: np.diag(x.dual), y: np.diag(x.slack)}, target)
+    solution = np.linalg.solve(A, np.concatenate(b))
+    return solution[s : s + at.size], solution[y : y + at.size], solution[r:]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("kind", "penalised"), [("dense", True), ("sparse", False), ("shared", False), ("shared sparse", True)])
+@pytest.mark.parametrize("n", [3, 12])
+def test_the_structured_direction_is_newtons(loss: str, kind: str, penalised: bool, n: int) -> None:
+    """Far from the central path, with residuals in every equation, with fewer and with more examples than features."""
+    rng = np.random.default_rng(n)
+    problem = L1InfGLM(drawn(rng, 6, kind, n=n), loss=loss, **({"penalty": 0.3} if penalised else {"radius": 2.0}))
+    form = problem.form(L1InfForm)
+    eq = FitEquations(form, form.penalty)
+    at = eq.layout
+    x = State(
+        rng.standard_normal(at.shape), rng.random(at.shape[1]),
+        np.exp(rng.standard_normal(at.size)), np.exp(rng.standard_normal(at.size)), rng.standard_normal(form.design.n_examples),
+    )  # fmt: skip
+    residuals, target = eq.residuals(x), rng.standard_normal(at.size)
+    slack, dual, free = dense_newton(eq, x, residuals, target)
+    for careful in (False, True):
+        eq.factor(x, careful=careful)
+        direction = eq.completed(x, residuals, eq.direction(x, residuals, target))
+        np.testing.assert_allclose(direction.slack, slack, rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(direction.dual, dual, rtol=1e-7, atol=1e-8)
+        assert direction.free is not None
+        np.testing.assert_allclose(direction.free, free, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("parameters", [{"radius": 0.8}, {"penalty": "0.1 max"}, {"penalty": 0.5, "reduction": "sum"}], ids=str)
+def test_starts_inside_and_misses_the_derivatives_only(loss: str, parameters: dict[str, Any]) -> None:
+    """The dual point proves something from the start."""
+    form = L1InfGLM(drawn(np.random.default_rng(0), 12, "dense"), loss=loss, **parameters).form(L1InfForm)
+    eq = FitEquations(form, form.penalty)
+    x = eq.start(np.zeros((3, 12)))
+    assert x is not None
+    assert (x.slack > 0.0).all()
+    assert (x.dual > 0.0).all()
+    rest = eq.residuals(x)
+    p, q = eq.layout.bounds(x.dual)
+    np.testing.assert_allclose(form.adjoint(eq.dual_point(x)).T, p - q, rtol=1e-9, atol=1e-12)
+    assert max(np.abs(rest.u).max(), np.abs(rest.v).max(), abs(rest.c), np.abs(rest.mu).max()) <= 1e-12 * (1.0 + float(x.slack.max()))
+    dual = eq.dual_point(x)
+    assert 0.0 < form.bound(dual, form.adjoint(dual)) <= eq.objective(x)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("parameters", [{"radius": 0.8}, {"penalty": "0.1 max"}, {"penalty": "0.01 max", "reduction": "sum"}], ids=str)
+@pytest.mark.parametrize("kind", ["dense", "sparse", "shared", "shared sparse"])
+def test_any_first_set_leads_to_the_optimum_of_a_slower_method(loss: str, parameters: dict[str, Any], kind: str) -> None:
+    problem = L1InfGLM(drawn(np.random.default_rng(2), 60, kind), loss=loss, **parameters)
+    slow = run(problem, AcceleratedGradient(restart="gradient"), tolerance=Tolerance(1e-7), limits=LIMITS).best
+    assert slow is not None
+    for solver in (WorkingSet(first=1), WorkingSet(first=7), WorkingSet(first=1000), InteriorPoint()):
+        record = run(problem, solver, tolerance=Tolerance(1e-8), limits=LIMITS)
+        assert record.status is Status.VERIFIED, (solver.label, record.reason)
+        assert record.best is not None
+        assert record.best.primal == pytest.approx(slow.primal, rel=2e-7)
+        assert record.samples[-1].step <= 60
+
+
+class CoupledForm(L1InfGLM):
+    """Least squares, whose form says that its loss couples the tasks."""
+
+    def make_forms(self) -> tuple[Form, ...]:
+        return (L1InfForm(replace(self.fit, loss=loss_named("multiclass")), self.radius, self.penalty),)
+
+
+def test_losses_without_second_derivatives_are_left_to_others() -> None:
+    problem = CoupledForm(drawn(np.random.default_rng(4), 8, "shared"), radius=1.0)
+    for solver in (WorkingSet(), InteriorPoint()):
+        assert "needs second derivatives of single predictions, which loss 'multiclass' has not" in str(solver.incompatibility(problem))
+
+
+@pytest.mark.parametrize("solver", [WorkingSet(), InteriorPoint()], ids=lambda solver: solver.name)
+def test_what_needs_no_iteration(solver: Any) -> None:
+    """Radius 0, a penalty from which W = 0 is optimal, and targets that are 0."""
+    data = drawn(np.random.default_rng(3), 8, "dense")
+    zero = TaskData.per_task([data.design.block(k) for k in range(3)], [np.zeros(n) for n in data.design.sizes])
+    for problem in (
+        L1InfGLM(data, radius=0.0),
+        L1InfGLM(data, penalty="1 max"),
+        L1InfGLM(data, penalty="2 max"),
+        L1InfGLM(zero, penalty=1.0),
+    ):
+        record = run(problem, solver, tolerance=Tolerance(1e-8), limits=LIMITS)
+        assert record.status is Status.VERIFIED, record.reason
+        assert record.best is not None
+        assert np.abs(record.solution).max() <= 1e-6
