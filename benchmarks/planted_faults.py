@@ -486,7 +486,7 @@ FAULTS = (
         "auto-counts-from-zero",
         SOLVERS,
         "the second method counts its steps from 0 again",
-        "solvers/auto.py",
+        "solvers/auto/hinges.py",
         "yield Iterate(iterate.primal, iterate.dual, last.step + iterate.step,",
         "yield Iterate(iterate.primal, iterate.dual, iterate.step,",
         ("tests/solvers/test_auto.py",),

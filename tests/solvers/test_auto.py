@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -11,8 +13,14 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
+from bench_mtl.model.protocols import Problem
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.solvers.auto import Auto, _Trial
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.auto import Auto
+from bench_mtl.solvers.auto.trial import Trial
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.working_set import WorkingSet
@@ -99,7 +107,7 @@ def test_the_target_is_that_of_the_run_unless_it_is_an_option() -> None:
 
 @pytest.mark.parametrize("power", [2.0, 2.5, 3.0])
 def test_a_gap_that_falls_as_a_power_is_predicted(correlated: L1InfHinge, power: float) -> None:
-    trial = _Trial(correlated, 1e-6)
+    trial = Trial(correlated, 1e-6, (1.9, 3.0))
     trial.gaps = [(step, step**-power) for step in (10, 20, 40, 80)]
     assert 80 + trial.steps_left() == pytest.approx(1e-6 ** (-1.0 / power))
     trial.gaps = [(step, 0.1) for step in (10, 20, 40, 80)]
@@ -107,7 +115,7 @@ def test_a_gap_that_falls_as_a_power_is_predicted(correlated: L1InfHinge, power:
 
 
 def test_looks_keep_the_best_of_both_bounds(small: L1InfHinge) -> None:
-    trial = _Trial(small, 1e-6)
+    trial = Trial(small, 1e-6, (1.9, 3.0))
     good = list(InteriorPoint().steps(small))[-1]
     trial.compute_gap(good)
     trial.compute_gap(Iterate(small.zero(), np.zeros(small.dual_shape), step=good.step + 1))
@@ -123,3 +131,52 @@ def test_bad_options_are_refused_by_name(options: dict[str, float], word: str) -
 def test_one_example_and_one_feature() -> None:
     problem = L1InfHinge(TaskData.per_task([np.ones((1, 1))], [np.ones(1)], name="one"), radius=0.5)
     assert notes(problem, Auto(), 1e-9)[0] is Status.VERIFIED
+
+
+def low_rank_of(data: TaskData) -> SparseLowRank:
+    return SparseLowRank(data, penalty=0.5, radius=2.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "picked"),
+    [
+        (partial(L1InfGLM, penalty="0.1 max"), "working_set"),
+        (partial(L1InfGLM, radius=2.0, loss="logistic"), "working_set"),
+        (partial(L1BallGLM, penalty="0.1 max"), "l1_working_set"),
+        (partial(L1BallGLM, radius=2.0, loss="logistic"), "l1_working_set"),
+        (low_rank_of, "admm"),
+    ],
+)
+def test_other_problems_have_their_solver(make: Callable[[TaskData], Problem], picked: str) -> None:
+    rng = np.random.default_rng(5)
+    problem = make(TaskData.shared(rng.standard_normal((40, 12)), np.where(rng.standard_normal((40, 3)) > 0.0, 1.0, -1.0)))
+    record = run(problem, Auto(), tolerance=Tolerance(1e-6), limits=Limits(seconds=60.0, iterations=5000))
+    assert record.status is Status.VERIFIED, record.reason
+    assert str(dict(record.info)["note"]).startswith(picked)
+
+
+def test_sets_that_become_large_put_the_accelerated_method_on_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps and work add up, both methods go on where they were, and the one that is expected to need more is left."""
+    rng = np.random.default_rng(6)
+    data = TaskData.shared(rng.standard_normal((60, 200)), rng.standard_normal((60, 3)))
+    problem = L1InfGLM(data, penalty="0.05 max")
+    monkeypatch.setattr("bench_mtl.solvers.auto.fits._LEAST_STEPS", 0.0)
+    iterates = list(islice(Auto(target=1e-9).steps(problem), 150))
+    names = ["accelerated" if "accelerated" in iterate.note.split(" ")[0] else "sets" for iterate in iterates[1:]]
+    assert [iterate.step for iterate in iterates] == list(range(len(iterates)))
+    assert (np.diff([iterate.work for iterate in iterates]) > 0.0).all()
+    assert set(names) == {"accelerated", "sets"}
+    alone = {
+        "accelerated": list(islice(AcceleratedGradient(restart="gradient").steps(problem), 1, names.count("accelerated") + 1)),
+        "sets": list(islice(WorkingSet().steps(problem), 1, names.count("sets") + 1)),
+    }
+    for iterate, name in zip(iterates[1:], names, strict=True):
+        assert np.array_equal(iterate.primal, alone[name].pop(0).primal)
+
+
+def test_where_the_sets_end_the_accelerated_method_goes_on() -> None:
+    rng = np.random.default_rng(7)
+    problem = L1InfGLM(TaskData.shared(rng.standard_normal((60, 200)), rng.standard_normal((60, 3))), penalty="0.1 max")
+    record = run(problem, Auto(memory_gib=1e-5), tolerance=Tolerance(1e-5), limits=Limits(seconds=60.0, iterations=20000))
+    assert record.status is Status.VERIFIED, record.reason
+    assert "accelerated_gradient" in str(dict(record.info)["note"])

@@ -1,0 +1,69 @@
+"""What steps of the methods cost, in nanoseconds of which only the ratios matter: a solver has no clock."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from bench_mtl.core.designs import Design
+
+#: An entry of the design in a pass over it: tasks with data of their own, shared data, sparse data.
+_ENTRY_OWN, _ENTRY_SHARED, _ENTRY_SPARSE = 0.5, 0.03, 0.8
+#: What a step of a first-order method costs besides, of the same two.
+_STEP_OWN, _STEP_SHARED = 1e5, 4e5
+#: An iteration of the working sets: in all, and a task.
+_ITERATION, _ITERATION_TASK = 2e6, 1e5
+#: The products on its rows in an iteration.
+_PRODUCTS = 10.0
+#: Rows that dense data are expected to need: this share.
+_ROWS_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a step of a first-order method and an iteration of `working_set` cost on a design."""
+
+    design: Design
+    step_example: float
+    """An example, and below an entry of W, in a step of the first-order method."""
+    step_coefficient: float
+    iteration_example: float
+    """An example in an iteration of the working sets, and below an operation of its factorisations."""
+    operation: float
+
+    @property
+    def _pass(self) -> float:
+        design = self.design
+        entry = _ENTRY_SPARSE if design.is_sparse else _ENTRY_SHARED if design.is_shared else _ENTRY_OWN
+        return entry * self._entries
+
+    @property
+    def _entries(self) -> float:
+        return self.design.n_stored * (self.design.n_tasks if self.design.is_shared else 1)
+
+    @property
+    def expected_rows(self) -> float:
+        return 0.0 if self.design.is_sparse else _ROWS_SHARE * self.design.n_features
+
+    def step(self) -> float:
+        """Return the price of a step of the first-order method."""
+        design = self.design
+        fixed = _STEP_SHARED if design.is_shared else _STEP_OWN
+        coefficients = design.n_features * design.n_tasks
+        return self._pass + fixed + self.step_example * design.n_examples + self.step_coefficient * coefficients
+
+    def iteration(self, rows: float) -> float:
+        """Return the price of an iteration of the working sets on so many rows."""
+        design = self.design
+        m, rows = design.n_tasks, min(rows, design.n_features)
+        share, n = rows / design.n_features, design.n_examples / m
+        narrow = min(n * rows**2 + rows**3, 2.0 * n**2 * rows + n * rows**2)
+        factors = self._entries * share * rows * share if design.is_sparse else m * narrow
+        products = (0.5 + _PRODUCTS * share) * self._pass
+        rest = _ITERATION + _ITERATION_TASK * m + self.iteration_example * design.n_examples
+        return products + rest + self.operation * (factors + rows**3 / 3.0)
+
+
+def digits(target: float) -> float:
+    """Return the digits of a relative gap: 2 for 1e-2."""
+    return max(0.0, -math.log10(target))

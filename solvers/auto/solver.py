@@ -1,0 +1,90 @@
+"""One solver that picks between others by the problem, the target and what they have shown so far, and notes why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import HingeForm, L1Form, L1InfForm, SplitForm
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.admm import ADMM
+from bench_mtl.solvers.auto.fits import fit_iterates
+from bench_mtl.solvers.auto.hinges import hinge_iterates
+from bench_mtl.solvers.l1_working_set import L1WorkingSet
+from bench_mtl.solvers.pdhg import PDHG
+from bench_mtl.solvers.working_set import WorkingSet
+
+#: The target of a run without one.
+_DEFAULT_TARGET = 1e-6
+
+
+@dataclass(frozen=True)
+class Auto(IterativeSolver):
+    """Whichever of our solvers is predicted to be quickest to the target.
+
+    | problem | what it picks between |
+    | --- | --- |
+    | hinges under an l1,inf norm | `PDHG` on trial for targets of 2e-3 and above, `WorkingSet` |
+    | smooth losses under an l1,inf norm | `WorkingSet`, and `AcceleratedGradient` on trial where its sets become large |
+    | smooth losses under an l1 norm | `L1WorkingSet`; `AcceleratedGradient` where that one does not take the loss |
+    | a sparse plus a low-rank matrix | `ADMM`; `AcceleratedGradient` where that one does not take the problem |
+
+    A solver has no clock: prices are operations, weighted by what they take in general.
+
+    Parameters
+    ----------
+    target : relative gap; None takes that of the run, or 1e-6 where a run has none
+    memory_gib : memory limit of the factors of the working sets in GiB
+
+    Notes
+    -----
+    Steps and work are those of all methods added up. The note of the iterates says which method was picked, when, and why.
+    """
+
+    target: float | None = None
+    memory_gib: float = 4.0
+
+    name: ClassVar[str] = "auto"
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm, L1Form, SplitForm)
+
+    def __post_init__(self) -> None:
+        if self.target is not None:
+            real_number("target", self.target, strict=True)
+        real_number("memory_gib", self.memory_gib, strict=True)
+
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
+        return reason if reason is not None or problem.has_form(HingeForm) else self._one(problem).incompatibility(problem)
+
+    def aimed_at(self, relative_gap: float) -> Auto:
+        return self if self.target is not None else replace(self, target=relative_gap)
+
+    def warm_up(self) -> None:
+        for solver in (PDHG(), WorkingSet(), L1WorkingSet(), ADMM(), AcceleratedGradient()):
+            solver.warm_up()
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        target, sets = self.target or _DEFAULT_TARGET, WorkingSet(memory_gib=self.memory_gib)
+        if problem.has_form(HingeForm):
+            return hinge_iterates(problem, start, target, sets)
+        one = self._one(problem)
+        if isinstance(one, WorkingSet):
+            return fit_iterates(problem, start, target, one)
+        return (iterate._replace(note=one.label) for iterate in one.resume(problem, start))
+
+    def _one(self, problem: Problem) -> IterativeSolver:
+        """Return the solver that a problem without hinges is for, or begins with."""
+        first = next(
+            (solver for form, solver in self._preferred() if problem.has_form(form) and solver.incompatibility(problem) is None), None
+        )
+        return first or AcceleratedGradient(restart="gradient")
+
+    def _preferred(self) -> tuple[tuple[type[Form], IterativeSolver], ...]:
+        return ((L1InfForm, WorkingSet(memory_gib=self.memory_gib)), (L1Form, L1WorkingSet()), (SplitForm, ADMM()))
