@@ -121,7 +121,7 @@ def run(
         if sentence is not None:
             return Record(Status.SKIPPED, sentence)
         if start is not None:
-            problem.certify(start if isinstance(start, Iterate) else Iterate(start))
+            problem.require_fitting(start if isinstance(start, Iterate) else Iterate(start))
         rungs = tuple(sorted({*RUNGS, *targets, tolerance.relative_gap}, reverse=True))
         charged = max(0.0, look["look"] - (compiling_seconds() - compiled) - FREE_LOOK_SECONDS)
         tell = on_sample or _ignore, on_phase or _ignore, on_proof or _ignore

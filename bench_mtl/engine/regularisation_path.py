@@ -69,11 +69,11 @@ def regularisation_path(
         ordered.reverse()
     if warm_start and isinstance(solver, IterativeSolver):
         solver = solver.along_path()
-    points = []
+    points: list[PathPoint] = []
     start: Iterate | None = None
     for value in ordered:
         problem = make_problem(value)
-        record = run(problem, solver, tolerance=tolerance, limits=limits, start=start)
+        record = run(problem, solver, tolerance=tolerance, limits=limits, start=start, warmed=bool(points))
         points.append(PathPoint(value, record, problem.parts))
         if on_point is not None:
             on_point(points[-1])

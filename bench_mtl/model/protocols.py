@@ -276,10 +276,8 @@ class Problem(ABC):
     @final
     def certify_repaired(self, iterate: Iterate) -> tuple[Certificate, Array]:
         """`certify`, and the feasible point that it is of: the iterate's, repaired."""
-        point = _checked("primal point", iterate.primal, self.point_shape)
-        duals: list[Array | None] = [None]
-        if iterate.dual is not None:
-            duals.append(_checked("dual point", iterate.dual, self.dual_shape))
+        point, dual_point = self.require_fitting(iterate)
+        duals: list[Array | None] = [None] if dual_point is None else [None, dual_point]
         repaired = self.repair(point)
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is no fault
             objective, proven = self._judged(repaired, duals)
@@ -287,6 +285,17 @@ class Problem(ABC):
         # In exact arithmetic what the dual proves is no more than F, so rounding cannot have taken away more than the gap.
         rounding = max(0.0, primal - max(lowest, dual)) + max(0.0, min(highest, primal) - dual)
         return Certificate(primal, dual, self.infeasibility(point), rounding if rounding < np.inf else np.inf), repaired
+
+    @final
+    def require_fitting(self, iterate: Iterate) -> tuple[Array, Array | None]:
+        """Return the point and the dual point of an iterate as arrays of float64.
+
+        Raises
+        ------
+        InputError : the point or the dual has NaN, inf or the wrong shape.
+        """
+        point = _checked("primal point", iterate.primal, self.point_shape)
+        return point, None if iterate.dual is None else _checked("dual point", iterate.dual, self.dual_shape)
 
     def _judged(self, point: Array, duals: Sequence[Array | None]) -> tuple[Interval, list[Interval]]:
         """Return F at a feasible point, and what each of the dual points proves, between bounds."""

@@ -25,6 +25,10 @@ _FAR_OFF = 0.1
 #: The accuracy that a working set is solved to, as a share of that of the whole; where all that may matter is in the set.
 _INNER, _LAST = 0.3, 0.03
 
+#: Where the aim is known, and a point misses by no more than the second share of the penalty, a set is solved to this share of the aim at
+#: once.
+_AIMED, _NEAR = 1.0, 0.2
+
 #: Below this share of the penalty the conditions hold up to rounding.
 _ROUNDING = 1e-15
 
@@ -44,6 +48,8 @@ class Sizes:
 
     first: int
     growth: float
+    aim: float = 0.0
+    """The relative gap at which the run will end; 0 where that is not known."""
 
 
 class Ball(ABC):
@@ -51,7 +57,7 @@ class Ball(ABC):
 
     def __init__(self, tasks: list[Task], sizes: Sizes) -> None:
         self.tasks = tasks
-        self._growth = sizes.growth
+        self._growth, self._aim = sizes.growth, sizes.aim
         self._most = [sizes.first] * len(tasks)
         self.is_solved = False
         self._least, self._waited = np.inf, 0
@@ -82,6 +88,15 @@ class Ball(ABC):
         small = miss <= 1e-6 * penalty
         self.is_solved = miss <= _ROUNDING * penalty or (small and self._waited >= _PATIENCE)
         return not self.is_solved
+
+    def _last_tolerance(self, miss: float, penalty: float) -> float:
+        """Return the tolerance for a set that may be the last one.
+
+        Slopes that miss by a share of the penalty leave a relative gap of about that share at most.
+        """
+        if self._aim == 0.0 or miss > _NEAR * penalty:
+            return _LAST * miss
+        return min(_LAST * miss, _AIMED * self._aim * penalty)
 
     def _working_sets(self, heights: list[Array], penalty: float, miss: float) -> tuple[list[Features], bool]:
         """Return the entries to solve for, the non-zeros and those with the largest slopes, and whether no other one has a slope above."""
@@ -119,8 +134,10 @@ class PenalisedBall(Ball):
         if penalty == self._penalty and not self._note_progress(miss, max(penalty, 1e-6 * top)):
             return
         (features,), is_whole = self._working_sets(heights, penalty, miss)
-        share = _LAST if is_whole and penalty == self._penalty else _INNER
-        task.solve(features, penalty, share * miss)
+        if is_whole and penalty == self._penalty:
+            task.solve(features, penalty, self._last_tolerance(miss, penalty))
+        else:
+            task.solve(features, penalty, _INNER * miss)
 
 
 class ConstrainedBall(Ball):
@@ -153,7 +170,8 @@ class ConstrainedBall(Ball):
             return
         lowest = max(floor, 0.5 * penalty) if off > _FAR_OFF * penalty else penalty  # where the search may go
         sets, is_whole = self._working_sets(heights, min(penalty, lowest), max(miss, off))
-        tolerance = (_LAST if is_whole else _INNER) * max(miss, off)
+        missing = max(miss, off)
+        tolerance = self._last_tolerance(missing, penalty) if is_whole else _INNER * missing
         self._penalty = self._search(sets, penalty, floor, tolerance)
 
     def _first_penalty(self, slopes: list[Array], top: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
@@ -21,6 +21,9 @@ from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.l1_working_set.balls import Ball, ConstrainedBall, PenalisedBall, Sizes
 from bench_mtl.solvers.l1_working_set.columns import Columns, columns_of
 from bench_mtl.solvers.l1_working_set.tasks import LogisticTask, SquaredTask, Task
+
+#: The line through two solutions is followed at most so many times their distance.
+_LONGEST_EXTENSION = 2.0
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,10 @@ class L1WorkingSet(IterativeSolver):
                         ball.advance([fit.design.adjoint(ball.tasks[0].dual())[:, 0]])
 
     def along_path(self) -> L1WorkingSet:
-        """Return a solver that keeps the columns that it copies, and their products, for as long as their design is there."""
+        """Return a solver that keeps the columns that it copies, and their products, for as long as their design is there.
+
+        It starts where the line through the last two solutions ends, and solves what may be the last working set to its target at once.
+        """
         return _AlongPath(self.first, self.growth)
 
     def _columns_of(self, design: Design) -> list[Columns]:
@@ -105,12 +111,19 @@ class L1WorkingSet(IterativeSolver):
             return [columns_of(design.block(0))] * design.n_tasks
         return [columns_of(design.block(k)) for k in range(design.n_tasks)]
 
+    def _sizes(self) -> Sizes:
+        return Sizes(self.first, self.growth)
+
+    def _started(self, form: L1Form, start: Array) -> Array:
+        """Return where a run begins that is told to begin at `start`."""
+        return start
+
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.form(L1Form)
-        point = problem.repair(problem.start_point() if start is None else start)
+        point = problem.repair(problem.start_point() if start is None else self._started(form, start))
         yield Iterate(point)
         design = form.fit.design
-        balls = _balls(form, point, self._columns_of(design), Sizes(self.first, self.growth))
+        balls = _balls(form, point, self._columns_of(design), self._sizes())
         tasks = [task for ball in balls for task in ball.tasks]
         stored = sum(task.columns.stored for task in tasks)
         step, products = 0, 0
@@ -129,14 +142,55 @@ class L1WorkingSet(IterativeSolver):
             yield Iterate(W, dual, step, work)
 
 
+@dataclass(frozen=True, eq=False)
+class _Passed:
+    """The value of the last run, and of the one before, whose solution the last run started from."""
+
+    value: float
+    earlier: float | None
+    start: Array
+
+    def extended(self, solution: Array, value: float) -> Array:
+        """Return `solution`, that for the last value, moved on the line through it and the one before to another value.
+
+        Zeros stay, and an entry that would change its sign becomes zero. Values that turn round or are far apart leave the solution as it
+        is.
+        """
+        if self.earlier is None or self.earlier == self.value or self.start.shape != solution.shape:
+            return solution
+        ratio = (value - self.value) / (self.value - self.earlier)
+        if not 0.0 < ratio <= _LONGEST_EXTENSION:
+            return solution
+        moved = solution + ratio * (solution - self.start)
+        return np.where(moved * solution > 0.0, moved, 0.0)
+
+
 @dataclass(frozen=True)
 class _AlongPath(L1WorkingSet):
-    """The same with the columns that earlier runs have copied."""
+    """The same with the columns that earlier runs have copied, from where the line through the last two solutions ends.
 
+    Between the values at which an entry becomes or ceases to be zero, the solutions of the lasso are a line in its penalty.
+    """
+
+    aim: float = 0.0
     kept: WeakKeyDictionary[Design, list[Columns]] = field(default_factory=WeakKeyDictionary, repr=False, compare=False)
+    passed: WeakKeyDictionary[Design, _Passed] = field(default_factory=WeakKeyDictionary, repr=False, compare=False)
 
     def along_path(self) -> L1WorkingSet:
         return L1WorkingSet(self.first, self.growth).along_path()
+
+    def aimed_at(self, relative_gap: float) -> L1WorkingSet:
+        return replace(self, aim=relative_gap)
+
+    def _sizes(self) -> Sizes:
+        return Sizes(self.first, self.growth, self.aim)
+
+    def _started(self, form: L1Form, start: Array) -> Array:
+        design, value = form.fit.design, form.penalty if form.radius is None else form.radius
+        assert value is not None
+        before = self.passed.get(design)
+        self.passed[design] = _Passed(value, None if before is None else before.value, start)
+        return start if before is None else before.extended(start, value)
 
     def _columns_of(self, design: Design) -> list[Columns]:
         if design not in self.kept:

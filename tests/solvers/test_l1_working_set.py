@@ -19,9 +19,11 @@ from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.solvers.coordinate_descent import CoordinateDescent
 from bench_mtl.solvers.face_newton import FaceNewton
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
+from bench_mtl.solvers.l1_working_set.balls import PenalisedBall
 from bench_mtl.solvers.l1_working_set.columns import columns_of
 from bench_mtl.solvers.l1_working_set.face import face_minimiser
 from bench_mtl.solvers.l1_working_set.kernels import SPAN, add_outer, affine_shares, descend
+from bench_mtl.solvers.l1_working_set.solver import _Passed
 from bench_mtl.solvers.l1_working_set.tasks import SquaredTask
 
 RNG = np.random.default_rng(0)
@@ -246,6 +248,30 @@ def test_along_a_path_columns_are_kept_as_long_as_their_data(block: object) -> N
     del data, found, expected
     gc.collect()
     assert len(along.kept) == others  # type: ignore[attr-defined]
+
+
+def test_a_path_starts_where_the_line_through_the_last_two_solutions_ends() -> None:
+    before, solution = np.array([[1.0], [2.0], [0.0], [3.0]]), np.array([[2.0], [1.0], [1.0], [0.0]])
+    passed = _Passed(8.0, 10.0, before)
+    assert np.array_equal(passed.extended(solution, 7.0), [[2.5], [0.5], [1.5], [0.0]])
+    assert np.array_equal(passed.extended(solution, 5.0), [[3.5], [0.0], [2.5], [0.0]])  # the second one would change its sign
+    for value in (8.0, 9.0, 2.0):  # the same, back again, and too far away
+        assert passed.extended(solution, value) is solution
+    assert _Passed(8.0, None, before).extended(solution, 7.0) is solution
+
+
+def test_a_solver_along_a_path_that_knows_its_target_solves_a_set_to_it_at_once() -> None:
+    ends = {}
+    for aim in (0.0, 1e-4):
+        penalised = PenalisedBall.__new__(PenalisedBall)
+        penalised._aim = aim
+        ends[aim] = [penalised._last_tolerance(miss, 2.0) for miss in (0.1, 1e-5, 1.0)]
+    assert ends[0.0] == pytest.approx([3e-3, 3e-7, 3e-2])
+    assert ends[1e-4] == pytest.approx([2e-4, 3e-7, 3e-2])  # never looser, and not where the point is far away
+    values = [float(share) * L1BallGLM(DATA, penalty="1 max").penalty for share in np.geomspace(1.0, 0.1, 20)]  # type: ignore[operator]
+    points = regularisation_path(lambda value: L1BallGLM(DATA, penalty=value), values, L1WorkingSet(), tolerance=Tolerance(1e-4))
+    assert all(point.record.status is Status.VERIFIED for point in points)
+    assert all(point.record.samples[-1].certificate.relative_gap <= 1e-4 for point in points)
 
 
 def test_other_losses_and_bad_options_are_named() -> None:
