@@ -201,11 +201,13 @@ class SparseColumns(Columns):
         counts = np.zeros(len(new), dtype=np.int64)
         count_columns(rows[1], slots, counts)
         ends = np.cumsum(counts)
-        added, places = np.empty(int(ends[-1])), np.empty(int(ends[-1]), dtype=np.uint32)
-        copy_columns(*rows, self._X.data, slots, ends - counts, added, places)
+        stored = len(values)
+        wider, places = np.empty(stored + int(ends[-1])), np.empty(stored + int(ends[-1]), dtype=np.uint32)
+        wider[:stored], places[:stored] = values, indices
+        copy_columns(*rows, self._X.data, slots, stored + ends - counts, wider, places)
         self._place[new] = len(indptr) - 1 + np.arange(len(new))
         self._sizes[new] = counts
-        self._arrays = np.concatenate([values, added]), np.concatenate([indices, places]), np.concatenate([indptr, indptr[-1] + ends])
+        self._arrays = wider, places, np.concatenate([indptr, stored + ends])
 
     @property
     def arrays(self) -> tuple[Any, Any, Any]:
