@@ -1,4 +1,4 @@
-"""Each of our solvers beside each peer on the instances of `headline-peers.toml`, in one process and in turn: `python -m benchmarks.peers`.
+"""Each of our solvers beside each peer on the suite `headline-peers`, in one process and in turn: `python -m benchmarks.peers`.
 
 A figure is the median over the rounds of the seconds until a gap was proven: of a peer those of the cheapest tolerance that proves it,
 its matrix laid out and its code compiled before. The ratio of a solver is its figure over that of the fastest of ours on the same instance:
@@ -25,7 +25,7 @@ from bench_mtl.engine.suite import Case, expand
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.model.protocols import Problem, Solver
 
-SUITE = Path(__file__).with_name("headline-peers.toml")
+SUITE = "headline-peers"
 GAPS = (1e-4, 1e-6, 1e-8)
 
 Times = dict[str, dict[float, float]]
@@ -36,7 +36,7 @@ def instances(data_dir: Path | None) -> Iterator[tuple[str, Problem, list[tuple[
     """The problems of the suite with the solvers that take them; those whose data are absent are named and left out."""
     registry = load_registry()
     cases: dict[str, list[Case]] = {}
-    for case in expand(read_suite(str(SUITE)), registry):
+    for case in expand(read_suite(SUITE), registry):
         cases.setdefault(case.instance.label, []).append(case)
     for label, of_label in cases.items():
         try:

@@ -9,7 +9,7 @@ from bench_mtl.data import TaskData
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
-_PREFERRED_SMOOTH: Preferred = (("face_newton", {}), ("accelerated_gradient", {"restart": "gradient"}))
+_PREFERRED_SMOOTH: Preferred = (("auto", {}), ("face_newton", {}), ("accelerated_gradient", {"restart": "gradient"}))
 #: Of the lasso: two to eight times the speed of the others to a gap of 1e-3, most where the penalty is small.
 _PREFERRED_LASSO: Preferred = (("coordinate_descent", {}), *_PREFERRED_SMOOTH)
 _PREFERRED_HINGE: Preferred = (("pdhg", {}), ("smoothed_gradient", {}))
@@ -31,7 +31,7 @@ class L1BallRegressor(SolvedTasks, LinearTaskRegressor):
         At least 0. Larger: more non-zeros.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-        The default solver is `face_newton`.
+        The default solver is `auto`.
 
     References
     ----------
@@ -65,7 +65,7 @@ class L1BallClassifier(SolvedTasks, LinearTaskClassifier):
     loss : {"hinge", "logistic", "squared"}
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-        The default solver is `pdhg` for the hinge, else `face_newton`.
+        The default solver is `pdhg` for the hinge, else `auto`.
 
     References
     ----------
@@ -167,7 +167,7 @@ class OneNormClassifier(_OneNorm, LinearTaskClassifier):
     loss : {"squared", "logistic"}
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-        The default solver is `coordinate_descent`, of the logistic loss `face_newton`.
+        The default solver is `coordinate_descent`, of the logistic loss `auto`.
 
     References
     ----------

@@ -11,7 +11,7 @@ from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, Linea
 from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
 _PREFERRED_HINGE: Preferred = (("auto", {}), ("pdhg", {}))
-_PREFERRED_SMOOTH: Preferred = (("accelerated_gradient", {"restart": "gradient"}),)
+_PREFERRED_SMOOTH: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
 
 @linear_model
@@ -54,7 +54,7 @@ class L1InfClassifier(_L1Inf, LinearTaskClassifier):
         Over the examples of a task, s_k = 1/n_k or 1: whether tasks of many examples count as those of few.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-        The default solver is `auto` for the hinge, else `accelerated_gradient`.
+        The default solver is `auto`.
 
     References
     ----------
@@ -100,7 +100,7 @@ class L1InfRegressor(_L1Inf, LinearTaskRegressor):
         Over the examples of a task, s_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-        The default solver is `accelerated_gradient`.
+        The default solver is `auto`.
 
     References
     ----------

@@ -8,14 +8,7 @@ from bench_mtl.data import TaskData
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import Preferred, SolvedTasks
 
-_PREFERRED: Preferred = (("block_coordinate", {}), ("partial_minimisation", {}), ("accelerated_gradient", {"restart": "gradient"}))
-#: For squares of one design: never far behind another, and far ahead where the data determine little.
-_SQUARES: Preferred = (("admm", {}), *_PREFERRED)
-#: Where that has many more features than examples: ten times faster, since it works in the space of the rows.
-_WIDE: Preferred = (("partial_minimisation", {}), *_SQUARES)
-
-#: Features an example from which a design counts as wide.
-_WIDTH = 8
+_PREFERRED: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
 
 @linear_model
@@ -29,10 +22,7 @@ class _SparseLowRank(SolvedTasks):
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
         parameters = {"penalty": self.penalty, "radius": self.radius, "loss": self.loss}
-        preferred = _PREFERRED
-        if data.design.is_shared and self.loss == "squared":
-            preferred = _WIDE if data.n_features > _WIDTH * data.design.sizes[0] else _SQUARES
-        return self._solve("sparse_low_rank", data, parameters, preferred, ("sparse_coef_", "low_rank_coef_"))
+        return self._solve("sparse_low_rank", data, parameters, _PREFERRED, ("sparse_coef_", "low_rank_coef_"))
 
 
 @linear_model
@@ -53,7 +43,7 @@ class SparseLowRankRegressor(_SparseLowRank, LinearTaskRegressor):
         At least 0, the paper's tau. Larger: a larger Q of higher rank.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-        The default solver is `admm`, for many more features than examples `partial_minimisation`.
+        The default solver is `auto`.
 
     Attributes
     ----------
@@ -92,7 +82,7 @@ class SparseLowRankClassifier(_SparseLowRank, LinearTaskClassifier):
         With t = x.(p + q) 1/2 (y - t)^2, or log(1 + exp(-y t)).
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-        The default solver of the squared loss is that of `SparseLowRankRegressor`, of the logistic loss `block_coordinate`.
+        The default solver is `auto`.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ from bench_mtl.runner.job import Found
 #: Problems and solvers that the learners take from the registry.
 LEARNER_CODE = (
     "sparse_low_rank", "trace_norm_glm", "task_relationships", "l1_ball_glm", "admm", "block_coordinate",
-    "partial_minimisation", "accelerated_gradient", "spectral_gradient", "coordinate_descent",
+    "partial_minimisation", "auto", "accelerated_gradient", "spectral_gradient", "coordinate_descent",
 )  # fmt: skip
 
 #: A cell is all fits of a tuning.
