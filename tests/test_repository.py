@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-MOST_BYTES = 45_000_000
+#: Results keep their proofs: 6 MB of those of headline-peers.
+MOST_BYTES = 60_000_000
 MOST_FILES = 900
 
 
