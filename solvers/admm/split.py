@@ -28,7 +28,7 @@ _FIRST_PENALTY, _Q_TO_P = 0.15, 3.0
 
 #: The same where the smooth step is iterative, of the mean over no more eigenvalues than there are examples. Proofs need the largest entry
 #: of X^T r, which settles later than the norms that are balanced: penalties change only where these are far from what they should be.
-_FIRST_BY_PRODUCTS, _Q_TO_P_BY_PRODUCTS, _FAR_OFF = 0.5, 10.0, 3.0
+_FIRST_BY_PRODUCTS, _Q_TO_P_BY_PRODUCTS, _FAR_OFF = 1.0, 10.0, 3.0
 
 
 #: The default relaxation.

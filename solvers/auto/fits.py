@@ -27,8 +27,6 @@ _PATIENCE = ((0.1, 1.0), (0.7, 0.5), (1.2, 0.25), (2.0, 0.0))
 _GROWS, _DOUBLES = 1.3, 2.0
 #: Iterations of the sets to a gap of 1, for every digit more, and at least: those in which they grow are not counted.
 _FIRST_ITERATIONS, _A_DIGIT, _LEAST_LEFT = 3.0, 1.0, 2.0
-# DEL to need less than this number of iterations more.
-_LEAST_LEFT = 2.0
 
 
 @dataclass

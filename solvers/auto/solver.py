@@ -15,13 +15,12 @@ from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.admm import ADMM
 from bench_mtl.solvers.auto.fits import fit_iterates
 from bench_mtl.solvers.auto.hinges import hinge_iterates
-from bench_mtl.solvers.block_coordinate import BlockCoordinate
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
 from bench_mtl.solvers.partial_minimisation import PartialMinimisation
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.working_set import WorkingSet
 
-#: Features an example from which a design counts as wide: there `partial_minimisation` is up to ten times faster than `admm`.
+#: Features an example from which a shared design counts as wide: there `partial_minimisation` is up to ten times faster than `admm`.
 _WIDE = 8
 #: The target of a run without one.
 _DEFAULT_TARGET = 1e-6
@@ -34,8 +33,7 @@ class Auto(IterativeSolver):
     - Hinges under an l1,inf norm: `PDHG` on trial for targets of 2e-3 and above, `WorkingSet`.
     - Smooth losses under an l1,inf norm: `WorkingSet`, and `AcceleratedGradient` on trial where its sets become large.
     - Smooth losses under an l1 norm: `L1WorkingSet`.
-    - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples `PartialMinimisation`, where tasks have
-      rows of their own `BlockCoordinate`.
+    - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples that all tasks share `PartialMinimisation`.
 
     Where none of these takes a problem, `AcceleratedGradient` does. A solver has no clock: prices are operations, weighted by what they
     take in general.
@@ -69,7 +67,7 @@ class Auto(IterativeSolver):
         return self if self.target is not None else replace(self, target=relative_gap)
 
     def warm_up(self) -> None:
-        for solver in (PDHG(), WorkingSet(), L1WorkingSet(), ADMM(), BlockCoordinate(), PartialMinimisation(), AcceleratedGradient()):
+        for solver in (PDHG(), WorkingSet(), L1WorkingSet(), ADMM(), PartialMinimisation(), AcceleratedGradient()):
             solver.warm_up()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
@@ -99,8 +97,6 @@ class Auto(IterativeSolver):
 
 def _for_split(design: Design) -> list[IterativeSolver]:
     """Return the solvers for a sparse plus a low-rank matrix, the best first."""
-    if not design.is_shared:
-        return [BlockCoordinate()]
-    if design.n_features > _WIDE * design.sizes[0]:
+    if design.is_shared and design.n_features > _WIDE * design.sizes[0]:
         return [PartialMinimisation(), ADMM()]
-    return [ADMM(), BlockCoordinate()]
+    return [ADMM()]

@@ -155,6 +155,18 @@ def test_other_problems_have_their_solver(make: Callable[[TaskData], Problem], p
     assert str(dict(record.info)["note"]).startswith(picked)
 
 
+@pytest.mark.parametrize(
+    ("shared", "features", "picked"), [(True, 12, "admm"), (True, 100, "partial_minimisation"), (False, 12, "admm"), (False, 100, "admm")]
+)
+def test_sparse_plus_low_rank_fits_have_a_solver_for_their_shape(shared: bool, features: int, picked: str) -> None:
+    rng = np.random.default_rng(5)
+    X, Y = rng.standard_normal((3, 10, features)), rng.standard_normal((10, 3))
+    data = TaskData.shared(X[0], Y) if shared else TaskData.per_task(list(X), list(Y.T))
+    record = run(low_rank_of(data), Auto(), tolerance=Tolerance(1e-4), limits=Limits(seconds=60.0, iterations=5000))
+    assert record.status is Status.VERIFIED, record.reason
+    assert str(dict(record.info)["note"]).startswith(picked)
+
+
 def test_sets_that_become_large_put_the_accelerated_method_on_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps and work add up, both methods go on where they were, and the one that is expected to need more is left."""
     rng = np.random.default_rng(6)
