@@ -12,19 +12,21 @@ from bench_mtl.cli.console import say
 @click.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="New results folder.")
-def merge(folders: tuple[Path, ...], out: Path) -> None:
+@click.option("--without-proofs", is_flag=True, help="Leave out what `check --recertify` needs, most of the file.")
+def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> None:
     """Bring the results of one suite in several FOLDERS, from several machines, together in a new one.
 
     Of a case that several folders have, the row of the folder given first counts; the others are kept, but not reported.
 
     \b
-    Example:
+    Examples:
       bench-mtl merge laptop/quick server/quick -o results/quick-both
+      bench-mtl merge results/large -o to-publish/large --without-proofs
     """
     from bench_mtl.results.merge import merge as bring_together
 
-    merged = bring_together(folders, out)
-    say(f"{out}: {merged.runs} runs of {len(folders)} folders")
+    merged = bring_together(folders, out, proofs=not without_proofs)
+    say(f"{out}: {merged.runs} runs of {len(folders)} folder{'s' if len(folders) > 1 else ''}")
     if merged.superseded == 1:
         say("1 row is of a case that a folder before has too: it is kept as superseded")
     elif merged.superseded:

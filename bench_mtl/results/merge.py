@@ -34,19 +34,20 @@ class Merged:
     """The different ones that listed runs were made on."""
 
 
-def merge(folders: Sequence[Path], out: Path) -> Merged:
+def merge(folders: Sequence[Path], out: Path, *, proofs: bool = True) -> Merged:
     """Bring the results in `folders`, of one suite, together in the new results folder `out`.
 
     Of a case that several folders have a counting row of, the first folder's counts. All other rows are kept as superseded. The cases are
-    in the order of the first folder, then of the next. Environments of the same content become one.
+    in the order of the first folder, then of the next. Environments of the same content become one. Without `proofs` the points are left
+    out that prove the bounds again, most of the file; one folder is enough then.
 
     Raises
     ------
-    InputError : fewer than two folders, results that cannot be read or belong to different suites or targets, or `out` is one of the
+    InputError : too few folders, results that cannot be read or belong to different suites or targets, or `out` is one of the
         folders, has results or files of a report already, or cannot be written. `out` is then as it was.
     """
-    if len(folders) < 2:
-        raise InputError("merge needs at least two results folders")
+    if len(folders) < (2 if proofs else 1):
+        raise InputError("merge needs at least two results folders, or one with --without-proofs")
     for folder in folders:
         if folder.resolve() == out.resolve():
             raise InputError(f"--out: {out} is one of the folders to merge: choose another one")
@@ -63,7 +64,7 @@ def merge(folders: Sequence[Path], out: Path) -> Merged:
             lock = FolderLock(out)
             try:
                 _require_new(out)  # another one may have come in between
-                return make_file(out / FILE_NAME, lambda connection: _fill(connection, stores, facts, selection))
+                return make_file(out / FILE_NAME, lambda connection: _fill(connection, stores, facts, selection, proofs))
             finally:
                 lock.release()
 
@@ -159,13 +160,15 @@ def _cases(store: Store) -> int:
     return int(count) if count.isdecimal() else 0
 
 
-def _fill(connection: sqlite3.Connection, stores: Sequence[Store], facts: Mapping[str, str], selection: _Selection) -> Merged:
+def _fill(connection: sqlite3.Connection, stores: Sequence[Store], facts: Mapping[str, str], selection: _Selection, proofs: bool) -> Merged:
     lay_out(connection, facts)
     environments: dict[str, int] = {}
     offset = 0
     for number, store in enumerate(stores):
         known = _add_environments(connection, store, environments)
-        offset = _add_runs(connection, store, number, known, selection, offset)
+        before, offset = offset, _add_runs(connection, store, number, known, selection, offset)
+        if proofs and store.is_sealed:
+            _add_proofs(connection, store, before)
     put_all(connection, (META, ENVIRONMENT, *RUN_PARTS))
     return Merged(len(selection.positions), selection.superseded, _ambiguous(connection), _machines(connection))
 
@@ -207,10 +210,12 @@ def _add_runs(
     connection.executemany("INSERT INTO measure VALUES (?, ?, ?, ?)", store.query(measures))
     patterns = f"SELECT run_id + {offset}, part, rows, columns, nonzeros, rank, bits FROM pattern ORDER BY run_id, part"
     connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", store.query(patterns))
-    if store.is_sealed:
-        proofs = f"SELECT run_id + {offset}, number, point, dual, bound_point FROM proof ORDER BY run_id, number"
-        connection.executemany("INSERT INTO proof VALUES (?, ?, ?, ?, ?)", store.query(proofs))
     return highest
+
+
+def _add_proofs(connection: sqlite3.Connection, store: Store, offset: int) -> None:
+    proofs = f"SELECT run_id + {offset}, number, point, dual, bound_point FROM proof ORDER BY run_id, number"
+    connection.executemany("INSERT INTO proof VALUES (?, ?, ?, ?, ?)", store.query(proofs))
 
 
 def _standing(key: str, counts: bool, selection: _Selection) -> dict[str, Any]:

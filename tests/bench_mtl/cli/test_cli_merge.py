@@ -38,6 +38,14 @@ def test_results_of_one_machine_are_not_warned_of(command: Callable[..., Any], m
     ]
 
 
+def test_one_folder_without_its_proofs(command: Callable[..., Any], make_results: Callable[..., Path], tmp_path: Path) -> None:
+    folder, out = make_results("a", FIRST), tmp_path / "out"
+    result = command("merge", folder, "-o", out, "--without-proofs")
+    assert (result.code, result.err) == (0, [])
+    assert result.out == [f"{out}: 3 runs of 1 folder", f"bench-mtl report {out} writes the report"]
+    assert command("check", out).out == [f"{out}: 3 rows, all as its checksum says"]
+
+
 def test_what_cannot_be_merged_is_one_line(command: Callable[..., Any], make_results: Callable[..., Path], tmp_path: Path) -> None:
     a, b = make_results("a", FIRST), make_results("b", SECOND, targets=(1e-3,))
     out = tmp_path / "out"

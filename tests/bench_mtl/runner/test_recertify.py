@@ -104,6 +104,18 @@ def test_proofs_go_with_their_rows(ran: Path, tmp_path: Path) -> None:
     assert [row.standing for row in again(tmp_path / "inline")] == [Standing.PROVEN]
 
 
+def test_without_proofs_rows_stay_as_sealed_and_cannot_be_proven_again(ran: Path, tmp_path: Path) -> None:
+    merge([ran], tmp_path / "small", proofs=False)
+    with Store.open(ran) as whole, Store.open(tmp_path / "small") as small:
+        assert small.runs().equals(whole.runs())
+        assert small.samples().equals(whole.samples())
+        verified = set(small.runs().query("status == 'verified'")["id"])
+    assert verified
+    for row in again(tmp_path / "small"):  # rows of what the baseline alone proves stay proven
+        assert row.standing is not Standing.FALSE
+        assert row.id not in verified or row.standing is Standing.UNPROVABLE
+
+
 def test_what_is_stored_is_read_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     for shape in ((), (0, 3), (5,), (4, 3), (2, 3, 4)):
