@@ -1,8 +1,9 @@
 """What `auto` costs beside the best of the solvers that it could have picked: `python -m benchmarks.auto`.
 
-Every instance is solved to every target by each solver alone and by `auto`, in one process on one thread. The factor is the time of `auto`
-over the shortest of the others, of as many repeats as are asked for, the fastest each. Some minutes; real data are skipped by name where
-their folder is absent.
+Every instance is solved to every target by each solver alone and by `auto`, in one process on one thread, in rounds: what is compared runs
+right after one another, so that a slow moment of the machine meets all. After the first round the solvers that took over twice the time
+of the fastest are left out. A solver's time is its median over the rounds; the factor is that of `auto` over the shortest of the others.
+Half an hour; real data are skipped by name where their folder is absent.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ RIVALS: tuple[Solver, ...] = (
     PDHG(), InteriorPoint(), AcceleratedGradient(restart="gradient"), FaceNewton(), CoordinateDescent(), ADMM(), PartialMinimisation(),
     BlockCoordinate(), L1WorkingSet(), WorkingSet(),
 )  # fmt: skip
-#: A rival that takes longer than this, in seconds, or than this multiple of the best, is not waited for.
+#: A rival that takes longer than this, in seconds, or in the first round than this multiple of the fastest, is not waited for.
 LIMIT, PATIENCE = 30.0, 2.0
 
 _SYNTHETIC, _GLM = {"name": "synthetic_l1inf"}, {"name": "synthetic_glm"}
@@ -144,7 +145,7 @@ OTHERS: dict[type[Problem], tuple[Instance, ...]] = {
 
 
 class Row(NamedTuple):
-    """Seconds of the rivals by their names, and of `auto`, infinite where the target was not met."""
+    """Seconds of the rivals that came near the fastest, and of `auto`, infinite where the target was not met."""
 
     instance: str
     target: float
@@ -180,28 +181,32 @@ def _built(problem: Callable[..., Problem], data: dict[str, Any], parameters: di
     return problem(load(data, data_dir=data_dir), **parameters)
 
 
-def seconds(problem: Problem, solver: Solver, target: float, limit: float, repeats: int) -> float:
-    """Return the shortest time to a proven gap of `target`, infinite where the limit comes first."""
-    best = math.inf
-    for _ in range(repeats):
-        record = run(problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=min(limit, PATIENCE * best)), warmed=True)
-        if record.best is not None and record.status == "verified":
-            best = min(best, record.samples[-1].seconds)
-        else:
-            break
-    return best
+def seconds(problem: Problem, solver: Solver, target: float, limit: float) -> float:
+    """Return the time to a proven gap of `target`, infinite where the limit comes first."""
+    record = run(problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=limit), warmed=True)
+    return record.samples[-1].seconds if record.best is not None and record.status == "verified" else math.inf
 
 
-def measured(label: str, problem: Problem, repeats: int) -> Iterator[Row]:
+def measured(label: str, problem: Problem, rounds: int) -> Iterator[Row]:
+    rivals = [solver for solver in reversed(RIVALS) if solver.incompatibility(problem) is None]
+    if (unsuited := Auto().incompatibility(problem)) is not None:
+        click.echo(f"left out: {label}: {unsuited}", err=True)
+        return
     for target in TARGETS:
-        times: dict[str, float] = {}
-        for solver in reversed(RIVALS):
-            if solver.incompatibility(problem) is None:
-                limit = min(LIMIT, PATIENCE * min(times.values(), default=LIMIT))
-                times[solver.name] = seconds(problem, solver, target, limit, repeats)
-        if any(map(math.isfinite, times.values())):
-            suited = Auto().incompatibility(problem) is None
-            yield Row(label, target, times, seconds(problem, Auto(), target, LIMIT, repeats) if suited else math.nan)
+        first: dict[str, float] = {}
+        for solver in rivals:
+            limit = min(LIMIT, PATIENCE * min(first.values(), default=LIMIT))
+            first[solver.name] = seconds(problem, solver, target, limit)
+        fastest = min(first.values(), default=math.inf)
+        if not math.isfinite(fastest):
+            continue
+        competing = [Auto(), *(solver for solver in rivals if first[solver.name] <= PATIENCE * fastest)]
+        times: dict[str, list[float]] = {solver.name: [] for solver in competing}
+        for _ in range(rounds):
+            for solver in competing:
+                times[solver.name].append(seconds(problem, solver, target, LIMIT))
+        medians = {name: statistics.median(of_rounds) for name, of_rounds in times.items()}
+        yield Row(label, target, {name: medians[name] for name in medians if name != Auto.name}, medians[Auto.name])
 
 
 def table(rows: list[Row]) -> str:
@@ -222,15 +227,15 @@ def table(rows: list[Row]) -> str:
 @click.command()
 @click.option("--data-dir", type=click.Path(path_type=Path), envvar="BENCH_MTL_DATA")
 @click.option("--select", default="", help="Only instances with this in their name.")
-@click.option("--repeats", default=2, type=click.IntRange(min=1))
-def main(data_dir: Path | None, select: str, repeats: int) -> None:
+@click.option("--rounds", default=5, type=click.IntRange(min=1))
+def main(data_dir: Path | None, select: str, rounds: int) -> None:
     rows: list[Row] = []
     with threadpool_limits(1):
         for solver in (*RIVALS, Auto()):
             solver.warm_up()
         for label, problem in instances(data_dir, select):
             problem.warm_up()
-            rows += measured(label, problem, repeats)
+            rows += measured(label, problem, rounds)
     click.echo(table(rows))
     factors = [row.factor for row in rows]
     if factors:

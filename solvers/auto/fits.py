@@ -15,11 +15,13 @@ from bench_mtl.solvers.auto.prices import Prices, digits
 from bench_mtl.solvers.auto.trial import Trial, after_start
 from bench_mtl.solvers.working_set import WorkingSet
 
-#: Prices of an example and an entry of W in a step of the accelerated method, of an example and an operation in an iteration of the sets.
-_PRICES = (20.0, 25.0, 60.0, 0.025)
+#: Prices of an example, an entry of W and a task in a step of the accelerated method, of an example and an operation in an iteration of
+#: the sets.
+_PRICES = (20.0, 25.0, 1.2e4, 60.0, 0.025)
 #: Gaps of the accelerated method are taken to fall at least and at most as this power of its steps.
 _POWERS = (2.0, 4.0)
-#: It is tried where the sets are predicted to cost at least so many steps of it, and again where they cost this multiple of what they did.
+#: It is tried where the sets are predicted to cost at least so many steps of it for every digit of the target, and again where they cost
+#: this multiple of what they did.
 _LEAST_STEPS, _DEARER = 60.0, 2.0
 #: It is left when it has spent the first share of the price of the sets and is predicted to need more than the second.
 _PATIENCE = ((0.1, 1.0), (0.7, 0.5), (1.2, 0.25), (2.0, 0.0))
@@ -65,13 +67,14 @@ def fit_iterates(problem: Problem, start: Iterate, target: float, sets: WorkingS
     trial = Trial(problem, target, _POWERS)
     gradient = after_start(AcceleratedGradient(restart="gradient").resume(problem, start))
     step, work_of_sets, tried = 0, 0.0, 0.0
+    least_steps = _LEAST_STEPS * max(1.0, digits(target))
     last = Iterate(problem.repair(start.primal), start.dual)
     yield last
     note = "working_set"
     iterates = after_start(sets.resume(problem, start))
     while True:
         left = state.steps_left()
-        if left > max(_LEAST_STEPS, _DEARER * tried):
+        if left > max(least_steps, _DEARER * tried):
             tried, begun = left, last.step
             for last in gradient:
                 step += 1

@@ -22,8 +22,8 @@ _CHEAP_STEPS = 40.0
 _PATIENCE = ((0.0, 1.0), (1.0, 0.25), (2.0, 0.0))
 #: Iterations of the working sets to a gap of 1, and for every digit more.
 _FIRST_ITERATIONS, _A_DIGIT = 4.0, 2.5
-#: Prices of an example and an entry of W in a step of pdhg, of an example and an operation in an iteration of the working sets.
-_PRICES = (5.0, 0.0, 180.0, 0.05)
+#: Prices of an example, an entry of W and a task in a step of pdhg, of an example and an operation in an iteration of the working sets.
+_PRICES = (5.0, 0.0, 0.0, 180.0, 0.05)
 #: Gaps of pdhg are taken to fall at least and at most as this power of the steps.
 _POWERS = (1.9, 3.0)
 

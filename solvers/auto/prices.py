@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bench_mtl.core.designs import Design
 
-#: An entry of the design in a pass over it: tasks with data of their own, shared data, sparse data.
-_ENTRY_OWN, _ENTRY_SHARED, _ENTRY_SPARSE = 0.5, 0.03, 0.8
+#: An entry of the design in a pass over it: tasks with data of their own, shared data for every task and once for all, sparse data.
+_ENTRY_OWN, _ENTRY_SHARED, _READ_SHARED, _ENTRY_SPARSE = 0.5, 0.03, 0.8, 0.8
 #: What a step of a first-order method costs besides, of the same two.
 _STEP_OWN, _STEP_SHARED = 1e5, 4e5
 #: An iteration of the working sets: in all, and a task.
@@ -25,8 +25,9 @@ class Prices:
 
     design: Design
     step_example: float
-    """An example, and below an entry of W, in a step of the first-order method."""
+    """An example, below an entry of W, and a task with data of its own, in a step of the first-order method."""
     step_coefficient: float
+    step_task: float
     iteration_example: float
     """An example in an iteration of the working sets, and below an operation of its factorisations."""
     operation: float
@@ -34,8 +35,9 @@ class Prices:
     @property
     def _pass(self) -> float:
         design = self.design
-        entry = _ENTRY_SPARSE if design.is_sparse else _ENTRY_SHARED if design.is_shared else _ENTRY_OWN
-        return entry * self._entries
+        if design.is_shared and not design.is_sparse:
+            return _ENTRY_SHARED * self._entries + _READ_SHARED * design.n_stored
+        return (_ENTRY_SPARSE if design.is_sparse else _ENTRY_OWN) * self._entries
 
     @property
     def _entries(self) -> float:
@@ -48,7 +50,7 @@ class Prices:
     def step(self) -> float:
         """Return the price of a step of the first-order method."""
         design = self.design
-        fixed = _STEP_SHARED if design.is_shared else _STEP_OWN
+        fixed = _STEP_SHARED if design.is_shared else _STEP_OWN + self.step_task * design.n_tasks
         coefficients = design.n_features * design.n_tasks
         return self._pass + fixed + self.step_example * design.n_examples + self.step_coefficient * coefficients
 

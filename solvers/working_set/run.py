@@ -22,6 +22,9 @@ _WIDTH, _WIDE_GAP = 0.25, 0.1
 _FARTHER, _SMALL_BOUND, _FEWER = 2.0, 0.01, 0.05
 #: A set becomes no more than twice as large at once, or larger by this number of rows.
 _GROWTH = 250
+#: A set that becomes at least so many times as large above this relative gap is solved from zero: few iterations are lost, and a point
+#: that is central on a few of its rows is far from the central path on all.
+_ANEW_GROWTH, _ANEW_GAP = 2.0, 0.7
 #: Residuals are those of rows that have joined above this relative gap, and of rounding below it.
 _ROUNDED_GAP = 1e-5
 #: A run that rounding ends above this relative gap starts again, on the same rows and then on all of them.
@@ -140,10 +143,12 @@ class Run:
             return False
         before, chosen = self._equations, np.union1d(rows[~leaves], joining)
         self._has_left[rows[leaves]] = True
-        if self._use(chosen):
-            self._x = moved(x, before, rows, self._equations, chosen, G)
-        else:
+        if not self._use(chosen):
             self.is_done = True
+        elif self._relative_gap > _ANEW_GAP and len(chosen) >= _ANEW_GROWTH * len(rows):
+            self._start(np.zeros((self._shape[1], len(chosen))))
+        else:
+            self._x = moved(x, before, rows, self._equations, chosen, G)
         return len(joining) > 0
 
 
