@@ -3,7 +3,7 @@
 Every instance is solved to every target by each solver alone and by `auto`, in one process on one thread, in rounds: what is compared runs
 right after one another, so that a slow moment of the machine meets all. After the first round the solvers that took over twice the time
 of the fastest are left out. A solver's time is its median over the rounds; the factor is that of `auto` over the shortest of the others.
-Half an hour; real data are skipped by name where their folder is absent.
+Over an hour; real data are skipped by name where their folder is absent.
 """
 
 from __future__ import annotations
