@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from bench_mtl.core.checks import real_number
@@ -66,6 +66,10 @@ class Auto(IterativeSolver):
     def aimed_at(self, relative_gap: float) -> Auto:
         return self if self.target is not None else replace(self, target=relative_gap)
 
+    def along_path(self) -> Auto:
+        """Return a solver that takes l1 norms by `L1WorkingSet.along_path`."""
+        return _AlongPath(self.target, self.memory_gib)
+
     def warm_up(self) -> None:
         for solver in (PDHG(), WorkingSet(), L1WorkingSet(), ADMM(), PartialMinimisation(), AcceleratedGradient()):
             solver.warm_up()
@@ -88,11 +92,27 @@ class Auto(IterativeSolver):
         if problem.has_form(L1InfForm):
             candidates = [WorkingSet(memory_gib=self.memory_gib)]
         elif problem.has_form(L1Form):
-            candidates = [L1WorkingSet()]
+            candidates = [self._l1_solver()]
         elif problem.has_form(SplitForm):
             candidates = _for_split(problem.form(SplitForm).design)
         fitting = (solver for solver in candidates if solver.incompatibility(problem) is None)
         return next(fitting, AcceleratedGradient(restart="gradient"))
+
+    def _l1_solver(self) -> IterativeSolver:
+        return L1WorkingSet()
+
+
+@dataclass(frozen=True)
+class _AlongPath(Auto):
+    """The same with what `L1WorkingSet` keeps from run to run."""
+
+    l1_solver: IterativeSolver = field(default_factory=lambda: L1WorkingSet().along_path(), repr=False, compare=False)
+
+    def along_path(self) -> Auto:
+        return Auto(self.target, self.memory_gib).along_path()
+
+    def _l1_solver(self) -> IterativeSolver:
+        return self.l1_solver if self.target is None else self.l1_solver.aimed_at(self.target)
 
 
 def _for_split(design: Design) -> list[IterativeSolver]:
