@@ -86,7 +86,7 @@ def test_the_readme_says_what_the_reports_say():
         report, label = PROBLEMS[problem]
         table = winners_of(report)
         (found,) = table[(table["problem"] == label) & (table["target"] == float(gap))].to_dict("records")
-        assert (found["winner"], format_seconds(float(found["seconds"]))) == (winner, seconds), (problem, gap)
+        assert (found["winner"].split()[0], format_seconds(float(found["seconds"]))) == (winner, seconds), (problem, gap)
         if its_seconds == "-":
             assert not found["other"], (problem, gap)
             assert ratio == ("-" if not found["ratio"] else f"over {format_ratio(float(found['ratio'])).rstrip('x')}")
