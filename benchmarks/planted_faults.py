@@ -477,9 +477,9 @@ FAULTS = (
         "conic-always-optimal",
         SOLVERS,
         "every answer of a generic solver claims to be optimal",
-        "solvers/conic.py",
-        'return Answer(iterate, status == "optimal", f"status {status}"',
-        'return Answer(iterate, True, f"status {status}"',
+        "solvers/conic/solver.py",
+        'is_optimal = status == "optimal"',
+        "is_optimal = True",
         ("tests/solvers/test_conic.py",),
     ),
     Fault(

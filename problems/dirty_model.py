@@ -64,7 +64,7 @@ class DirtyModel(StackedFitProblem):
     name: ClassVar[str] = "dirty_model"
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
     aliases: ClassVar[Mapping[str, str]] = {"lambda_b": "row_penalty", "lambda_s": "entry_penalty"}
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "quadratic"})}
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "squares"})}
 
     def __init__(
         self, data: TaskData, *, row_penalty: float | str, entry_penalty: float | str, loss: str = "squared", reduction: str = "mean"

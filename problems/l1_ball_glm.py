@@ -75,7 +75,7 @@ class L1BallGLM(FitProblem):
     name: ClassVar[str] = "l1_ball_glm"
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.CONIC})
     forms: ClassVar[tuple[type[Form], ...]] = (L1Form, SimplexForm)
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "quadratic"})}
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "squares"})}
 
     def __init__(
         self,

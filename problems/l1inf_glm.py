@@ -69,7 +69,7 @@ class L1InfGLM(FitProblem):
     name: ClassVar[str] = "l1inf_glm"
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.CONIC})
     forms: ClassVar[tuple[type[Form], ...]] = (L1InfForm,)
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "quadratic"})}
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "squares"})}
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class RidgeHinge(PredictingProblem):
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX, Capability.CONIC})
     chooses_unit: ClassVar[bool] = True
     forms: ClassVar[tuple[type[Form], ...]] = (RidgeForm,)
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"qp": frozenset({"linear", "quadratic"})}
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"qp": frozenset({"linear", "squares"})}
 
     def __init__(self, data: TaskData, *, ridge: float) -> None:
         self.ridge = real_number("ridge", ridge, strict=True)

@@ -58,7 +58,7 @@ class SparseLowRank(StackedFitProblem):
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
     forms: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
     aliases: ClassVar[Mapping[str, str]] = {"gamma": "penalty", "tau": "radius"}
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {form: cones | {"quadratic"} for form, cones in Trace.models.items()}
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {form: cones | {"squares"} for form, cones in Trace.models.items()}
 
     def __init__(self, data: TaskData, *, penalty: float, radius: float | str, loss: str = "squared") -> None:
         super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, "sum"))

@@ -57,7 +57,7 @@ class TraceNormGLM(FitProblem):
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.CONIC})
     forms: ClassVar[tuple[type[Form], ...]] = (LinearFit,)
     aliases: ClassVar[Mapping[str, str]] = {"tau": "radius"}
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {form: cones | {"quadratic"} for form, cones in Trace.models.items()}
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {form: cones | {"squares"} for form, cones in Trace.models.items()}
 
     def __init__(
         self, data: TaskData, *, radius: float | str | None = None, penalty: float | str | None = None, loss: str = "squared"

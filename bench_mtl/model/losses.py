@@ -220,7 +220,7 @@ class Squared(Loss):
     name: ClassVar[str] = "squared"
     code: ClassVar[int | None] = 0
     curvature: ClassVar[float | None] = 1.0
-    cones: ClassVar[frozenset[str]] = frozenset({"quadratic"})
+    cones: ClassVar[frozenset[str]] = frozenset({"squares"})
 
     def targets(self, data: TaskData) -> tuple[Array, tuple[str, ...]]:
         return data.targets, data.notes
@@ -438,7 +438,7 @@ class SquaredHinge(MarginLoss):
 
     name: ClassVar[str] = "squared_hinge"
     curvature: ClassVar[float | None] = 2.0
-    cones: ClassVar[frozenset[str]] = frozenset({"quadratic"})
+    cones: ClassVar[frozenset[str]] = frozenset({"squares"})
 
     def value(self, margins: Array) -> Array:
         return hinge(margins) ** 2

@@ -408,7 +408,8 @@ class Problem(ABC):
     # CONIC
 
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {}
-    """Forms that `to_cvxpy` writes, each with the cones it needs: subset of {"linear", "quadratic", "psd", "exponential"}."""
+    """Forms that `to_cvxpy` writes, each with what it needs: subset of {"linear", "quadratic", "psd", "exponential"}, which are cones, and
+    "squares", which is a sum of squares in the objective alone: solvers of quadratic programmes take it, "quadratic" they do not."""
     chooses_unit: ClassVar[bool] = False
     """Whether `to_cvxpy` has a keyword `unit` as well, that of the coefficients, and by default chooses one that suits the data."""
 
@@ -550,6 +551,8 @@ class Answer:
     setup_seconds: float = 0.0
     """The part of the solve that it reports as set-up."""
     info: Mapping[str, Any] = field(default_factory=dict)
+    uncounted_seconds: float = 0.0
+    """The part of the solve that is not the solver's, such as finding a dual point that its library does not offer: on no clock."""
 
 
 class OneShotSolver(Solver):

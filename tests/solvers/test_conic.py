@@ -25,7 +25,7 @@ from bench_mtl.problems.task_relationships import TaskRelationships
 from bench_mtl.solvers.conic import Conic
 
 LINEAR = [("ECOS", None), ("SCS", None), ("SCS", "tuned"), ("CLARABEL", None), ("PDLP", None)]
-LINEAR += [("HIGHS", method) for method in (None, "simplex", "ipm", "pdlp")]
+LINEAR += [("HIGHS", method) for method in (None, "simplex", "ipx", "hipo", "pdlp", "hipdlp")]
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +76,9 @@ def test_conic_passes_options_on_and_reports_versions(hinge: L1InfHinge) -> None
 
 def test_labels_tell_backends_and_their_methods_apart() -> None:
     labels = [solver.label for solver in Conic.variants()]
-    expected = ["ecos", "scs", "scs_tuned", "clarabel", "highs", "highs_simplex", "highs_ipm", "highs_pdlp", "pdlp"]
-    assert labels == expected
+    expected = ["ecos", "scs", "scs_tuned", "clarabel", "highs", "highs_simplex", "highs_ipx", "highs_hipo", "highs_pdlp", "highs_hipdlp"]
+    expected += ["pdlp", "osqp", "proxqp", "piqp", "qoco", "cvxopt", "cvxopt_robust", "sdpa", "moreau"]
+    assert labels[: len(expected)] == expected
     assert Conic(backend="SCS", method="tuned", form="sdp").label == "scs_tuned_sdp"
 
 
@@ -91,7 +92,7 @@ def test_a_backend_that_is_not_installed_is_skipped_by_name(hinge: L1InfHinge, m
 def test_wheels_that_cannot_be_loaded_together_are_told_before_they_crash(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
     if not Conic(backend="PDLP").version.startswith("9."):
         pytest.skip("ortools is not installed")
-    monkeypatch.setattr("bench_mtl.solvers.conic.metadata.version", lambda package: "9.15.6755")
+    monkeypatch.setattr("bench_mtl.solvers.conic.pdlp.metadata.version", lambda package: "9.15.6755")
     assert "cannot be loaded beside highspy" in str(Conic(backend="PDLP").incompatibility(hinge))
 
 
@@ -118,7 +119,7 @@ def test_the_ladder_starts_loose_and_ends_tight(larger: L1InfHinge, backend: str
 
 
 #: ECOS has no limit of time, and HiGHS's PDLP looks at the clock too rarely for so small a problem.
-LIMITED = [entry for entry in LINEAR if entry not in (("ECOS", None), ("HIGHS", "pdlp"))]
+LIMITED = [entry for entry in LINEAR if entry not in (("ECOS", None), ("HIGHS", "pdlp"), ("HIGHS", "hipdlp"))]
 
 
 @pytest.mark.parametrize(("backend", "method"), LIMITED)

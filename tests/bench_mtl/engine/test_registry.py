@@ -94,7 +94,7 @@ def test_bad_plugins_are_named(tmp_path: Path) -> None:
         load_registry(tmp_path / "none")
     with pytest.raises(InputError, match=r"no problems/\*\.py"):
         load_registry(tmp_path)
-    with pytest.raises(InputError, match=r"defines 'conic', which bench_mtl\.solvers\.conic has defined already"):
+    with pytest.raises(InputError, match=r"defines 'conic', which bench_mtl\.solvers\.conic\.solver has defined already"):
         load_registry(write(tmp_path, "mine", PLUGIN.format(name="conic")))
     with pytest.raises(InputError, match="cannot be imported: ZeroDivisionError"):
         load_registry(write(tmp_path, "mine", "1 / 0"))
@@ -138,9 +138,12 @@ def test_options_and_parameters_are_read_off_the_classes() -> None:
         ("projected_gradient", {"initial_lipschitz": 0.0}, "initial_lipschitz"),
         ("projected_gradient", {"objective_change": -1.0}, "objective_change"),
         ("accelerated_gradient", {"restart": "often"}, "restart must be one of none, gradient"),
-        ("conic", {"backend": "MOSEK"}, "backend must be one of"),
-        ("conic", {"backend": "HIGHS", "method": "tuned"}, "method must be one of simplex, ipm, pdlp"),
-        ("conic", {"backend": "ECOS", "method": "ipm"}, "method must be left out for ECOS, which has one only, not 'ipm'"),
+        ("conic", {"backend": "CLARABLE"}, "did you mean 'CLARABEL'"),
+        ("conic", {"backend": "HIGHS", "method": "tuned"}, "method must be one of simplex, ipx, hipo, pdlp, hipdlp"),
+        ("conic", {"backend": "ECOS", "method": "ipx"}, "method must be left out for ECOS, which has one only, not 'ipx'"),
+        ("conic", {"backend": "HIGHS", "method": "ipm"}, "method must be 'ipx' or 'hipo', not 'ipm'"),
+        ("conic", {"backend": "GLOP"}, "name them in tolerance_options"),
+        ("conic", {"tolerance_options": "eps"}, "tolerance_options must be a list"),
         ("conic", {"ladder": []}, "ladder must be a non-empty list"),
         ("conic", {"ladder": [-1.0]}, "ladder must be finite and above 0"),
         ("conic", {"threads": 0}, "threads"),

@@ -119,6 +119,15 @@ def test_a_solver_can_have_repetitions_of_its_own() -> None:
     assert len({case.key for case in cases}) == len(cases)
 
 
+def test_a_solver_can_be_run_for_every_target_by_itself() -> None:
+    suite = parsed("repeat_fastest = 3\n" + SMALL + "each_target = true\n")
+    cases = expand(suite, REGISTRY)
+    assert [(case.target, case.targets) for case in cases] == [(1e-2, ()), (1e-4, (1e-2,)), (1e-6, (1e-2, 1e-4))]
+    assert len({case.key for case in cases}) == 3
+    assert {case.solver_label for case in cases} == {"clarabel"}
+    assert suite.repeat_fastest == 3
+
+
 def test_a_solver_can_be_kept_to_some_problems() -> None:
     second = SMALL.split("[[solvers]]")[0].replace("[[problems]]", '[[problems]]\nlabel = "second"')
     text = second + SMALL + 'problems = ["second"]\n'
@@ -179,7 +188,7 @@ def test_bad_suites_are_refused_by_name(text: str, words: str) -> None:
             ('name = "conic"', 'name = "conic"\noptions = { backends = "ECOS" }'),
             "unknown option of solver 'conic' 'backends': did you mean 'backend'",
         ),
-        (('name = "conic"', 'name = "conic"\noptions = { backend = "ECOSS" }'), "backend must be one of ECOS"),
+        (('name = "conic"', 'name = "conic"\noptions = { backend = "ECOSS" }'), "unknown backend 'ECOSS': did you mean 'ECOS'"),
         (('name = "conic"', 'name = "conic"\ngrid = { backend = ["ECOS", "ECOS"] }'), "two solvers are labelled"),
     ],
 )

@@ -1,0 +1,270 @@
+"""The solver that asks any backend of CVXPY for one tolerance after another."""
+
+from __future__ import annotations
+
+import functools
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any, ClassVar
+
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate
+from bench_mtl.model.protocols import Answer, Capability, ConicModel, OneShotSolver, Problem, Solver
+from bench_mtl.solvers.conic.backend import Backend, Method, Package, merged
+from bench_mtl.solvers.conic.lookup import backend_name, find_backend, is_installed, is_licence_error, missing_cones
+from bench_mtl.solvers.conic.table import BACKENDS, FREE
+from bench_mtl.solvers.conic.threads import pinned_thread_count
+
+
+@dataclass(frozen=True)
+class Conic(OneShotSolver):
+    """The problem's conic form, canonicalised once by CVXPY and solved to each tolerance of a ladder.
+
+    The solve time is what the backend itself reports. All else that happens in a call is set-up: CVXPY's hand-over (for HiGHS it builds
+    a model anew each time), and the set-up that some report apart (ordering, scaling, SCS's first factorisation). The others have theirs in
+    their solve time. A backend that reports no time (CVXOPT, SDPA, PROXQP) is charged for the whole call. Iterations are the backend's own
+    count, 0 where CVXPY does not pass it on; work in passes over the data is unknown and stays 0.
+
+    Parameters
+    ----------
+    backend : any solver that CVXPY knows, in upper or lower case. Those with an entry in `table.py` are told the tolerance by its options:
+        ECOS, SCS, CLARABEL, HIGHS, PDLP, OSQP, PROXQP, PIQP, QOCO, CVXOPT, SDPA, MOREAU, MOSEK, GUROBI and more
+    method : a method of the backend: "simplex", "ipx" and "hipo" (interior points, without crossover; the second needs the package
+        highspy-extras), "pdlp" or "hipdlp" of HIGHS, which chooses one by default; "tuned" of SCS, settings that suit the problems of this
+        package better than its defaults
+    form : one of the problem's conic forms; its first one by default
+    unit : unit of the coefficients in the model, 1 for the data as they are; by default the problem chooses one, far from 1 only where its
+        data are
+    ladder : tolerances for feasibility and gap, absolute and relative; by default down to what the backend can reach
+    threads : for backends that have such an option (CLARABEL, HIGHS, PDLP ...); by default those that the process is pinned to
+    options : passed on to the backend under its own option names, above everything set here
+    tolerance_options : the backend's options that take the tolerance, instead of those in the table; needed for a backend that is in none.
+        "table/name" is the option `name` in a table of options.
+
+    Raises
+    ------
+    InputError : an unknown backend (the nearest name is suggested), one in no table without tolerance_options, a method that the backend
+        does not have, a tolerance not above 0.
+    """
+
+    backend: str = "CLARABEL"
+    method: str | None = None
+    form: str | None = None
+    unit: float | None = None
+    ladder: tuple[float, ...] | None = None
+    threads: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    tolerance_options: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "conic"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.CONIC})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "backend", backend_name(self.backend))
+        names = self.tolerance_options
+        if not isinstance(names, (tuple, list)) or not all(isinstance(name, str) and name for name in names):
+            raise InputError(f"tolerance_options must be a list of names of options, not {names!r}")
+        object.__setattr__(self, "tolerance_options", tuple(names))
+        if self.method is not None:
+            methods = tuple(self._backend.methods)
+            if not methods:
+                raise InputError(f"method must be left out for {self.backend}, which has one only, not {self.method!r}")
+            if self.backend == "HIGHS" and self.method == "ipm":
+                raise InputError("method must be 'ipx' or 'hipo', not 'ipm', which is the one or the other by what is installed")
+            one_of("method", self.method, methods)
+        find_backend(self.backend, self.tolerance_options)
+        if self.threads is not None:
+            whole_number("threads", self.threads, minimum=1)
+        if self.form is not None and not isinstance(self.form, str):
+            raise InputError(f"form must be a string, not {self.form!r}")
+        if self.ladder is not None and (not isinstance(self.ladder, (tuple, list)) or not self.ladder):
+            raise InputError(f"ladder must be a non-empty list of tolerances, not {self.ladder!r}")
+        if self.unit is not None:
+            real_number("unit", self.unit, strict=True)
+        for tolerance in self.ladder or ():
+            real_number("ladder", tolerance, strict=True)
+        if not isinstance(self.options, Mapping):
+            raise InputError(f"options must be a table of the backend's own options, not {self.options!r}")
+
+    @classmethod
+    def variants(cls) -> list[Solver]:
+        return [cls(backend=name, method=method) for name in _usual_backends() for method in (None, *BACKENDS[name].methods)]
+
+    @property
+    def label(self) -> str:
+        unit = None if self.unit is None else f"unit{self.unit:g}"
+        return "_".join(part for part in (self.backend.lower(), self.method, self.form, unit) if part)
+
+    @property
+    def tolerances(self) -> tuple[float, ...]:
+        return tuple(sorted(map(float, self.ladder or self._method.tolerances), reverse=True))
+
+    @property
+    def version(self) -> str:
+        if self._missing is not None:
+            return "not installed"
+        needs = self._method.needs
+        own = [] if self._backend.package is None else [metadata.version(self._backend.package.name)]
+        others = [f"{name} {metadata.version(name)}" for name in ([] if needs is None else [needs.name]) + ["cvxpy"]]
+        return " ".join([*own, f"({', '.join(others)})"])
+
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
+        if reason is not None:
+            return reason
+        if self.form is not None and self.form not in problem.conic_forms:
+            return f"{problem.name} has no conic form '{self.form}': it has {', '.join(problem.conic_forms)}"
+        if self.unit is not None and not problem.chooses_unit:
+            return f"{problem.name} has no unit to choose: its model stands in that of its data"
+        if self._missing is not None:
+            return self._missing
+        form = self._form(problem)
+        missing = missing_cones(self.backend, self._backend, problem.conic_forms[form])
+        if missing:
+            return f"{self.backend} does not support {_in_words(missing)} that form '{form}' of {problem.name} needs"
+        if self._backend.is_commercial and not _has_licence(self.backend):
+            return f"no licence for {self.backend}"
+        return self._backend.clash()
+
+    def warm_up(self) -> None:
+        _warm_up(self.backend, self.tolerance_options)
+
+    def build(self, problem: Problem) -> ConicModel:
+        form = self._form(problem)
+        if self.unit is None:
+            return problem.to_cvxpy(form)
+        return problem.to_cvxpy(form, unit=self.unit)  # type: ignore[call-arg] # of a class that `chooses_unit`
+
+    def compile(self, model: ConicModel) -> _Program:
+        solver = self.backend if self._backend.interface is None else self._backend.interface()
+        # A table, even an empty one: with None, CVXPY 1.9 cannot read Clarabel's answer back.
+        data, chain, inverse = model.problem.get_problem_data(solver, solver_opts=dict(self._backend.reading))
+        return _Program(model, data, chain, inverse)
+
+    def solve(self, program: _Program, tolerance: float, seconds: float | None) -> Answer:
+        from cvxpy.error import SolverError
+
+        began = time.perf_counter()
+        problem, backend = program.model.problem, self._backend
+        options = backend.options(tolerance, seconds, self.threads or pinned_thread_count())
+        semidefinite = self._method.semidefinite_options if getattr(program.data.get("dims"), "psd", ()) else {}
+        for above in (self._method.options, semidefinite, self.options):
+            options = merged(options, above)
+        data = dict(program.data)  # of which some interfaces replace entries
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "solution may be inaccurate": the certificate will say so
+            try:
+                raw = program.chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=options)
+            except Exception as error:
+                if is_licence_error(error):
+                    return Answer(None, False, f"no licence for {self.backend}: {_first_line(error)}")
+                if isinstance(error, (ArithmeticError, RuntimeError)):  # numerical trouble, as in CVXPY's search for redundant rows
+                    return Answer(None, False, f"{type(error).__name__}: {_first_line(error)}")
+                raise
+            out_of_time = seconds is not None and self._met_time_limit(raw, time.perf_counter() - began, seconds)
+            try:
+                problem.unpack_results(_with_point(raw), program.chain, program.inverse)
+            except (SolverError, ValueError, KeyError) as error:  # CVXPY's exceptions where there is no solution to unpack
+                return Answer(None, False, _first_line(error), out_of_time)
+        status, stats = str(problem.status), problem.solver_stats
+        info = {"backend_status": status, "backend_solve_seconds": stats.solve_time, **backend.details(raw)}
+        if program.model.unit != 1.0:
+            info["unit_of_coefficients"] = program.model.unit
+        if any(variable.value is None for variable in problem.variables()):
+            return Answer(None, False, f"status {status}, no point", out_of_time, info=info)
+        iterate = Iterate(*program.model.recover(), int(stats.num_iters or 0))
+        # One that reports no time may have spent all of it on solving.
+        setup_seconds = time.perf_counter() - began - float(stats.solve_time) if stats.solve_time else 0.0
+        is_optimal = status == "optimal"
+        return Answer(iterate, is_optimal, f"status {status}", out_of_time and not is_optimal, setup_seconds, info)
+
+    @property
+    def _backend(self) -> Backend:
+        return find_backend(self.backend, self.tolerance_options)
+
+    @property
+    def _method(self) -> Method:
+        return self._backend.default if self.method is None else self._backend.methods[self.method]
+
+    @property
+    def _missing(self) -> str | None:
+        """What is not installed and would have to be, in a sentence."""
+        package = self._backend.package
+        if not is_installed(self.backend, self._backend):
+            return f"{self.backend} is not installed" + ("" if package is None else _package_hint(package))
+        needs = self._method.needs
+        if needs is not None and not needs.is_installed:
+            return f"{self.method} of {self.backend} is not installed{_package_hint(needs)}"
+        return None
+
+    def _met_time_limit(self, raw: Any, elapsed: float, seconds: float) -> bool:
+        """Whether the limit of time ended a run; of a backend that does not say, one that ended late is believed to have met it."""
+        if self._backend.met_time_limit is not None:
+            return self._backend.met_time_limit(raw)
+        return self._backend.time_option is not None and elapsed >= seconds
+
+    def _form(self, problem: Problem) -> str:
+        return self.form or next(iter(problem.conic_forms))
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A model after CVXPY's canonicalisation."""
+
+    model: ConicModel
+    data: dict[str, Any]
+    chain: Any
+    inverse: Any
+
+
+def _with_point(raw: Any) -> Any:
+    """HiGHS's answers of unknown status, read as those of a limit: they have points, which CVXPY would throw away."""
+    if isinstance(raw, dict) and raw.get("model_status") == "kUnknown":
+        return {**raw, "model_status": "kIterationLimit"}
+    return raw
+
+
+@functools.cache
+def _warm_up(backend: str, tolerance_options: tuple[str, ...]) -> str | None:
+    """Import CVXPY and the backend, and solve one linear programme in one variable; return its message where it has no point."""
+    import cvxpy as cp
+
+    x = cp.Variable()
+    problem = cp.Problem(cp.Minimize(x), [x >= 1])
+    solver = Conic(backend=backend, tolerance_options=tolerance_options)
+    answer = solver.solve(solver.compile(ConicModel(problem, lambda: (x.value, None))), 1e-2, None)
+    return answer.message if answer.iterate is None else None
+
+
+@functools.cache
+def _has_licence(backend: str) -> bool:
+    """Whether a commercial backend solves a linear programme in one variable, or fails for another reason than its licence."""
+    try:
+        message = _warm_up(backend, ())
+    except Exception as error:
+        return not is_licence_error(error)
+    return message is None or not is_licence_error(message)
+
+
+def _usual_backends() -> list[str]:
+    """The backends that can be had without a licence or a graphics card, and of the others those that are installed."""
+    return [name for name, backend in BACKENDS.items() if name in FREE or is_installed(name, backend)]
+
+
+def _package_hint(package: Package) -> str:
+    return f" (package {package.name})"
+
+
+def _in_words(cones: list[str]) -> str:
+    """The cones of `Problem.conic_forms` in words: "the psd cones"."""
+    real = ", ".join(cone for cone in cones if cone != "squares")
+    return " and ".join(([f"the {real} cones"] if real else []) + (["the squares"] if "squares" in cones else []))
+
+
+def _first_line(error: Exception) -> str:
+    line = (str(error) or type(error).__name__).splitlines()[0]
+    return line if len(line) <= 100 else f"{line[:97]}..."
