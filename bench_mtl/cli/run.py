@@ -13,7 +13,7 @@ from bench_mtl.cli.console import say, warn
 from bench_mtl.cli.interrupt import Interrupt
 from bench_mtl.cli.options import EXIT_INTERRUPTED, data_dir_option, fail, isolation_option, plugins_option
 from bench_mtl.cli.report import exit_code_of, written_report
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, plural
 
 if TYPE_CHECKING:
     from bench_mtl.engine.suite import Case, Suite
@@ -68,7 +68,12 @@ def run(
     make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster, notify=warn)
     try:
         interrupt = Interrupt(at_once=isolation == "inline")
-        made = _run(chosen, cases, folder, make_executor, interrupt, force=force, retry_failed=retry_failed)
+        repeats = [] if force else _decisive_cases(chosen, cases, folder)
+        made = _run(chosen, [*cases, *repeats], folder, make_executor, interrupt, force=force, retry_failed=retry_failed)
+        latest = _decisive_cases(chosen, cases, folder)
+        if latest != repeats:
+            say(f"the fastest solvers again, {plural(len(latest), 'run')}")
+            made += _run(chosen, [*cases, *latest], folder, make_executor, interrupt, force=False, retry_failed=False)
         if made or not _report_is_current(folder):
             return written_report(folder)
         say(f"nothing to run; report: {folder / 'report.md'}")
@@ -112,6 +117,20 @@ def _run(
             if show.done < len(waiting):
                 raise KeyboardInterrupt
     return len(waiting)
+
+
+def _decisive_cases(suite: Suite, cases: list[Case], folder: Path) -> list[Case]:
+    """Return the runs of the fastest solvers that are made again; none before every case has its row."""
+    from bench_mtl.results import FILE_NAME, Store
+    from bench_mtl.results.decisive import decisive_cases
+
+    if not suite.repeat_fastest or not (folder / FILE_NAME).is_file():
+        return []
+    with Store.open(folder) as store, store.snapshot():
+        runs = store.runs()
+        if not {case.key for case in cases} <= set(runs["case_key"]):
+            return []
+        return decisive_cases(cases, runs, store.samples(), suite.targets, suite.repeat_fastest)
 
 
 def _report_is_current(folder: Path) -> bool:

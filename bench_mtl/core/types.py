@@ -169,16 +169,16 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds, kept apart: only `solve` counts for time to a gap."""
+    """Seconds, kept apart: `setup` and `solve` count for time to a gap."""
 
     build: float = 0.0
     """Writing the model down (CVXPY expressions)."""
     compile: float = 0.0
     """Canonicalisation of the model; what Numba compiled, or loaded, for a run, before it and under way."""
     setup: float = 0.0
-    """The generic solver's own set-up, as it reports it."""
+    """The set-up of a one-shot solver at its last tolerance, as it reports it."""
     solve: float = 0.0
-    """Seconds on the solver's clock: everything an iterative solver does; a generic solver's run without its set-up."""
+    """Seconds on the solver's clock: everything an iterative solver does; the rest of a one-shot solver's last tolerance."""
     certify: float = 0.0
     """Seconds that the problem spends on certificates, with the solver's clock stopped."""
 
@@ -192,13 +192,34 @@ class Sample:
     work: float
     certificate: Certificate
     asked: float | None = None
-    """The tolerance asked of a one-shot solver; its seconds then count from zero at this rung."""
+    """The tolerance asked of a one-shot solver; its seconds, set-up included, then count from zero at this rung."""
     measures: tuple[tuple[str, float], ...] = ()
     """Measures of this sample's own point, repaired (`Problem.measures`), as pairs of name and finite value. The certificate may belong to
     a better point before; a measure never does, since a curve of non-zeros or held-out errors shows the points that the solver visits."""
     counted: float = 0.0
     """Seconds that all clocks of the run have counted so far, modelling, compiling and set-up included: a runner holds them against its
     own clock."""
+
+
+class Ending(enum.StrEnum):
+    """What became of a tolerance that was asked of a one-shot solver."""
+
+    ANSWERED = "answered"
+    NO_ANSWER = "no answer"
+    TIME_LIMIT = "time limit"
+    KILLED = "killed"
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A tolerance asked of a one-shot solver, and what became of it."""
+
+    asked: float
+    seconds: float
+    """Set-up and solve."""
+    ending: Ending
+    setup: float | None = None
+    """The part of the seconds that the solver reports as set-up; None where it was killed before it could."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +254,8 @@ class Record:
     peak_memory_mib: float | None = None
     counted: float = 0.0
     """Seconds that all clocks of the run have counted, as in `Sample`."""
+    rungs: tuple[Rung, ...] = ()
+    """What was asked of a one-shot solver, in order."""
 
     @property
     def best(self) -> Certificate | None:

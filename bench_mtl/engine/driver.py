@@ -19,7 +19,7 @@ import numpy as np
 
 from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import InputError, plural
-from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Proof, Record, Sample, Status, Times, Tolerance
+from bench_mtl.core.types import Array, Certificate, Ending, Iterate, Limits, Proof, Record, Rung, Sample, Status, Times, Tolerance
 from bench_mtl.engine.clock import Clock, Deadline, timed
 from bench_mtl.engine.proofs import RUNGS, certified, contradiction, explicit, is_spoilt, passed, proven_gap, real_array, sharpened
 from bench_mtl.engine.rehearsal import rehearse
@@ -46,6 +46,11 @@ ROUNDING_SENTENCE = "rounding allows no tighter proof on these data"
 #: A gap that has become narrower by less than this share has hardly become so; nobody has stalled within so few steps.
 _NARROWED, _FEW_STEPS = 0.01, 50
 
+#: A one-shot solver that proves a gap within this factor of a target, a quarter of a decade, is asked for a tolerance as much tighter next,
+NEAR_MISS = 10.0**0.25
+#: unless the next one of its ladder is about as close.
+_ABOUT = 0.01
+
 #: Characters of an exception's message that are kept.
 _LONGEST_REASON = 1000
 
@@ -58,7 +63,9 @@ _END: Any = object()
 Measures: TypeAlias = tuple[tuple[str, float], ...]
 
 OnSample = Callable[[Sample], None]
+OnBegin = Callable[[str, float | None], None]
 OnPhase = Callable[[str, float], None]
+OnRung = Callable[[Rung], None]
 OnProof = Callable[[Proof, bool], None]
 
 
@@ -70,9 +77,13 @@ def run(
     limits: Limits | None = None,
     start: Array | Iterate | None = None,
     on_sample: OnSample | None = None,
+    on_begin: OnBegin | None = None,
     on_phase: OnPhase | None = None,
+    on_rung: OnRung | None = None,
     on_proof: OnProof | None = None,
     targets: tuple[float, ...] = (),
+    aim: float | None = None,
+    tolerances: tuple[float, ...] = (),
     deadline: Deadline | None = None,
     warmed: bool = False,
     looked: float = 0.0,
@@ -89,11 +100,15 @@ def run(
     start : a point to start from, for iterative solvers, projected onto the feasible set; an `Iterate` is handed to the
         solver's `resume` with its dual point
     on_sample : called with every certified sample as it is made
+    on_begin : called with "build", "compile" or "solve" when a one-shot solver begins with that, with the tolerance it is asked for then
     on_phase : called with "warm_up" and its seconds when the run proper begins, and with "build" or "compile" when that phase of a
         one-shot solver is over
+    on_rung : called with what became of each tolerance of a one-shot solver
     on_proof : called before `on_sample` with what proves the enclosure of a sample that tightens it, and whether that is the first to
         prove a decade or a target, or an answer of a one-shot solver; once more at the end, with what the record keeps
     targets : relative gaps whose first proof matters besides the decades and the tolerance
+    aim : the relative gap that an iterative solver is told it should reach; the tolerance by default
+    tolerances : what a one-shot solver is asked for; its own ladder by default
     deadline : where to publish the time at which a watcher should kill this process
     warmed : whether a problem of this class has been warmed up in this process already, which a large one need not be again
     looked : seconds that the solver has had the problem for already, to be charged
@@ -124,8 +139,8 @@ def run(
             problem.require_fitting(start if isinstance(start, Iterate) else Iterate(start))
         rungs = tuple(sorted({*RUNGS, *targets, tolerance.relative_gap}, reverse=True))
         charged = max(0.0, look["look"] - (compiling_seconds() - compiled) - FREE_LOOK_SECONDS)
-        tell = on_sample or _ignore, on_phase or _ignore, on_proof or _ignore
-        session = _Session(problem, tolerance, limits, *tell, deadline, rungs, charged)
+        tell = on_sample or _ignore, on_begin or _ignore, on_phase or _ignore, on_rung or _ignore, on_proof or _ignore
+        session = _Session(problem, tolerance, limits, *tell, deadline, rungs, targets, aim or tolerance.relative_gap, tolerances, charged)
         try:
             return _run(session, solver, start, warmed)
         except MemoryError as error:
@@ -141,7 +156,7 @@ def _run(session: _Session, solver: Solver, start: Array | Iterate | None, warme
     with timed(warming, "warm_up"):
         if not warmed:
             session.problem.warm_up()
-            rehearse(session.problem, solver, session.tolerance.relative_gap, Clock(session.limits.seconds, session.deadline))
+            rehearse(session.problem, solver, session.aim, Clock(session.limits.seconds, session.deadline))
     if isinstance(solver, IterativeSolver):
         session.seconds["compile"] = compiling_seconds() - compiled
         session.on_phase("compile", session.seconds["compile"])
@@ -207,11 +222,19 @@ class _Session:
     tolerance: Tolerance
     limits: Limits
     on_sample: OnSample
+    on_begin: OnBegin
     on_phase: OnPhase
+    on_rung: OnRung
     on_proof: OnProof
     deadline: Deadline | None
     rungs: tuple[float, ...]
     """Relative gaps, loose to tight, for which the first proof is shown."""
+    targets: tuple[float, ...]
+    """Relative gaps that matter besides that of the run."""
+    aim: float
+    """The relative gap that an iterative solver is told it should reach."""
+    tolerances: tuple[float, ...]
+    """What a one-shot solver is asked for; its own ladder where there are none."""
     charged: float
     """Seconds that the solver has spent on the problem before its clock ran."""
     samples: list[Sample] = field(default_factory=list)
@@ -223,6 +246,8 @@ class _Session:
     """The clock of an iterative solver; the time it has counted is the solve time."""
     counted: float = 0.0
     """Seconds on clocks that have stopped for good, and of phases that are over."""
+    asked: list[Rung] = field(default_factory=list)
+    """What a one-shot solver was asked for."""
     enclosure: Certificate | None = None
     """The best of all certificates."""
     _best: _Held | None = None
@@ -322,14 +347,15 @@ class _Session:
         info, times = tuple(self.info.items()), Times(**self.seconds)
         counted = self.counted if self.clock is None else self.clock.elapsed + self.clock.compiling
         if self._best is None:
-            return Record(status, reason, tuple(self.samples), times, info=info, counted=counted)
+            return Record(status, reason, tuple(self.samples), times, info=info, counted=counted, rungs=tuple(self.asked))
         proof = self._best.proof
         if status is not Status.VERIFIED and proof.bound_point is not None:
             proof = _explicit_unless_broken(self.problem, proof)
         self.on_proof(proof, True)
         return Record(
-            status, reason, tuple(self.samples), times, proof.point, info, dual=proof.dual, bound_point=proof.bound_point, counted=counted
-        )
+            status, reason, tuple(self.samples), times, proof.point, info, dual=proof.dual, bound_point=proof.bound_point, counted=counted,
+            rungs=tuple(self.asked),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,7 +393,7 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     unsampled: Iterate | None = None
     next_step, before = 0, None
     with clock.running():
-        aimed = solver.aimed_at(session.tolerance.relative_gap)
+        aimed = solver.aimed_at(session.aim)
         steps = aimed.resume(problem, start) if isinstance(start, Iterate) else aimed.steps(problem, start)
 
     def sample(iterate: Iterate) -> bool:
@@ -475,11 +501,6 @@ def _counts(iterate: Iterate) -> tuple[int, float]:
     return step, work
 
 
-def _finite(seconds: float) -> float:
-    """Return the seconds of set-up that a solver states; 0 where it does not know them."""
-    return float(seconds) if math.isfinite(seconds) else 0.0
-
-
 def _limit_reached(limits: Limits, clock: Clock, iterate: Iterate) -> str | None:
     """The sentence of the first limit that is reached, time first."""
     if clock.is_spent:
@@ -511,28 +532,39 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
     """Climb the ladder of tolerances, loose to tight, until one is proven or out of time."""
     shapes = session.problem.point_shape, session.problem.dual_shape
     session.seconds["build"] = session.charged
+    session.on_begin("build", None)
     with timed(session.seconds, "build"):
         model = solver.build(session.problem)
-        tolerances = tuple(solver.tolerances)
+        tolerances = session.tolerances or tuple(solver.tolerances)
     session.on_phase("build", session.seconds["build"])
+    session.on_begin("compile", None)
     with timed(session.seconds, "compile"):
         program = solver.compile(model)
     session.on_phase("compile", session.seconds["compile"])
     session.counted = session.seconds["build"] + session.seconds["compile"]
     failure = refutation = None
-    for tolerance in tolerances:
+    goals = sorted({*session.targets, session.tolerance.relative_gap}, reverse=True)
+    waiting = list(tolerances)
+    while waiting:
+        tolerance = waiting.pop(0)
         clock = Clock(session.limits.seconds, session.deadline)
+        session.on_begin("solve", tolerance)
         with clock.running():
             answer = _plain_answer(solver.solve(program, tolerance, session.limits.seconds), *shapes)
-        session.counted += clock.elapsed + clock.compiling
+        seconds = clock.elapsed - _part(answer.uncounted_seconds, clock.elapsed)
+        session.counted += seconds + clock.compiling
         session.note_compiling(clock)
-        setup = min(max(0.0, _finite(answer.setup_seconds)), clock.elapsed)
-        # The row keeps the times of the last tolerance tried; each sample has its own.
-        session.seconds |= {"setup": setup, "solve": clock.elapsed - setup}
+        setup = _part(answer.setup_seconds, seconds)
+        # The row keeps the times of the last tolerance tried; each rung has its own.
+        session.seconds |= {"setup": setup, "solve": seconds - setup}
         session.info |= answer.info
+        is_late = answer.out_of_time or clock.is_spent
+        ending = Ending.TIME_LIMIT if is_late else Ending.NO_ANSWER if answer.iterate is None else Ending.ANSWERED
+        session.asked.append(Rung(tolerance, seconds, ending, setup))
+        session.on_rung(session.asked[-1])
         if answer.iterate is None:
             failure = f"at tolerance {tolerance:g}: {answer.message}"
-            if answer.out_of_time or clock.is_spent:
+            if is_late:
                 return session.record(Status.TIMEOUT, f"{failure}, {_gap_reached(session)}")
             continue
         known = math.inf if session.enclosure is None else session.enclosure.primal
@@ -542,22 +574,38 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
             is_proven, certificate = session.sharpen(own, certificate)
             session.on_proof(own, True)
             counts, counted = _counts(answer.iterate), session.counted
-            session.add(Sample(clock.elapsed - setup, *counts, certificate, tolerance, measures, counted))
+            session.add(Sample(seconds, *counts, certificate, tolerance, measures, counted))
             if is_proven:
                 return session.record(Status.VERIFIED, f"{_gap_reached(session, is_met=True)} at tolerance {tolerance:g}")
+            waiting = _after(tolerance, certificate.relative_gap, goals, waiting)
         else:
             failure = f"at tolerance {tolerance:g}: the objective at its point is {certificate.primal:g}"
         # A claim that a tighter tolerance makes good was only loose; the last one has to stand.
         has_claim = answer.claims_optimal and math.isfinite(certificate.primal)
         refutation = _refute(session, answer.iterate, certificate, tolerance, known) if has_claim else None
-        if answer.out_of_time or clock.is_spent:
+        if is_late:
             return session.record(Status.TIMEOUT, f"time limit at tolerance {tolerance:g}, {_gap_reached(session)}")
     if refutation is not None:
         return session.record(Status.WRONG, refutation)
     if not session.samples:
         return session.record(Status.ERROR, failure or "the solver has no tolerance to try")
-    ending = f"; {failure}" if failure else ""
-    return session.record(Status.INACCURATE, f"all tolerances tried, {_gap_reached(session)}{ending}")
+    also = f"; {failure}" if failure else ""
+    return session.record(Status.INACCURATE, f"all tolerances tried, {_gap_reached(session)}{also}")
+
+
+def _after(tolerance: float, gap: float, goals: Sequence[float], waiting: list[float]) -> list[float]:
+    """Return the tolerances to try after one that has proven `gap`.
+
+    After a near miss of a goal the next one is close by: a whole decade may take several times as long as what was missing.
+    """
+    close = tolerance / NEAR_MISS
+    is_near = any(goal < gap <= NEAR_MISS * goal for goal in goals)
+    return [close, *waiting] if is_near and waiting and waiting[0] < close * (1.0 - _ABOUT) else waiting
+
+
+def _part(seconds: float, whole: float) -> float:
+    """Return what a solver states of a part of its time, as far as it can be true; 0 where it does not know."""
+    return min(max(0.0, float(seconds) if math.isfinite(seconds) else 0.0), whole)
 
 
 def _plain_answer(answer: Any, point_shape: tuple[int, ...], dual_shape: tuple[int, ...]) -> Answer:
@@ -565,8 +613,9 @@ def _plain_answer(answer: Any, point_shape: tuple[int, ...], dual_shape: tuple[i
     if not isinstance(answer, Answer):
         raise InputError(f"a one-shot solver must return Answer, not {type(answer).__name__}")
     iterate = None if answer.iterate is None else _plain(answer.iterate, point_shape, dual_shape)
-    seconds, info = float(answer.setup_seconds), dict(answer.info)
-    return Answer(iterate, bool(answer.claims_optimal), str(answer.message), bool(answer.out_of_time), seconds, info)
+    seconds, uncounted = float(answer.setup_seconds), float(answer.uncounted_seconds)
+    words = bool(answer.claims_optimal), str(answer.message), bool(answer.out_of_time)
+    return Answer(iterate, *words, seconds, dict(answer.info), uncounted)
 
 
 def _refute(session: _Session, iterate: Iterate, certificate: Certificate, tolerance: float, known: float) -> str | None:

@@ -5,15 +5,26 @@ from __future__ import annotations
 import math
 import os
 import platform
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 _PACKAGES = (
     "numpy", "scipy", "numba", "cvxpy", "ecos", "scs", "clarabel", "highspy", "pandas", "scikit-learn", "matplotlib",
 )  # fmt: skip
+
+#: Optional ones, which are named where they are installed.
+_MORE_PACKAGES = (
+    "ortools", "highspy-extras", "osqp", "piqp", "proxsuite", "qoco", "moreau", "cvxopt", "sdpa-python", "mosek", "gurobipy", "coptpy",
+    "xpress", "celer", "skglm", "cyanure", "spams-bin",
+)  # fmt: skip
+
+#: A commit's name in Git's own files.
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 #: Keys of a description that say which machine it was.
 MACHINE = ("processor", "logical_cores", "memory_gib", "system")
@@ -33,7 +44,9 @@ def describe_environment(threads: int) -> dict[str, Any]:
     return {
         "bench_mtl": __version__,
         "python": sys.version.split()[0],
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "commit": _commit(Path(__file__).parents[2]),
+        "packages": _versions(),
+        "blas": _blas(),
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "logical_cores": os.cpu_count(),
@@ -82,6 +95,40 @@ def pinned_threads(threads: int) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _versions() -> dict[str, str | None]:
+    found = {name: _version(name) for name in _PACKAGES}
+    return found | {name: version for name in _MORE_PACKAGES if (version := _version(name)) is not None}
+
+
+def _commit(root: Path) -> str | None:
+    """Return the commit that is checked out in `root`; None where Git's files do not say."""
+    try:
+        head = (root / ".git" / "HEAD").read_text(encoding="ascii").strip()
+        if head.startswith("ref: "):
+            head = _named_commit(root / ".git", head.removeprefix("ref: "))
+    except (OSError, ValueError):
+        return None
+    return head[:12] if _COMMIT.fullmatch(head) else None
+
+
+def _named_commit(folder: Path, name: str) -> str:
+    if (loose := folder / name).is_file():
+        return loose.read_text(encoding="ascii").strip()
+    packed = (folder / "packed-refs").read_text(encoding="ascii")
+    return next((line.split()[0] for line in packed.splitlines() if line.endswith(f" {name}")), "")
+
+
+def _blas() -> str | None:
+    """Return the libraries of linear algebra that are loaded, such as ``openblas 0.3.31 (Haswell)``."""
+    import numpy  # which loads its own
+    from threadpoolctl import threadpool_info
+
+    assert numpy
+    loaded = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    names = [f"{library['internal_api']} {library['version']} ({library.get('architecture', 'any')})" for library in loaded]
+    return ", ".join(dict.fromkeys(names)) or None
 
 
 def _version(package: str) -> str | None:

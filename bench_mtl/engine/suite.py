@@ -53,6 +53,8 @@ class SolverSpec:
     """Labels of the problems it is run on; all by default."""
     repetitions: int | None = None
     """The number of repetitions of a solver that takes long; that of the suite by default."""
+    each_target: bool = False
+    """Whether it is run for every target of the suite by itself: a solver that does otherwise for another accuracy."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class Suite:
     threads: int
     text: str
     """The file as it was read."""
+    repeat_fastest: int = 0
+    """How many times more the fastest solvers of each kind are run, once all cases have their rows (`bench_mtl.results.decisive`)."""
 
 
 @dataclass(frozen=True)
@@ -123,12 +127,24 @@ class Case:
     """The module that the solver is imported from; empty where nobody says."""
     targets: tuple[float, ...] = ()
     """Gaps on the way to `target` whose first proofs matter to reports."""
+    aim: float | None = None
+    """The gap that an iterative solver is told it should reach, where it is stopped earlier; `target` by default."""
+    tolerances: tuple[float, ...] = ()
+    """What a one-shot solver is asked for; its own ladder by default."""
+    repeats: int | None = None
+    """Of a run that is made again for being the fastest (`bench_mtl.results.decisive`): the row of the first."""
 
     @cached_property
     def key(self) -> str:
         """A hash of all that may change the outcome: all of this but labels, module and targets on the way. One case, one row."""
         solver = [self.solver, self.version, self.code, self.options]
-        return digest([self.instance.key, solver, self.target, vars(self.limits), self.threads, self.repetition])
+        rest = [] if self.repeats is None else [self.repeats, self.aim, self.tolerances]
+        return digest([self.instance.key, solver, self.target, vars(self.limits), self.threads, self.repetition, *rest])
+
+    @property
+    def aimed_at(self) -> float:
+        """The relative gap that an iterative solver is told it should reach."""
+        return self.target if self.aim is None else self.aim
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -186,21 +202,24 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
     cases: list[Case] = []
     for spec in suite.problems:
         chosen = [
-            (of.repetitions or suite.repetitions, solver) for of, solver in solvers if of.problems is None or spec.label in of.problems
+            (of.repetitions or suite.repetitions, suite.targets if of.each_target else suite.targets[-1:], solver)
+            for of, solver in solvers
+            if of.problems is None or spec.label in of.problems
         ]
-        labels = [solver.label for _, solver in chosen]
+        labels = [solver.label for _, _, solver in chosen]
         for label, count in Counter(labels).items():
             if count > 1:
                 raise InputError(f"two solvers are labelled '{label}': give each its own label")
         for instance in _instances(spec, suite, planner):
-            for repetition in range(max((count for count, _ in chosen), default=0)):
+            for repetition in range(max((count for count, _, _ in chosen), default=0)):
                 cases += [
                     Case(
-                        instance, solver.name, solver.label, solver.options, suite.targets[-1], suite.limits, suite.threads,
-                        repetition, solver.version, solver.code, solver.module, suite.targets[:-1],
+                        instance, solver.name, solver.label, solver.options, target, suite.limits, suite.threads,
+                        repetition, solver.version, solver.code, solver.module, suite.targets[: suite.targets.index(target)],
                     )
-                    for count, solver in chosen
+                    for count, targets, solver in chosen
                     if repetition < count
+                    for target in targets
                 ]  # fmt: skip
     if not cases:
         raise InputError("the suite has no case: no solver is meant for any of its problems")
@@ -220,7 +239,7 @@ def require_countable(suite: Suite) -> None:
     cases = 0
     for spec in suite.problems:
         runs = sum(
-            _combinations_of(of.grid) * (of.repetitions or suite.repetitions)
+            _combinations_of(of.grid) * (of.repetitions or suite.repetitions) * (len(suite.targets) if of.each_target else 1)
             for of in suite.solvers
             if of.problems is None or spec.label in of.problems
         )

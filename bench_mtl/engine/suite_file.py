@@ -118,6 +118,7 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
         seeds=tuple(whole_number("seeds", seed) for seed in top.take("seeds", list, [0])),
         threads=_at_most("threads", top.take("threads", int, 1), _MOST_THREADS),
         text=text,
+        repeat_fastest=_repeats(top.take("repeat_fastest", int, 0)),
     )
     top.finish()
     if not suite.seeds:
@@ -139,6 +140,10 @@ def _suite_name(name: str) -> str:
         allowed = "1 to 100 letters, digits, spaces and _ . + -, the first not a dot"
         raise InputError(f"name of the suite must be {allowed}, not {name[:120]!r}")
     return name
+
+
+def _repeats(value: Any) -> int:
+    return 0 if whole_number("repeat_fastest", value) == 0 else _at_most("repeat_fastest", value, _MOST_REPETITIONS)
 
 
 def _at_most(name: str, value: Any, maximum: int) -> int:
@@ -178,7 +183,14 @@ class _Table:
             raise unknown(f"key in {self.where}", key, self._known)
 
 
-_KINDS: dict[type, str] = {str: "string", int: "whole number", list: "list", dict: "table", object: "value"}
+_KINDS: dict[type, str] = {
+    bool: "truth value, true or false",
+    str: "string",
+    int: "whole number",
+    list: "list",
+    dict: "table",
+    object: "value",
+}
 
 
 def _entries(top: _Table, key: str) -> list[_Table]:
@@ -229,6 +241,7 @@ def _solver_spec(table: _Table) -> SolverSpec:
         grid=_grid(table),
         problems=None if problems is None else tuple(_label(label, table.where) for label in problems),
         repetitions=None if repetitions is None else _at_most("repetitions", repetitions, _MOST_REPETITIONS),
+        each_target=table.take("each_target", bool, False),
     )
     table.finish()
     return spec

@@ -75,9 +75,9 @@ TABLES = {
         lambda made: winners(made.runs, made.times, made.baseline),
         """\
 The fastest solver of those that reached the target in every run, on all seeds of the problem; its time is the median over repetitions, and
-the geometric mean over seeds. `>=`: no rival ever got there, each was stopped by its time limit, and the shortest limit stands for their
-time. In brackets the 95 % interval of the ratio, over seeds and repetitions, where both solvers were measured more than once; it does not
-know that they were picked for being the fastest.""",
+the geometric mean over seeds. The fastest of each kind is chosen by the first repetition and measured by the others, where there are any.
+`>=`: no rival ever got there, each was stopped by its time limit, and the shortest time that one of them had stands for theirs, rounded
+down. In brackets the 95 % interval of the ratio, over seeds and repetitions, where both solvers were measured more than once.""",
     ),
     "speed_ups": TableKind(
         "Speed-ups",
@@ -86,9 +86,9 @@ know that they were picked for being the fastest.""",
         """\
 Like problems together: how many times faster the fastest specialised solver is than the fastest generic one, as a geometric mean, below 1
 where the generic one is faster (losses count those problems and seeds). Both are chosen anew on each of them. A failure, whatever its
-reason, counts at its time limit: `>=` where the generic solvers failed somewhere, `<=` where the specialised did, and no ratio where both
-did, on different ones. In brackets the 95 % interval over problems and repetitions; p (Holm) is that of the paired test, corrected for all
-rows.""",
+reason, counts at the time that it had: `>=` where the generic solvers failed somewhere, `<=` where the specialised did, and no ratio where
+both did, on different ones. In brackets the 95 % interval over problems and repetitions; p (Holm) is that of the paired test, corrected for
+all rows.""",
     ),
     "comparisons": TableKind(
         "Comparisons",
@@ -96,10 +96,10 @@ rows.""",
         lambda made: comparisons(made.runs, made.times, made.baseline),
         """\
 The reference's time over the solver's, as a geometric mean over instances: above 1 where the solver is faster, with its 95 % interval over
-instances and repetitions. The fastest of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at
-its time limit: `>=` where the reference failed, `<=` where the solver did, and no ratio where both did, on different instances. The test is
-Wilcoxon's signed-rank test of the logarithms, or the sign test where there are failures; p (Holm) is corrected for all rows of the
-same group and target.""",
+instances and repetitions. The fastest of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at the
+time that it had: `>=` where the reference failed, `<=` where the solver did, and no ratio where both did, on different instances. The test
+is Wilcoxon's signed-rank test of the logarithms, or the sign test where there are failures; p (Holm) is corrected for all rows of the same
+group and target.""",
     ),
     "means": TableKind(
         "Means",
@@ -107,8 +107,8 @@ same group and target.""",
         lambda made: means(made.runs, made.times),
         """\
 Shifted geometric means of the time to each target over the instances of a group, each counted once with the median of its repetitions. The
-shift is the largest power of ten that is not above the median of the fastest times. A failure, whatever its reason, counts at the time
-limit (`>=`: the true mean is no smaller), then at ten times the limit, then not at all: over the instances that all solvers of the group
+shift is the largest power of ten that is not above the median of the fastest times. A failure, whatever its reason, counts at the time that
+it had (`>=`: the true mean is no smaller), then at ten times its limit, then not at all: over the instances that all solvers of the group
 solved, but for those that solved nothing. In brackets the 95 % interval of the first, over instances and repetitions: what other instances
 of the kind might give. A solver that was not run on the whole group has no mean.""",
     ),
@@ -141,8 +141,9 @@ was reached. Of three sizes an interval says little, wide or narrow.""",
         "Seconds by what they were spent on.",
         lambda made: times(made.runs),
         """\
-Medians, in seconds, and the largest peak memory. Only *solve* counts for time to a gap. A generic solver's model is built and compiled
-once; its set-up and solve are those of the last tolerance asked of it.""",
+Medians, in seconds, and the largest peak memory. Set-up and solve count for time to a gap; building, compiling and certifying do not. A
+generic solver's model is built and compiled once; its set-up and solve are those of the last tolerance asked of it. Of a killed run it is
+what it had spent.""",
     ),
     "tolerances": TableKind(
         "Tolerances asked",

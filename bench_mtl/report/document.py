@@ -13,7 +13,7 @@ from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.figures.printing import printing
 from bench_mtl.report.markdown import markdown
 from bench_mtl.report.render import to_csv, to_latex, to_parquet
-from bench_mtl.results.loading import Results
+from bench_mtl.results.loading import OF_READING, Results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ def _texts_and_tables(
         if "parquet" in formats:
             files[f"tables/{name}.parquet"] = to_parquet(table)
     if "csv" in formats:
-        files["runs.csv"] = to_csv(results.runs.drop(columns=["kind"] if len(results.machines) > 1 else ["kind", "machine"]))
+        files["runs.csv"] = to_csv(results.runs.drop(columns=[*OF_READING, *([] if len(results.machines) > 1 else ["machine"])]))
         files["samples.csv"] = to_csv(results.samples)
     if "md" in formats:
         files["report.md"] = markdown(results, tables, drawn, undrawn, formats).encode()

@@ -39,6 +39,7 @@ def markdown(
     parts = [
         text.introduction(results.name, results.description, results.text, results.runs["data"].unique()),
         *notices(results),
+        text.provenance(results.environments, results.runs),
         "## What it says",
         *main_findings(results, tables),
         *_section("winners", tables, level=""),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.text import LONGEST_WORD, csv_cell, one_line
-from bench_mtl.core.types import Status
+from bench_mtl.core.types import EPSILON, Status
 from bench_mtl.results.export import without_formulas
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _BEGINNINGS = re.compile(r"^(\d*)([#>+=.)-])")
 #: What Markdown would take for markup. An underscore is emphasis at the edge of a word alone.
 _MARKS = re.compile(r"[\\|<*`\[\]~&]|(?<![^\W_])_|_(?![^\W_])")
 
-_TIME_TO, _REACHED = "seconds_to_", "reached_"
+_TIME_TO, _REACHED, _RUNS = "seconds_to_", "reached_", "runs_to_"
 
 
 def display(frame: pd.DataFrame) -> pd.DataFrame:
@@ -43,7 +44,7 @@ def display(frame: pd.DataFrame) -> pd.DataFrame:
 def shown_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of a table that `display` shows, in its order: all that are not part of another one's cells."""
     ends = {f"{column}_{end}" for column in frame.columns for end in ("low", "high")}
-    return [column for column in frame.columns if column not in ends.union(_WITH_OTHERS) and not column.startswith(_REACHED)]
+    return [column for column in frame.columns if column not in ends.union(_WITH_OTHERS) and not column.startswith((_REACHED, _RUNS))]
 
 
 def to_markdown(frame: pd.DataFrame) -> str:
@@ -144,8 +145,11 @@ def format_measure(value: float) -> str:
     return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
 
 
-def format_ratio(value: float) -> str:
-    """Two digits and a times sign: ``0.051x``, ``1.3x``, ``12x``, ``480x``."""
+def format_ratio(value: float, bound: str = "") -> str:
+    """Two digits and a times sign: ``0.051x``, ``1.3x``, ``12x``, ``480x``. A bound, ">=" or "<=", is rounded so that it holds."""
+    if bound and math.isfinite(value) and value > 0.0:
+        unit = 10.0 ** max(math.floor(math.log10(value)) - 1, -1 if value >= 0.1 else -math.inf)
+        value = unit * (math.floor(value / unit * (1.0 + EPSILON)) if bound == ">=" else math.ceil(value / unit * (1.0 - EPSILON)))
     if value < 0.1:
         return f"{value:.2g}x"
     return f"{value:.1f}x" if value < 9.95 else f"{float(f'{value:.2g}'):.0f}x"
@@ -223,7 +227,7 @@ _FORMATS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 }
 
 #: Columns that are printed as part of another one.
-_WITH_OTHERS = ("proven", "at_least", "at_most", "mean_at_least", "reference_wins")
+_WITH_OTHERS = ("proven", "in_full", "walkover", "at_least", "at_most", "mean_at_least", "reference_wins")
 
 _LEFT = {"primal_solver", "dual_solver", "disagreeing", "other", "agrees"}
 _RIGHT_TITLES = {title for column, (title, _) in _FORMATS.items() if column not in _LEFT}
@@ -238,14 +242,16 @@ def _title(column: str) -> str:
 def _cells(column: str, frame: pd.DataFrame) -> list[str]:
     values: list[Any] = [None if missing else value for value, missing in zip(frame[column].tolist(), frame[column].isna(), strict=True)]
     if column.startswith(_TIME_TO):
-        counts, totals = frame[_REACHED + column.removeprefix(_TIME_TO)], frame["runs"]
+        target = column.removeprefix(_TIME_TO)
+        counts, totals = frame[_REACHED + target], frame[_RUNS + target]
         return [_counted(value, format_seconds, *counted) for value, *counted in zip(values, counts, totals, strict=True)]
     if column == "relative_gap" and "proven" in frame:
-        return [_counted(value, format_gap, *counted) for value, *counted in zip(values, frame["proven"], frame["runs"], strict=True)]
+        return [_counted(value, format_gap, *counted) for value, *counted in zip(values, frame["proven"], frame["in_full"], strict=True)]
     form = _FORMATS[column][1] if column in _FORMATS else str
     form = _words if form is str else form
     texts = [
-        BLANK if value is None or value == "" else sign + form(value) for value, sign in zip(values, _signs(column, frame), strict=True)
+        BLANK if value is None or value == "" else f"{sign} {form(value, sign) if form is format_ratio else form(value)}".lstrip()
+        for value, sign in zip(values, _signs(column, frame), strict=True)
     ]
     return [text + end for text, end in zip(texts, _ends(column, frame, form), strict=True)]
 
@@ -261,7 +267,7 @@ def _signs(column: str, frame: pd.DataFrame) -> list[str]:
         [bool(is_bound is True) for is_bound in frame[name].tolist()] if name in frame else [False] * len(frame)
         for name in (f"{before}at_least", f"{before}at_most")
     )
-    return [">= " if least else "<= " if most else "" for least, most in zip(lower, upper, strict=True)]
+    return [">=" if least else "<=" if most else "" for least, most in zip(lower, upper, strict=True)]
 
 
 def _ends(column: str, frame: pd.DataFrame, form: Callable[[Any], str]) -> list[str]:

@@ -26,13 +26,17 @@ READING = f"""\
 - **Infeasibility.** Relative excess over the constraint of the point as the solver returned it, before repair.
 - **Passes.** One product with the data matrix and one with its transpose together are one pass over the data; `{BLANK}` where a
   solver does not say. Iterations of different solvers are not comparable; passes are their common unit.
-- **Time to a gap** (`s to ...`). Seconds on the solver's own clock until the gap was proven: the clock stands still while the
-  problem certifies, and building, compiling and setting up a generic solver's model are not counted (they are in the table of
-  times). An iterative solver's time is that of its first certified point below the gap. A generic solver is run once for every
-  tolerance of a ladder, each time from zero, and its time is that of the cheapest run that proves the gap, whatever tolerance was
-  asked.
+- **Time to a gap** (`s to ...`). Seconds on the solver's own clock until the gap was proven, set-up and solve alike for every kind of
+  solver. The clock stands still while the problem certifies; building a generic solver's model and compiling it, like compiling the
+  kernels of a specialised one, are not counted (they are in the table of times). An iterative solver's time is that of its first
+  certified point below the gap. A generic solver is run once for every tolerance of a ladder, each time from zero, and its time is that
+  of the cheapest run that proves the gap, whatever tolerance was asked. After a near miss the next tolerance is a quarter of a decade
+  away.
+- **A solver that never proves a gap** counts at the longest time that it had in one go (`after ... s`), which may be less than the limit:
+  a limit on the whole run, or on memory, may have ended it.
 - **Several seeds or repetitions** make one row: the worst gap and infeasibility, the median of everything else, `(k/N)` where only
-  k of N runs have a value. A time to a gap is given only where all N runs reached it.
+  k of N runs have a value. A time to a gap is given only where all N runs reached it. Some suites run the fastest solvers again, as
+  far as the target that they are fastest to: such a run counts for that target and looser ones.
 - **Kind.** A generic solver is handed the whole problem as a model, and a tolerance; a specialised one works with the problem's
   gradients, projections and proximal operators.
 """
@@ -44,21 +48,26 @@ PEERS = """\
   for peers.
 """
 
+#: Packages whose solvers are compared.
+_LIBRARIES = (
+    "cvxpy", "ecos", "scs", "clarabel", "highspy", "highspy-extras", "ortools", "osqp", "piqp", "qoco", "proxsuite", "moreau", "cvxopt",
+    "sdpa-python", "mosek", "gurobipy", "coptpy", "xpress", "scikit-learn", "celer", "skglm", "cyanure", "spams-bin",
+)  # fmt: skip
+
 LIMITATIONS = """\
 - Times are of one machine (see the environment) a problem, and of the number of threads there. Differences of a few per cent mean
 nothing{repeated}.
 - Iterative solvers are certified at steps that grow by 5 %, so their times to a gap can be late by as much. A generic solver's time
   to a gap depends on its ladder: a tolerance between two rungs might have been cheaper.
-- A generic solver's time leaves out building, compiling and set-up, which favours it; a specialised solver's time holds everything
-  it does after the just-in-time compilation of its kernels. Backends that report no set-up of their own (Clarabel, HiGHS, PDLP) have it in
-  their solve time; the time limit counts set-up for all.
+- A generic solver's time leaves out building and compiling its model, which favours it; a specialised solver's time holds everything
+  it does after the just-in-time compilation of its kernels.
 - Bounds hold at least up to rounding in double precision. Whether they hold in exact arithmetic depends on the version that made
   them (docs/proofs.md).
 - Intervals and tests over a group take its problems for a sample of their kind. Radii and preprocessings of one data set are not
   independent, so that intervals are narrower, and p is smaller, than for data sets drawn anew.
 - Solvers run with the options of the suite below and their defaults otherwise. Nothing is claimed for other options, sizes or data.
-- Peak memory is that of the whole process, libraries included. A run that was killed has lost its set-up and certification times, and
-  the answer that it was working on; if that was its first, its row shows the bounds of the zero point.
+- Peak memory is that of the whole process, libraries included. A run that was killed has lost the answer that it was working on; if that
+  was its first, its row shows the bounds of the zero point.
 """
 
 
@@ -174,6 +183,33 @@ def environment(environments: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join([*lines, to_markdown(table)])
 
 
+def provenance(environments: Sequence[Mapping[str, Any]], runs: pd.DataFrame) -> str:
+    """Return in a few lines what the times depend on: machine, date, versions, threads, limits and repetitions."""
+    flat, _ = _environments(environments)
+    dates = sorted(str(entry["started"])[:10] for entry in environments)
+
+    def of(*keys: str) -> str:
+        return ", ".join(f"{key} {_either(values)}" for key in keys if (values := [entry[key] for entry in flat if key in entry]))
+
+    limits = _different(_pairs(text, " ") for text in runs["limits"].unique() if text != "{}")
+    again = sorted(set(runs["repetition"].astype(int) + 1))
+    repeated = "every case once" if again == [1] else f"1 to {again[-1]} runs of a case"
+    lines = [
+        ("Machine", "; ".join(dict.fromkeys(escaped(_machine(entry)) for entry in environments))),
+        ("Run", f"{dates[0]}" + (f" to {dates[-1]}" if dates[-1] != dates[0] else "") + f", {repeated}"),
+        ("Versions", escaped(of("bench mtl", "commit", "python", "numpy", "blas", "numba"))),
+        ("Libraries", escaped(of(*_LIBRARIES))),
+        ("Threads", escaped(_either([str(threads) for threads in runs["threads"].unique()]))),
+        ("Limits", escaped(limits)),
+    ]
+    return "\n".join(f"- {title}: {line}" for title, line in lines if line)
+
+
+def _either(values: Iterable[str]) -> str:
+    """Return different values, none twice; a dash is no value."""
+    return " or ".join(dict.fromkeys(value for value in values if value != BLANK)) or BLANK
+
+
 def environments_differ(environments: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence saying in what the environments of one machine differ; empty where they do not."""
     _, different = _environments(environments)
@@ -239,9 +275,9 @@ def _flat(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _machine(machine: Mapping[str, Any]) -> str:
-    cores, memory = machine["logical_cores"], machine["memory_gib"]
+    cores, memory = machine.get("logical_cores"), machine.get("memory_gib")
     sizes = [f"{cores} cores" if cores is not None else "", f"{memory} GiB" if memory is not None else ""]
-    return ", ".join(str(part) for part in (machine["processor"], *sizes, machine["system"]) if part)
+    return ", ".join(str(part) for part in (machine.get("processor"), *sizes, machine.get("system")) if part)
 
 
 def _plural(number: int, noun: str) -> str:

@@ -109,7 +109,7 @@ def seal(kind: type[SqliteStore], path: Path) -> bool:
     """
     with _opened(kind, path) as store:
         require_intact(path, store._connection)
-        if store.is_sealed:
+        if store.version == str(kind.schema_version):
             return False
         store.require_whole()
     lock = FolderLock(path.parent)
@@ -205,8 +205,9 @@ def _copy_whole(store: SqliteStore, new: sqlite3.Connection, damaged: list[Damag
     bad = {(each.table, each.id) for each in damaged}
     facts = [] if (META.table, 0) in bad else _rows(store, META, 0)
     new.executemany("INSERT INTO meta VALUES (?, ?)", facts or [("schema_version", str(store.schema_version))])
+    new.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", ("schema_version", str(store.schema_version)))
     if not store.is_sealed:
-        new.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [("schema_version", str(store.schema_version)), (SEALED_SINCE, now())])
+        new.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (SEALED_SINCE, now()))
     environments = set()
     for key in keys_of(store._connection, ENVIRONMENT):
         rows = _rows(store, ENVIRONMENT, key)
@@ -224,7 +225,7 @@ def _copy_whole(store: SqliteStore, new: sqlite3.Connection, damaged: list[Damag
 def _copy_row(store: SqliteStore, new: sqlite3.Connection, key: int, environments: set[int]) -> bool:
     """Copy a row and all that belongs to it, or nothing."""
     try:
-        found = [(part, _rows(store, part, key)) for part in store.parts if store.is_sealed or part.table != "proof"]
+        found = [(part, _rows(store, part, key)) for part in store.parts if _has_table(store, part)]
     except UNREADABLE:
         return False
     if not found[0][1]:
@@ -236,6 +237,10 @@ def _copy_row(store: SqliteStore, new: sqlite3.Connection, key: int, environment
         for row in rows:
             new.execute(f"INSERT INTO {part.table} VALUES ({', '.join('?' * len(row))})", row)
     return True
+
+
+def _has_table(store: SqliteStore, part: Part) -> bool:
+    return bool(list(store.query(f"PRAGMA table_info({part.table})")))
 
 
 def _rows(store: SqliteStore, part: Part, key: int) -> list[tuple[object, ...]]:

@@ -30,14 +30,16 @@ from bench_mtl.results.files import (
     require_own_wal,
     require_regular,
 )
-from bench_mtl.results.rows import Outcome, measure_rows, pattern_rows, run_row, sample_rows
+from bench_mtl.results.rows import Outcome, measure_rows, pattern_rows, run_row, rung_rows, sample_rows
 from bench_mtl.results.schema import (
     MEASURE,
     NEW_TABLES,
+    NEWEST_TABLES,
     PATTERN,
     PROOF,
     RUN,
     RUN_PARTS,
+    RUNG,
     SAMPLE,
     SCHEMA,
     SCHEMA_VERSION,
@@ -102,7 +104,7 @@ class Store(SqliteStore):
     """
 
     schema_version, unsealed_version = SCHEMA_VERSION, 4
-    parts, added_tables = RUN_PARTS, NEW_TABLES
+    parts, added_tables, newest_tables = RUN_PARTS, NEW_TABLES, NEWEST_TABLES
     tables = (*SCHEMA, *NEW_TABLES)
     label = "solver_label || ' on ' || problem_label"
 
@@ -173,7 +175,7 @@ class Store(SqliteStore):
                 require_intact(path, store._connection)
                 store._require_version()
                 store.meta()
-                if not has_its_tables(store._connection, is_sealed=store.is_sealed):
+                if not has_its_tables(store._connection, int(store.version)):
                     raise InputError(f"{path}: not a readable results file (other columns than it should have): move it away and run again")
                 return store
             except BaseException:
@@ -258,6 +260,8 @@ class Store(SqliteStore):
             connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", patterns)
             proofs = ((run_id, *proof) for proof in proof_rows(outcome.proofs))
             connection.executemany("INSERT INTO proof VALUES (?, ?, ?, ?, ?)", proofs)
+            rungs = ((run_id, *rung) for rung in rung_rows(outcome.record.rungs))
+            connection.executemany("INSERT INTO rung VALUES (?, ?, ?, ?, ?, ?)", rungs)
             self._put_row(connection, run_id, case.key)
 
     def runs(self) -> Any:
@@ -266,6 +270,12 @@ class Store(SqliteStore):
 
         self._require(RUN)
         return pd.DataFrame(self._all(self._query("runs")), columns=list(self.columns("runs")))
+
+    def rungs(self) -> Any:
+        """What the listed runs of one-shot solvers were asked for as a DataFrame, run by run in order; nothing of files of schema 5."""
+        import pandas as pd
+
+        return pd.DataFrame([row for rows in self.chunks("rungs", _MANY) for row in rows], columns=list(self.columns("rungs")))
 
     def samples(self) -> Any:
         """The samples of the listed runs as a DataFrame, run by run in the order they were made."""
@@ -326,12 +336,14 @@ class Store(SqliteStore):
         return self._all(f"SELECT point, dual, bound_point FROM proof WHERE run_id = {int(run_id)} ORDER BY number")
 
     def columns(self, table: str) -> dict[str, str]:
-        """Names of the columns of the listed "runs", "samples", "measures", "environments" or "patterns", with their kinds: INTEGER, REAL
-        or TEXT.
+        """Names of the columns of the listed "runs", "samples", "measures", "environments", "patterns" or "rungs", with their kinds:
+        INTEGER, REAL or TEXT.
 
         The bits of a pattern, which no table can show, are not among them.
         """
         columns = {name: kind for _, name, kind, *_ in self._all(f"PRAGMA table_info({table.removesuffix('s')})")}
+        if table == "rungs" and not columns:
+            columns = dict(_RUNG_COLUMNS)
         return {name: kind for name, kind in columns.items() if name not in _OF_THE_LISTING and kind != "BLOB"}
 
     def _query(self, table: str) -> str:
@@ -340,7 +352,9 @@ class Store(SqliteStore):
 
     def chunks(self, table: str, size: int) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of one of the tables of `columns`, at most `size` at a time, in the order of `runs` and `samples`."""
-        self._require(RUN, {"environments": ENVIRONMENT, "runs": RUN, "samples": SAMPLE, "measures": MEASURE, "patterns": PATTERN}[table])
+        self._require(RUN, _PART_OF[table])
+        if table == "rungs" and self.version != str(SCHEMA_VERSION):
+            return
         with naming(self.path), closing(self._connection.execute(self._query(table))) as cursor:
             while rows := cursor.fetchmany(size):
                 yield rows
@@ -354,11 +368,22 @@ _IN_ORDER = "ORDER BY position IS NULL, position, id"
 #: Columns that say which runs are listed, and in which order: those that are read say so by being there.
 _OF_THE_LISTING = ("position", "listed", "superseded")
 
+_PART_OF = {"environments": ENVIRONMENT, "runs": RUN, "samples": SAMPLE, "measures": MEASURE, "patterns": PATTERN, "rungs": RUNG}
+
+#: The columns of table `rung`, which earlier files have not got.
+_RUNG_COLUMNS = {
+    "run_id": "INTEGER", "number": "INTEGER", "asked_tolerance": "REAL", "seconds": "REAL", "setup_seconds": "REAL", "ending": "TEXT"
+}  # fmt: skip
+
+#: Rows that are read at a time.
+_MANY = 10_000
+
 _LISTED_ROWS = {
     "runs": f"run WHERE {_IS_LISTED} {_IN_ORDER}",
     "samples": f"sample WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number",
     "measures": f"measure WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number, name",
     "patterns": f"pattern WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, part",
+    "rungs": f"rung WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number",
     "environments": f"environment WHERE id IN (SELECT environment_id FROM run WHERE {_IS_LISTED}) ORDER BY id",
 }
 

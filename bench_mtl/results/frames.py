@@ -18,6 +18,9 @@ SPECIALISED, GENERIC, PEER, UNKNOWN = "specialised", "generic", "peer", "unknown
 #: Kinds that are asked for a tolerance and answer once: what specialised solvers are measured against.
 ONE_SHOT = (GENERIC, PEER)
 
+#: Above every relative gap that can be a target.
+_ABOVE_ALL = 2.0
+
 #: What the runs of a group share.
 GROUP = ["problem_label", "solver_label"]
 
@@ -31,21 +34,54 @@ def times_to_gap(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[fl
     Returns
     -------
     DataFrame
-        run_id, problem_label, solver_label, target, seconds: a row per run and target.
+        run_id, problem_label, solver_label, target, seconds: a row per run and target that it counts for (`counting`).
     """
     import pandas as pd
 
     about = runs[["id", "problem_label", "solver_label"]].rename(columns={"id": "run_id"})
-    parts = [about.join(found[["seconds"]], on="run_id").assign(target=target) for target, found in first_samples(runs, samples, targets)]
+    parts = [
+        about[counting(runs, target)].join(found[["seconds"]], on="run_id").assign(target=target)
+        for target, found in first_samples(runs, samples, targets)
+    ]
     return pd.concat(parts, ignore_index=True)
 
 
+def with_ranges(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with `counts_from` and `counts_below`: the targets that each counts for, from the one up to below the other.
+
+    A run counts for its own target and for all looser ones, but of a solver that was run for every target by itself each run counts from
+    its own target to the next. Targets beyond the tightest are for those that were run to that: these did not get there.
+    """
+    groups = {
+        labels: sorted(set(numbers(first, "target")))
+        for labels, first in runs[runs["repetition"] == 0].groupby([*GROUP, "instance_key"], sort=False)
+    }
+    low, high = [], []
+    for problem, solver, instance, target in zip(*(runs[name] for name in [*GROUP, "instance_key", "target"]), strict=True):
+        own = groups.get((problem, solver, instance), [target])
+        low.append(0.0 if target <= own[0] else float(target))
+        high.append(min((other for other in own if other > target), default=_ABOVE_ALL))
+    return runs.assign(counts_from=low, counts_below=high)
+
+
+def counting(runs: pd.DataFrame, target: float) -> pd.Series[bool]:
+    """Return which runs count for a target; all where nobody has asked `with_ranges`."""
+    import pandas as pd
+
+    if "counts_from" not in runs:
+        return pd.Series(True, index=runs.index)
+    return (runs["counts_from"] <= target) & (target < runs["counts_below"])
+
+
 def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> Iterator[tuple[float, pd.DataFrame]]:
-    """For each target the seconds, passes and iterations of the sample with which each run reached it, by run; see `times_to_gap`."""
+    """For each target the seconds, passes, iterations and asked tolerance of the sample with which each run reached it, by run.
+
+    See `times_to_gap`.
+    """
     import pandas as pd
 
     found = pd.DataFrame({"run_id": samples["run_id"], "gap": numbers(samples, "relative_gap")})
-    for name, source in {"seconds": "seconds", "passes": "passes", "iterations": "iteration"}.items():
+    for name, source in {"seconds": "seconds", "passes": "passes", "iterations": "iteration", "asked": "asked_tolerance"}.items():
         found[name] = numbers(samples, source)
     last = found.groupby("run_id").last()
     verified = runs["status"] == Status.VERIFIED
@@ -55,7 +91,24 @@ def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[f
         # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large.
         accepted = runs.loc[verified & (numbers(runs, "target") <= target), "id"]
         rest = last.loc[last.index.isin(accepted) & ~last.index.isin(first.index)]
-        yield target, (pd.concat([first, rest]) if len(rest) else first)[["seconds", "passes", "iterations"]]
+        yield target, (pd.concat([first, rest]) if len(rest) else first)[["seconds", "passes", "iterations", "asked"]]
+
+
+def seconds_had(runs: pd.DataFrame, samples: pd.DataFrame, rungs: pd.DataFrame) -> pd.Series[float]:
+    """Return the longest time that the solver of each run had in one go, by id, seconds: what is certain where it did not get to a target.
+
+    An iterative solver had all that its clock counted; a one-shot solver, which begins anew with every tolerance, the longest of these,
+    set-up included. Of files that do not list them, the longest of those that are known: of its samples, and the last one. Missing where
+    a one-shot solver was stopped before it was asked for anything.
+    """
+    import numpy as np
+
+    known = runs.set_index("id")
+    last = (numbers(known, "setup_seconds") + numbers(known, "solve_seconds")).replace(0.0, np.nan)
+    sampled = samples.assign(seconds=numbers(samples, "seconds")).groupby("run_id")["seconds"].max()
+    listed = rungs.assign(seconds=numbers(rungs, "seconds")).groupby("run_id")["seconds"].max()
+    longest = sampled.reindex(last.index)
+    return listed.reindex(last.index).fillna(last.where(~(longest > last), longest))
 
 
 def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,16 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import one_line
 from bench_mtl.engine.environment import machines
 from bench_mtl.results import Store
-from bench_mtl.results.frames import integers, kinds, numbers
+from bench_mtl.results.frames import counting, integers, kinds, numbers, seconds_had, with_ranges
 from bench_mtl.results.view import View
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bench_mtl.results import Pattern
+
+#: Columns of `Results.runs` that are made when it is read.
+OF_READING = ("kind", "had_seconds", "counts_from", "counts_below")
 
 #: Characters of a label of a problem or solver that a report shows.
 LONGEST_LABEL = 400
@@ -43,12 +46,19 @@ class Results:
     """How many cases the suite lists that have no row yet."""
     view: View
     runs: pd.DataFrame
-    """With the columns `machine`, the name of each run's (empty where there is one alone), and `kind`, of its solver."""
+    """With the columns `machine`, the name of each run's (empty where there is one alone), `kind`, of its solver, and `had_seconds`, the
+    longest time that this had in one go (`frames.seconds_had`), and the targets that it counts for (`frames.with_ranges`)."""
     samples: pd.DataFrame
     measures: pd.DataFrame
     """What the problems measure of the samples' own points, all finite: run_id, number, name, value."""
     patterns: tuple[Pattern, ...] = ()
     """The patterns of the solutions, as far as runs have them."""
+
+    @property
+    def in_full(self) -> Results:
+        """The same without the runs that were stopped at a looser target than the tightest: what curves are drawn of."""
+        kept = self.runs[counting(self.runs, self.targets[-1])]
+        return replace(self, runs=kept, samples=self.samples[self.samples["run_id"].isin(kept["id"])].reset_index(drop=True))
 
 
 def read_results(folder: Path, view: View | None = None) -> Results:
@@ -65,6 +75,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     with Store.open(folder) as store, store.snapshot():
         meta, environments = store.meta(), store.environments()
         runs, samples, measures, patterns = store.runs(), store.samples(), store.measures(), store.patterns()
+        runs["had_seconds"] = runs["id"].map(seconds_had(runs, samples, store.rungs()))
     if runs.empty:
         raise InputError(f"{folder} has no finished run: nothing to report yet")
     missing = max(0, int(meta.get("cases", 0)) - len(runs))
@@ -72,7 +83,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     for column in ("problem", "problem_label", "solver", "solver_label"):
         runs[column] = _shortened(runs[column])
     runs["kind"] = runs["solver"].map(kinds(runs, samples))  # of all runs, for some may show it that are not selected
-    runs = view.selected(runs)
+    runs = view.selected(with_ranges(runs))
     if view.select:
         environments = [environment for environment in environments if environment["id"] in set(runs["environment_id"])]
         samples = samples[samples["run_id"].isin(runs["id"])].reset_index(drop=True)

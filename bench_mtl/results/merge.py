@@ -29,7 +29,7 @@ class Merged:
     superseded: int
     """Rows that count in their folder and not in the new one, because a folder before has a row of the same case."""
     ambiguous: int
-    """Listed rows that share problem label, solver label, seed and repetition with one before, and yet are other cases."""
+    """Listed rows that share problem label, solver label, seed, repetition and target with one before, and yet are other cases."""
     machines: tuple[dict[str, Any], ...]
     """The different ones that listed runs were made on."""
 
@@ -100,7 +100,9 @@ def _facts(folders: Sequence[Path], metas: Sequence[Mapping[str, str]]) -> dict[
 
 def _sealed_since(metas: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Since when all rows have digests, unless each has had one since it was written."""
-    late = [meta.get(SEALED_SINCE, now()) for meta in metas if SEALED_SINCE in meta or meta["schema_version"] != str(SCHEMA_VERSION)]
+    late = [
+        meta.get(SEALED_SINCE, now()) for meta in metas if SEALED_SINCE in meta or meta["schema_version"] == str(Store.unsealed_version)
+    ]
     return {SEALED_SINCE: max(late)} if late else {}
 
 
@@ -169,6 +171,8 @@ def _fill(connection: sqlite3.Connection, stores: Sequence[Store], facts: Mappin
         before, offset = offset, _add_runs(connection, store, number, known, selection, offset)
         if proofs and store.is_sealed:
             _add_proofs(connection, store, before)
+        if store.version == str(SCHEMA_VERSION):
+            _add_rungs(connection, store, before)
     put_all(connection, (META, ENVIRONMENT, *RUN_PARTS))
     return Merged(len(selection.positions), selection.superseded, _ambiguous(connection), _machines(connection))
 
@@ -218,6 +222,11 @@ def _add_proofs(connection: sqlite3.Connection, store: Store, offset: int) -> No
     connection.executemany("INSERT INTO proof VALUES (?, ?, ?, ?, ?)", store.query(proofs))
 
 
+def _add_rungs(connection: sqlite3.Connection, store: Store, offset: int) -> None:
+    rungs = f"SELECT run_id + {offset}, number, asked_tolerance, seconds, setup_seconds, ending FROM rung ORDER BY run_id, number"
+    connection.executemany("INSERT INTO rung VALUES (?, ?, ?, ?, ?, ?)", store.query(rungs))
+
+
 def _standing(key: str, counts: bool, selection: _Selection) -> dict[str, Any]:
     """What a row says of its place among the others."""
     if not counts or key not in selection.positions:
@@ -233,9 +242,9 @@ def _machines(connection: sqlite3.Connection) -> tuple[dict[str, Any], ...]:
 
 
 def _ambiguous(connection: sqlite3.Connection) -> int:
-    """Number of listed rows beyond the first of each problem label, solver label, seed and repetition."""
+    """Number of listed rows beyond the first of each problem label, solver label, seed, repetition and target."""
     query = """
         SELECT coalesce(sum(rows - 1), 0)
-        FROM (SELECT count(*) AS rows FROM run WHERE listed = 1 GROUP BY problem_label, solver_label, seed, repetition)
+        FROM (SELECT count(*) AS rows FROM run WHERE listed = 1 GROUP BY problem_label, solver_label, seed, repetition, target)
     """
     return int(connection.execute(query).fetchone()[0])

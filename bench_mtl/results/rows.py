@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bench_mtl.core.types import Certificate, Proof, Record, Sample
+    from bench_mtl.core.types import Certificate, Proof, Record, Rung, Sample
     from bench_mtl.engine.suite import Case
     from bench_mtl.model.patterns import PackedPattern
 
@@ -90,6 +90,13 @@ def sample_rows(samples: tuple[Sample, ...]) -> Iterator[tuple[Any, ...]]:
 def measure_rows(samples: tuple[Sample, ...]) -> Iterator[tuple[Any, ...]]:
     """The rows of table `measure`, without the run's id."""
     return ((number, name, float(value)) for number, sample in enumerate(samples) for name, value in sample.measures)
+
+
+def rung_rows(rungs: tuple[Rung, ...]) -> Iterator[tuple[Any, ...]]:
+    """The rows of table `rung`, without the run's id."""
+    for number, rung in enumerate(rungs):
+        setup = None if rung.setup is None else float(rung.setup)
+        yield number, float(rung.asked), float(rung.seconds), setup, str(rung.ending)
 
 
 def pattern_rows(patterns: tuple[PackedPattern, ...]) -> Iterator[tuple[Any, ...]]:

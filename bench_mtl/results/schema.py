@@ -9,19 +9,34 @@ from contextlib import closing
 from bench_mtl.results.digests import Part
 from bench_mtl.results.sqlite_store import ADDED_TABLES, COMMON_TABLES, lay_out_common
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 #: The rows of a run, each table of which has a digest a run.
-RUN, SAMPLE, MEASURE, PATTERN, PROOF = RUN_PARTS = (
+RUN, SAMPLE, MEASURE, PATTERN, PROOF, RUNG = RUN_PARTS = (
     Part("run", "id"),
     Part("sample", "run_id", "number", in_words=True),
     Part("measure", "run_id", "number, name", in_words=True),
     Part("pattern", "run_id", "part"),
     Part("proof", "run_id", "number"),
+    Part("rung", "run_id", "number"),
+)
+
+#: What files of schema 5 have not got.
+NEWEST_TABLES = (
+    """CREATE TABLE rung (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL,
+    asked_tolerance REAL NOT NULL,
+    seconds REAL NOT NULL,
+    setup_seconds REAL,
+    ending TEXT NOT NULL,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID""",
 )
 
 #: What files of schema 4 have not got.
 NEW_TABLES = (
+    *NEWEST_TABLES,
     *ADDED_TABLES,
     """CREATE TABLE proof (
     run_id INTEGER NOT NULL REFERENCES run (id),
@@ -117,11 +132,13 @@ def lay_out(connection: sqlite3.Connection, facts: Mapping[str, str]) -> None:
     lay_out_common(connection, (*SCHEMA, *NEW_TABLES), {**facts, "schema_version": str(SCHEMA_VERSION)})
 
 
-def has_its_tables(connection: sqlite3.Connection, *, is_sealed: bool) -> bool:
-    """Whether the tables are those of `SCHEMA`, and of a sealed file `NEW_TABLES`, column by column."""
+def has_its_tables(connection: sqlite3.Connection, version: int) -> bool:
+    """Whether the tables are those of a file of this version, column by column."""
+    lacking = {SCHEMA_VERSION: (), 5: NEWEST_TABLES, 4: NEW_TABLES}[version]
     with closing(sqlite3.connect(":memory:")) as model:
-        for statement in (*SCHEMA, *NEW_TABLES) if is_sealed else SCHEMA:
-            model.execute(statement)
+        for statement in (*SCHEMA, *NEW_TABLES):
+            if statement not in lacking:
+                model.execute(statement)
         tables = [name for (name,) in model.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         queries = [f"PRAGMA table_info({table})" for table in tables]
         return all(connection.execute(query).fetchall() == model.execute(query).fetchall() for query in queries)

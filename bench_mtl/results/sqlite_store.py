@@ -55,10 +55,12 @@ class SqliteStore:
 
     schema_version: ClassVar[int]
     unsealed_version: ClassVar[int]
-    """The version before, of files without digests, which are read all the same."""
+    """The last one of files without digests, which are read all the same, as are those in between."""
     parts: ClassVar[tuple[Part, ...]]
     """What belongs to a row, the table of rows first."""
     added_tables: ClassVar[tuple[str, ...]]
+    """What a file without digests has not got."""
+    newest_tables: ClassVar[tuple[str, ...]] = ()
     """What a file of the version before has not got."""
     tables: ClassVar[tuple[str, ...]]
     """The statements that make all tables and indices."""
@@ -129,12 +131,17 @@ class SqliteStore:
         self._require(META)
         return dict(self._all("SELECT key, value FROM meta"))
 
+    @property
+    def version(self) -> str:
+        """The version of its schema, as it says."""
+        return str(dict(self._all("SELECT key, value FROM meta")).get("schema_version", "unknown"))
+
     def _require_version(self) -> None:
         """Raise InputError for a file of another version of the schema."""
-        version = dict(self._all("SELECT key, value FROM meta")).get("schema_version", "unknown")
-        if version not in (str(self.schema_version), str(self.unsealed_version)):
+        version = self.version
+        if version not in map(str, range(self.unsealed_version, self.schema_version + 1)):
             raise InputError(f"{self.path} has schema version {version}, but this bench_mtl reads version {self.schema_version}")
-        if (version == str(self.schema_version)) is not self.is_sealed:
+        if (version != str(self.unsealed_version)) is not self.is_sealed:
             has = "has" if self.is_sealed else "has no"
             raise InputError(f"{self.path}: damaged: it says that its schema is of version {version}, but {has} checksums")
 
@@ -263,7 +270,7 @@ class SqliteStore:
                 marks.end(connection, died=True)
 
     def seal(self) -> None:
-        """Give a file of the version before its digests, which date from now; one that has digests stays as it is."""
+        """Give a file without digests such, which date from now, and one of an earlier version the tables of this one."""
         if not self.is_sealed:
             since = now()
             with self._writing() as connection:
@@ -272,6 +279,12 @@ class SqliteStore:
                 facts = {"schema_version": str(self.schema_version), SEALED_SINCE: since}
                 connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
                 put_all(connection, (META, ENVIRONMENT, *self.parts))
+        elif self.version != str(self.schema_version):
+            self._require(META)
+            with self._writing() as connection:
+                for statement in self.newest_tables:
+                    connection.execute(statement)
+                self._set_meta(connection, {"schema_version": str(self.schema_version)})
 
     def _put_row(self, connection: sqlite3.Connection, key: int, case_key: str) -> None:
         """Store the digests of a new row and all that belongs to it; its case runs no more."""

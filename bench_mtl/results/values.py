@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bench_mtl.core.types import Certificate, Status
+from bench_mtl.core.types import Certificate, Ending, Status
 
 #: Says what is wrong with the rows of a table, given by column; None where nothing is.
 Rule = Callable[[Mapping[str, Any]], str | None]
@@ -113,6 +113,11 @@ _SAMPLE: Mapping[str, Callable[[Any], bool]] = {
     "relative_gap": _is_gap, "infeasibility": _is_gap, "asked_tolerance": _or_null(_is_positive),
 }  # fmt: skip
 
+_RUNG: Mapping[str, Callable[[Any], bool]] = {
+    "number": _is_count, "asked_tolerance": _is_positive, "seconds": _is_seconds, "setup_seconds": _or_null(_is_seconds),
+    "ending": lambda value: value in set(Ending),
+}  # fmt: skip
+
 _CELL: Mapping[str, Callable[[Any], bool]] = {
     "key": _is_label, "superseded": _is_flag, "environment_id": _is_whole, "settings": _is_table, "status": _is_status, "reason": _is_text,
     "found": _is_table, "seconds": _is_seconds, "wall_seconds": _or_null(_is_seconds), "peak_memory_mib": _or_null(_is_seconds),
@@ -170,6 +175,7 @@ RULES: Mapping[str, Rule] = {
     "run": _wrong_run,
     "sample": _wrong_sample,
     "measure": lambda row: _wrong_columns({"name": _is_label, "value": _is_number}, row),
+    "rung": lambda row: _wrong_columns(_RUNG, row),
     "environment": lambda row: _wrong_columns({"started": _is_text, "description": _is_table}, row),
     "cell": lambda row: _wrong_columns(_CELL, row),
 }

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from bench_mtl.core.types import Certificate, Proof, Record, Sample, Status, Times
+from bench_mtl.core.types import Certificate, Ending, Proof, Record, Rung, Sample, Status, Times
 from bench_mtl.engine.proofs import RUNGS, passed
 from bench_mtl.model.patterns import PackedPattern
 from bench_mtl.results import Outcome
 
-#: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("phase", name, seconds), ("sample", Sample) after
+#: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("begins", phase, tolerance or None), ("phase", name,
+#: seconds), ("rung", Rung), ("sample", Sample) after
 #: ("proof", Proof) where it tightens the enclosure, perhaps ("void",) when no sample may count after all, for a job that is no case
 #: ("found", values by name), then, after what proves the last sample, ("record", Record, peak memory in MiB or None), with which the run
 #: is over, and at last ("patterns", those of the solution, what the run has left behind in its process, in words, and
@@ -35,8 +36,8 @@ WARM_UP = "warm_up"
 #: The name under which a row says what its run has left behind in its process, which is not used again.
 LEFT_BEHIND = "left behind"
 
-#: The phases that a run may time beside that.
-_PHASES = ("build", "compile")
+#: The phases that a run may time beside that, and the one in which a one-shot solver answers.
+_PHASES, SOLVE = ("build", "compile"), "solve"
 
 
 class TooMuchError(Exception):
@@ -54,6 +55,16 @@ class Mark:
     """Processor time of the process and all that it has started."""
     queued: float
     """Time that it was ready to run without a processor."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Begun:
+    """What a one-shot solver has begun with, and when (`time.monotonic`)."""
+
+    phase: str
+    asked: float | None
+    """The tolerance, of "solve"."""
+    at: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -82,6 +93,10 @@ class Gathered:
     baseline: Certificate | None = None
     version: str = ""
     phases: dict[str, float] = dataclasses.field(default_factory=dict)
+    asked: list[Rung] = dataclasses.field(default_factory=list)
+    """What a one-shot solver was asked for, as far as it is over."""
+    current: Begun | None = None
+    """What a one-shot solver does now."""
     is_taken: bool = False
     """Whether a worker has taken it up."""
     began: float | None = None
@@ -181,6 +196,10 @@ class Gathered:
             self.kept.clear()
             self.latest = self._pending = self.unproven = None
             self._passed = 0
+        elif kind == "begins":
+            self._begin(*content)
+        elif kind == "rung":
+            self._take_rung(content[0])
         elif kind == "phase":
             self._take_phase(*content)
         elif kind == "patterns":
@@ -203,8 +222,20 @@ class Gathered:
             self.peak_mib = None  # of building and compiling
         elif name in _PHASES and seconds >= 0.0:
             self.phases[name] = seconds
+            self.current = None
         else:  # a run that begins again would have another clock, and other limits
             raise TooMuchError(f"a phase '{name[:_LONGEST_NAME]}' of {seconds:g} s")
+
+    def _begin(self, phase: str, asked: float | None) -> None:
+        if self.began is None or (phase in _PHASES) is not (asked is None) or phase not in (*_PHASES, SOLVE):
+            raise TooMuchError(f"'{phase[:_LONGEST_NAME]}' begins")
+        self.current = Begun(phase, asked, time.monotonic())
+
+    def _take_rung(self, rung: Rung) -> None:
+        if self.current is None or self.current.asked != rung.asked or len(self.asked) >= _MOST_KEPT or rung.ending is Ending.KILLED:
+            raise TooMuchError(f"the end of tolerance {rung.asked:g}, which was not asked for")
+        self.asked.append(rung)
+        self.current = None
 
     def note_memory(self, mib: float | None) -> None:
         if mib:
@@ -213,7 +244,7 @@ class Gathered:
     @property
     def is_one_shot(self) -> bool:
         """Whether a one-shot solver runs: only these have a model to build."""
-        return "build" in self.phases
+        return "build" in self.phases or self.current is not None
 
     @property
     def proven(self) -> str:
@@ -227,8 +258,27 @@ class Gathered:
         """The outcome of a run that did not come to a record of its own; `solve` is what its clock had counted, if that is known."""
         seconds = solve if solve is not None else self.samples[-1].seconds if self.samples else 0.0
         seconds = max(0.0, seconds)  # its clock may be false
+        if (now := self.current) is not None:
+            spent = max(0.0, (self.ended_at or time.monotonic()) - now.at)
+            seconds = 0.0
+            if now.asked is None:
+                self.phases[now.phase] = spent
+            else:
+                seconds = spent if solve is None else max(0.0, solve)
+                self.asked.append(Rung(now.asked, seconds, Ending.KILLED))
         self.record = Record(status, reason, times=Times(**self.phases, solve=seconds), info=info)
         return self.outcome()
+
+    @property
+    def doing(self) -> str:
+        """What a one-shot solver was doing when it was stopped, in words; empty for others."""
+        now = self.current
+        if now is None:
+            return ""
+        if now.asked is None:
+            return {"build": " while the model was built", "compile": " while the model was compiled"}[now.phase]
+        spent = max(0.0, (self.ended_at or time.monotonic()) - now.at)
+        return f" {spent:.3g} s into tolerance {now.asked:g}"
 
     def outcome(self) -> Outcome:
         """The record with all that was told."""
@@ -237,7 +287,9 @@ class Gathered:
         reason = self.record.reason.encode("utf-8", "backslashreplace").decode()  # halves of characters can be neither shown nor stored
         peak = self.peak_mib if ran else None
         info = self.record.info if not self.leftovers else (*self.record.info, (LEFT_BEHIND, ", ".join(self.leftovers)))
-        whole = dataclasses.replace(self.record, reason=reason, samples=tuple(self.samples), info=info, peak_memory_mib=peak)
+        whole = dataclasses.replace(
+            self.record, reason=reason, samples=tuple(self.samples), info=info, peak_memory_mib=peak, rungs=tuple(self.asked)
+        )
         ended = self.ended_at if self.ended_at is not None else time.monotonic()
         # A run that is killed as it begins may be heard to begin when it is over.
         wall = max(0.0, ended - self.began) if self.began is not None and ran else None

@@ -155,9 +155,13 @@ class CaseRunner:
             tolerance=Tolerance(case.target),
             limits=case.limits,
             on_sample=lambda sample: tell(("sample", sample)),
+            on_begin=lambda phase, asked: tell(("begins", phase, asked)),
             on_phase=on_phase,
+            on_rung=lambda rung: tell(("rung", rung)),
             on_proof=lambda proof, is_rung: tell(("proof", proof)) if spare.takes(proof) or is_rung else None,
             targets=case.targets,
+            aim=case.aim,
+            tolerances=case.tolerances,
             deadline=deadline,
             looked=looked,
         )

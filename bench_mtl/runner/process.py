@@ -227,7 +227,7 @@ class Worker:
         """Let a solver of a plug-in folder warm up before its process can know a problem; how that ended it, if it did."""
         if not self._setting.solvers_of or not isinstance(case, Case):
             return None
-        known = case.solver, dict(case.options), case.instance.problem, case.target
+        known = case.solver, dict(case.options), case.instance.problem, case.aimed_at
         name = json.dumps(known, sort_keys=True, default=str)
         if name in self._warm:
             return None
@@ -293,7 +293,7 @@ class Worker:
         self._output.read()
         output = self._output.text
         self.close()
-        sentence = f"{reason}: {_exit_sentence(code)}" if died else f"{reason}, killed; {gathered.proven}"
+        sentence = f"{reason}: {_exit_sentence(code)}" if died else f"{reason}, killed{gathered.doing}; {gathered.proven}"
         return gathered.ended(status, sentence, counted, (("output", output),) if output else ())
 
     def _wait_for_exit(self, breaks_limit: Callable[[], bool] = lambda: False) -> None:

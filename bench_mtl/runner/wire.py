@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.types import Array, Certificate, Proof, Record, Sample, Status, Times
+from bench_mtl.core.types import Array, Certificate, Ending, Proof, Record, Rung, Sample, Status, Times
 from bench_mtl.model.patterns import PackedPattern
 from bench_mtl.runner.gathered import GONE, TAKEN, Message
 
@@ -94,6 +94,11 @@ def _pack_proof(content: list[Any], arrays: list[Array]) -> Any:
     return [[None if array is None else list(array.shape) for array in (proof.point, proof.dual, proof.bound_point)]]
 
 
+def _pack_rung(content: list[Any], arrays: list[Array]) -> Any:
+    (rung,) = content
+    return [rung.asked, rung.seconds, str(rung.ending), rung.setup]
+
+
 def _pack_record(content: list[Any], arrays: list[Array]) -> Any:
     record, peak = content
     return [str(record.status), record.reason, asdict(record.times), list(record.info), record.counted, peak]
@@ -113,6 +118,7 @@ def _pack_certified(content: list[Any], arrays: list[Array]) -> Any:
 _PACKED: Mapping[str, Callable[[list[Any], list[Array]], Any]] = {
     "sample": lambda content, arrays: _sample(content[0]),
     "proof": _pack_proof,
+    "rung": _pack_rung,
     "record": _pack_record,
     "patterns": _pack_patterns,
     "certified": _pack_certified,
@@ -214,6 +220,11 @@ def _read_proof(content: Any, arrays: _Arrays) -> Message:
     return "proof", proof
 
 
+def _read_rung(content: Any, arrays: _Arrays) -> Message:
+    asked, seconds, ending, setup = content
+    return "rung", Rung(_finite(asked), _seconds(seconds), Ending(_word(ending)), _optional(_seconds, setup))
+
+
 def _read_record(content: Any, arrays: _Arrays) -> Message:
     status, reason, times, info, counted, peak = content
     seconds = Times(**{_word(name): max(0.0, _finite(value)) for name, value in _table(times).items()})
@@ -256,6 +267,8 @@ _UNPACKED: Mapping[str, Callable[[Any, _Arrays], Message]] = {
     "problem": _read_problem,
     "solver": lambda content, arrays: ("solver", _word(content[0])),
     "phase": lambda content, arrays: ("phase", _word(content[0]), _finite(content[1])),
+    "begins": lambda content, arrays: ("begins", _word(content[0]), _optional(_finite, content[1])),
+    "rung": _read_rung,
     "proof": _read_proof,
     "sample": _read_sample,
     "void": lambda content, arrays: ("void",),

@@ -47,14 +47,14 @@ def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list
     undrawn : list of Undrawn
         A sentence for each figure that a reader may look for and that there is not.
     """
-    styles = style.line_styles(results.runs["solver_label"])
+    styles, in_full = style.line_styles(results.runs["solver_label"]), results.in_full
     made = [
-        *_convergence(results, styles),
+        *_convergence(in_full, styles),
         *_of_groups(results, styles),
         *_speed_ups(tables["winners"], results.view.baseline),
         *_scaling(results, tables["scaling"], styles),
-        *_patterns(results, tables["winners"]),
-        *_measures(results, styles),
+        *_patterns(in_full, tables["winners"]),
+        *_measures(in_full, styles),
     ]
     found = [one for one in made if isinstance(one, Drawing)]
     stems = distinct_stems(drawing.stem for drawing in found)
@@ -147,7 +147,10 @@ def _first(
 
 
 def _profiles(instances: pd.DataFrame, group: str, target: float, styles: Mapping[str, style.LineStyle]) -> Drawing | Undrawn:
-    if instances["seconds"].isna().all():
+    common = instances[instances["solver"].isin(profiles.common_solvers(instances)[0])]
+    if common.empty:
+        return Undrawn("profiles", group, f"No solver was run on every instance of {group}, so there are no profiles.")
+    if common["seconds"].isna().all():
         return Undrawn("profiles", group, f"No solver proves a gap of {format_target(target)} on {group}, so there are no profiles.")
     points = profiles.profile_points(instances, target)
     chart, title = profiles.chart(points, group), f"Profiles of {group}"
@@ -155,9 +158,10 @@ def _profiles(instances: pd.DataFrame, group: str, target: float, styles: Mappin
 
 
 def _pareto(instances: pd.DataFrame, group: str, styles: Mapping[str, style.LineStyle]) -> Drawing | Undrawn:
-    points = pareto.pareto_points(instances)
+    common, _ = profiles.common_solvers(instances)
+    points = pareto.pareto_points(instances[instances["solver"].isin(common)])
     if points["seconds"].isna().all():
-        gap = format_target(points["gap"].max())
+        gap = format_target(instances["target"].max())
         return Undrawn("pareto", group, f"No solver proves a gap of {gap} on half of {group}, so there is no front of time and precision.")
     chart, title = pareto.chart(points, group), f"Time against precision of {group}"
     return Drawing(f"pareto {group}", title, "pareto", group, pareto.caption(points), points, partial(draw, chart, styles), chart)

@@ -29,7 +29,7 @@ def pareto_points(instances: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    instances : rows of `instance_times` of the group at `levels`
+    instances : rows of `instance_times` of the group at `levels`, of solvers that were run on every instance
 
     Returns
     -------

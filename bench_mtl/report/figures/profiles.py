@@ -50,18 +50,18 @@ def profile_points(instances: pd.DataFrame, target: float) -> pd.DataFrame:
     -------
     DataFrame
         panel (``performance``, ``pairwise``, ``budget``), solver, at (where the share steps up), share (of all instances, from there
-        on), run_on (instances that it was run on), instances, leader, target. A solver that was skipped on every instance is not there;
-        one that was not run on an instance has not solved it. Only solvers that count their passes are in ``budget``.
+        on), instances, leader, left_out (solvers that were not run on every instance, and are not there), target. Only solvers that count
+        their passes are in ``budget``.
     """
     import numpy as np
     import pandas as pd
 
     from bench_mtl.stats.profiles import data_profile, performance_profile
 
-    ran = instances[~instances["status"].str.fullmatch(rf"{Status.SKIPPED}(?: (\d+)/\1)?")]
-    order = list(ran["solver"].unique())
     keys = ["problem", "instance"]
     every = instances[keys].drop_duplicates()
+    order, left_out = common_solvers(instances)
+    ran = instances[instances["solver"].isin(order)]
     times, passes = (
         every.merge(ran.pivot(index=keys, columns="solver", values=name)[order].reset_index(), on=keys, how="left")[order]
         for name in ("seconds", "passes")
@@ -80,15 +80,22 @@ def profile_points(instances: pd.DataFrame, target: float) -> pd.DataFrame:
         budget = data_profile(passes[counting].to_numpy())
         parts += [_steps(BUDGET, solver, budget.at, shares) for solver, shares in zip(counting, budget.shares, strict=True)]
     table = pd.concat(parts, ignore_index=True)
-    run_on = ran.groupby("solver").size()
-    return table.assign(run_on=table["solver"].map(run_on), instances=len(times), leader=first, target=target)
+    return table.assign(instances=len(times), leader=first, left_out="; ".join(left_out), target=target)
+
+
+def common_solvers(instances: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Return the solvers that were run on every instance of a group, and those that were run on some; skipped is not run."""
+    ran = instances[~instances["status"].str.fullmatch(rf"{Status.SKIPPED}(?: (\d+)/\1)?")]
+    run_on = ran.drop_duplicates(["problem", "instance", "solver"]).groupby("solver", sort=False).size()
+    every = len(instances[["problem", "instance"]].drop_duplicates())
+    return [str(name) for name in run_on.index[run_on == every]], [str(name) for name in run_on.index[run_on < every]]
 
 
 def chart(points: pd.DataFrame, group: str) -> Chart:
     """Return the chart of one group, from its `profile_points`."""
     import numpy as np
 
-    count, first = int(points["instances"].iloc[0]), str(points["leader"].iloc[0])
+    first = str(points["leader"].iloc[0])
     panels = []
     for name, (title, label) in _PANELS.items():
         rows = points[points["panel"] == name]
@@ -97,12 +104,10 @@ def chart(points: pd.DataFrame, group: str) -> Chart:
         low, high = _limits(rows, name)
         series = []
         for solver, steps in rows.groupby("solver", sort=False):
-            run_on = int(steps["run_on"].iloc[0])
-            note = "" if run_on == count else f"run on {run_on} of {count}"
             # From edge to edge; what steps up before the left edge starts there.
             x = np.append(steps["at"].clip(lower=low).to_numpy(np.float64), high)
             y = np.append(steps["share"], steps["share"].iloc[-1])
-            series.append(Series(str(solver), x, y, note))
+            series.append(Series(str(solver), x, y))
         axis = Axis(label.format(_short(first)), low, high, most_ticks=4)
         panels.append(Panel(axis, tuple(series), title, equal=1.0 if name == PAIRWISE else None))
     shares = Axis("share of instances", -0.03, 1.03, logarithmic=False, ticks=(0.0, 0.25, 0.5, 0.75, 1.0), form=_share)
@@ -127,9 +132,8 @@ def caption(points: pd.DataFrame) -> str:
         parts.append(f"A line that is above zero at the left edge: instances that {first} has not solved.")
     if BUDGET in panels:
         parts.append("Last, within a number of passes over the data (data profile), of the solvers that count them.")
-    partly = points.loc[points["run_on"] < count, "solver"].unique()
-    if len(partly):
-        parts.append(f"Not run on every instance, which counts as not solved: {', '.join(partly)}.")
+    if left_out := str(points["left_out"].iloc[0]):
+        parts.append(f"Not run on every instance, and left out: {left_out}.")
     return " ".join(parts)
 
 

@@ -33,7 +33,7 @@ def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         problem, target, speed_up (seconds of the fastest generic solver, or the baseline, / seconds of the fastest specialised, or other,
         one: below 1 where the former is faster; missing where neither or only one of them gives a number), bound (``>=`` or ``<=`` where
-        one of them met the time limit, which then stands for its time), winner, kind.
+        one of them did not get there, and the time that it had stands for its time), winner, kind.
     """
     generic, ratio = winners["reference_wins"].astype(bool), numbers(winners, "ratio")
     table = winners[["problem", "target", "winner", "kind"]].copy()
@@ -58,7 +58,7 @@ def speed_ups(points: pd.DataFrame, baseline: str | None = None) -> Figure:
         place = problems.index(problem), targets.index(target)
         if ratio == ratio:
             values[place] = math.log10(ratio)
-            words[place[0]][place[1]] = f"{bound} {format_ratio(ratio)}".strip()
+            words[place[0]][place[1]] = f"{bound} {format_ratio(ratio, bound)}".strip()
     reach = min(max(_LEAST_DECADES, float(np.nanmax(np.abs(values)))), _MOST_DECADES)
     colours, scale = colormaps["PuOr"], Normalize(-reach, reach)
     with style.styled():
@@ -97,7 +97,7 @@ def caption(points: pd.DataFrame, baseline: str | None = None) -> str:
         "faster, below 1 (orange) slower."
     ]
     if (points["bound"] != "").any():
-        parts.append("A bound, >= or <=: one of the two did not get there, and its time limit stands for its time.")
+        parts.append("A bound, >= or <=: one of the two did not get there, and the time that it had stands for its time.")
     if points.loc[points["problem"].isin(_shown(points)), "speed_up"].isna().any():
         parts.append(f"{BLANK}: one of the two was not run, or not everywhere, or stopped short of its limit, or neither got there.")
     shown, total = _shown(points), points["problem"].nunique()

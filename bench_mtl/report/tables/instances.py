@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from bench_mtl.results.frames import ONE_SHOT, first_samples, integers, kinds, numbers, status_counts
+from bench_mtl.results.frames import ONE_SHOT, counting, first_samples, integers, kinds, numbers, status_counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +24,9 @@ def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float
     Returns
     -------
     DataFrame
-        run_id, problem (label), instance (key), seed, solver (label), kind, target, seconds, passes, iterations, limit_seconds,
-        status: a row per run and target. Seconds are missing where the run never reached the target, passes and iterations also
-        where the solver does not say (a generic solver's zeros).
+        run_id, problem (label), instance (key), seed, solver (label), kind, target, seconds, passes, iterations, limit_seconds, had_seconds
+        (`bench_mtl.results.frames.seconds_had`), status, repetition: a row per run and target that it counts for. Seconds are missing where
+        the run never reached the target, passes and iterations also where the solver does not say (a generic solver's zeros).
     """
     import pandas as pd
 
@@ -35,8 +35,13 @@ def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float
     about["seed"] = integers(runs, "seed")
     about["kind"] = runs["solver"].map(kinds(runs, samples))
     about["limit_seconds"] = numbers(runs, "limit_seconds")
+    about["had_seconds"] = numbers(runs, "had_seconds")
     about["status"] = runs["status"].astype(str)
-    parts = [about.join(found, on="run_id").assign(target=target) for target, found in first_samples(runs, samples, targets)]
+    about["repetition"] = integers(runs, "repetition")
+    parts = [
+        about[counting(runs, target)].join(found.drop(columns="asked"), on="run_id").assign(target=target)
+        for target, found in first_samples(runs, samples, targets)
+    ]
     table = pd.concat(parts, ignore_index=True)
     for name in ("passes", "iterations"):
         table[name] = table[name].mask(table["kind"].isin(ONE_SHOT) & (table[name] == 0))
@@ -64,8 +69,8 @@ def by_instance(times: pd.DataFrame) -> pd.DataFrame:
     for name in _MEASURED:
         table[name] = groups[name].median().where(groups[name].count() == table["runs"])
     table["limit_seconds"] = groups["limit_seconds"].max()
-    ended = times[times["target"] == times["target"].iloc[0]].groupby(CASE_KEYS[:-1], sort=False)["status"].agg(status_counts)
-    return table.reset_index().join(ended.rename("status"), on=CASE_KEYS[:-1])[_COLUMNS]
+    table["status"] = groups["status"].agg(status_counts)
+    return table.reset_index()[_COLUMNS]
 
 
 def time_to_gap(times: pd.DataFrame) -> pd.DataFrame:

@@ -14,8 +14,6 @@ from bench_mtl.stats import Failures, replace_failures, shifted_geometric_mean, 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bench_mtl.core.types import Array
-
 _COLUMNS = [
     "group", "target", "solver", "kind", "instances", "run_on", "solved", "shift", "mean", "mean_at_least", "mean_low", "mean_high",
     "mean_ten_times", "solved_by_all", "mean_solved_by_all",
@@ -25,7 +23,7 @@ _COLUMNS = [
 def means(runs: pd.DataFrame, times: pd.DataFrame) -> pd.DataFrame:
     """Shifted geometric means of the time to each target, per group of like problems and solver.
 
-    An instance counts as solved where all repetitions reached the target, with their median. A failure counts at the time limit,
+    An instance counts as solved where all repetitions reached the target, with their median. A failure counts at the time that it had,
     whatever its reason. A solver that was not tried on all instances of the group has no means: over fewer they would be of
     something else.
 
@@ -38,10 +36,11 @@ def means(runs: pd.DataFrame, times: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         group, target, solver, kind, instances (of the group), run_on (how many of them the solver was tried on), solved, shift (of all
-        solvers of the group, see `suitable_shift`), mean (failures at the limit), mean_at_least (whether there are any, so that the true
-        mean is no smaller), mean_low and mean_high (its interval, see `shifted_mean_interval`; missing where there are), mean_ten_times
-        (failures at ten times the limit), solved_by_all (instances that were solved by every solver that was tried on all and solved any),
-        mean_solved_by_all (over these; of those solvers alone). Means are missing where a failure had no limit.
+        solvers of the group, see `suitable_shift`), mean (failures at the time that they had), mean_at_least (whether there are any, so
+        that the true mean is no smaller), mean_low and mean_high (its interval, see `shifted_mean_interval`; missing where there are),
+        mean_ten_times (failures at ten times the time limit), solved_by_all (instances that were solved by every solver that was tried on
+        all and solved any), mean_solved_by_all (over these; of those solvers alone). Means are missing where it is not known what time a
+        failure had, or where it had no limit.
     """
     import pandas as pd
 
@@ -76,16 +75,13 @@ def _means(column: Column, common: NDArray[np.bool_], shift: float) -> dict[str,
     found = {}
     if column.solved.any() and common.any():
         found["mean_solved_by_all"] = shifted_geometric_mean(column.seconds[common], shift)
-    bounded = column.solved | ~np.isnan(column.limits)
-    if bounded.all():
-        found["mean"] = shifted_geometric_mean(_entered(column, Failures.AT_LIMIT), shift)
-        found["mean_ten_times"] = shifted_geometric_mean(_entered(column, Failures.TEN_TIMES), shift)
+    if (column.solved | ~np.isnan(column.had)).all():
+        found["mean"] = shifted_geometric_mean(np.where(column.solved, column.seconds, column.had), shift)
         found["mean_at_least"] = not column.solved.all()
         if column.solved.all():
-            found["mean_low"], found["mean_high"] = interval_ends(shifted_mean_interval(column.at_limit(), shift), shift)
+            found["mean_low"], found["mean_high"] = interval_ends(shifted_mean_interval(column.at_least(), shift), shift)
+    if (column.solved | ~np.isnan(column.limits)).all():
+        limits = np.where(np.isnan(column.limits), 1.0, column.limits)  # where there is none, none is needed
+        entered = replace_failures(column.seconds[:, None], limits, Failures.TEN_TIMES)[:, 0]
+        found["mean_ten_times"] = shifted_geometric_mean(entered, shift)
     return found
-
-
-def _entered(column: Column, failures: Failures) -> Array:
-    limits = np.where(np.isnan(column.limits), 1.0, column.limits)  # where there is none, none is needed
-    return replace_failures(column.seconds[:, None], limits, failures)[:, 0]

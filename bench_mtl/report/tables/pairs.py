@@ -40,15 +40,15 @@ class Pair:
 def pair(reference: Column, solver: Column) -> Pair:
     """Return the solver against the reference.
 
-    A failure, whatever its reason, counts at its time limit: where only the reference has failed anywhere, the ratio is a lower bound,
-    where only the solver has, an upper one, and where both have, on different instances, it would be neither and is missing, as it is
-    where a failure had no limit. Instances that both fail on do not enter the ratio.
+    A failure, whatever its reason, counts at the time that it had: where only the reference has failed anywhere, the ratio is a lower
+    bound, where only the solver has, an upper one, and where both have, on different instances, it would be neither and is missing, as it
+    is where the time of a failure is not known. Instances that both fail on do not enter the ratio.
     """
     nan = float("nan")
     both = reference.tried & solver.tried
     places = np.flatnonzero(both & (reference.solved | solver.solved))
     failed = bool((~reference.solved[places]).any()), bool((~solver.solved[places]).any())
-    before, after = ([column.at_limit()[place] for place in places] for column in (reference, solver))
+    before, after = ([column.at_least()[place] for place in places] for column in (reference, solver))
     ratio = low = high = lowest = nan
     if len(places) and all(before) and all(after) and not all(failed):
         interval = ratio_interval(before, after)

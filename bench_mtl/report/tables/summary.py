@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
 from bench_mtl.report.render import format_target
-from bench_mtl.results.frames import GROUP, ONE_SHOT, integers, kinds, numbers, status_counts, times_to_gap, titled
+from bench_mtl.results.frames import GROUP, ONE_SHOT, counting, integers, kinds, numbers, status_counts, times_to_gap, titled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,14 +24,18 @@ def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
     Returns
     -------
     DataFrame
-        problem, solver, kind, runs, status (counted), relative_gap and infeasibility (the worst of the group), proven
-        (how many of the runs have any certified point), iterations, passes (medians; missing where unknown), and for
-        every target ``seconds_to_T`` (median time to the gap T; missing unless all runs reached it) and ``reached_T``.
+        problem, solver, kind, runs, status (counted), relative_gap and infeasibility (the worst of the group), in_full (how many of the
+        runs were not stopped at a looser target than the tightest, which gaps, iterations and passes are of), proven (how many of these
+        have any certified point), iterations, passes (medians; missing where unknown), and for every target ``seconds_to_T`` (median time
+        to the gap T; missing unless all runs that count for it reached it), ``reached_T`` and ``runs_to_T`` (how many count for it).
     """
     targets = tuple(targets)
     kind, reached = kinds(runs, samples), times_to_gap(runs, samples, targets)
     one_shot = _first_solver(runs).map(kind).isin(ONE_SHOT)
     values = runs[GROUP].assign(**{name: numbers(runs, name) for name in ("relative_gap", "infeasibility", "iterations", "passes")})
+    values["in_full"] = counting(runs, min(targets))
+    # A run that is stopped at a looser target says nothing of what its solver can prove.
+    values.loc[~values["in_full"], ["relative_gap", "iterations", "passes"]] = float("nan")
     for name in ("iterations", "passes"):
         values[name] = values[name].mask(one_shot & (values[name] == 0))  # a generic solver that does not say
     by_group, groups = values.groupby(GROUP, sort=False), runs.groupby(GROUP, sort=False)
@@ -39,7 +43,7 @@ def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
     table["runs"] = groups.size()
     table["status"] = groups["status"].agg(status_counts)
     table["relative_gap"] = by_group["relative_gap"].max()
-    table["proven"] = by_group["relative_gap"].count()
+    table["in_full"], table["proven"] = by_group["in_full"].sum(), by_group["relative_gap"].count()
     table["infeasibility"] = by_group["infeasibility"].max()
     for name in ("iterations", "passes"):
         table[name] = by_group[name].median()
@@ -47,14 +51,15 @@ def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
         seconds = reached[reached["target"] == target].groupby(GROUP, sort=False)["seconds"]
         table[f"seconds_to_{format_target(target)}"] = seconds.median().where(seconds.count() == seconds.size())
         table[f"reached_{format_target(target)}"] = seconds.count()
+        table[f"runs_to_{format_target(target)}"] = seconds.size()
     return titled(table)
 
 
 def times(runs: pd.DataFrame) -> pd.DataFrame:
     """Median seconds by what they were spent on, and the largest peak memory, per problem and solver.
 
-    Skipped runs have no times and do not enter; a solver that was skipped throughout has a row without numbers. A run that
-    was killed has lost all times but `solve`, and does not enter the medians of the others.
+    Skipped runs have no times and do not enter; a solver that was skipped throughout has a row without numbers. Of files of schema 5 and
+    before, a run that was killed has lost all times but `solve`, and does not enter the medians of the others.
     """
     import pandas as pd
 

@@ -17,6 +17,8 @@ from bench_mtl.stats.profiles import RESOLUTION
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bench_mtl.core.types import Array
+
 #: Times closer than this factor are called equal.
 ABOUT_EQUAL = 1.1
 
@@ -28,9 +30,10 @@ def winners(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = None
     """Return one row per problem and target: the fastest solver, and the fastest of the other kind.
 
     Only a solver that was run on all instances of the problem (its seeds), and reached the target in every one of its runs, can win or be
-    the rival. Its time is the geometric mean over the instances of the medians over repetitions. Where none of the other kind ever
-    got there and its time limit stopped every run of each, the shortest limit of each instance stands for their time, and
-    the ratio is a lower bound. With a baseline the rival is that solver; where it wins, it is the fastest of all others.
+    the rival. Its time is the geometric mean over the instances of the medians over repetitions. The fastest of each kind are chosen by the
+    first repetition, and measured by the others where there are any: so is who of them wins. Where none of the other kind ever got there
+    and its time limit stopped every run of each, the shortest time that one of them had stands for theirs, and the ratio is a lower bound.
+    With a baseline the rival is that solver; where it wins, it is the fastest of all others.
 
     Parameters
     ----------
@@ -42,36 +45,43 @@ def winners(runs: pd.DataFrame, times: pd.DataFrame, baseline: str | None = None
     -------
     DataFrame
         problem, target, winner, kind, seconds, other (the rival), other_seconds, ratio (other_seconds / seconds), at_least (whether the
-        ratio is only a lower bound), ratio_low, ratio_high (see `ratio_interval`; it does not know that both solvers were picked for being
-        fastest; missing where the runs say nothing of the scatter, or the ratio is a bound), reference_wins (whether the winner is a
-        generic solver or a peer, or the baseline), finding (the row as a sentence). Missing where nobody reached the target.
+        ratio is only a lower bound), ratio_low, ratio_high (see `ratio_interval`; missing where the runs say nothing of the scatter, or the
+        ratio is a bound), reference_wins (whether the winner is a generic solver or a peer, or the baseline), walkover (whether no solver
+        of the other kind was run on all instances, so that there is nobody to win against), finding (the row as a sentence). Missing where
+        nobody reached the target.
     """
     import pandas as pd
 
-    statuses: dict[str, dict[str, str]] = {}
-    first = times[times["target"] == times["target"].iloc[0]]
-    for (problem, solver), ended in first.groupby(["problem", "solver"], sort=False)["status"]:
-        statuses.setdefault(str(problem), {})[str(solver)] = status_counts(ended)
+    statuses: dict[tuple[str, float], dict[str, str]] = {}
+    for (problem, target, solver), ended in times.groupby(["problem", "target", "solver"], sort=False)["status"]:
+        statuses.setdefault((str(problem), float(str(target))), {})[str(solver)] = status_counts(ended)
     limits = {str(problem): _seconds_limit(of_problem) for problem, of_problem in runs.groupby("problem_label", sort=False)}
-    found = grids(times, {label: (label,) for label in statuses})
+    found = grids(times, {label: (label,) for label, _ in statuses})
     rows = [
-        {"problem": grid.group, "target": grid.target, **_row(grid, baseline, statuses[grid.group], limits[grid.group])} for grid in found
+        {"problem": grid.group, "target": grid.target, **_row(grid, baseline, statuses[grid.group, grid.target], limits[grid.group])}
+        for grid in found
     ]
     numeric = ["seconds", "other_seconds", "ratio", "ratio_low", "ratio_high"]
     return pd.DataFrame(rows).astype(dict.fromkeys(numeric, "float64"))
 
 
 def headlines(winners: pd.DataFrame) -> list[str]:
-    """Return, for each target, a sentence that counts which kind of solver was fastest on how many problems."""
-    lines = []
+    """Return sentences that count, for each target, which kind of solver was fastest on how many problems; one for targets alike.
+
+    A problem on which solvers of one kind alone were run has no winner: it is counted apart.
+    """
+    said: dict[str, list[str]] = {}
     for target, rows in winners.groupby("target", sort=False):
-        counts = {kind: int((rows["kind"] == kind).sum()) for kind in (SPECIALISED, GENERIC, PEER)}
-        nobody = len(rows) - sum(counts.values())
+        walkovers = rows["walkover"].astype(bool)
+        counts = {kind: int((rows["kind"].eq(kind) & ~walkovers).sum()) for kind in (SPECIALISED, GENERIC, PEER)}
+        nobody = int(rows["winner"].isna().sum())
         parts = [f"a {kind} solver is fastest on {count}" for kind, count in counts.items() if count]
         parts += [f"no solver gets there on {nobody}"] if nobody else []
+        if alone := int(walkovers.sum()):
+            parts.append(f"solvers of one kind alone were run, which is no win, on {alone}")
         parts[0] += f" of {len(rows)} problem{'s' if len(rows) > 1 else ''}"
-        lines.append(f"To a proven relative gap of {format_target(float(str(target)))}, {_enumerated(parts)}.")
-    return lines
+        said.setdefault(_enumerated(parts), []).append(format_target(float(str(target))))
+    return [f"To a proven relative gap of {_enumerated(targets)}, {sentence}." for sentence, targets in said.items()]
 
 
 def findings(winners: pd.DataFrame) -> list[tuple[str, str]]:
@@ -82,7 +92,7 @@ def findings(winners: pd.DataFrame) -> list[tuple[str, str]]:
         for _, alike in itertools.groupby(rows.to_dict("records"), key=lambda row: (row["winner"], row["other"])):
             *looser, last = alike
             ratios = [
-                f"{_bound(row)}{format_ratio(row['ratio'])} to {format_target(row['target'])}"
+                f"{_bound(row)} {format_ratio(row['ratio'], _bound(row))} to {format_target(row['target'])}".lstrip()
                 for row in looser
                 if row["ratio"] == row["ratio"]
             ]
@@ -93,21 +103,22 @@ def findings(winners: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def _bound(row: dict[Any, Any]) -> str:
-    return ">= " if row["at_least"] else ""
+    return ">=" if row["at_least"] else ""
 
 
 def _row(grid: Grid, baseline: str | None, statuses: dict[str, str], seconds_limit: float | None) -> dict[str, Any]:
     """Return what `winners` says of one problem and target."""
     limit = "" if seconds_limit is None else f" within the {seconds_limit:g} s limit"
-    complete = sorted((column for column in grid.columns if column.solved.all()), key=_seconds)
+    complete = sorted((column.measured for column in grid.columns if column.solved.all()), key=_first_seconds)
     if not complete:
         row = dict.fromkeys(["winner", "kind", "seconds", "other", "other_seconds", "ratio", "ratio_low", "ratio_high"])
         tried = {column.name: statuses[column.name] for column in grid.columns} or statuses
         finding = f"no solver gets there{limit} ({_outcomes(grid, tried)})."
-        return {**row, "at_least": False, "reference_wins": False, "finding": finding}
-    best = complete[0]
+        return {**row, "at_least": False, "reference_wins": False, "walkover": False, "finding": finding}
+    best = min(_finalists(complete, baseline), key=_seconds)
     others = _rivals(grid, best, baseline)
-    rival = next((column for column in complete if column in others), None)
+    names = {column.name for column in others}
+    rival = next((column for column in complete if column.name in names), None)
     seconds = _seconds(best)
     row = {"other": rival and rival.name, "other_seconds": rival and _seconds(rival), "ratio": None, "at_least": False}
     row |= {"ratio_low": None, "ratio_high": None}
@@ -122,7 +133,8 @@ def _row(grid: Grid, baseline: str | None, statuses: dict[str, str], seconds_lim
     losers = _outcomes(grid, {column.name: statuses[column.name] for column in others})
     finding = _finding(best, seconds, row, _Rivals.of(best, others, baseline), losers, limit)
     reference_wins = best.kind in ONE_SHOT if baseline is None else best.name == baseline
-    return {"winner": best.name, "kind": best.kind, "seconds": seconds, **row, "reference_wins": reference_wins, "finding": finding}
+    verdict = {"reference_wins": reference_wins, "walkover": not any(column.tried.all() for column in others)}
+    return {"winner": best.name, "kind": best.kind, "seconds": seconds, **row, **verdict, "finding": finding}
 
 
 def _rivals(grid: Grid, best: Column, baseline: str | None) -> list[Column]:
@@ -132,10 +144,27 @@ def _rivals(grid: Grid, best: Column, baseline: str | None) -> list[Column]:
     return [column for column in grid.columns if (column.name != baseline if best.name == baseline else column.name == baseline)]
 
 
+def _finalists(complete: list[Column], baseline: str | None) -> list[Column]:
+    """Return the first of each kind, or the baseline and the first of all others."""
+    found: dict[object, Column] = {}
+    for column in complete:
+        found.setdefault(column.kind if baseline is None else column.name == baseline, column)
+    return list(found.values())
+
+
 def _seconds(column: Column) -> float:
     """Over the instances, all of which it solved."""
-    seconds = column.seconds.tolist()
-    return float(seconds[0] if len(seconds) == 1 else geometric_mean(seconds))
+    return _mean(column.seconds)
+
+
+def _first_seconds(column: Column) -> float:
+    """Of the first repetitions, which choices are made by."""
+    return _mean(column.first)
+
+
+def _mean(seconds: Array) -> float:
+    times = seconds.tolist()
+    return float(times[0] if len(times) == 1 else geometric_mean(times))
 
 
 @dataclass(frozen=True)
@@ -162,8 +191,8 @@ def _finding(best: Column, seconds: float, row: dict[str, Any], rivals: _Rivals,
     winner, ratio = f"the {best.kind} solver {best.name}", row["ratio"]
     if row["other"] is None:
         if not losers:
-            return f"{winner} is fastest with {format_seconds(seconds)} s; there is no {rivals.many} among the runs on this problem."
-        lead = "" if ratio is None else f", at least {format_ratio(ratio)} faster"
+            return f"{winner} is there in {format_seconds(seconds)} s; no {rivals.many} was run on this problem, so this is no win."
+        lead = "" if ratio is None else f", at least {format_ratio(ratio, '>=')} faster"
         return f"{winner} is fastest with {format_seconds(seconds)} s{lead}; no {rivals.many} gets there{limit} ({losers})."
     against = f"{row['other']}, {rivals.title}"
     low, high = row["ratio_low"], row["ratio_high"]
@@ -180,7 +209,15 @@ def _finding(best: Column, seconds: float, row: dict[str, Any], rivals: _Rivals,
 def _outcomes(grid: Grid, statuses: dict[str, str]) -> str:
     """Return how solvers ended: ``"scs: timeout; ecos: in 2 of 3 runs, verified 2/3, timeout 1/3"``."""
     columns = {column.name: column for column in grid.columns}
-    return "; ".join(f"{name}: {_extent(columns.get(name), grid.instances)}{status}" for name, status in statuses.items())
+    return "; ".join(
+        f"{name}: {_extent(columns.get(name), grid.instances)}{status}{_had(columns.get(name))}" for name, status in statuses.items()
+    )
+
+
+def _had(column: Column | None) -> str:
+    """Return the time that a solver had on the only instance, which it did not solve."""
+    known = column is not None and len(column.had) == 1 and column.had[0] == column.had[0]
+    return f" after {format_seconds(float(column.had[0]))} s" if column is not None and known else ""
 
 
 def _extent(column: Column | None, instances: int) -> str:

@@ -98,3 +98,22 @@ def test_a_report_is_written_again_where_changes_may_wait(command: Callable[...,
         os.utime(report, (results.stat().st_mtime + 1000,) * 2)
         assert command(*run).out[-1] == "report: out/report.html, out/report.md"
     assert report.read_text() != "an old report"
+
+
+def test_the_fastest_solvers_are_run_again_once(command: Callable[..., Any], suite: Path) -> None:
+    suite.write_text("repeat_fastest = 1\n" + SUITE)
+
+    def rows() -> list[tuple[str, int, str]]:
+        with closing(sqlite3.connect(suite.parent / "results" / "tiny" / FILE_NAME)) as connection:
+            query = "SELECT solver_label, repetition, status FROM run WHERE listed = 1 AND superseded = 0 ORDER BY solver_label, repetition"
+            return connection.execute(query).fetchall()
+
+    said = command("run", "tiny.toml", "--plugins", "plugins", "--isolation", "inline")
+    assert any("the fastest solvers again" in line for line in said.err + said.out), said
+    first = rows()
+    assert {status for _, _, status in first} == {"verified"}
+    repeated = [(solver, repetition) for solver, repetition, _ in first if repetition]
+    assert repeated
+    again = command("run", "tiny.toml", "--plugins", "plugins", "--isolation", "inline")
+    assert any("nothing to run" in line for line in again.err + again.out), again
+    assert rows() == first

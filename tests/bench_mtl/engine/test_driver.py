@@ -16,7 +16,7 @@ import pytest
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Sample, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.engine.driver import is_expensive, run, stalled_since
+from bench_mtl.engine.driver import NEAR_MISS, _after, is_expensive, run, stalled_since
 from bench_mtl.engine.proofs import proven_gap
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem, Solver
@@ -171,11 +171,46 @@ class Prepared(OneShotSolver):
 def test_setting_up_is_no_solving(problem: L1InfHinge, setup: float, counted: float) -> None:
     record = run(problem, Prepared(setup))
     assert record.times.setup == counted
-    assert record.samples[-1].seconds == record.times.solve >= 0.02 - counted
+    assert record.times.solve >= 0.02 - counted
+    assert record.samples[-1].seconds == record.times.setup + record.times.solve >= 0.02
     whole = run(problem, Prepared(1e3))  # more than there was
-    assert whole.times.setup >= 0.02
+    assert whole.times.setup == whole.samples[-1].seconds >= 0.02
     assert whole.times.solve == 0.0
-    assert {sample.seconds for sample in whole.samples} == {0.0}
+
+
+@dataclass(frozen=True)
+class Helped(Prepared):
+    """Something else finds its dual point for most of the time that it takes."""
+
+    name = "helped"
+
+    def solve(self, program: Problem, tolerance: float, seconds: float | None) -> Answer:
+        time.sleep(0.02)
+        return Answer(Iterate(program.zero()), False, "", uncounted_seconds=self.setup)
+
+
+@pytest.mark.parametrize(("uncounted", "left"), [(0.015, 0.005), (0.0, 0.02), (-1.0, 0.02), (math.nan, 0.02), (1e3, 0.0)])
+def test_what_is_not_the_solvers_is_on_no_clock(problem: L1InfHinge, uncounted: float, left: float) -> None:
+    record = run(problem, Helped(uncounted))
+    assert record.samples[-1].seconds == record.times.solve >= left
+    assert record.counted == pytest.approx(record.times.build + record.times.compile + record.times.solve)
+    assert record.times.solve < 0.02 or uncounted != 1e3
+
+
+@pytest.mark.parametrize(
+    ("gap", "then"),
+    [
+        (1.06e-3, [1e-3 / NEAR_MISS, 1e-4]),  # 6 % above a target: a quarter of a decade
+        (1.7e-3, [1e-3 / NEAR_MISS, 1e-4]),
+        (1.9e-3, [1e-4]),
+        (0.9e-3, [1e-4]),
+        (1.06e-2, [1e-3 / NEAR_MISS, 1e-4]),  # of any target
+    ],
+)
+def test_the_tolerance_after_a_near_miss_is_close_by(gap: float, then: list[float]) -> None:
+    assert _after(1e-3, gap, [1e-2, 1e-3], [1e-4]) == pytest.approx(then)
+    assert _after(1e-3, gap, [1e-2, 1e-3], []) == [], "no tolerance is tried below those of the solver"
+    assert _after(1e-3, gap, [1e-2, 1e-3], [1e-3 / NEAR_MISS]) == [1e-3 / NEAR_MISS], "which is close already"
 
 
 @pytest.mark.parametrize("last", [1, 22, 30, 100])

@@ -11,6 +11,7 @@ import pytest
 from bench_mtl.core.types import Certificate, Limits, Record, Sample, Status, Times
 from bench_mtl.engine.suite import Case, Instance, Suite
 from bench_mtl.results import Outcome, Store
+from bench_mtl.results.frames import seconds_had
 
 TARGETS = (1e-2, 1e-4, 1e-6)
 
@@ -24,7 +25,8 @@ def _record(run: dict[str, Any]) -> Record:
         Sample(seconds, step, passes, Certificate(primal, dual, run.get("infeasibility", 0.0)), asked, tuple(dict(*measures).items()))
         for seconds, step, passes, primal, dual, asked, *measures in run.get("samples", ())
     )
-    times = Times(**run.get("times", {"solve": samples[-1].seconds, "certify": 0.5} if samples else {}))
+    spent = run.get("limit", 60.0) if run.get("status") == "timeout" else samples[-1].seconds if samples else 0.0
+    times = Times(**run.get("times", {"solve": spent or 0.0, "certify": 0.5 if samples else 0.0}))
     reason = run.get("reason", "as it is")
     info = tuple(run.get("info", {}).items())
     return Record(Status(run.get("status", "verified")), reason, samples, times, info=info, peak_memory_mib=run.get("memory"))
@@ -81,6 +83,8 @@ def frames() -> Callable[[Path], tuple[Any, Any]]:
 
     def read(folder: Path) -> tuple[Any, Any]:
         with Store.open(folder) as results:
-            return results.runs(), results.samples()
+            runs, samples = results.runs(), results.samples()
+            runs["had_seconds"] = runs["id"].map(seconds_had(runs, samples, results.rungs()))
+            return runs, samples
 
     return read

@@ -56,9 +56,11 @@ FRAME = pd.DataFrame(
         "solver": ["a|b", "c"],
         "runs": [3, 3],
         "relative_gap": [1e-7, math.nan],
+        "in_full": [3, 3],
         "proven": [2, 0],
         "seconds_to_1e-4": [math.nan, 0.5],
         "reached_1e-4": [1, 3],
+        "runs_to_1e-4": [3, 3],
         "reason": ["two\nlines & 5 % <of> *it*", None],
     }
 )
@@ -162,3 +164,11 @@ def test_tables_without_rows_have_their_headings():
     assert render.to_markdown(render.display(empty)).startswith("| Solver")
     assert "Solver" in render.to_latex(render.display(empty), wide="Reason")
     assert render.to_text(render.display(empty)).startswith("Solver")
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "most"),
+    [(84.99, "84x", "85x"), (85.0, "85x", "85x"), (755.9, "750x", "760x"), (1.05, "1.0x", "1.1x"), (0.0517, "0.051x", "0.052x")],
+)
+def test_a_bound_is_rounded_so_that_it_holds(value: float, least: str, most: str) -> None:
+    assert (render.format_ratio(value, ">="), render.format_ratio(value, "<=")) == (least, most)

@@ -170,7 +170,7 @@ def test_winners_say_by_how_much(make_store, frames):
     row = row_of(table, target=1e-6)
     assert (row["winner"], row["kind"], row["other"], row["ratio"]) == ("pg", SPECIALISED, "scs", pytest.approx(15.0))
     assert row["finding"] == "the specialised solver pg is 15x faster than scs, the fastest generic solver (0.400 s against 6.00 s)."
-    assert headlines(table)[0] == "To a proven relative gap of 1e-2, a specialised solver is fastest on 1 of 1 problem."
+    assert headlines(table)[0] == "To a proven relative gap of 1e-2, 1e-4 and 1e-6, a specialised solver is fastest on 1 of 1 problem."
     assert findings(table) == [("lasso", f"To 1e-6, {row['finding'].removesuffix('.')}; 10x to 1e-2, 5.0x to 1e-4.")]
 
 
@@ -184,9 +184,9 @@ def test_winners_say_so_where_a_generic_solver_wins(make_store, frames):
 
 
 def test_winners_say_why_the_other_kind_is_not_there(make_store, frames):
-    slow = {**SCS, "status": "timeout", "samples": SCS["samples"][:1]}
+    slow = {**SCS, "status": "timeout", "samples": SCS["samples"][:1], "times": {"solve": 60.0}}
     table = won(frames, make_store(PG, slow, {"solver": "ecos", "family": "conic", "status": "skipped"}))
-    failed = "no generic solver gets there within the 60 s limit (scs: timeout)."
+    failed = "no generic solver gets there within the 60 s limit (scs: timeout after 60.0 s)."
     assert row_of(table, target=1e-6)["finding"] == f"the specialised solver pg is fastest with 0.400 s, at least 150x faster; {failed}"
     assert (row_of(table, target=1e-6)["ratio"], row_of(table, target=1e-6)["at_least"]) == (pytest.approx(150.0), True)
     assert not row_of(table, target=1e-2)["at_least"]
@@ -199,11 +199,13 @@ def test_winners_of_one_solver_and_of_none(make_store, frames):
     alone = won(frames, make_store(PG))
     assert (
         alone["finding"].iloc[-1]
-        == "the specialised solver pg is fastest with 0.400 s; there is no generic solver among the runs on this problem."
+        == "the specialised solver pg is there in 0.400 s; no generic solver was run on this problem, so this is no win."
     )
+    said = "To a proven relative gap of 1e-2, 1e-4 and 1e-6, solvers of one kind alone were run, which is no win, on 1 of 1 problem."
+    assert headlines(alone) == [said]
     nobody = won(frames, make_store({"solver": "scs", "status": "crashed", "limit": None}, folder="nobody"))
     assert nobody["finding"].iloc[0] == "no solver gets there (scs: crashed)."
-    assert headlines(nobody)[0] == "To a proven relative gap of 1e-2, no solver gets there on 1 of 1 problem."
+    assert headlines(nobody)[0] == "To a proven relative gap of 1e-2, 1e-4 and 1e-6, no solver gets there on 1 of 1 problem."
 
 
 def test_a_solver_that_reached_the_target_in_some_runs_only_does_not_win(make_store, frames):

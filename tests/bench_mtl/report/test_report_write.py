@@ -140,10 +140,10 @@ def test_a_report_is_the_same_for_the_same_results(make_store, drawing):
 def test_exports_hold_every_row_and_column(reported):
     with Store.open(reported) as store:
         runs, samples = store.runs(), store.samples()
-    for name, frame in (("runs", runs), ("samples", samples)):
+    for name, columns, frame in (("runs", [*runs], runs), ("samples", [*samples], samples)):
         with (reported / f"{name}.csv").open(newline="") as file:
             head, *rows = list(csv.reader(file))
-        assert head == list(frame.columns)
+        assert head == columns
         assert len(rows) == len(frame)
     with (reported / "runs.csv").open(newline="") as file:
         assert [row["iterations"] for row in csv.DictReader(file)] == ["99", "90", "", "0", "90", ""]
@@ -220,7 +220,7 @@ def test_a_report_of_failures_alone_says_so(make_store):
 def test_a_report_of_one_verified_solver(make_store):
     report = write_report(make_store(PG), formats=["md"]).read_text()
     assert "1 run, all verified." in report
-    assert "there is no generic solver among the runs on this problem" in report
+    assert "no generic solver was run on this problem" in report
     assert "Every run is verified." in report
     assert "## Tolerances asked" not in report
 

@@ -159,7 +159,10 @@ def test_what_changes_with_the_plan_is_whole_again(tmp_path: Path) -> None:
 
 # Check, drop, seal -------------------------------------------------------------------------------------------------------------------
 
-FORMER = ("DROP TABLE digest", "DROP TABLE started", "DROP TABLE proof", "UPDATE meta SET value = '4' WHERE key = 'schema_version'")
+FORMER = (
+    *(f"DROP TABLE {table}" for table in ("digest", "started", "proof", "rung")),
+    "UPDATE meta SET value = '4' WHERE key = 'schema_version'",
+)
 
 
 def changed(folder: Path, *statements: str) -> Path:
