@@ -119,7 +119,7 @@ class Peer(OneShotSolver):
         complaint = next((fitted.complaint for fitted in found if fitted.complaint), "")
         iterate = Iterate(np.ascontiguousarray(W, dtype=np.float64), dual, sum(fitted.iterations for fitted in found))
         off_clock = sum(fitted.off_clock for fitted in found)
-        return Answer(iterate, not complaint, complaint or "its tolerance is met", setup_seconds=off_clock)
+        return Answer(iterate, not complaint, complaint or "its tolerance is met", uncounted_seconds=off_clock)
 
     @abstractmethod
     def refusal(self, piece: Piece) -> str | None:
