@@ -108,7 +108,9 @@ def test_every_port_of_a_local_cluster_refuses_strangers(running: Running, tmp_p
 def test_so_it_does_for_another_user_of_the_machine(running: Running) -> None:
     with (
         tempfile.TemporaryDirectory(dir="/tmp") as folder,
-        distributed.LocalCluster(n_workers=0, processes=False, protocol="tcp://", dashboard_address=None) as open_one,
+        distributed.LocalCluster(
+            n_workers=0, processes=False, protocol="tcp://", dashboard_address=None, scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}
+        ) as open_one,
     ):
         os.chmod(folder, 0o777)  # so that the deed itself would not fail
         found = intrude(Path(folder) / "intruded", [running.cluster.scheduler.port, open_one.scheduler.port], NOBODY)
