@@ -89,6 +89,7 @@ _prctl = getattr(_libc, "prctl", None) if _LINUX else None
 
 Settings = Mapping[str, object]
 _HANDLERS = "handlers of signals"
+_THREADS_OF_LIBRARIES = "threads of libraries"  # those loaded before the run: one that it loads itself, as CVXPY does, changes no other
 
 
 @functools.cache
@@ -211,8 +212,10 @@ def differences(before: Settings, now: Settings) -> Iterator[str]:
         if was is _ABSENT or was == value:
             continue
         if isinstance(was, dict) and isinstance(value, dict):
-            changed = [key for key in {**was, **value} if was.get(key, _ABSENT) != value.get(key, _ABSENT)]
-            yield _with_some(name, changed)
+            keys = was if name == _THREADS_OF_LIBRARIES else {**was, **value}
+            changed = [key for key in keys if was.get(key, _ABSENT) != value.get(key, _ABSENT)]
+            if changed:
+                yield _with_some(name, changed)
         else:
             yield name
 
@@ -360,7 +363,7 @@ def _threads_of_libraries() -> object:
 
 
 _READERS: Mapping[str, Callable[[], object]] = {
-    "threads of libraries": _threads_of_libraries,  # first: what looks for them is imported here, and sets a variable of the environment
+    _THREADS_OF_LIBRARIES: _threads_of_libraries,  # first: what looks for them is imported here, and sets a variable of the environment
     "limits": _limits,
     "timers": _timers,
     "POSIX timers": _posix_timers,

@@ -251,8 +251,11 @@ def _has_licence(backend: str) -> bool:
 
 
 def _usual_backends() -> list[str]:
-    """The backends that can be had without a licence or a graphics card, and of the others those that are installed."""
-    return [name for name, backend in BACKENDS.items() if name in FREE or is_installed(name, backend)]
+    """The backends that can be had without a licence or a graphics card, and of the others those that are installed.
+
+    PROXQP is not among them: it takes most linear programmes of this package for infeasible. Whoever wants it names it.
+    """
+    return [name for name, backend in BACKENDS.items() if name != "PROXQP" and (name in FREE or is_installed(name, backend))]
 
 
 def _package_hint(package: Package) -> str:

@@ -77,7 +77,7 @@ def test_conic_passes_options_on_and_reports_versions(hinge: L1InfHinge) -> None
 def test_labels_tell_backends_and_their_methods_apart() -> None:
     labels = [solver.label for solver in Conic.variants()]
     expected = ["ecos", "scs", "scs_tuned", "clarabel", "highs", "highs_simplex", "highs_ipx", "highs_hipo", "highs_pdlp", "highs_hipdlp"]
-    expected += ["pdlp", "osqp", "proxqp", "piqp", "qoco", "cvxopt", "cvxopt_robust", "sdpa", "moreau"]
+    expected += ["pdlp", "osqp", "piqp", "qoco", "cvxopt", "cvxopt_robust", "sdpa", "moreau"]
     assert labels[: len(expected)] == expected
     assert Conic(backend="SCS", method="tuned", form="sdp").label == "scs_tuned_sdp"
 

@@ -25,6 +25,7 @@ from bench_mtl.runner import executors
 from bench_mtl.runner.confinement import landlock_version
 from bench_mtl.runner.gathered import LEFT_BEHIND
 from bench_mtl.runner.identities import Identities
+from bench_mtl.runner.leftovers import differences
 
 HERE = Path(__file__).resolve().parent
 
@@ -179,3 +180,11 @@ gc.freeze()
 assert seen.has_happened
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_library_that_a_run_loads_is_no_change_of_the_others() -> None:
+    """CVXPY loads three, even where it only tells which cones a solver takes."""
+    name = "threads of libraries"
+    assert list(differences({name: {"blas": 1}}, {name: {"blas": 1, "openmp": 2}})) == []
+    assert list(differences({name: {"blas": 1}}, {name: {"blas": 2, "openmp": 2}})) == [f"{name} (blas)"]
+    assert list(differences({"environment": {"A": "1"}}, {"environment": {"A": "1", "B": "2"}})) == ["environment (B)"]
