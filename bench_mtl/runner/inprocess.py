@@ -128,12 +128,12 @@ class CaseRunner:
             version = str(solver.version)
             self._require_same("solver", case.version, str(solver.version))  # which may change from call to call
             looked += perf_counter() - started
-            tell(("solver", _short(version)))
             self._require_same("code of the solver", case.code, source_digest(type(solver)))
             before = compiling_seconds()
             started = perf_counter()
             fits = solver.incompatibility(problem) is None
             looked += perf_counter() - started - (compiling_seconds() - before)
+            tell(("solver", _short(version)))
             if fits:
                 self._require_warm(case, solver)
             compiled = compiling_seconds() - before if isinstance(solver, IterativeSolver) else 0.0

@@ -131,10 +131,13 @@ class State:
         self._resident_mib, self._frozen = resident_mib(getpid()), Freezing()
 
     def watching(self, tell: Callable[[Message], None]) -> Callable[[Message], None]:
-        """`tell`, which measures anew when the problem is built, and when all is compiled: what that has loaded may stay."""
+        """`tell`, which measures anew when the problem is built, when the solver is asked whether it takes it, and when all is compiled.
+
+        What these have loaded may stay.
+        """
 
         def told(message: Message) -> None:
-            if message[0] == "problem" or message[:2] == ("phase", WARM_UP):
+            if message[0] in ("problem", "solver") or message[:2] == ("phase", WARM_UP):
                 self._measure()
             tell(message)
 
