@@ -9,7 +9,7 @@ from bench_mtl.report import contents, text
 from bench_mtl.report.contents import TABLES, printed, without_skipped
 from bench_mtl.report.figures.drawing import FORMATS, Drawing, Kind, Undrawn
 from bench_mtl.report.render import escaped, to_markdown
-from bench_mtl.report.tables.winners import findings, headlines
+from bench_mtl.report.tables.winners import certainty, findings, headlines
 from bench_mtl.report.text import contradictions
 from bench_mtl.results.loading import Results
 
@@ -80,8 +80,12 @@ def main_findings(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[
         doubt = " (contradicted, see above)" if problem in contradicted else ""
         bullets.append(f"- **{escaped(problem)}**{doubt}: {escaped(finding)}")
     agreement = ["No run's bounds contradict another's."] if len(bounds) and not contradicted else []
-    counts = " ".join([text.run_counts(results.runs), *agreement, *headlines(tables["winners"])])
-    return [*_warnings(tables), counts, "\n".join(bullets)]
+    head = {
+        "Success": text.run_counts(results.runs),
+        "Speed": " ".join(headlines(tables["winners"])),
+        "How sure": " ".join(filter(None, [*agreement, certainty(tables["winners"])])),
+    }
+    return [*_warnings(tables), *(f"**{title}.** {words}" for title, words in head.items() if words), "\n".join(bullets)]
 
 
 def _contradicted_problems(results: Results, enclosures: pd.DataFrame) -> set[str]:

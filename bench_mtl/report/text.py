@@ -116,7 +116,7 @@ def run_counts(runs: pd.DataFrame) -> str:
 
 def facts(runs: pd.DataFrame) -> str:
     """Return what one problem is: its family, dimensions, data, parameters, seeds and notes, as a list."""
-    dimensions = _different(_pairs(text, " = ", names=("n", "d", "m")) for text in runs["dimensions"].unique())
+    dimensions = _different(map(_dimensions, runs["dimensions"].unique()))
     seeds = [str(int(seed)) for seed in runs["seed"].dropna().unique()]
     notes = dict.fromkeys(note for text in runs["notes"].unique() for note in json.loads(text))
     lines = [
@@ -246,6 +246,12 @@ def suite_text(text: str) -> str:
 def _ids(which: Mapping[str, str], flat: Sequence[Mapping[str, str]], environments: Sequence[Mapping[str, Any]]) -> str:
     """Return the `environment_id` of the runs that were made in this one."""
     return "Environment " + ", ".join(str(entry["id"]) for entry, table in zip(environments, flat, strict=True) if table == which)
+
+
+def _dimensions(text: str) -> str:
+    """Return sizes as ``n = 2400 examples in all, d = 200, m = 60``: a label may tell the examples of one task."""
+    size, about = json.loads(text), _pairs(text, " = ", names=("n", "d", "m"))
+    return about.replace(f"n = {size['n']}", f"n = {size['n']} examples in all", 1) if "n" in size and size.get("m", 1) > 1 else about
 
 
 def _pairs(text: str, sign: str, names: tuple[str, ...] = ()) -> str:

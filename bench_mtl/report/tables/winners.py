@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,20 @@ def headlines(winners: pd.DataFrame) -> list[str]:
         parts[0] += f" of {len(rows)} problem{'s' if len(rows) > 1 else ''}"
         said.setdefault(_enumerated(parts), []).append(format_target(float(str(target))))
     return [f"To a proven relative gap of {_enumerated(targets)}, {sentence}." for sentence, targets in said.items()]
+
+
+def certainty(winners: pd.DataFrame) -> str:
+    """Return how many ratios have an interval, are bounds, or rest on one run of a side, in a sentence; empty where there is no ratio."""
+    known = winners["ratio"].notna()
+    bounds, with_interval = int((known & winners["at_least"].astype(bool)).sum()), int((known & winners["ratio_low"].notna()).sum())
+    rest = int(known.sum()) - bounds - with_interval
+    counts = {
+        f"{with_interval} with a 95 % interval": with_interval,
+        f"{bounds} {'is a bound' if bounds == 1 else 'are bounds'}, since no rival got there": bounds,
+        f"{rest} {'rests' if rest == 1 else 'rest'} on one run of a side": rest,
+    }
+    parts = [words for words, count in counts.items() if count]
+    return f"{int(known.sum())} ratio{'s' if known.sum() > 1 else ''}: {_enumerated(parts)}." if parts else ""
 
 
 def findings(winners: pd.DataFrame) -> list[tuple[str, str]]:
@@ -207,17 +222,24 @@ def _finding(best: Column, seconds: float, row: dict[str, Any], rivals: _Rivals,
 
 
 def _outcomes(grid: Grid, statuses: dict[str, str]) -> str:
-    """Return how solvers ended: ``"scs: timeout; ecos: in 2 of 3 runs, verified 2/3, timeout 1/3"``."""
+    """Return how solvers ended, those that ended alike together.
+
+    ``"clarabel, ecos: timeout after 4.2 to 6.3 s; scs: in 2 of 3 runs, verified 2/3, timeout 1/3"``
+    """
     columns = {column.name: column for column in grid.columns}
-    return "; ".join(
-        f"{name}: {_extent(columns.get(name), grid.instances)}{status}{_had(columns.get(name))}" for name, status in statuses.items()
-    )
+    alike: dict[str, list[str]] = {}
+    for name, status in statuses.items():
+        alike.setdefault(f"{_extent(columns.get(name), grid.instances)}{status}", []).append(name)
+    return "; ".join(f"{', '.join(names)}: {ending}{_had([columns.get(name) for name in names])}" for ending, names in alike.items())
 
 
-def _had(column: Column | None) -> str:
-    """Return the time that a solver had on the only instance, which it did not solve."""
-    known = column is not None and len(column.had) == 1 and column.had[0] == column.had[0]
-    return f" after {format_seconds(float(column.had[0]))} s" if column is not None and known else ""
+def _had(columns: Sequence[Column | None]) -> str:
+    """Return the times that solvers had on the only instance, which they did not solve; nothing where one of them is not known."""
+    known = [float(column.had[0]) for column in columns if column is not None and len(column.had) == 1 and column.had[0] == column.had[0]]
+    if not known or len(known) < len(columns):
+        return ""
+    least, most = format_seconds(min(known)), format_seconds(max(known))
+    return f" after {least} s" if least == most else f" after {least} to {most} s"
 
 
 def _extent(column: Column | None, instances: int) -> str:

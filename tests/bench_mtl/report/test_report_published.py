@@ -28,16 +28,16 @@ QUICK = ("headline-hinge", "headline-lowrank", "singer-synthetic-logistic")
 
 #: Problems and solvers of the README's table by the report and the labels that they stand for.
 PROBLEMS = {
-    "hinge, 60 tasks, 200 features, 40 examples a task": ("headline-hinge", "hinge, d=200 m=60 n=40"),
-    "the same, 160 examples a task": ("headline-hinge", "hinge, d=200 m=60 n=160"),
-    "the same, 640 examples a task": ("headline-hinge", "hinge, d=200 m=60 n=640"),
+    "hinge, 60 tasks, 200 features, 40 examples a task": ("headline-hinge", "hinge, d=200 m=60, 40 examples a task"),
+    "the same, 160 examples a task": ("headline-hinge", "hinge, d=200 m=60, 160 examples a task"),
+    "the same, 640 examples a task": ("headline-hinge", "hinge, d=200 m=60, 640 examples a task"),
     "logistic loss in an l1 ball, 800 features": ("singer-synthetic-logistic", "logistic, d=800 radius=100.0"),
     "least squares in an l1 ball, 800 features": ("singer-synthetic-ls", "least squares, d=800 radius=truth"),
     "multiclass boosting, 300 examples, 100 stumps": ("boosting-table", "synthetic, 300 examples norm=l12"),
     "the same, hinge loss": ("boosting-table", "synthetic, 300 examples, hinge"),
     "multiclass boosting, 2000 examples, 500 stumps": ("boosting-table", "synthetic norm=l12"),
     "the hardest of four portfolios, 200 assets": ("singer-portfolio", "portfolio, 500 volatile periods, 200 assets"),
-    "sparse + low rank, 30 tasks, 100 features": ("headline-lowrank", "sparse + low rank, d=100 m=30 n=60"),
+    "sparse + low rank, 30 tasks, 100 features": ("headline-lowrank", "sparse + low rank, d=100 m=30, 60 examples a task"),
     "sparse + low rank, Scene": ("headline-lowrank", "sparse + low rank, Scene"),
     "sparse + low rank, Yahoo Reference, 26397 features": ("headline-lowrank", "sparse + low rank, Yahoo Reference"),
 }
