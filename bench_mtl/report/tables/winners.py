@@ -92,7 +92,7 @@ def certainty(winners: pd.DataFrame) -> str:
     rest = int(known.sum()) - bounds - with_interval
     counts = {
         f"{with_interval} with a 95 % interval": with_interval,
-        f"{bounds} {'is a bound' if bounds == 1 else 'are bounds'}, since no rival got there": bounds,
+        f"{bounds} {'is a bound' if bounds == 1 else 'are bounds'} (no rival got there)": bounds,
         f"{rest} {'rests' if rest == 1 else 'rest'} on one run of a side": rest,
     }
     parts = [words for words, count in counts.items() if count]

@@ -9,7 +9,7 @@ import pytest
 
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
-from bench_mtl.report.tables.winners import findings, headlines, winners
+from bench_mtl.report.tables.winners import certainty, findings, headlines, winners
 from bench_mtl.report.text import contradictions
 from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.frames import GENERIC, SPECIALISED, UNKNOWN, kinds, status_counts, times_to_gap
@@ -226,3 +226,19 @@ def test_a_time_of_zero_gives_no_ratio(make_store, frames):
 def test_times_that_hardly_differ_are_called_equal(make_store, frames):
     near = {**SCS, "samples": [(0.41, 9, 0.0, 1.0, 1.0, 1e-3)]}
     assert "is about as fast as scs" in row_of(won(frames, make_store(PG, near)), target=1e-6)["finding"]
+
+
+def test_solvers_that_ended_alike_are_named_together(make_store, frames):
+    slow = [{"solver": name, "family": "conic", "status": "timeout", "limit": limit} for name, limit in (("scs", 20.0), ("ecos", 40.0))]
+    finding = row_of(won(frames, make_store(PG, *slow)), target=1e-6)["finding"]
+    assert finding.endswith("(scs, ecos: timeout after 20.0 to 40.0 s).")
+
+
+def test_how_sure_counts_intervals_bounds_and_single_runs(make_store, frames):
+    twice = [{**solver, "repetition": number} for number in (0, 1, 2) for solver in (PG, SCS)]
+    assert certainty(won(frames, make_store(*twice))) == "3 ratios: 3 with a 95 % interval."
+    assert certainty(won(frames, make_store(PG, SCS, folder="once"))) == "3 ratios: 3 rest on one run of a side."
+    slow = {**SCS, "status": "timeout", "samples": SCS["samples"][:1], "times": {"solve": 60.0}}
+    said = certainty(won(frames, make_store(PG, slow, folder="slow")))
+    assert said == "3 ratios: 2 are bounds (no rival got there) and 1 rests on one run of a side."
+    assert certainty(won(frames, make_store(PG, folder="alone"))) == ""
