@@ -49,6 +49,7 @@ def describe_environment(threads: int) -> dict[str, Any]:
         "blas": _blas(),
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
+        "processor_details": _processor_details(),
         "logical_cores": os.cpu_count(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "threads": threads,
@@ -139,9 +140,28 @@ def _version(package: str) -> str | None:
 
 
 def _processor() -> str:
+    return _cpuinfo("model name") or platform.processor() or "unknown"
+
+
+def _processor_details() -> str | None:
+    """Return what the name of a processor may leave out, such as ``family 25, model 17, AVX-512, 32768K cache``; None where unknown."""
+    flags = _cpuinfo("flags").split()
+    vectors = next((name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX")) if flag in flags), "")
+    parts = [
+        f"family {_cpuinfo('cpu family')}" if _cpuinfo("cpu family") else "",
+        f"model {_cpuinfo('model')}" if _cpuinfo("model") else "",
+    ]
+    try:
+        cache = Path("/sys/devices/system/cpu/cpu0/cache/index3/size").read_text(encoding="ascii").strip()
+    except OSError:
+        cache = ""
+    return ", ".join(filter(None, [*parts, vectors, f"{cache} cache" if cache else ""])) or None
+
+
+def _cpuinfo(key: str) -> str:
+    """Return what Linux says of the first processor under `key`; empty where it says nothing."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+            return next((line.split(":", 1)[1].strip() for line in file if line.split(":", 1)[0].strip() == key), "")
     except OSError:
-        names = []
-    return names[0] if names else platform.processor() or "unknown"
+        return ""

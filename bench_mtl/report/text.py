@@ -191,7 +191,7 @@ def provenance(environments: Sequence[Mapping[str, Any]], runs: pd.DataFrame) ->
     def of(*keys: str) -> str:
         return ", ".join(f"{key} {_either(values)}" for key in keys if (values := [entry[key] for entry in flat if key in entry]))
 
-    limits = _different(_pairs(text, " ") for text in runs["limits"].unique() if text != "{}")
+    limits = _different(map(_limits, runs["limits"].unique()))
     again = sorted(set(runs["repetition"].astype(int) + 1))
     repeated = "every case once" if again == [1] else f"1 to {again[-1]} runs of a case"
     lines = [
@@ -199,10 +199,36 @@ def provenance(environments: Sequence[Mapping[str, Any]], runs: pd.DataFrame) ->
         ("Run", f"{dates[0]}" + (f" to {dates[-1]}" if dates[-1] != dates[0] else "") + f", {repeated}"),
         ("Versions", escaped(of("bench mtl", "commit", "python", "numpy", "blas", "numba"))),
         ("Libraries", escaped(of(*_LIBRARIES))),
+        ("Linear solvers", escaped(_linear_solvers(runs))),
         ("Threads", escaped(_either([str(threads) for threads in runs["threads"].unique()]))),
         ("Limits", escaped(limits)),
     ]
     return "\n".join(f"- {title}: {line}" for title, line in lines if line)
+
+
+#: What a suite may limit, in words, in which the number stands for {}.
+_LIMITS = {
+    "seconds": "{} s a solve, of a generic solver for every tolerance anew",
+    "wall_seconds": "{} s a run in all",
+    "iterations": "{} iterations",
+    "work": "{} passes",
+    "memory_gib": "{} GiB",
+}
+
+
+def _limits(text: str) -> str:
+    """Return the limits of a run in words, but for those that there are none of."""
+    known = json.loads(text)
+    return ", ".join(words.format(f"{known[key]:g}") for key, words in _LIMITS.items() if known.get(key) is not None)
+
+
+def _linear_solvers(runs: pd.DataFrame) -> str:
+    """Return what solvers said that they solve linear equations with: some have several builds, which their versions do not tell apart."""
+    named: dict[str, dict[str, None]] = {}
+    for label, info in zip(runs["solver_label"], runs["info"], strict=True):
+        if name := json.loads(info).get("linear_solver"):
+            named.setdefault(str(name), {})[str(label)] = None
+    return "; ".join(f"{name} ({', '.join(labels)})" for name, labels in named.items())
 
 
 def _either(values: Iterable[str]) -> str:
@@ -215,6 +241,11 @@ def environments_differ(environments: Sequence[Mapping[str, Any]]) -> str:
     _, different = _environments(environments)
     keys = dict.fromkeys(key for entry in different for key in entry)
     unlike = [key for key in keys if len({entry.get(key) for entry in different}) > 1]
+    if unlike == ["commit"]:
+        return (
+            f"The runs were made at {len(different)} commits: the files that a problem and a solver compute with are the same in all rows of "
+            "each, or the rows would have been made anew; the runner's may differ."
+        )
     if not unlike:
         return ""
     return (
@@ -283,7 +314,10 @@ def _flat(table: Mapping[str, Any]) -> dict[str, str]:
 def _machine(machine: Mapping[str, Any]) -> str:
     cores, memory = machine.get("logical_cores"), machine.get("memory_gib")
     sizes = [f"{cores} cores" if cores is not None else "", f"{memory} GiB" if memory is not None else ""]
-    return ", ".join(str(part) for part in (machine.get("processor"), *sizes, machine.get("system")) if part)
+    details = machine.get("processor_details") or machine.get("processor details")
+    known = f"({details})" if details and details != BLANK else ""
+    processor = " ".join(filter(None, [str(machine.get("processor") or ""), known]))
+    return ", ".join(str(part) for part in (processor, *sizes, machine.get("system")) if part)
 
 
 def _plural(number: int, noun: str) -> str:
