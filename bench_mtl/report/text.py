@@ -243,8 +243,8 @@ def environments_differ(environments: Sequence[Mapping[str, Any]]) -> str:
     unlike = [key for key in keys if len({entry.get(key) for entry in different}) > 1]
     if unlike == ["commit"]:
         return (
-            f"The runs were made at {len(different)} commits: the files that a problem and a solver compute with are the same in all rows of "
-            "each, or the rows would have been made anew; the runner's may differ."
+            f"The runs were made at {len(different)} commits: the files that a problem and a solver compute with are the same in all "
+            "rows of each, or these would have been made anew; the runner's may differ."
         )
     if not unlike:
         return ""
