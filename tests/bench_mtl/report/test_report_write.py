@@ -100,7 +100,7 @@ def test_the_words_of_a_report(reported):
     assert "6 runs: 3 verified, 1 timeout, 1 crashed, 1 skipped." in report
     assert "No run's bounds contradict another's." in report
     assert "the specialised solver pg is 15x faster than scs" in report
-    assert "- Dimensions: n = 7, d = 3, m = 2" in report
+    assert "- Dimensions: n = 7 examples in all, d = 3, m = 2" in report
     assert "No run has a proven point on this problem, so there is no figure" in report
     assert r"no cone of \<this> \| kind" in report
     assert "| processor | a \\| b |" in re.sub(" +", " ", report)
