@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from bench_mtl.core.text import visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.engine.suite_file import LARGEST_FILE
-from bench_mtl.report.render import BLANK, escaped, format_gap, format_objective, paragraphs, to_markdown
-from bench_mtl.results.frames import PEER
+from bench_mtl.report.render import BLANK, escaped, format_gap, format_objective, format_target, paragraphs, to_markdown
+from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import machine_name
 
 if TYPE_CHECKING:
@@ -102,6 +102,17 @@ def machines(machines: Sequence[Mapping[str, Any]]) -> str:
         f"**The runs were made on {len(machines)} machines** ({names}). Every problem is reported for each machine by itself: no "
         "ratio, mean or profile mixes their times. Proven bounds hold on all of them."
     )
+
+
+def compared(runs: pd.DataFrame, targets: Sequence[float]) -> str:
+    """Return what was compared, in a sentence: how many solvers of which kind, on how many problems, to which targets."""
+    ran = runs[runs["status"] != Status.SKIPPED]
+    counts = ran.groupby("kind")["solver_label"].nunique()
+    kinds = [_plural(int(counts[kind]), f"{kind} solver") for kind in (SPECIALISED, GENERIC, UNKNOWN) if kind in counts]
+    kinds += [_plural(int(counts[PEER]), PEER)] if PEER in counts else []
+    solvers = " and ".join(filter(None, [", ".join(kinds[:-1]), *kinds[-1:]])) or "No solver"
+    reached = ", ".join(map(format_target, targets))
+    return f"{solvers} on {_plural(runs['problem_label'].nunique(), 'problem')}, to a proven relative gap of {reached}."
 
 
 def run_counts(runs: pd.DataFrame) -> str:
