@@ -129,7 +129,7 @@ def _blas() -> str | None:
     assert numpy
     loaded = [library for library in threadpool_info() if library["user_api"] == "blas"]
     names = [f"{library['internal_api']} {library['version']} ({library.get('architecture', 'any')})" for library in loaded]
-    return ", ".join(dict.fromkeys(names)) or None
+    return ", ".join(sorted(set(names))) or None  # whichever was loaded first
 
 
 def _version(package: str) -> str | None:

@@ -317,6 +317,8 @@ def _flat(table: Mapping[str, Any]) -> dict[str, str]:
     for key, value in table.items():
         if isinstance(value, Mapping):
             flat |= _flat(value)
+        elif key == "blas" and value is not None:
+            flat[key] = ", ".join(sorted(str(value).split(", ")))  # some rows have them as they were loaded
         else:
             flat[str(key).replace("_", " ")] = BLANK if value is None else str(value)
     return flat
