@@ -108,10 +108,9 @@ def compared(runs: pd.DataFrame, targets: Sequence[float]) -> str:
     """Return what was compared, in a sentence: how many solvers of which kind, on how many problems, to which targets."""
     ran = runs[runs["status"] != Status.SKIPPED]
     counts = ran.groupby("kind")["solver_label"].nunique()
-    kinds = [_plural(int(counts[kind]), f"{kind} solver") for kind in (SPECIALISED, GENERIC, UNKNOWN) if kind in counts]
-    kinds += [_plural(int(counts[PEER]), PEER)] if PEER in counts else []
-    solvers = " and ".join(filter(None, [", ".join(kinds[:-1]), *kinds[-1:]])) or "No solver"
-    reached = ", ".join(map(format_target, targets))
+    kinds = [f"{counts[kind]} {kind}" for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN) if kind in counts] or ["0"]
+    solvers = f"{_enumerated(kinds)} solver{'' if counts.sum() == 1 else 's'}"
+    reached = _enumerated([format_target(target) for target in targets])
     return f"{solvers} on {_plural(runs['problem_label'].nunique(), 'problem')}, to a proven relative gap of {reached}."
 
 
@@ -331,6 +330,10 @@ def _machine(machine: Mapping[str, Any]) -> str:
     known = f"({details})" if details and details != BLANK else ""
     processor = " ".join(filter(None, [str(machine.get("processor") or ""), known]))
     return ", ".join(str(part) for part in (processor, *sizes, machine.get("system")) if part)
+
+
+def _enumerated(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def _plural(number: int, noun: str) -> str:
