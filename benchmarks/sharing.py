@@ -104,7 +104,7 @@ def drawing(found: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullLocator
 
-    looks = style.line_styles(NORMS)
+    looks = style.styles_in_turn(NORMS)
     labels = list(dict.fromkeys(found["data"]))
     columns = 3
     rows = -(-len(labels) // columns)

@@ -125,7 +125,7 @@ def _drawn(frame: pd.DataFrame, title: str, axis_name: str) -> Figure:
     from bench_mtl.report.figures import style
 
     names = [name for name in MODELS if name in set(frame["model"])]
-    looks = style.line_styles(names)
+    looks = style.styles_in_turn(names)
     with style.styled():
         handles = [Line2D([], [], label=name, **style.line(looks[name], markersize=4.0, linewidth=1.2)) for name in names]
         figure, axes = style.sheet(title, [2.7] * len(MEASURES), 2.6, handles)

@@ -200,7 +200,7 @@ def _draw_grid(rows: pd.DataFrame, title: str) -> Figure:
     panels = (("gamma", "tau", "nonzero_percent", "non-zeros of P in percent"), ("tau", "gamma", "rank", "rank of Q"))
     names = [[(f"{at} {value:g}", value) for value in sorted(rows[at].unique())] for _, at, _, _ in panels]
     # Of each panel its own, so that neither runs out of colours.
-    looks = [style.line_styles([name for name, _ in lines]) for lines in names]
+    looks = [style.styles_in_turn([name for name, _ in lines]) for lines in names]
     with style.styled():
         handles = [
             Line2D([], [], label=f"{name} ({side})", **style.line(look[name], markersize=4.0))

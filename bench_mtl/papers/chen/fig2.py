@@ -207,7 +207,7 @@ def _draw_values(cells: Sequence[Mapping[Hashable, Any]]) -> Figure:
     from bench_mtl.report.figures import style
 
     names = ["true", *(f"extracted, gamma {gamma:g}" for gamma in CONVENTIONS)]
-    looks = style.line_styles(names)
+    looks = style.styles_in_turn(names)
     deviations = list(dict.fromkeys(cell["low_rank_std"] for cell in cells))
 
     def look(name: str) -> dict[str, Any]:

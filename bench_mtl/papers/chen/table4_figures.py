@@ -57,7 +57,7 @@ def costs(drawn: Sequence[Points]) -> Figure:
 
     from bench_mtl.report.figures import style
 
-    looks = style.line_styles(_NAMES.values())
+    looks = style.styles_in_turn(_NAMES.values())
     kinds = [(name, dash, said) for name in _NAMES.values() for dash, said in (("-", "ours"), (_DASHED, "the paper"))]
     pairs = list(dict.fromkeys(each.pair for each in drawn))
 
@@ -92,7 +92,7 @@ def gaps(drawn: Sequence[Points]) -> Figure:
 
     from bench_mtl.report.figures import style
 
-    looks = style.line_styles(_NAMES.values())
+    looks = style.styles_in_turn(_NAMES.values())
     dashes = dict(zip(dict.fromkeys(each.pair for each in drawn), ("-", _DASHED), strict=True))
 
     def look(each: Points) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def race(cells: Sequence[Mapping[Any, Any]]) -> Figure:
 
     from bench_mtl.report.figures import style
 
-    looks = style.line_styles(["PG", "AG"])
+    looks = style.styles_in_turn(["PG", "AG"])
     with style.styled():
         handles = [Line2D([], [], label=name, **style.line(looks[name], linewidth=1.4) | {"marker": ""}) for name in looks]
         handles += [Line2D([], [], label=f"bound for {name}", color=looks[name].colour, linewidth=0.7, linestyle=_DASHED) for name in looks]

@@ -82,7 +82,7 @@ def _curve(models: pd.DataFrame, title: str, measure: str, label: str, about: st
 def _looks(models: Sequence[str], **more: Any) -> dict[str, dict[str, Any]]:
     from bench_mtl.report.figures import style
 
-    looks = style.line_styles(MODELS)
+    looks = style.styles_in_turn(MODELS)
     return {model: style.line(looks[model], **({"markersize": 4.5, "linewidth": 1.3} | more)) for model in models}
 
 
@@ -265,7 +265,7 @@ def _drawn_convergence(table: pd.DataFrame, title: str) -> Figure:
     from bench_mtl.report.figures import style
 
     names = _collections(table)
-    styles = style.line_styles([f"C = {radius:g}" for radius in RADII])
+    styles = style.styles_in_turn([f"C = {radius:g}" for radius in RADII])
     drawn = {f"C = {radius:g}" for radius in table["radius"]}
     looks = {label: style.line(look, markersize=3.5, linewidth=1.3) for label, look in styles.items() if label in drawn}
     with style.styled():

@@ -111,7 +111,7 @@ def _drawn(frame: pd.DataFrame, title: str, measures: Sequence[str]) -> Figure:
     from bench_mtl.report.figures import style
     from bench_mtl.report.render import format_count
 
-    looks = style.line_styles(MODELS)
+    looks = style.styles_in_turn(MODELS)
     dashes = {PAPER: "-", CERTIFIED: (0, (4, 2))}
     pairs = [(model, method) for model in MODELS if (frame["model"] == model).any() for method in METHODS]
     sizes = sorted(frame["examples"].unique())

@@ -47,7 +47,7 @@ def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list
     undrawn : list of Undrawn
         A sentence for each figure that a reader may look for and that there is not.
     """
-    styles, in_full = style.line_styles(results.runs["solver_label"]), results.in_full
+    styles, in_full = style.line_styles(dict(zip(results.runs["solver_label"], results.runs["kind"], strict=True))), results.in_full
     made = [
         *_convergence(in_full, styles),
         *_of_groups(results, styles),

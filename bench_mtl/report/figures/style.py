@@ -15,13 +15,15 @@ import math
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
+from bench_mtl.report.figures import looks
 from bench_mtl.report.render import format_target
+from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,9 +38,10 @@ _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 # Okabe and Ito's colours for all kinds of colour vision, without their yellow (too pale for a line), and two of Paul Tol's.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255", "#999933")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "<", "*", ">", "h")
-#: The first nine solvers have solid lines, the next nine dashed ones, and so on.
+#: Of lines in turn the first nine are solid, the next nine dashed, and so on.
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (5, 1.2, 1.2, 1.2)), (0, (1.2, 1.2)))
+#: The line style tells the kind of a solver; of one that never got anywhere it is not known.
+_KINDS: dict[str, Any] = {SPECIALISED: "-", GENERIC: (0, (4.5, 1.4)), PEER: (0, (1.2, 1.3)), UNKNOWN: (0, (5, 1.2, 1.2, 1.2))}
 
 _FONT_SIZE, LEGEND_SIZE, _TITLE_SIZE = 9.0, 8.0, 10.0
 
@@ -76,7 +79,7 @@ _ROW, _LINE, _BESIDE, _BETWEEN_COLUMNS, _TITLE_LINE = 0.158, 0.28, 0.36, 0.16, 0
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How one solver is drawn in all figures of a report."""
+    """How one solver is drawn in all figures."""
 
     colour: str
     marker: str
@@ -84,12 +87,23 @@ class LineStyle:
     """A line style of matplotlib."""
 
 
-def line_styles(solvers: Iterable[str]) -> dict[str, LineStyle]:
-    """Return a style for each solver: 9 colours and 10 markers make 90 different ones, and equal colours have other dashes."""
+def line_styles(kinds: Mapping[str, str]) -> dict[str, LineStyle]:
+    """Return the style of each solver, the same in all reports: colour and marker are of its label, the dash is of its kind.
+
+    Parameters
+    ----------
+    kinds : of solvers, one of `bench_mtl.results.frames`, by label
+    """
+    return {label: LineStyle(*looks.look(label, kind), _KINDS[kind]) for label, kind in kinds.items()}
+
+
+def styles_in_turn(names: Iterable[str]) -> dict[str, LineStyle]:
+    """Return a style for each of several lines that are no solvers of a report: 9 colours and 10 markers make 90 different ones, and equal
+    colours have other dashes."""
     found = {}
-    for i, name in enumerate(dict.fromkeys(solvers)):
+    for i, name in enumerate(dict.fromkeys(names)):
         dash = _DASHES[i // len(_COLOURS) % len(_DASHES)]
-        found[name] = LineStyle(_COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)], dash)
+        found[name] = LineStyle(_COLOURS[i % len(_COLOURS)], looks.MARKERS[i % len(looks.MARKERS)], dash)
     return found
 
 

@@ -23,7 +23,7 @@ def drawn(make_store, frames):
     def draw(*made):
         runs, samples = frames(make_store(*made))
         points = convergence.curves(runs, samples)
-        figure = convergence.convergence(points, runs, TARGETS, style.line_styles(runs["solver_label"]))
+        figure = convergence.convergence(points, runs, TARGETS, style.styles_in_turn(runs["solver_label"]))
         return figure, points, convergence.caption(points, runs, TARGETS)
 
     return draw

@@ -12,15 +12,15 @@ from matplotlib.lines import Line2D
 from bench_mtl.report.figures import style
 
 
-def test_ninety_solvers_look_different():
-    styles = style.line_styles(f"solver {i}" for i in range(90))
+def test_ninety_lines_look_different():
+    styles = style.styles_in_turn(f"line {i}" for i in range(90))
     assert len(set(styles.values())) == 90
 
 
-def test_solvers_of_one_colour_have_other_dashes():
-    styles = style.line_styles(f"solver {i}" for i in range(27))
+def test_lines_of_one_colour_have_other_dashes():
+    styles = style.styles_in_turn(f"line {i}" for i in range(27))
     for i in range(9):
-        alike = [styles[f"solver {i + 9 * turn}"] for turn in range(3)]
+        alike = [styles[f"line {i + 9 * turn}"] for turn in range(3)]
         assert len({look.colour for look in alike}) == 1
         assert len({str(look.dash) for look in alike}) == 3
 

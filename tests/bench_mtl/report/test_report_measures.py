@@ -110,7 +110,7 @@ def lines_of(axis: Any, marker: str) -> list[Any]:
 
 def test_a_trajectory_shows_every_point_and_not_the_best_so_far(course_points):
     _, points = course_points(PG, SCS, CRASHED)
-    figure = trajectories.trajectory(points, NONZEROS, style.line_styles(["pg", "scs", "ecos"]))
+    figure = trajectories.trajectory(points, NONZEROS, style.styles_in_turn(["pg", "scs", "ecos"]))
     seconds, passes = figure.axes
     (line,) = lines_of(seconds, "o")
     assert list(line.get_xdata()) == [0.2, 0.2, 0.4], "what is at zero is drawn at the first place that is not"
@@ -140,7 +140,7 @@ def test_several_runs_are_a_median_in_a_band_from_where_all_have_a_point(course_
     assert (low[at], middle[at], high[at]) == (0, 40, 90), "the third run has not moved yet"
     assert (low <= middle).all()
     assert (middle <= high).all()
-    figure = trajectories.trajectory(points, NONZEROS, style.line_styles(["pg"]))
+    figure = trajectories.trajectory(points, NONZEROS, style.styles_in_turn(["pg"]))
     assert len(figure.axes[0].patches) == 1
     assert np.isfinite(figure.axes[0].patches[0].get_xy()).all()
 
@@ -180,7 +180,7 @@ def test_sparsity_against_accuracy_follows_each_solver_to_its_end(course_points)
     assert (pg.x.tolist(), pg.y.tolist()) == ([40, 90], [0.2, 0.3]), "the start at zero is left out"
     assert (online.x.tolist(), online.y.tolist()) == ([3, 30, 20], [0.4, 0.3, 0.25])
     assert (scs.x.tolist(), scs.y.tolist()) == ([100, 100], [0.21, 0.2])
-    figure = draw(trade_offs.chart(points, trade_offs.Axes(NONZEROS, ERROR)), style.line_styles(["pg", "online", "scs"]))
+    figure = draw(trade_offs.chart(points, trade_offs.Axes(NONZEROS, ERROR)), style.styles_in_turn(["pg", "online", "scs"]))
     (axis,) = figure.axes
     ends = [(line.get_xdata()[0], line.get_ydata()[0]) for line in axis.lines if line.get_linestyle() == "None"]
     assert ends == [(90, 0.3), (20, 0.25), (100, 0.2)]
@@ -201,7 +201,7 @@ def test_sparsity_goes_with_the_objective_where_no_error_is_measured(course_poin
     _, points = course_points(zeros, slower(zeros, 2.0, 1))
     (track,) = trade_offs.tracks(points, trade_offs.Axes(NONZEROS, OBJECTIVE))
     assert (track.x.tolist(), track.y.tolist(), track.runs) == ([0.5], [1.0], 2)
-    assert draw(trade_offs.chart(points, trade_offs.Axes(NONZEROS, OBJECTIVE)), style.line_styles(["pg"])).axes
+    assert draw(trade_offs.chart(points, trade_offs.Axes(NONZEROS, OBJECTIVE)), style.styles_in_turn(["pg"])).axes
     told = trade_offs.caption(points, trade_offs.Axes(NONZEROS, OBJECTIVE))
     assert "No error is measured here" in told
     assert "drawn at 0.5" in told

@@ -55,7 +55,7 @@ def test_of_equal_times_the_smaller_gap_is_ahead_and_equals_are_both():
 
 def test_the_figure_shows_the_front_under_the_solvers():
     points = pareto.pareto_points(instances(pg=[(1.0, 9.0)], ag=[(2.0, 3.0)], zero=[(0.0, NEVER)], no=[(NEVER, NEVER)]))
-    figure = draw(pareto.chart(points, "the group"), style.line_styles(["pg", "ag", "zero", "no"]))
+    figure = draw(pareto.chart(points, "the group"), style.styles_in_turn(["pg", "ag", "zero", "no"]))
     (axis,) = figure.axes
     (front,) = [line for line in axis.lines if line.get_drawstyle() == "steps-post"]
     assert list(front.get_xdata()) == [pareto.LEAST_SECONDS, 3.0]

@@ -28,7 +28,7 @@ SCS = [(10.0, 0.0), (20.0, 0.0), (2.0, 0.0), (None, 0.0)]
 def of(make_store, frames, made):
     instances = instance_times(*frames(make_store(*made)), [TARGET])
     points = profiles.profile_points(instances, TARGET)
-    return points, draw(profiles.chart(points, "the group"), style.line_styles(instances["solver"]))
+    return points, draw(profiles.chart(points, "the group"), style.styles_in_turn(instances["solver"]))
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def share(axis, look, at):
 def test_the_curves_are_the_shares(drawn):
     points, figure = drawn
     left, middle, right = figure.axes
-    pg, ag, scs = style.line_styles(["pg", "ag", "scs"]).values()
+    pg, ag, scs = style.styles_in_turn(["pg", "ag", "scs"]).values()
     assert all(axis.get_xscale() == "log" for axis in figure.axes)
     assert [share(left, look, 1.0) for look in (pg, ag, scs)] == [0.25, 0.5, 0.25]
     assert [share(left, look, 2.5) for look in (pg, ag, scs)] == [0.75, 0.75, 0.25]
@@ -81,7 +81,7 @@ def test_a_solver_that_was_run_on_fewer_instances_is_told_and_the_leader_s_failu
     assert "Not run on every instance, and left out: cd." in told
     assert set(points["solver"]) == {"pg", "ag"}
     assert "instances that pg has not solved" in told
-    look = style.line_styles(["pg", "ag"])["ag"]
+    look = style.styles_in_turn(["pg", "ag"])["ag"]
     assert share(figure.axes[1], look, figure.axes[1].get_xlim()[0]) == 0.25
     assert len(figure.axes) == 2  # nobody counts passes
 

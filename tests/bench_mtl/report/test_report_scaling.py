@@ -57,7 +57,7 @@ def test_a_size_counts_only_where_all_runs_reached_it(make_store, frames):
 def test_the_figure_shows_the_limit_and_who_met_it(make_store, frames):
     runs, samples = frames(sweep(make_store))
     points = scaling_points(runs, samples, 1e-6)
-    figure = draw(scaling.chart(points, scaling_fits(points)), style.line_styles(runs["solver_label"]))
+    figure = draw(scaling.chart(points, scaling_fits(points)), style.styles_in_turn(runs["solver_label"]))
     (axis,) = figure.axes
     assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
     (cross,) = [line for line in axis.lines if line.get_marker() == "x"]

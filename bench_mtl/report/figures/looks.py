@@ -1,0 +1,101 @@
+"""Which colour and marker a solver has: the same in all figures of all reports, whatever else is in them.
+
+The labels of the package's solvers and of well-known rivals stand in ``looks.toml``. A longer label that begins with one of them, such as
+that of a variant or of a point of a grid, has its colour in another shade and another marker. All others, such as those of plug-ins, have
+a look that no listed label has, chosen by a hash of the label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from zlib import crc32
+
+from bench_mtl.results.frames import SPECIALISED
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "<", "*", ">", "h")
+
+#: Relative luminances of the dark and of the light shade of a colour: both have a contrast of 3 to white and to the dark page.
+_DARK, _LIGHT = 0.135, 0.295
+
+#: Shades of variants: dark, light and greyish. Ten markers and three shades make thirty different variants.
+_SHADES = 3
+
+#: What the channels of a colour weigh in its relative luminance.
+_WEIGHTS = (0.2126, 0.7152, 0.0722)
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What ``looks.toml`` says."""
+
+    palettes: Mapping[str, tuple[str, ...]]
+    """The colours of each kind of solver."""
+    solvers: Mapping[str, tuple[str, str]]
+    """The colour and the marker of every known label."""
+    endings: Mapping[str, int]
+    """The places of what may follow a label, from 1 on."""
+
+
+@cache
+def known_looks() -> Looks:
+    """Return what ``looks.toml`` says."""
+    import tomllib
+    from importlib import resources
+
+    listed = tomllib.loads(resources.files("bench_mtl.report.figures").joinpath("looks.toml").read_text(encoding="utf-8"))
+    by_name = {name: colour for palette in listed["colours"].values() for name, colour in palette.items()}
+    return Looks(
+        palettes={kind: tuple(palette.values()) for kind, palette in listed["colours"].items()},
+        solvers={label: (by_name[colour], marker) for label, (colour, marker) in listed["solvers"].items()},
+        endings={ending: place for place, ending in enumerate(listed["variants"]["endings"], start=1)},
+    )
+
+
+def look(label: str, kind: str) -> tuple[str, str]:
+    """Return the colour, as ``#rrggbb``, and the marker of a solver. The kind chooses the family of colours of an unknown one alone."""
+    looks = known_looks()
+    if label in looks.solvers:
+        return looks.solvers[label]
+    known = max((name for name in looks.solvers if _goes_on_from(label, name)), key=len, default=None)
+    if known is not None:
+        ending = label[len(known) :]
+        return _variant(*looks.solvers[known], looks.endings.get(ending) or 1 + _hash(ending) % (_SHADES * len(MARKERS)))
+    taken = set(looks.solvers.values())
+    palette = looks.palettes.get(kind, looks.palettes[SPECIALISED])
+    free = [(colour, marker) for colour in palette for marker in MARKERS if (colour, marker) not in taken]
+    return free[_hash(label) % len(free)]
+
+
+def _goes_on_from(label: str, name: str) -> bool:
+    """Return whether a label is a name and more, whole words both."""
+    return label.startswith(name) and not label[len(name)].isalnum()
+
+
+def _hash(text: str) -> int:
+    """Return a number that is the same in every process."""
+    return crc32(text.encode())
+
+
+def _variant(colour: str, marker: str, place: int) -> tuple[str, str]:
+    """Return the look of a variant of a solver; `place` is 1 or more."""
+    red, green, blue = (_linear(int(colour[start : start + 2], 16) / 255.0) for start in (1, 3, 5))
+    own = sum(weight * part for weight, part in zip(_WEIGHTS, (red, green, blue), strict=True))
+    turn = place % _SHADES
+    if turn == 0:
+        shade = tuple(0.45 * part + 0.55 * own for part in (red, green, blue))
+    elif turn == 1:
+        shade = tuple(part * _DARK / own for part in (red, green, blue))
+    else:
+        shade = tuple(part + (1.0 - part) * (_LIGHT - own) / (1.0 - own) for part in (red, green, blue))
+    code = "#" + "".join(f"{round(255.0 * _encoded(min(max(part, 0.0), 1.0))):02X}" for part in shade)
+    return code, MARKERS[(MARKERS.index(marker) + place) % len(MARKERS)]
+
+
+def _linear(value: float) -> float:
+    return value / 12.92 if value <= 0.04045 else float(((value + 0.055) / 1.055) ** 2.4)
+
+
+def _encoded(value: float) -> float:
+    return 12.92 * value if value <= 0.0031308 else float(1.055 * value ** (1.0 / 2.4) - 0.055)
