@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from bench_mtl.papers.index import experiment as experiment_of
 from bench_mtl.papers.store import CellStore
 from bench_mtl.report import text
 from bench_mtl.report.figures import style
+from bench_mtl.report.page.article import Part, article
 from bench_mtl.report.render import BLANK, escaped, to_csv, to_markdown
 from bench_mtl.report.write import replace_files
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _WITH_OUTCOME = (Status.VERIFIED, Status.INACCURATE)
 
 #: The formats that such a report can have: of the text, of tables, of figures.
-FORMATS = ("md", "csv", "svg", "png")
+FORMATS = ("md", "html", "csv", "svg", "png")
 
 #: In cells.csv; a file of rows that people open in a spreadsheet.
 _LONGEST_LIST = 50
@@ -46,9 +47,9 @@ decide; "not run" where this scale or this version leaves it out."""
 def write_paper_report(
     store: CellStore, experiment: Experiment, scale: str, cells: Sequence[Cell], formats: Collection[str] = FORMATS
 ) -> Path:
-    """Write report.md, comparison.csv, cells.csv, tables/ and figures/ beside the rows, as far as they are of these formats.
+    """Write report.md, report.html, comparison.csv, cells.csv, tables/ and figures/ beside the rows, as far as they are of these formats.
 
-    Return the path of report.md.
+    Return the path of report.md, or of report.html where that is not among the formats, or of the folder.
 
     Raises
     ------
@@ -60,7 +61,8 @@ def write_paper_report(
 def rewrite_paper_report(folder: Path, name: str, formats: Collection[str] = ()) -> tuple[Path, list[Status]]:
     """Write the report of the experiment `name` again from the rows in `folder`, whatever version of the code made them.
 
-    The scale is the full one where there is a cell that the small one has not. Return the path of report.md and how the cells ended.
+    The scale is the full one where there is a cell that the small one has not. Return the path as `write_paper_report` does, and how the
+    cells ended.
 
     Parameters
     ----------
@@ -96,21 +98,27 @@ def _written(
     if "csv" in formats:
         files["comparison.csv"] = to_csv(comparison_frame(findings.comparisons))
         files["cells.csv"] = to_csv(pd.DataFrame([{key: _flat(value) for key, value in row.items()} for row in rows]))
-    if "md" in formats:
-        files["report.md"] = _markdown(store, experiment, scale, cells, rows, findings, formats, note).encode()
     pictures = [form for form in ("svg", "png") if form in formats]
+    drawn = sorted({*pictures, *(["svg"] if "html" in formats else [])})
+    figures: dict[str, dict[str, bytes]] = {}
     for section in findings.sections:
         if section.table is not None and "csv" in formats:
             files[f"tables/{section.name}.csv"] = to_csv(section.table)
-        if section.draw is not None and pictures:
-            made = style.files(section.draw(), pictures)
-            files |= {f"figures/{section.name}.{form}": made[form] for form in pictures}
+        if section.draw is not None and drawn:
+            figures[section.name] = style.files(section.draw(), drawn)
+            files |= {f"figures/{section.name}.{form}": figures[section.name][form] for form in pictures}
+    introduction = _introduction(experiment, scale, cells, rows, note)
+    parts = _parts(store, rows, findings, {name: made["svg"] for name, made in figures.items() if "svg" in made})
+    if "md" in formats:
+        files["report.md"] = _markdown(introduction, parts, findings.sections, formats).encode()
+    if "html" in formats:
+        files["report.html"] = article(experiment.title, introduction, parts)
     folder = store.path.parent
     try:
         replace_files(folder, files)
     except OSError as error:
         raise not_written(f"the report cannot be written to {folder}", error) from None
-    return folder / "report.md"
+    return next((folder / name for name in ("report.md", "report.html") if name in files), folder)
 
 
 def comparison_frame(comparisons: Sequence[PublishedNumber]) -> pd.DataFrame:
@@ -132,13 +140,10 @@ def count_verdicts(comparisons: Sequence[PublishedNumber]) -> str:
     return "; ".join(f"{words}{listed}" for listed, words in parts if listed) or "nothing to compare"
 
 
-def _markdown(
-    store: CellStore, experiment: Experiment, scale: str, cells: int, rows: Sequence[dict[str, Any]], findings: Findings,
-    formats: Collection[str], note: str,
-) -> str:  # fmt: skip
+def _introduction(experiment: Experiment, scale: str, cells: int, rows: Sequence[dict[str, Any]], note: str) -> str:
+    """Return what stands before all parts, in Markdown."""
     missing = cells - len(rows)
     seconds = sum(float(str(row["seconds"])) for row in rows)
-    environments = store.environments({int(str(row["environment_id"])) for row in rows})
     parts = [
         f"# {escaped(experiment.title)}",
         f"{experiment.source}. Made by `bench-mtl paper {experiment.name} --scale {scale}`.",
@@ -146,48 +151,66 @@ def _markdown(
         f"Scale `{scale}`: {experiment.scale(scale).sentence} {len(rows)} of {cells} cells are done, in {seconds:.0f} s of computing.",
         f"**{missing} cells are missing: the same command goes on from here.**" if missing else "",
         note,
-        "## Published beside ours",
-        f"**{count_verdicts(findings.comparisons)}.** {_VERDICTS_TEXT}",
-        _comparisons(findings.comparisons),
-        *(part for section in findings.sections for part in _section(section, formats)),
-        "## Cells without an outcome",
-        _failures(rows),
-        *(["## Environment", text.environment(environments)] if environments else []),
     ]
-    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+    return "\n\n".join(part.strip("\n") for part in parts if part)
 
 
-def _comparisons(comparisons: Sequence[PublishedNumber]) -> str:
+def _parts(store: CellStore, rows: Sequence[dict[str, Any]], findings: Findings, figures: Mapping[str, bytes]) -> list[Part]:
+    """Return the parts of the report in their order; `figures` are SVG drawings by the names of their sections."""
+    verdicts = f"**{count_verdicts(findings.comparisons)}.** {_VERDICTS_TEXT}"
+    environments = store.environments({int(str(row["environment_id"])) for row in rows})
+    return [
+        Part("Published beside ours", verdicts, table=_comparisons(findings.comparisons)),
+        *(
+            Part(section.title, section.text, figures.get(section.name) if section.draw else None, section.display, name=section.name)
+            for section in findings.sections
+        ),
+        _failures(rows),
+        *([Part("Environment", text.environment(environments))] if environments else []),
+    ]
+
+
+def _markdown(introduction: str, parts: Sequence[Part], sections: Sequence[Section], formats: Collection[str]) -> str:
+    """Return report.md: figures, and the digits of tables, are links to files of their own."""
+    by_name = {section.name: section for section in sections if section.name}
+    blocks = [introduction]
+    for part in parts:
+        picture, digits = _links(by_name[part.name], formats) if part.name else ("", "")
+        table = "" if part.table is None else to_markdown(part.table)
+        blocks += [f"## {escaped(part.title)}", part.words, picture, table, part.after, digits]
+    return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"
+
+
+def _links(section: Section, formats: Collection[str]) -> tuple[str, str]:
+    """Return the links to the figure of a section and to the file of its table, as far as they are written."""
+    form = next((form for form in ("svg", "png") if form in formats), "")
+    picture = f"![{escaped(section.title)}](figures/{section.name}.{form})" if section.draw is not None and form else ""
+    return picture, f"[All digits](tables/{section.name}.csv)" if section.table is not None and "csv" in formats else ""
+
+
+def _comparisons(comparisons: Sequence[PublishedNumber]) -> pd.DataFrame:
     import pandas as pd
 
     rows = [
         [each.what, each.published, each.ours, BLANK if each.difference is None else f"{each.difference:+.3g}", str(each.verdict), each.why]
         for each in comparisons
     ]
-    return to_markdown(pd.DataFrame(rows, columns=["What", "Published", "Ours", "Difference", "Reading", "Why"], dtype="str"))
+    return pd.DataFrame(rows, columns=["What", "Published", "Ours", "Difference", "Reading", "Why"], dtype="str")
 
 
-def _section(section: Section, formats: Collection[str]) -> list[str]:
-    form = next((form for form in ("svg", "png") if form in formats), "")
-    picture = [f"![{escaped(section.title)}](figures/{section.name}.{form})"] if section.draw is not None and form else []
-    table = [to_markdown(section.display)] if section.display is not None else []
-    files = [f"[All digits](tables/{section.name}.csv)"] if section.table is not None and "csv" in formats else []
-    return [f"## {escaped(section.title)}", section.text, *picture, *table, *files]
-
-
-def _failures(rows: Sequence[dict[str, object]]) -> str:
+def _failures(rows: Sequence[dict[str, object]]) -> Part:
     import pandas as pd
 
-    failed = [row for row in rows if row["status"] not in _WITH_OUTCOME]
+    title, failed = "Cells without an outcome", [row for row in rows if row["status"] not in _WITH_OUTCOME]
     if not failed:
-        return "Every cell that was run has one."
+        return Part(title, "Every cell that was run has one.")
     hidden = ("status", "reason", "seconds", "environment_id")
     shown = [
         [", ".join(f"{key} {row[key]}" for key in row if key not in hidden), str(row["status"]), str(row["reason"])]
         for row in failed[:_MOST_FAILURES]
     ]
-    rest = f"\n\n{len(failed) - _MOST_FAILURES} more in cells.csv." if len(failed) > _MOST_FAILURES else ""
-    return to_markdown(pd.DataFrame(shown, columns=["Cell", "Status", "Reason"], dtype="str")) + rest
+    rest = f"{len(failed) - _MOST_FAILURES} more in cells.csv." if len(failed) > _MOST_FAILURES else ""
+    return Part(title, table=pd.DataFrame(shown, columns=["Cell", "Status", "Reason"], dtype="str"), after=rest)
 
 
 def _flat(value: object) -> object:

@@ -25,7 +25,7 @@ from bench_mtl.results.sqlite_store import ADDED_TABLES, COMMON_TABLES, SqliteSt
 FILE_NAME = "cells.sqlite"
 
 #: What a report writes beside it.
-REPORT_NAMES = ("report.md", "comparison.csv", "cells.csv", "tables", "figures")
+REPORT_NAMES = ("report.md", "report.html", "comparison.csv", "cells.csv", "tables", "figures")
 
 SCHEMA_VERSION = 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.figures.chart import Axis, Chart, Panel, Series
@@ -12,6 +13,10 @@ from bench_mtl.report.render import format_target
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Array
+
+
+#: Lines of a chart before somebody asks for more.
+MOST_AT_FIRST = 8
 
 
 def charts(drawn: Sequence[Drawing], places: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -26,7 +31,8 @@ def charts(drawn: Sequence[Drawing], places: Mapping[str, int]) -> list[dict[str
     list of dict
         label, caption, x and y (label, log, ends), step (whether lines are drawn in steps), lines (s: the place of a solver, note, x, y,
         crosses; of a track also end: where its marker is), and where there is one a limit across the chart (label, value), an x at which
-        two solvers are equal, a front (x, y), and whether the lines are tracks, without markers along them.
+        two solvers are equal, a front (x, y), and whether the lines are tracks, without markers along them. Where there are more lines
+        than `MOST_AT_FIRST`, lead: the solvers whose lines are shown at first.
     """
     return [
         {**_chart(drawing.chart, panel, places), "label": _label(drawing, panel), "caption": drawing.caption}
@@ -43,6 +49,8 @@ def _label(drawing: Drawing, panel: Panel) -> str:
 def _chart(chart: Chart, panel: Panel, places: Mapping[str, int]) -> dict[str, Any]:
     made: dict[str, Any] = {"x": _axis(panel.x), "y": _axis(chart.y), "step": chart.kind == "shares"}
     made["lines"] = [_line(chart, series, places) for series in panel.series]
+    if len(panel.series) > MOST_AT_FIRST:
+        made["lead"] = [places[series.solver] for series in sorted(panel.series, key=partial(_rank, chart))[:MOST_AT_FIRST]]
     if chart.kind == "tracks":
         made["track"] = True
     if panel.equal is not None:
@@ -52,6 +60,17 @@ def _chart(chart: Chart, panel: Panel, places: Mapping[str, int]) -> dict[str, A
     if chart.front is not None:
         made["front"] = [numbers(values) for values in chart.front]
     return made
+
+
+def _rank(chart: Chart, series: Series) -> tuple[float, float]:
+    """Return what leading lines have little of: great shares and low curves with many points lead, tracks in their order."""
+    import numpy as np
+
+    if chart.kind == "shares":
+        return -float(series.y.max(initial=0.0)), -float(series.y.mean()) if len(series.y) else 0.0
+    if chart.kind == "points" and len(series.y):
+        return -float(len(series.y)), float(np.log(series.y).mean())
+    return 0.0, 0.0
 
 
 def _axis(axis: Axis) -> dict[str, Any]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.text import one_line
+from bench_mtl.core.types import Status
 from bench_mtl.report.figures import convergence, trajectories
 from bench_mtl.report.figures.chart import LEVELS, Panel, Trajectory
-from bench_mtl.report.page.charts import runs_chart
+from bench_mtl.report.page.charts import MOST_AT_FIRST, runs_chart
+from bench_mtl.report.page.markup import rounded
 from bench_mtl.report.tables import measures
-from bench_mtl.results.frames import numbers
+from bench_mtl.results.frames import ONE_SHOT, numbers, status_counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +31,9 @@ MOST_OF_BANDS = 250_000
 MOST_NUMBERS = 300_000
 
 _FEWEST_LEVELS = 10
+
+#: Characters of a reason that is told of a cross.
+_LONGEST_REASON = 100
 
 #: What a curve may be drawn against.
 AXES = ("seconds", "passes", "iteration")
@@ -46,7 +52,9 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
     list of dict
         Of each problem: label, caption, and what `runs_chart` has of its gaps against `AXES`. Where a solver takes examples one by one,
         examples (the number of them in a pass); where anything is measured, quantities: the same of the objective and each measure, with
-        what (the quantity), caption, and log (whether its y axis is logarithmic; zeros are then drawn at its lower end).
+        what (the quantity), caption, and log (whether its y axis is logarithmic; zeros are then drawn at its lower end). Where solvers ran
+        and proved nothing, nothing: s (its place), note (how its runs ended), at (the seconds that they took), why. Where there are more
+        solvers than a chart shows at first, lead: those that it shows.
     """
     targets = results.targets
     points = convergence.curves(results.runs, results.samples)
@@ -67,9 +75,37 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
         ]
         chart = {"label": problem, "caption": captions.get(problem) or convergence.caption(rows, runs, targets)}
         chart |= runs_chart(panels, convergence.gap_axis(rows, targets), places)
-        more = {"examples": _examples_in_a_pass(runs, rows), "quantities": measured.get(problem)}
+        nothing = _without_points(runs, set(rows["solver"]), places)
+        if nothing:
+            chart["axes"][0][1] = max(chart["axes"][0][1], *(1.5 * one["at"] for one in nothing))
+        lead = _leading(rows, runs, results.targets, places, [one["s"] for one in nothing])
+        quantities = [{**one, "lead": lead} if lead else one for one in measured.get(problem, [])]
+        more = {"examples": _examples_in_a_pass(runs, rows), "quantities": quantities, "nothing": nothing, "lead": lead}
         charts.append(chart | {key: value for key, value in more.items() if value})
     return charts
+
+
+def _without_points(runs: pd.DataFrame, drawn: Collection[str], places: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the solvers that ran on one problem without a proven point: how their runs ended, and when."""
+    found = []
+    for solver, of_solver in runs[runs["status"] != Status.SKIPPED].groupby("solver_label", sort=False):
+        if str(solver) in drawn:
+            continue
+        had = numbers(of_solver, "had_seconds").median()
+        entry = {"s": places[str(solver)], "note": status_counts(of_solver["status"]), "at": rounded(max(0.0, had)) if had == had else 0}
+        why = one_line(str(of_solver["reason"].iloc[0]), _LONGEST_REASON)
+        found.append(entry | ({"why": why} if why else {}))
+    return found
+
+
+def _leading(
+    points: pd.DataFrame, runs: pd.DataFrame, targets: Sequence[float], places: Mapping[str, int], nothing: Sequence[int]
+) -> list[int] | None:
+    """Return the places of the solvers that a chart shows at first, those that proved nothing beside the leading ones; None for all."""
+    if points["solver"].nunique() + len(nothing) <= MOST_AT_FIRST:
+        return None
+    lead = [places[solver] for solver in _leading_solvers(points, runs, targets)][:MOST_AT_FIRST]
+    return [*lead, *nothing[:MOST_AT_FIRST]]
 
 
 def _single(points: pd.DataFrame, tried: Mapping[str, int]) -> pd.DataFrame:
@@ -146,3 +182,17 @@ def _quantity_chart(points: pd.DataFrame, runs: pd.DataFrame, quantity: str, pla
     panels: list[Panel | None] = [trajectories.panel(quantity, curves, notes, levels) if curves else None for curves in by_axis]
     words = {"what": quantity, "caption": trajectories.caption(points, runs, quantity), "log": y.logarithmic}
     return words | runs_chart(panels, y, places)
+
+
+def _leading_solvers(points: pd.DataFrame, runs: pd.DataFrame, targets: Sequence[float]) -> list[str]:
+    """Return the solvers of a problem by the tightest target that they reach, the quickest first, those of either side in turn."""
+    kinds = dict(zip(runs["solver_label"], runs["kind"], strict=True))
+    ranks: dict[str, tuple[float, float]] = {}
+    for solver, of_solver in points.groupby("solver", sort=False, observed=True):
+        reached = [target for target in targets if (of_solver["relative_gap"] <= target).any()]
+        within = of_solver[of_solver["relative_gap"] <= (reached[-1] if reached else of_solver["relative_gap"].min())]
+        ranks[str(solver)] = (-len(reached), float(within["seconds"].min()))
+    ordered = sorted(ranks, key=ranks.__getitem__)
+    sides = [[solver for solver in ordered if (kinds[solver] in ONE_SHOT) is one_shot] for one_shot in (False, True)]
+    in_turn = [solver for pair in zip_longest(*sides) for solver in pair if solver is not None]
+    return in_turn

@@ -1,7 +1,9 @@
-// The page can be read without this script, which adds the charts, the rows of long tables, and sorting and choosing.
+// The page can be read without this script, which adds the charts, the rows of long tables, sorting and choosing, and keeps in the address what
+// is chosen.
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const given = document.getElementById("data");
+  const data = given ? JSON.parse(given.textContent) : { targets: [], solvers: [], problems: [], charts: [] };
   document.documentElement.classList.add("js");
 
   const $ = (selector, within = document) => within.querySelector(selector);
@@ -19,7 +21,7 @@
   const ROLES = ["problem", "solver", "status", "target"];
   const words = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
-  const chosen = () => Object.fromEntries(ROLES.map((role) => [role, $(`#only-${role}`).value]));
+  const chosen = () => Object.fromEntries(ROLES.map((role) => [role, $(`#only-${role}`)?.value ?? ""]));
 
   /** A row that is in the page. */
   class WrittenRow {
@@ -68,6 +70,8 @@
 
   class SortableTable {
     constructor(table) {
+      this.name = table.closest("section").id.replace(/^table-/, "");
+      this.sorted = null;
       this.heads = $$("thead th", table);
       this.body = table.tBodies[0];
       this.rows = [...this.body.rows].map((row) => new WrittenRow(row));
@@ -81,7 +85,7 @@
       this.roles = ROLES.map((role) => this.heads.flatMap((head, i) => (head.dataset.role === role ? [i] : [])));
       this.heads.forEach((head, i) => {
         const button = make("button", { type: "button", textContent: head.textContent });
-        button.addEventListener("click", () => this.sort(i));
+        button.addEventListener("click", () => this.turn(i));
         head.replaceChildren(button);
         head.setAttribute("aria-sort", "none");
       });
@@ -91,7 +95,10 @@
     addTools(table) {
       this.search = make("input", { type: "search", placeholder: "all of these words" });
       this.search.setAttribute("aria-label", `Filter the rows of ${table.dataset.table}`);
-      this.search.addEventListener("input", () => this.show(chosen()));
+      this.search.addEventListener("input", () => {
+        this.show(chosen());
+        keep();
+      });
       this.count = make("span", { className: "count" });
       this.count.setAttribute("aria-live", "polite");
       this.more = make("button", { type: "button", hidden: true });
@@ -103,26 +110,44 @@
       table.parentElement.before(tools);
     }
 
-    sort(column) {
-      const head = this.heads[column];
-      const next = { none: "ascending", ascending: "descending", descending: "none" }[head.getAttribute("aria-sort")];
-      this.heads.forEach((other) => other.setAttribute("aria-sort", "none"));
-      head.setAttribute("aria-sort", next);
-      if (next === "none") {
-        this.order = this.rows;
-      } else {
-        const sign = next === "ascending" ? 1 : -1;
-        const numeric = "num" in head.dataset;
-        const keyed = this.rows.map((row, place) => [row, sortKey(row, column, numeric), place]);
-        const compare = numeric ? (a, b) => a - b : words.compare;
-        // What has no number comes last either way; equal rows stay as they were.
-        keyed.sort(([, a, i], [, b, j]) => (a === null) - (b === null) || (a === null ? 0 : sign * compare(a, b)) || i - j);
-        this.order = keyed.map(([row]) => row);
-      }
+    /** Upward, then downward, then as it was. */
+    turn(column) {
+      const [last, down] = this.sorted ?? [];
+      this.sort(last !== column ? [column, false] : down ? null : [column, true]);
       this.show(chosen());
+      keep();
     }
 
-    show(choice, all = this.all) {
+    sort(by) {
+      this.sorted = by;
+      const [column, down] = by ?? [];
+      this.heads.forEach((head, i) => head.setAttribute("aria-sort", i !== column ? "none" : down ? "descending" : "ascending"));
+      if (!by) {
+        this.order = this.rows;
+        return;
+      }
+      const sign = down ? -1 : 1, numeric = "num" in this.heads[column].dataset;
+      const keyed = this.rows.map((row, place) => [row, sortKey(row, column, numeric), place]);
+      const compare = numeric ? (a, b) => a - b : words.compare;
+      // What has no number comes last either way; equal rows stay as they were.
+      keyed.sort(([, a, i], [, b, j]) => (a === null) - (b === null) || (a === null ? 0 : sign * compare(a, b)) || i - j);
+      this.order = keyed.map(([row]) => row);
+    }
+
+    save(kept) {
+      if (this.sorted) kept.set(`sort.${this.name}`, (this.sorted[1] ? "-" : "") + this.heads[this.sorted[0]].textContent);
+      if (this.search.value) kept.set(`find.${this.name}`, this.search.value);
+    }
+
+    load(kept) {
+      const by = kept.get(`sort.${this.name}`) ?? "", titles = this.heads.map((head) => head.textContent);
+      const places = [[titles.indexOf(by), false], [titles.indexOf(by.slice(1)), by.startsWith("-")]];
+      this.sort(places.find(([column, down], i) => column >= 0 && (i === 0 || down)) ?? null);
+      this.search.value = kept.get(`find.${this.name}`) ?? "";
+    }
+
+    show(choice) {
+      const all = this.all;
       const wanted = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
       const picked = ROLES.map((role, i) => [role, choice[role], this.roles[i]]).filter(([, value, columns]) => value && columns.length);
       const holds = (row) => {
@@ -161,11 +186,19 @@
   const AXES = ["seconds", "passes", "iteration"];
   const AXIS_LABELS = { seconds: "solve time (s)", passes: "passes over the data", iteration: "iterations", examples: "examples seen" };
   const UNITS = ["s", "passes", "iterations"];
+  const UNIT_OF = { seconds: " s", passes: " passes", iteration: " iterations", examples: " examples" };
   const MARKERS = {
     o: ["circle", 0], s: ["rect", 0], "^": ["triangle", 0], D: ["rectRot", 0], v: ["triangle", 180],
     P: ["cross", 0], "<": ["triangle", -90], "*": ["star", 0], ">": ["triangle", 90], h: ["rectRounded", 0],
   };
-  const GREY = "#8c8c8c";
+
+  // ---------------------------------------------------------------- light and dark
+
+  const LIGHT = { ground: "#ffffff", ink: "#333", axis: "#555", grid: "#ebebeb", mark: "#8c8c8c", named: "#666", front: "#ccc", tip: "#1b1f24", told: "#fff" };
+  const DARK = { ground: "#12161c", ink: "#c3ccd6", axis: "#7d8894", grid: "#262d36", mark: "#7d8894", named: "#9aa5b1", front: "#3d4651", tip: "#e6ebf1", told: "#12161c" };
+  const night = window.matchMedia("(prefers-color-scheme: dark)");
+  let printing = false; // paper is white
+  const palette = () => (night.matches && !printing ? DARK : LIGHT);
 
   const short = (value) => {
     if (value === 0) return "0";
@@ -184,12 +217,12 @@
 
   /** What all datasets of one solver share. */
   function look(s) {
-    const solver = data.solvers[s];
-    const [pointStyle, rotation] = MARKERS[solver.marker];
-    const open = pointStyle === "cross" || pointStyle === "star";
-    const inside = solver.marker === "h" ? "#fff" : solver.colour; // it would be taken for a circle
+    const solver = data.solvers[s], { colour } = solver;
+    const [pointStyle, rotation] = MARKERS[solver.marker] ?? ["circle", 0];
+    const open = pointStyle === "cross" || pointStyle === "crossRot" || pointStyle === "star";
+    const inside = solver.marker === "h" ? palette().ground : colour; // it would be taken for a circle
     return {
-      s, borderColor: solver.colour, backgroundColor: solver.colour, pointBackgroundColor: inside, pointBorderColor: solver.colour,
+      s, borderColor: colour, backgroundColor: colour, pointBackgroundColor: inside, pointBorderColor: colour,
       pointStyle, rotation, pointBorderWidth: open ? 2 : 1, pointHitRadius: 5, borderWidth: 1.8, borderDash: solver.dash, fill: false,
     };
   }
@@ -238,6 +271,22 @@
 
   const named = ({ s, note }) => data.solvers[s].label + (note ? ` (${note})` : "");
 
+  /** The same with the kind of the solver. */
+  const introduced = (entry) => `${named(entry)}, ${data.solvers[entry.s].kind}`;
+
+  /** Heights of crosses at the top edge of a chart, below one another where they would lie on top of each other. */
+  function topEdge({ x: [left, right], y: [low, high] }, logx, logy) {
+    const taken = [];
+    return (x) => {
+      const across = logx ? Math.log(x / left) / Math.log(right / left) : (x - left) / (right - left);
+      let row = 0;
+      while (taken.some(([place, other]) => other === row && Math.abs(place - across) < 0.025)) row += 1;
+      taken.push([across, row]);
+      const share = Math.max(0, 0.98 - 0.045 * row);
+      return logy ? low * (high / low) ** share : low + share * (high - low);
+    };
+  }
+
   /** The same places on an axis whose numbers are so many times as large. */
   function scaled({ x, band, end, ...rest }, factor) {
     const times = (value) => value * factor;
@@ -246,21 +295,21 @@
     };
   }
 
-  /** The gaps, or another quantity, of one problem against one axis, as a chart of datasets. */
-  function convergence(chart, examples, axis, logx, logy) {
+  /** The gaps, or another quantity, of one problem against one axis, as a chart of datasets of the solvers that are shown. */
+  function convergence(chart, shown, examples, axis, logx, logy) {
     const [column, factor] = axis === "examples" ? [AXES.indexOf("passes"), examples] : [AXES.indexOf(axis), 1];
     const ends = chart.axes[column].map((end) => end * factor), [low, high] = chart.gaps, straight = chart.log === false;
     const upward = logy && !straight;
     const limits = { x: logx ? ends : [0, ends[1]], y: upward || straight ? chart.gaps : [0, chart.what ? high : high / 2] };
     const view = {
-      left: ends[0],
+      left: ends[0], unit: UNIT_OF[axis], top: topEdge(limits, logx, upward),
       up: (y) => (upward ? Math.max(y, low) : y),
       say: chart.what ? (value) => `${chart.what} ${short(value)}` : toldGap,
       place: ({ x, y }) => [
         Math.log(x) / Math.log(ends[1] / ends[0]), straight ? y / (high - low) : Math.log(Math.max(y, low)) / Math.log(high / low),
       ],
     };
-    const datasets = chart.solvers.filter((solver) => solver.x[column]).flatMap((solver) => {
+    const datasets = chart.solvers.filter((solver) => solver.x[column] && shown(solver.s)).flatMap((solver) => {
       const sets = new Sets(solver.s), { x, band, from, answers, end } = factor === 1 ? solver.x[column] : scaled(solver.x[column], factor);
       if (x) addRun(sets, solver, x, view);
       if (answers) addAnswers(sets, solver, answers, view);
@@ -268,13 +317,14 @@
       if (end) addEnd(sets, solver, end, view);
       return sets.sets;
     });
+    if (axis === "seconds") for (const solver of (chart.nothing || []).filter(({ s }) => shown(s))) datasets.push(...nothing(solver, view));
     const what = chart.what || "proven relative gap";
     const marks = chart.what ? [] : data.targets.filter((target) => shownTargets.has(target.label)).map((target) => ({ ...target, name: `target ${target.label}` }));
     return { datasets, limits, labels: { x: AXIS_LABELS[axis], y: what }, marks, logx, logy: upward };
   }
 
   /** What is said of a gap; below the least one that is drawn all are alike. */
-  const toldGap = (gap) => `gap ${short(gap)}${gap <= data.least ? " or less" : ""}`;
+  const toldGap = (gap) => `relative gap ${short(gap)}${gap <= data.least ? " or less" : ""}`;
 
   function addRun(sets, solver, x, { left, up, say, place }) {
     const points = x.map((at, i) => ({ x: at, y: up(solver.y[i]), solver, i, say }));
@@ -284,19 +334,19 @@
   }
 
   /** The median of many runs in a band. */
-  function addBand(sets, solver, [x, low, middle, high], from, { up, say, place }) {
+  function addBand(sets, solver, [x, low, middle, high], from, { up, say, place, unit }) {
     const edge = { stepped: "before", borderWidth: 0, borderDash: [], pointRadius: 0, pointHitRadius: 0, order: 2 };
     const line = (y) => x.map((at, i) => ({ x: at, y: up(y[i]) }));
     sets.add("above", line(high), { ...edge, fill: "+1", backgroundColor: faded(sets.style.borderColor, 0.2) });
     sets.add("below", line(low), edge);
-    const about = (at, i) => [`${named(solver)}, median of ${solver.runs} runs`, `${say(middle[i])} at ${short(at)}`];
+    const about = (at, i) => [introduced(solver), `median of ${solver.runs} runs`, say(middle[i]), short(at) + unit];
     const points = x.map((at, i) => ({ x: at, y: up(middle[i]), about: about(at, i) })).slice(from);
     sets.steps(points, points, place);
   }
 
   /** The medians of the answers to each tolerance, with bars. */
-  function addAnswers(sets, solver, [lowX, x, highX, lowY, y, highY], { up, say }) {
-    const about = (i) => [`${named(solver)}, median of the answers of ${solver.runs} runs`, `${say(y[i])} at ${short(x[i])}`];
+  function addAnswers(sets, solver, [lowX, x, highX, lowY, y, highY], { up, say, unit }) {
+    const about = (i) => [introduced(solver), `median of the answers of ${solver.runs} runs`, say(y[i]), short(x[i]) + unit];
     sets.answers(x.map((at, i) => ({ x: at, y: up(y[i]), about: about(i) })));
     const bars = { borderColor: faded(sets.style.borderColor, 0.5), borderWidth: 1, borderDash: [], pointRadius: 0, pointHitRadius: 0 };
     x.forEach((middle, i) => {
@@ -305,29 +355,38 @@
     });
   }
 
-  /** A cross where a limit ended the runs, and a dotted line to it. */
-  function addEnd(sets, solver, [where, best, last], { up, say }) {
+  /** A cross at the top edge, where a limit ended the runs, and a dotted line from their last point to that place. */
+  function addEnd(sets, solver, [where, best, last], { up, say, unit, top }) {
     const waiting = { borderWidth: 1, borderDash: [2, 3], pointRadius: 0, pointHitRadius: 0 };
     if (where > last) sets.add("waiting", [{ x: last, y: up(best) }, { x: where, y: up(best) }], waiting);
-    sets.cross({ x: where, y: up(best), about: [named(solver), `stopped by a limit at ${short(where)}, ${say(best)}`] });
+    sets.cross({ x: where, y: top(where), about: [introduced(solver), `stopped by a limit at ${short(where)}${unit}`, say(best)] });
+  }
+
+  /** A cross at the top edge, where runs ended that have proven nothing. */
+  function nothing(solver, { left, unit, top }) {
+    const sets = new Sets(solver.s), at = Math.max(left, solver.at ?? 0);
+    const ended = solver.at ? `ended after ${short(solver.at)}${unit}` : "ended before any time was counted";
+    sets.cross({ x: at, y: top(at), about: [introduced(solver), `${ended}: nothing proven`, ...(solver.why ? [solver.why] : [])] });
+    return sets.sets;
   }
 
   /** Any other chart: lines of solvers, and perhaps a limit, a place where solvers are equal, or a front. */
-  function plain(chart) {
-    const datasets = chart.lines.flatMap((line) => {
+  function plain(chart, shown) {
+    const at = (x, y) => [`${chart.x.label}: ${short(x)}`, `${chart.y.label}: ${short(y)}`];
+    const datasets = chart.lines.filter(({ s }) => shown(s)).flatMap((line) => {
       const sets = new Sets(line.s);
-      const points = line.x.map((x, i) => ({ x, y: line.y[i], about: [named(line), `${short(x)}: ${short(line.y[i])}`] }));
+      const points = line.x.map((x, i) => ({ x, y: line.y[i], about: [introduced(line), ...at(x, line.y[i])] }));
       sets.add("line", points, { stepped: chart.step ? "before" : false, pointRadius: chart.track ? 0 : chart.step ? 2.5 : 4 });
       if (line.end) {
         const [x, y] = line.end, hollow = { pointBackgroundColor: "rgba(255,255,255,0)", pointBorderWidth: 2.5, pointRadius: 8 };
-        sets.add("end", [{ x, y, about: [named(line), `ends at ${short(x)}: ${short(y)}`] }], { ...hollow, showLine: false, order: -1 });
+        sets.add("end", [{ x, y, about: [introduced(line), "its end", ...at(x, y)] }], { ...hollow, showLine: false, order: -1 });
       }
-      for (const [x, y] of line.crosses) sets.cross({ x, y, about: [named(line), `not reached at ${short(x)}`] });
+      for (const [x, y] of line.crosses) sets.cross({ x, y, about: [introduced(line), `${chart.x.label}: ${short(x)}`, "not reached within the limit"] });
       return sets.sets;
     });
     if (chart.front) {
-      const [xs, ys] = chart.front;
-      const look = { borderColor: "#ccc", backgroundColor: "#ccc", borderWidth: 6, pointRadius: 0, pointHitRadius: 0, stepped: "before", order: 3 };
+      const [xs, ys] = chart.front, colour = palette().front;
+      const look = { borderColor: colour, backgroundColor: colour, borderWidth: 6, pointRadius: 0, pointHitRadius: 0, stepped: "before", order: 3 };
       datasets.push({ name: "front", s: null, data: xs.map((x, i) => ({ x, y: ys[i] })), ...look });
     }
     return {
@@ -354,10 +413,10 @@
   function scale(axis, log, [min, max], label) {
     return {
       type: log ? "logarithmic" : "linear", min, max,
-      title: { display: true, text: label, color: "#333" },
-      border: { color: "#555" },
-      grid: { color: "#ebebeb" },
-      ticks: { color: "#333", maxRotation: 0, autoSkipPadding: 12, includeBounds: false, callback: (value) => (log && axis === "y" ? power(value) : short(value)) },
+      title: { display: true, text: label, color: palette().ink },
+      border: { color: palette().axis },
+      grid: { color: palette().grid },
+      ticks: { color: palette().ink, maxRotation: 0, autoSkipPadding: 12, includeBounds: false, callback: (value) => (log && axis === "y" ? power(value) : short(value)) },
       afterBuildTicks: (built) => {
         if (!log) return;
         const room = axis === "x" ? built.chart.width / 70 : built.chart.height / 34;
@@ -375,7 +434,7 @@
       ctx.save();
       ctx.font = `11px ${Chart.defaults.font.family}`;
       ctx.textAlign = "right";
-      ctx.strokeStyle = GREY;
+      ctx.strokeStyle = palette().mark;
       ctx.setLineDash([5, 4]);
       for (const { label, name, value, upright } of marks) {
         const place = chart.scales[upright ? "x" : "y"].getPixelForValue(value);
@@ -386,7 +445,7 @@
         ctx.lineTo(...(upright ? [place, area.bottom] : [area.right, place]));
         ctx.stroke();
         if (upright) continue;
-        ctx.fillStyle = "#666";
+        ctx.fillStyle = palette().named;
         ctx.fillText(chart.width < 500 ? label : name || label, area.right - 4, place - 4);
       }
       ctx.restore();
@@ -398,18 +457,50 @@
     const { about, solver, i, say } = item.raw;
     if (about) return about;
     const counts = UNITS.flatMap((unit, axis) => (solver.x[axis] ? [`${short(solver.x[axis].x[i])} ${unit}`] : []));
-    return [named(solver), say(solver.y[i]), counts.join(", "), ...(solver.asked ? [`tolerance asked ${solver.asked[i]}`] : [])];
+    return [introduced(solver), say(solver.y[i]), counts.join(", "), ...(solver.asked ? [`tolerance asked ${solver.asked[i]}`] : [])];
+  }
+
+  /** A chart as the library takes it. */
+  function configuration({ datasets, limits, labels, marks, logx, logy }, more = {}) {
+    const { tip, told: words } = palette();
+    return {
+      type: "line",
+      data: { datasets },
+      plugins: [markLines],
+      options: {
+        animation: false, responsive: true, maintainAspectRatio: false,
+        devicePixelRatio: Math.max(2, window.devicePixelRatio || 1),
+        interaction: { mode: "nearest", intersect: true },
+        scales: { x: scale("x", logx, limits.x, labels.x), y: scale("y", logy, limits.y, labels.y) },
+        plugins: {
+          legend: { display: false },
+          markLines: { marks },
+          tooltip: {
+            displayColors: false, filter: (item, i) => i === 0, callbacks: { title: () => "", label: told },
+            backgroundColor: tip, bodyColor: words, padding: 8,
+          },
+          zoom: {
+            zoom: {
+              mode: "xy", drag: { enabled: true, backgroundColor: "rgba(0,114,178,.15)", threshold: 8 },
+              wheel: { enabled: true, modifierKey: "ctrl" }, pinch: { enabled: true },
+            },
+          },
+        },
+        ...more,
+      },
+    };
   }
 
   class Panel {
-    /** `charts` have a label, a caption, and solvers or lines; `build` turns one of them into datasets. */
-    constructor(section, charts, { build, start }) {
-      Object.assign(this, { charts, build, hidden: new Set() });
-      this.part = (name) => $(`[data-of=${name}]`, section);
+    /** `charts` have a label, a caption, and solvers or lines; `build` turns one of them into datasets of the solvers that are shown. */
+    constructor(section, charts, { name, build, start }) {
+      // Of the solvers, those that somebody asked for beside the leading ones, and those that somebody put away.
+      Object.assign(this, { name, charts, build, section, on: new Set(), off: new Set(), wide: false });
+      this.part = (of) => $(`[data-of=${of}]`, section);
       this.canvas = $(".canvas canvas", section);
       charts.forEach((chart, i) => this.part("chart").append(make("option", { value: i, textContent: chart.label })));
-      for (const name of ["chart", "quantity"]) this.part(name)?.addEventListener("change", () => this.draw(true));
-      for (const name of ["logx", "logy", "axis", "targets"]) this.part(name)?.addEventListener("change", () => this.draw());
+      for (const of of ["chart", "quantity"]) this.part(of)?.addEventListener("change", () => this.changed(true));
+      for (const of of ["logx", "logy", "axis", "targets"]) this.part(of)?.addEventListener("change", () => this.changed(false));
       for (const [text, label, act] of [
         ["\u2212", "Zoom out", (chart) => chart.zoom(0.7)], ["+", "Zoom in", (chart) => chart.zoom(1.4)], ["Reset", "Reset the zoom", (chart) => chart.resetZoom("none")],
       ]) {
@@ -420,7 +511,11 @@
       }
       this.canvas.addEventListener("dblclick", () => this.chart.resetZoom("none"));
       start?.(this);
-      this.draw(true);
+    }
+
+    changed(fresh) {
+      this.draw(fresh);
+      keep();
     }
 
     get current() {
@@ -433,40 +528,23 @@
       return this.current.quantities?.find((quantity) => quantity.what === what) || this.current;
     }
 
-    draw(fresh = false) {
-      const [logx, logy] = ["logx", "logy"].map((name) => this.part(name)?.checked);
-      if (fresh) this.fill();
-      const built = this.build(this.subject, { examples: this.current.examples, axis: this.part("axis")?.value, logx, logy });
-      for (const set of built.datasets) set.hidden = this.hidden.has(set.s);
-      this.chart?.destroy();
-      this.chart = new Chart(this.canvas, this.configuration(built));
-      this.canvas.setAttribute("aria-label", `${this.current.label}: ${built.labels.y} against ${built.labels.x}. The numbers are in the tables.`);
-      this.part("caption").textContent = this.subject.caption;
+    /** Whether a solver of a chart is shown: the leading ones are, unless somebody chose otherwise. */
+    shows(s, chart) {
+      return this.on.has(s) || (!this.off.has(s) && (!chart.lead || chart.lead.includes(s)));
     }
 
-    configuration({ datasets, limits, labels, marks, logx, logy }) {
-      return {
-        type: "line",
-        data: { datasets },
-        plugins: [markLines],
-        options: {
-          animation: false, responsive: true, maintainAspectRatio: false,
-          devicePixelRatio: Math.max(2, window.devicePixelRatio || 1),
-          interaction: { mode: "nearest", intersect: true },
-          scales: { x: scale("x", logx, limits.x, labels.x), y: scale("y", logy, limits.y, labels.y) },
-          plugins: {
-            legend: { display: false },
-            markLines: { marks },
-            tooltip: { displayColors: false, filter: (item, i) => i === 0, callbacks: { title: () => "", label: told } },
-            zoom: {
-              zoom: {
-                mode: "xy", drag: { enabled: true, backgroundColor: "rgba(0,114,178,.15)", threshold: 8 },
-                wheel: { enabled: true, modifierKey: "ctrl" }, pinch: { enabled: true },
-              },
-            },
-          },
-        },
-      };
+    built(chart = this.subject, examples = this.current.examples) {
+      const [logx, logy] = ["logx", "logy"].map((of) => this.part(of)?.checked);
+      return this.build(chart, (s) => this.shows(s, chart), { examples, axis: this.part("axis")?.value, logx, logy });
+    }
+
+    draw(fresh = false) {
+      if (fresh) this.fill();
+      const built = this.built();
+      this.chart?.destroy();
+      this.chart = new Chart(this.canvas, configuration(built));
+      this.canvas.setAttribute("aria-label", `${this.current.label}: ${built.labels.y} against ${built.labels.x}. The numbers are in the tables.`);
+      this.part("caption").textContent = this.subject.caption;
     }
 
     /** The choices that depend on the chart: what it can be drawn against, and its solvers. */
@@ -482,39 +560,102 @@
       if (subject.axes) {
         const known = AXES.filter((_, i) => subject.axes[i]);
         if (this.current.examples && known.includes("passes")) known.push("examples");
-        offer(this.part("axis"), known.map((name) => [name, AXIS_LABELS[name]]));
+        offer(this.part("axis"), known.map((of) => [of, AXIS_LABELS[of]]));
       }
-      const entries = subject.solvers || subject.lines;
-      const all = (text, hide) => {
-        const button = make("button", { type: "button", textContent: text, className: "all" });
+      this.buttons = entriesOf(subject).map((entry) => {
+        const { s } = entry, button = make("button", { type: "button", title: data.solvers[s].kind }, swatch(s), named(entry));
         button.addEventListener("click", () => {
-          this.hidden = new Set(hide ? entries.map(({ s }) => s) : []);
-          this.toggle();
-        });
-        return button;
-      };
-      this.buttons = entries.map((entry) => {
-        const { s } = entry, button = make("button", { type: "button" }, swatch(s), named(entry));
-        button.addEventListener("click", () => {
-          if (!this.hidden.delete(s)) this.hidden.add(s);
+          const [to, from] = this.shows(s, this.subject) ? [this.off, this.on] : [this.on, this.off];
+          from.delete(s);
+          to.add(s);
           this.toggle();
         });
         return [s, button];
       });
-      this.part("legend").replaceChildren(...this.buttons.map(([, button]) => button), all("All", false), all("None", true));
+      const every = data.solvers.map((_, s) => s);
+      const several = (textContent, on, off) => {
+        const button = make("button", { type: "button", textContent, className: "all" });
+        button.addEventListener("click", () => {
+          [this.on, this.off] = [new Set(on), new Set(off)];
+          this.toggle();
+        });
+        return button;
+      };
+      this.more = make("button", { type: "button", className: "all" });
+      this.more.addEventListener("click", () => {
+        this.wide = !this.wide;
+        this.press();
+      });
+      const lead = subject.lead ? [several("Leading", [], [])] : [];
+      const group = make("span", { className: "several" }, this.more, ...lead, several("All", every, []), several("None", [], every));
+      this.part("legend").replaceChildren(...this.buttons.map(([, button]) => button), group);
       this.press();
     }
 
+    /** Buttons say what is shown; those of the solvers that are not among the leading ones come when they are asked for. */
     press() {
-      for (const [s, button] of this.buttons) button.setAttribute("aria-pressed", String(!this.hidden.has(s)));
+      const { subject } = this;
+      let away = 0;
+      for (const [s, button] of this.buttons) {
+        const pressed = this.shows(s, subject), behind = Boolean(subject.lead && !subject.lead.includes(s) && !pressed);
+        away += behind;
+        button.setAttribute("aria-pressed", String(pressed));
+        button.classList.toggle("gone", behind && !this.wide);
+      }
+      this.more.hidden = !away && !this.wide;
+      this.more.textContent = this.wide ? "Fewer" : `${away} more`;
+      this.more.setAttribute("aria-expanded", String(this.wide));
     }
 
     toggle() {
       this.press();
-      for (const [i, set] of this.chart.data.datasets.entries()) this.chart.setDatasetVisibility(i, !this.hidden.has(set.s));
+      this.chart.data.datasets = this.built().datasets;
       this.chart.update("none");
+      keep();
+    }
+
+    save(kept) {
+      const set = (of, value) => kept.set(`${this.name}.${of}`, value);
+      if (this.part("chart").selectedIndex > 0) set("chart", this.current.label);
+      for (const of of ["quantity", "axis"]) if (this.part(of)?.selectedIndex > 0) set(of, this.part(of).value);
+      for (const of of ["logx", "logy"]) if (this.part(of)?.checked === false) set(of, "no");
+      if (this.part("targets") && shownTargets.size < data.targets.length) set("targets", [...shownTargets].join(" "));
+      for (const [of, solvers] of [["show", this.on], ["hide", this.off]]) {
+        if (solvers.size && solvers.size === data.solvers.length) set(of, "*");
+        else for (const s of solvers) kept.append(`${this.name}.${of}`, data.solvers[s].label);
+      }
+    }
+
+    load(kept) {
+      const get = (of) => kept.get(`${this.name}.${of}`);
+      const place = this.charts.findIndex((chart) => chart.label === get("chart"));
+      this.part("chart").value = String(Math.max(0, place));
+      [this.on, this.off] = ["show", "hide"].map((of) => {
+        const labels = kept.getAll(`${this.name}.${of}`);
+        return new Set(data.solvers.flatMap(({ label }, s) => (labels.includes(label) || labels.includes("*") ? [s] : [])));
+      });
+      for (const of of ["logx", "logy"]) if (this.part(of)) this.part(of).checked = get(of) !== "no";
+      if (this.part("targets")) {
+        const wanted = get("targets")?.split(" ");
+        for (const box of $$("input", this.part("targets"))) {
+          box.checked = !wanted || wanted.includes(box.value);
+          (box.checked ? Set.prototype.add : Set.prototype.delete).call(shownTargets, box.value);
+        }
+      }
+      for (const of of ["quantity", "axis"]) {
+        this.fill();
+        pick(this.part(of), get(of));
+      }
+      this.draw(true);
     }
   }
+
+  /** Chooses a value that a list has, or the first one. */
+  function pick(select, value) {
+    if (select) select.selectedIndex = Math.max(0, [...select.options].findIndex((option) => option.value === value));
+  }
+
+  const entriesOf = (subject) => [...(subject.solvers || subject.lines), ...(subject.nothing || [])];
 
   function swatch(s) {
     const canvas = make("canvas", { width: 68, height: 28 });
@@ -537,11 +678,12 @@
   const shownTargets = new Set(data.targets.map((target) => target.label));
 
   function drawPanels() {
-    Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
-    const panels = {};
+    const made = {};
+    if (data.problems.length || data.charts.length) Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     if (data.problems.length) {
-      panels.convergence = new Panel($("#convergence"), data.problems, {
-        build: (chart, { examples, axis, logx, logy }) => convergence(chart, examples, axis, logx, logy),
+      made.convergence = new Panel($("#convergence"), data.problems, {
+        name: "convergence",
+        build: (chart, shown, { examples, axis, logx, logy }) => convergence(chart, shown, examples, axis, logx, logy),
         start: (panel) => {
           for (const { label } of data.targets) {
             const box = make("input", { type: "checkbox", checked: true, value: label });
@@ -551,50 +693,159 @@
         },
       });
     }
-    if (data.charts.length) {
-      panels.charts = new Panel($("#charts"), data.charts, { build: plain });
-    }
-    return panels;
+    if (data.charts.length) made.charts = new Panel($("#charts"), data.charts, { name: "charts", build: plain });
+    return made;
   }
-
-  // Drawn once all else can be read.
-  let panels = null;
-  function charts() {
-    panels ??= drawPanels();
-    document.documentElement.classList.add("drawn");
-    return Object.values(panels).map(({ chart }) => chart);
-  }
-  window.addEventListener("load", () => setTimeout(charts));
-  window.addEventListener("beforeprint", () => {
-    tables.forEach((table) => table.show(chosen(), true));
-    charts().forEach((chart) => chart.resize(680, 380));
-  });
-  window.addEventListener("afterprint", () => {
-    tables.forEach((table) => table.show(chosen()));
-    charts().forEach((chart) => chart.resize());
-  });
 
   // ---------------------------------------------------------------- choices of the whole page
+
+  let panels = {};
+
+  /** The chart of a problem. */
+  function turnTo(problem) {
+    const place = data.problems.findIndex(({ label }) => label === problem), panel = panels.convergence;
+    if (!panel || place < 0 || panel.part("chart").value === String(place)) return;
+    panel.part("chart").value = String(place);
+    panel.draw(true);
+  }
 
   function choose() {
     const choice = chosen();
     tables.forEach((table) => table.show(choice));
-    $("#choices").classList.toggle("chosen", Object.values(choice).some(Boolean));
-    const place = data.problems.findIndex((problem) => problem.label === choice.problem);
-    const select = panels?.convergence?.part("chart");
-    if (select && place >= 0 && select.value !== String(place)) {
-      select.value = String(place);
-      panels.convergence.draw(true);
-    }
+    $("#choices")?.classList.toggle("chosen", Object.values(choice).some(Boolean));
+    turnTo(choice.problem);
     // Blocks of words about one problem follow the choice, too.
     for (const article of $$("#problems article")) article.classList.toggle("gone", Boolean(choice.problem) && $("h3", article).textContent !== choice.problem);
   }
 
-  $("#choices").addEventListener("change", choose);
-  $("#choices").addEventListener("submit", (event) => event.preventDefault());
+  function chooseAndKeep() {
+    choose();
+    keep();
+  }
+
+  // ---------------------------------------------------------------- the address
+
+  /** Which part of the page was gone to. */
+  let at = "";
+  let ready = false;
+
+  /** Writes what is chosen into the address, so that a link shows the same. */
+  function keep() {
+    if (!ready) return;
+    const kept = new URLSearchParams();
+    if (at) kept.set("at", at);
+    for (const [role, value] of Object.entries(chosen())) if (value) kept.set(role, value);
+    for (const part of [...Object.values(panels), ...tables]) part.save(kept);
+    const only = [...kept.keys()].join() === "at", text = only ? encodeURIComponent(at) : kept.toString();
+    try {
+      history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+    } catch {
+      // A page within another may not change its address.
+    }
+  }
+
+  /** Shows what the address says; what it says of things that are not here means nothing. */
+  function restore() {
+    const said = location.hash.slice(1), kept = new URLSearchParams(said.includes("=") ? said : "");
+    for (const role of ROLES) pick($(`#only-${role}`), kept.get(role));
+    tables.forEach((table) => table.load(kept));
+    choose();
+    Object.values(panels).forEach((panel) => panel.load(kept));
+    if (!kept.has("convergence.chart")) turnTo(chosen().problem);
+    if (kept.has("at")) {
+      const part = document.getElementById(kept.get("at"));
+      at = part?.id ?? "";
+      part?.scrollIntoView();
+    } else {
+      goTo(anchorIn(said));
+    }
+  }
+
+  function anchorIn(said) {
+    try {
+      return said.includes("=") ? "" : decodeURIComponent(said);
+    } catch {
+      return "";
+    }
+  }
+
+  /** A part of the page is gone to: it is no longer put away, and a problem has its chart. */
+  function goTo(name) {
+    const part = name ? document.getElementById(name) : null;
+    at = part?.id ?? "";
+    if (!part?.matches("#problems article")) return;
+    if (part.classList.contains("gone")) {
+      $("#only-problem").value = "";
+      choose();
+      part.scrollIntoView();
+    }
+    turnTo($("h3", part).textContent);
+  }
+
+  $("#choices")?.addEventListener("change", chooseAndKeep);
+  $("#choices")?.addEventListener("submit", (event) => event.preventDefault());
   // The form is reset after its event.
-  $("#choices").addEventListener("reset", () => setTimeout(choose));
+  $("#choices")?.addEventListener("reset", () => setTimeout(chooseAndKeep));
+  window.addEventListener("hashchange", () => {
+    if (location.hash.includes("=")) restore();
+    else goTo(anchorIn(location.hash.slice(1)));
+    keep();
+  });
+
+  // Charts are drawn once all else can be read.
+  function start() {
+    if (ready) return;
+    panels = drawPanels();
+    restore();
+    ready = true;
+    document.documentElement.classList.add("drawn");
+  }
   choose();
+  window.addEventListener("load", () => setTimeout(start));
+
+  night.addEventListener("change", () => Object.values(panels).forEach((panel) => panel.draw(true)));
+
+  // ---------------------------------------------------------------- paper
+
+  const MOST_PRINTED = 6;
+  let printed = [];
+
+  /** A chart of every problem, of the solvers that are shown, below one another. */
+  function printProblems() {
+    const panel = panels.convergence, sheet = $("#convergence .printed");
+    if (!panel) return;
+    const only = chosen().problem, wanted = panel.charts.filter((chart) => !only || chart.label === only), some = wanted.slice(0, MOST_PRINTED);
+    for (const chart of some) {
+      const canvas = make("canvas", { width: 660, height: 250 });
+      const built = convergence(chart, (s) => panel.shows(s, chart), chart.examples, "seconds", true, true);
+      const entries = entriesOf(chart).filter(({ s }) => panel.shows(s, chart));
+      const legend = make("p", { className: "legend" }, ...entries.map((entry) => make("span", {}, swatch(entry.s), named(entry))));
+      sheet.append(make("figure", {}, make("figcaption", { textContent: chart.label }), canvas, legend));
+      printed.push(new Chart(canvas, configuration(built, { responsive: false })));
+    }
+    const cut = wanted.length > some.length ? `The first ${some.length} of ${wanted.length} problems; the page draws them all. ` : "";
+    const rest = data.solvers.length > 8 ? "Of each problem the leading solvers, unless others were chosen. " : "";
+    sheet.append(make("p", { className: "note", textContent: cut + rest + (some[0]?.caption ?? "") }));
+  }
+
+  window.addEventListener("beforeprint", () => {
+    if (printing) return;
+    start();
+    printing = true;
+    printProblems();
+    const chart = panels.charts?.chart;
+    if (chart) {
+      panels.charts.draw(true);
+      panels.charts.chart.resize(660, 300);
+    }
+  });
+  window.addEventListener("afterprint", () => {
+    printing = false;
+    printed.forEach((chart) => chart.destroy());
+    printed = [];
+    $("#convergence .printed")?.replaceChildren();
+    Object.values(panels).forEach((panel) => panel.draw(true));
+  });
 
   // For tests.
   window.benchMtl = { chart: (name) => panels[name].chart };

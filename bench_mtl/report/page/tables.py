@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bench_mtl.core.types import Status
 from bench_mtl.report.contents import printed
 from bench_mtl.report.page.markup import json_script
-from bench_mtl.report.render import display, shown_columns
+from bench_mtl.report.render import BLANK, display, shown_columns
 from bench_mtl.results.frames import numbers
 
 if TYPE_CHECKING:
@@ -24,9 +24,19 @@ MOST_ROWS = 5000
 #: Of these in HTML; a script makes the others when somebody looks for them, since a browser takes seconds to read a million cells.
 MOST_IN_HTML = 200
 
+#: Of these on paper: of the tables at the head of a report, and of the others.
+MOST_ON_PAPER = {"winners": 45, "speed_ups": 45, "scaling": 45}
+_MOST_OF_OTHERS = 12
+
+#: What a reader looks for, first: on a narrow screen the rest is beyond its edge.
+_BEFORE_OTHERS = {"winners": ("problem", "target", "ratio"), "speed_ups": ("group", "target", "ratio")}
+
 #: What the choices at the head of the page look for in which columns.
 _ROLES = {"problem": "problem", "status": "status", "target": "target"}
 _ROLES |= dict.fromkeys(("solver", "winner", "other", "reference"), "solver")
+
+#: A number at the beginning of a text.
+_NUMBER = re.compile(r"(?:[<>]=? ?)?([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?=$|[ x%s])")
 
 _BAD = (Status.WRONG, Status.CRASHED, Status.ERROR)
 
@@ -68,12 +78,21 @@ class Table:
     """These, as JSON: per column its distinct cells, each of text, key and tone, and the place of every row's among them."""
     left_out: int
     """Rows that are in the CSV file alone."""
+    on_paper: int
+    """Rows that are printed."""
+
+    @property
+    def total(self) -> int:
+        """All rows of the page."""
+        return len(self.rows) + self.more
 
 
 def html_table(name: str, title: str, about: Markup, frame: pd.DataFrame) -> Table:
     """Return a table of `bench_mtl.report.tables`: the columns and the texts of its printed form, in rows of cells."""
     import pandas as pd
 
+    first = [column for column in _BEFORE_OTHERS.get(name, ()) if column in frame]
+    frame = frame[[*first, *(column for column in frame if column not in first)]]
     head = frame.head(MOST_ROWS)
     shown = printed(head)
     sources = dict(zip(display(head.head(0)).columns, shown_columns(frame), strict=True))
@@ -87,9 +106,30 @@ def html_table(name: str, title: str, about: Markup, frame: pd.DataFrame) -> Tab
             cells.append([Cell(text, _key(text, value)) for text, value in zip(texts, numbers(head, source).tolist(), strict=True)])
         else:
             cells.append([Cell(text, None, _tone(text) if source == "status" else "") for text in texts])
+    return _table(name, title, about, columns, cells, len(head), len(frame))
+
+
+def text_table(name: str, title: str, about: Markup, frame: pd.DataFrame) -> Table:
+    """Return a table whose cells are texts already: a column is one of numbers where every text in it begins with one, or is a dash."""
+    head = frame.head(MOST_ROWS).astype(str)
+    columns, cells = [], []
+    for place, heading in enumerate(head.columns):
+        texts = head.iloc[:, place].tolist()
+        found = [_NUMBER.match(text) for text in texts]
+        numeric = any(found) and all(match or text in ("", BLANK) for match, text in zip(found, texts, strict=True))
+        columns.append(Column(str(heading), "", numeric))
+        keys = [(_key(text, float(match[1])) if match else "") if numeric else None for match, text in zip(found, texts, strict=True)]
+        cells.append([Cell(text, key) for text, key in zip(texts, keys, strict=True)])
+    return _table(name, title, about, columns, cells, len(head), len(frame))
+
+
+def _table(
+    name: str, title: str, about: Markup, columns: Sequence[Column], cells: Sequence[Sequence[Cell]], on_page: int, in_all: int
+) -> Table:
     rows = list(zip(*(column[:MOST_IN_HTML] for column in cells), strict=True))
-    rest = [_packed(column[MOST_IN_HTML:]) for column in cells]
-    return Table(name, title, about, tuple(columns), rows, len(head) - len(rows), json_script(rest), len(frame) - len(head))
+    rest = json_script([_packed(column[MOST_IN_HTML:]) for column in cells])
+    on_paper = MOST_ON_PAPER.get(name, _MOST_OF_OTHERS)
+    return Table(name, title, about, tuple(columns), rows, on_page - len(rows), rest, in_all - on_page, on_paper)
 
 
 def _packed(cells: Sequence[Cell]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -70,6 +71,11 @@ def test_a_run_and_its_report(paper: Command, tmp_path: Path) -> None:
     assert "the page is torn \\| here" in text
     assert "Every cell that was run has one." in text
     assert "missing" not in text
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<h1>Squares</h1>" in page
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == re.findall(r"<h2>(.*?)</h2>", page)
+    assert "the page is torn | here" in page
+    assert "All digits" not in page
     with (tmp_path / "out" / "comparison.csv").open() as file:
         first, second = csv.DictReader(file)
     assert (first["published_value"], first["our_value"], first["difference"]) == ("14", "14", "0")
@@ -182,6 +188,9 @@ def test_a_report_written_again(
     assert after == before
     assert written("--format", "md")[0] == 0
     assert "All digits" not in report(tmp_path)
+    (folder / "report.html").unlink()
+    assert written("--format", "html") == (0, f"report: {folder / 'report.html'}\n")
+    assert written("--format", "csv") == (0, f"report: {folder}\n")
     code, said = written("--baseline", "pdhg")
     assert code == 2
     assert "holds the cells of a paper's experiment, 'toy': its report has no option but --format" in said

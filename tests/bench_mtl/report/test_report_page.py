@@ -16,13 +16,16 @@ import pytest
 
 from bench_mtl.core.text import one_line
 from bench_mtl.report.contents import report_tables
-from bench_mtl.report.figures import convergence
+from bench_mtl.report.figures import convergence, style
 from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.page import curves, page
+from bench_mtl.report.page.article import Part, article
 from bench_mtl.report.page.charts import charts
 from bench_mtl.report.page.curves import convergence_charts
+from bench_mtl.report.page.inline_figures import inline_figure
 from bench_mtl.report.page.markup import rounded
-from bench_mtl.report.page.tables import html_table
+from bench_mtl.report.page.speed_up_map import speed_up_map
+from bench_mtl.report.page.tables import html_table, text_table
 from bench_mtl.results.loading import Results, read_results
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -37,6 +40,8 @@ HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=\"do
 HOSTILE += "|[a](javascript:alert)"
 
 MOST_BYTES = 6 * 2**20
+
+PUBLISHED = Path(__file__).parents[3] / "reports"
 
 
 def iterative(solver: str, *, scale: float = 1.0, end: float = 1e-7, points: int = 8, **run: Any) -> dict[str, Any]:
@@ -99,7 +104,7 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Opens a page from disk, and holds it to no error and no request but for the file."""
     watched = []
 
-    def opened(content: bytes, **context: Any) -> Any:
+    def opened(content: bytes, said_in_address: str = "", **context: Any) -> Any:
         path = tmp_path / "report.html"
         path.write_bytes(content)
         tab = browser.new_context(**context).new_page()
@@ -108,7 +113,7 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         tab.on("console", lambda message: said.append(message.text))
         tab.on("pageerror", lambda error: said.append(str(error)))
         tab.on("request", lambda request: asked.append(request.url))
-        tab.goto(path.as_uri())
+        tab.goto(path.as_uri() + said_in_address)
         if context.get("java_script_enabled", True):
             wait_until(tab, "document.documentElement.classList.contains('drawn')")
         watched.append((tab, said, asked, path.as_uri()))
@@ -117,7 +122,7 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     yield opened
     for tab, said, asked, address in watched:
         assert said == []
-        assert asked == [address]
+        assert [each.partition("#")[0] for each in asked] == [address]
         tab.context.close()
 
 
@@ -186,7 +191,7 @@ def test_every_table_with_a_row_is_shown_also_one_it_has_not_heard_of(make_store
     tables["brand_new"] = pd.DataFrame({"problem": ["lasso"], "solver": ["pg"], "things": [1234.5678]})
     tables["without_rows"] = pd.DataFrame({"problem": []})
     text = page(results, tables, *drawings(results, tables)).decode()
-    assert re.search(r'<section class="table" id="table-brand_new">\s*<h3>Brand new</h3>', text)
+    assert re.search(r'<section class="table paper-12" id="table-brand_new">\s*<h3>Brand new</h3>', text)
     expected = {name for name, table in tables.items() if len(table)}
     assert set(re.findall(r'id="table-(\w+)"', text)) == expected
     contents = re.findall(r'href="#table-(\w+)"', text)
@@ -197,7 +202,7 @@ def test_a_contradiction_comes_first(make_store: MakeStore) -> None:
     liar = {"solver": "liar", "samples": [(0.1, 1, 1.0, 1.2, 1.1, None)]}
     text = built(make_store(RUNS[0], liar))[1].decode()
     alarm = text.index('<p class="alarm" role="alert">CONTRADICTION on lasso')
-    assert text.index("<h2>What it says</h2>") < alarm < text.index('<div class="said">')
+    assert text.index("<h1>hand</h1>") < alarm < text.index('<div class="head">')
     assert 'class="alarm"' not in built(make_store(RUNS[0], folder="agreeing"))[1].decode()
 
 
@@ -429,7 +434,7 @@ def test_the_chart_zooms_and_tells_of_a_point(shown: Any) -> None:
     canvas.hover(position=place)
     wait_until(shown, "benchMtl.chart('convergence').tooltip?.body?.length > 0")
     told = shown.evaluate("benchMtl.chart('convergence').tooltip.body.flatMap((part) => part.lines)")
-    assert told == ["scs", "gap 5e-5", "9 s, 80 iterations", "tolerance asked 1e-4"]
+    assert told == ["scs, generic", "relative gap 5e-5", "9 s, 80 iterations", "tolerance asked 1e-4"]
 
 
 @needs_browser
@@ -485,7 +490,7 @@ def test_the_page_is_never_wider_than_the_window(make_store: MakeStore, open_pag
 
 
 @needs_browser
-def test_on_paper_there_is_everything_but_what_one_would_press(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+def test_long_tables_are_shown_in_part_and_on_paper_cut(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
     import pandas as pd
 
     results = read_results(make_store(*RUNS))
@@ -494,23 +499,34 @@ def test_on_paper_there_is_everything_but_what_one_would_press(make_store: MakeS
     rest = tables["objectives"].iloc[[0] * 205].assign(seed=range(205))
     tables["objectives"] = pd.concat([tables["objectives"], rest], ignore_index=True)
     tab = open_page(page(results, tables, *drawings(results, tables)))
+    sentence = "Printed: at most 12 rows of 211. The page and the CSV file of this table have the others."
     assert len(rows(tab, "objectives")) == 200
     assert tab.locator("#table-objectives .count").text_content() == "211 rows, the first 200 shown"
+    assert not tab.get_by_text(sentence).is_visible()
     tab.emulate_media(media="print")
     tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert len(rows(tab, "objectives")) == 211
-    for hidden in ("nav", "#choices", ".controls", ".tools"):
+    assert len(rows(tab, "objectives")) == 12
+    assert tab.get_by_text(sentence).is_visible()
+    for hidden in ("nav", "#choices", ".controls", ".tools", "#convergence .panel"):
         assert not tab.locator(hidden).first.is_visible()
-    assert tab.locator("#convergence .canvas canvas").is_visible()
-    assert tab.pdf(format="A4").startswith(b"%PDF")
+    assert tab.locator("#convergence .printed figcaption").all_inner_texts() == ["lasso", "ridge"]
+    assert tab.locator("#convergence .printed figure > canvas").evaluate_all("all => all.every((one) => one.offsetHeight > 200)")
     tab.emulate_media(media="screen")
     tab.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert tab.locator("#convergence .printed > *").count() == 0
     assert len(rows(tab, "objectives")) == 200
     tab.locator("#table-objectives").get_by_role("button", name="Show all 211 rows").click()
     assert len(rows(tab, "objectives")) == 211
     seeds = tab.locator("#table-objectives thead th").all_inner_texts().index("Seed")
     tab.locator("#table-objectives thead th").nth(seeds).get_by_role("button").click(click_count=2)
     assert rows(tab, "objectives", seeds)[:3] == ["204", "203", "202"], "of rows that a script has made, too"
+
+
+@needs_browser
+def test_a_report_of_three_problems_is_printed_on_twelve_pages(open_page: Callable[..., Any]) -> None:
+    tab = open_page(built(PUBLISHED / "headline-hinge")[1])
+    paper = tab.pdf(prefer_css_page_size=True)
+    assert 4 <= len(re.findall(rb"/Type\s*/Page\b", paper)) <= 12
 
 
 @needs_browser
@@ -571,6 +587,338 @@ def test_a_large_suite_opens_in_two_seconds(make_store: MakeStore, open_page: Ca
     tab.locator("#only-problem").select_option(index=2)
     tab.locator("#only-solver").select_option("solver 3")
     assert len(rows(tab, "objectives")) == 10
+
+
+# ---------------------------------------------------------------- the map of speed-ups
+
+
+def test_the_map_has_a_cell_per_problem_and_target(make_store: MakeStore) -> None:
+    slow = [iterative("pg", problem="slow", scale=100.0), generic("scs", problem="slow", scale=0.1)]
+    stopped = {"status": "timeout", "samples": [(9.0, 1, 0.0, 1.0, 0.5, 1e-2)], "problem": "stopped", "family": "conic"}
+    runs = [*RUNS[:4], *slow, iterative("pg", problem="stopped"), {"solver": "scs", **stopped}]
+    results, content = built(make_store(*runs))
+    winners = report_tables(results)["winners"]
+    found = speed_up_map(winners, {"lasso": "a", "slow": "b", "stopped": "c"})
+    assert found is not None
+    assert found.targets == ["1e-2", "1e-4", "1e-6"]
+    assert [(row.problem, row.anchor) for row in found.rows] == [("lasso", "a"), ("slow", "b"), ("stopped", "c")]
+    lasso, quick, bound = (row.cells for row in found.rows)
+    assert [cell.tone[0] for cell in lasso] == ["p"] * 3
+    assert [cell.tone[0] for cell in quick] == ["n"] * 3, "the generic solver is faster"
+    assert all(cell.bound and cell.words.startswith(">= ") and cell.about == "fastest: pg (specialised)" for cell in bound)
+    assert (len(found.tones), found.tones[0], found.tones[6], found.bounds) == (13, "n6", "m", True)
+    text = content.decode()
+    start = text.index('<table class="heat">')
+    heat = text[start : text.index("</table>", start)]
+    assert heat.count('<th scope="row"><a href="#problem-') == 3
+    assert heat.count("<td") == 9 == heat.count('<a href="#problem-') - 3
+    assert heat.count(" bound") == 3
+    assert text.index("<h2>What it says</h2>") < start < text.index("<h2>Convergence</h2>")
+    assert {f'id="{anchor}"' in text for anchor in re.findall(r'href="#(problem-\d)"', heat)} == {True}
+
+
+def test_there_is_no_map_without_a_ratio(make_store: MakeStore) -> None:
+    results, content = built(make_store(iterative("pg")))
+    assert speed_up_map(report_tables(results)["winners"], {"lasso": "a"}) is None
+    assert '<table class="heat">' not in content.decode()
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colours_of_the_map_can_be_read(shown: Any, scheme: str) -> None:
+    """Words on every colour, and what is hatched beside what is not."""
+    shown.emulate_media(color_scheme=scheme)
+    contrasts = """() => {
+        const cell = document.querySelector(".heat td"), numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+        const light = (colour) => {
+            const [r, g, b] = numbers(colour).map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        return ["m", ...["p", "n"].flatMap((side) => [1, 2, 3, 4, 5, 6].map((level) => side + level))].map((tone) => {
+            cell.className = tone;
+            const { color, backgroundColor } = getComputedStyle(cell);
+            const [dim, bright] = [light(color), light(backgroundColor)].sort((a, b) => a - b);
+            return (bright + 0.05) / (dim + 0.05);
+        });
+    }"""
+    assert min(shown.evaluate(contrasts)) >= 4.5
+    shown.evaluate("document.querySelector('.heat td').className = 'p3 bound'")
+    assert "repeating-linear-gradient" in shown.locator(".heat td").first.evaluate("cell => getComputedStyle(cell).backgroundImage")
+
+
+@needs_browser
+def test_a_cell_of_the_map_leads_to_its_problem(shown: Any) -> None:
+    shown.locator("#only-problem").select_option("lasso")
+    shown.locator(".heat tbody tr").nth(1).locator("td a").first.click()
+    wait_until(shown, "document.querySelector('#convergence [data-of=chart]').selectedOptions[0].textContent === 'ridge'")
+    assert shown.locator("#problem-2").is_visible()
+    assert shown.locator("#problem-2 h3").inner_text() == "ridge"
+
+
+# ---------------------------------------------------------------- the first screen, phones, light and dark
+
+
+@needs_browser
+def test_the_first_screen_says_what_how_many_how_fast_how_sure_and_where(shown: Any) -> None:
+    shown.set_viewport_size({"width": 1280, "height": 800})
+    words = shown.locator("header").inner_text()
+    order = [
+        "hand",
+        " on 3 problems, to a proven relative gap of 1e-2, 1e-4 and 1e-6.",
+        "8 runs: 5 verified",
+        "fastest on",
+        "contradict",
+        "Machine:",
+    ]
+    places = [words.index(part) for part in order]
+    assert places == sorted(places)
+    assert shown.locator(".provenance li").count() <= 10
+    assert shown.locator(".provenance").evaluate("part => part.getBoundingClientRect().bottom") < 800
+
+
+@needs_browser
+def test_on_a_phone_the_ratio_is_beside_the_frozen_problem(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    seeds = range(3)
+    long = {"problem": "a label of many words, d=200 m=60, 40 examples a task"}
+    runs = [
+        {**run, **long, "seed": seed} for seed in seeds for run in (iterative("pg", scale=1.0 + seed), generic("scs", scale=9.0 + seed))
+    ]
+    tab = open_page(built(make_store(*runs))[1], viewport={"width": 375, "height": 700})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 375
+    heads = tab.locator("#table-winners thead th")
+    assert heads.all_inner_texts()[:3] == ["Problem", "Target", "Ratio"]
+    assert "(" in rows(tab, "winners", 2)[0], "with its interval"
+    assert tab.locator("#table-winners td:nth-child(3)").first.evaluate("cell => cell.getBoundingClientRect().right") <= 361
+    for name in ("#table-winners .scroll", "#speed-ups .scroll"):
+        place = f"document.querySelector('{name} tbody tr').cells[0].getBoundingClientRect()"
+        before = tab.evaluate(f"{place}.left")
+        tab.locator(name).evaluate("box => { box.scrollLeft = 150; }")
+        assert tab.evaluate(f"{place}.left") == pytest.approx(before, abs=2.0)
+        assert 90 < tab.evaluate(f"{place}.width") < 150
+
+
+@needs_browser
+def test_charts_follow_the_colours_of_the_system(shown: Any) -> None:
+    colours = "(({ x }) => [x.ticks.color, x.grid.color, x.title.color])(benchMtl.chart('convergence').options.scales)"
+    ground = "getComputedStyle(document.querySelector('.canvas')).backgroundColor"
+    tip = "benchMtl.chart('convergence').options.plugins.tooltip.backgroundColor"
+    cell = "getComputedStyle(document.querySelector('.heat td')).backgroundColor"
+    light = [shown.evaluate(each) for each in (colours, ground, tip, cell)]
+    shown.emulate_media(color_scheme="dark")
+    wait_until(shown, f"{ground} === 'rgb(18, 22, 28)'")
+    wait_until(shown, f"{colours}[1] !== '{light[0][1]}'")
+    dark = [shown.evaluate(each) for each in (colours, ground, tip, cell)]
+    assert all(one != other for one, other in zip(light, dark, strict=True))
+    shown.emulate_media(color_scheme="light")
+    wait_until(shown, f"{colours}[1] === '{light[0][1]}'")
+
+
+# ---------------------------------------------------------------- which curves, and where runs ended
+
+
+@needs_browser
+def test_eight_solvers_are_shown_at_first(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    runs = [iterative(f"pg{i}", scale=1.0 + i) for i in range(7)] + [generic(f"cone{i}", scale=1.0 + i) for i in range(5)]
+    tab = open_page(built(make_store(*runs))[1])
+    assert len(drawn(tab).solvers) == 8
+    buttons = tab.locator("#convergence .legend button:visible")
+    assert buttons.count() == 12, "of eight solvers and of four choices"
+    more = tab.locator("#convergence .legend").get_by_role("button", name="4 more")
+    more.click()
+    assert tab.locator("#convergence .legend button[aria-pressed=false]:visible").count() == 4
+    tab.locator("#convergence .legend button[aria-pressed=false]").first.click()
+    assert len(drawn(tab).solvers) == 9
+    tab.locator("#convergence .legend").get_by_role("button", name="All").click()
+    assert len(drawn(tab).solvers) == 12
+    tab.locator("#convergence .legend").get_by_role("button", name="None").click()
+    assert drawn(tab).solvers == []
+    tab.locator("#convergence .legend").get_by_role("button", name="Leading").click()
+    assert len(drawn(tab).solvers) == 8
+
+
+def test_dashes_tell_the_kinds_apart(make_store: MakeStore) -> None:
+    runs = [iterative("pg"), generic("scs"), {**generic("sklearn"), "family": "peer_sklearn"}]
+    text = built(make_store(*runs))[1].decode()
+    data = json.loads(text.split('id="data">')[1].split("</script>")[0])
+    assert [solver["kind"] for solver in data["solvers"]] == ["specialised", "generic", "peer"]
+    dashes = [tuple(solver["dash"]) for solver in data["solvers"]]
+    assert dashes[0] == ()
+    assert len(set(dashes)) == 3
+
+
+@needs_browser
+def test_runs_that_were_stopped_or_proved_nothing_are_crosses_at_the_top(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    dead = {"solver": "dead", "family": "conic", "status": "timeout", "reason": "killed", "times": {"solve": 60.0, "build": 1.0}}
+    tab = open_page(built(make_store(*RUNS[:3], dead))[1])
+    crosses = tab.evaluate(
+        """() => {
+        const chart = benchMtl.chart("convergence"), { top, bottom } = chart.chartArea;
+        return chart.data.datasets.flatMap((set, i) => (set.name !== "crosses" ? [] : set.data.map((point, j) => {
+            const { x, y } = chart.getDatasetMeta(i).data[j];
+            return { s: set.s, x, y, share: (y - top) / (bottom - top), at: point.x, about: point.about };
+        })));
+    }"""
+    )
+    assert [(cross["s"], cross["at"]) for cross in crosses] == [(1, 60), (3, 60)]
+    assert all(0.0 <= cross["share"] < 0.1 for cross in crosses)
+    assert abs(crosses[0]["y"] - crosses[1]["y"]) > 5, "one below the other"
+    assert crosses[0]["about"] == ["slow (timeout), specialised", "stopped by a limit at 60 s", "relative gap 0.001"]
+    assert crosses[1]["about"] == ["dead (timeout), generic", "ended after 60 s: nothing proven", "killed"]
+    tab.locator("#convergence .canvas canvas").hover(position={"x": crosses[1]["x"], "y": crosses[1]["y"]})
+    wait_until(tab, "benchMtl.chart('convergence').tooltip?.body?.length > 0")
+    assert tab.evaluate("benchMtl.chart('convergence').tooltip.body.flatMap((part) => part.lines)") == crosses[1]["about"]
+    assert "dead (timeout)" in tab.locator("#convergence .legend button").all_inner_texts()
+
+
+# ---------------------------------------------------------------- the address
+
+
+@needs_browser
+def test_a_link_shows_what_was_chosen(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    content = built(make_store(*RUNS))[1]
+    tab = open_page(content)
+    assert tab.evaluate("location.hash") == ""
+    tab.locator("#only-problem").select_option("lasso")
+    tab.locator("#only-target").select_option("1e-4")
+    tab.locator("#convergence [data-of=axis]").select_option("passes over the data")
+    tab.locator("#convergence [data-of=logx]").uncheck()
+    tab.locator("#convergence [data-of=targets] input[value='1e-2']").uncheck()
+    tab.locator("#convergence .legend button", has_text="slow").click()
+    tab.locator("#table-objectives input[type=search]").fill("scs")
+    heads = tab.locator("#table-summary thead th")
+    column = heads.all_inner_texts().index("s to 1e-2")
+    heads.nth(column).get_by_role("button").click(click_count=2)
+
+    def seen(of: Any) -> list[Any]:
+        chart = drawn(of)
+        sorted_by = of.locator("#table-summary thead th").nth(column).get_attribute("aria-sort")
+        tables = [rows(of, name) for name in ("winners", "summary", "objectives", "times")]
+        return [chart.x, chart.type, chart.targets, chart.solvers, sorted_by, of.locator("#only-target").input_value(), *tables]
+
+    before, address = seen(tab), tab.evaluate("location.hash")
+    assert before[:6] == ["passes over the data", "linear", ["1e-4", "1e-6"], [0], "descending", "1e-4"]
+    again = open_page(content, address)
+    assert seen(again) == before
+    assert again.evaluate("location.hash") == address
+    again.get_by_role("button", name="Clear").click()
+    wait_until(again, "!location.hash.includes('target=')")
+    again.evaluate("location.hash = '#problem=ridge'")
+    wait_until(again, "document.querySelector('#only-problem').value === 'ridge'")
+    assert drawn(again).x == "solve time (s)"
+    assert again.locator("#convergence [data-of=chart] option:checked").inner_text() == "ridge"
+
+
+@needs_browser
+def test_a_part_of_the_page_stays_in_the_address_beside_the_choices(make_store: MakeStore, open_page: Callable[..., Any]) -> None:
+    content = built(make_store(*RUNS))[1]
+    tab = open_page(content, "#table-objectives")
+    assert tab.evaluate("location.hash") == "#table-objectives"
+    tab.locator("#only-solver").select_option("pg")
+    address = tab.evaluate("location.hash")
+    assert address == "#at=table-objectives&solver=pg"
+    again = open_page(content, address)
+    assert again.evaluate("Math.abs(document.querySelector('#table-objectives').getBoundingClientRect().top) < 300")
+    assert again.locator("#only-solver").input_value() == "pg"
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "#%", "#=&=&&==", "#problem=nobody&solver=%00&target=1e-999", "#sort.summary=--&find.summary=%F0%28&sort.nothing=x",
+        "#convergence.axis=__proto__&convergence.show=<script>&charts.chart=-1&at=../..", "#constructor", "#at=data&convergence.targets=",
+        "#" + "x=" * 5000,
+    ],
+    ids=["percent", "signs", "names", "tables", "charts", "word", "part", "long"],
+)  # fmt: skip
+def test_junk_in_the_address_does_nothing(open_page: Callable[..., Any], make_store: MakeStore, pages: dict[str, bytes], junk: str) -> None:
+    if "shown" not in pages:
+        pages["shown"] = built(make_store(*RUNS))[1]
+    tab = open_page(pages["shown"], junk)
+    assert tab.locator("#only-problem").input_value() == ""
+    assert drawn(tab).x == "solve time (s)"
+    assert drawn(tab).solvers == [0, 1, 2, 3]
+    assert len(rows(tab, "objectives")) == 6
+
+
+# ---------------------------------------------------------------- pages of words, tables and figures
+
+
+def figure(*, picture: bool = False) -> bytes:
+    from matplotlib.figure import Figure
+
+    made = Figure()
+    axes = made.add_subplot()
+    if picture:
+        axes.imshow(np.arange(6.0).reshape(2, 3))
+    axes.plot([0, 1, 2], [1, 3, 2], "--")
+    return style.files(made, ["svg"])["svg"]
+
+
+def test_figures_become_part_of_a_page() -> None:
+    text = inline_figure(figure(), 'what "it" is', "part-1")
+    assert text.startswith("<svg ")
+    assert text.endswith("</svg>")
+    assert 'aria-label="what &#34;it&#34; is"' in text
+    assert not re.search(r" style=|<style|<metadata|<!--|<\?xml", text)
+    assert re.search(r' fill="none" stroke="#[0-9a-f]{6}"', text)
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert all(each.startswith("part-1-") for each in ids)
+    assert set(re.findall(r'href="#([^"]+)"', text)) | set(re.findall(r"url\(#([^)]+)\)", text)) <= set(ids)
+
+
+def article_of(**more: Any) -> bytes:
+    import pandas as pd
+
+    table = pd.DataFrame({"What": ["a", "b", "c"], "Ours": ["9.5 ± 0.1", "10.25 ± 0.4", "-"], "Why": ["7 is", "<b>", "near"]})
+    parts = [
+        Part("Tables", "Words **here**.", table=table, after="And more."),
+        Part("Figures", figure=figure(**more)),
+        Part("Again", figure=figure()),
+    ]
+    return article("Squares & more", "# Squares & more\n\nNobody, 1900.", parts)
+
+
+def test_columns_of_texts_that_are_numbers() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"a": ["1.5 ± 2", "-3", "-"], "b": ["1 x", "two", "3"], "c": ["", "-", "-"], "d": [">= 12x", "1e-3", "85%"]})
+    table = text_table("x", "X", "", frame)  # type: ignore[arg-type]
+    assert [column.numeric for column in table.columns] == [True, False, False, True]
+    assert [row[0].key for row in table.rows] == ["1.5", "", ""]
+    assert [row[3].key for row in table.rows] == ["12", "", "85"]
+    assert {row[1].key for row in table.rows} == {None}
+
+
+def test_an_article_has_the_policy_of_a_report() -> None:
+    content = article_of()
+    assert article_of() == content
+    text = content.decode()
+    assert "default-src &#39;none&#39;" in text
+    assert "unsafe" not in text[: text.index("<style>")]
+    assert "img-src" not in text
+    assert "img-src data:" in article_of(picture=True).decode()
+    assert "&lt;b&gt;" in text
+    assert "Chart.js" not in text
+
+
+@needs_browser
+def test_an_article_in_a_browser(open_page: Callable[..., Any]) -> None:
+    tab = open_page(article_of(picture=True), viewport={"width": 375, "height": 700})
+    assert tab.title() == "Squares & more: bench-mtl report"
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 375
+    assert tab.locator("nav a").all_inner_texts() == ["Tables", "Figures", "Again"]
+    assert tab.locator("svg").count() == 2
+    assert tab.locator("svg").evaluate_all("all => all.every((one) => one.getBoundingClientRect().width > 200)")
+    stroke = "line => getComputedStyle(line).strokeLinejoin"
+    assert tab.locator("svg path[stroke]").first.evaluate(stroke) == "round"
+    tab.locator("#table-part-1 thead th").nth(1).get_by_role("button").click()
+    assert rows(tab, "part-1", 0) == ["a", "b", "c"]
+    tab.locator("#table-part-1 thead th").nth(1).get_by_role("button").click()
+    assert rows(tab, "part-1", 0) == ["b", "a", "c"]
+    assert tab.evaluate("location.hash") == "#sort.part-1=-Ours"
+    tab.locator("#table-part-1 input").fill("near")
+    assert rows(tab, "part-1", 0) == ["c"]
 
 
 # ---------------------------------------------------------------- what problems measure
@@ -667,7 +1015,7 @@ def test_another_quantity_and_examples_seen_can_be_drawn(make_store: MakeStore, 
     canvas.hover(position=tab.evaluate(place))
     wait_until(tab, "benchMtl.chart('convergence').tooltip?.body?.length > 0")
     told = tab.evaluate("benchMtl.chart('convergence').tooltip.body.flatMap((part) => part.lines)")
-    assert told == ["scs", "objective 1", "3 s, 80 iterations", "tolerance asked 1e-4"]
+    assert told == ["scs, generic", "objective 1", "3 s, 80 iterations", "tolerance asked 1e-4"]
 
 
 @needs_browser

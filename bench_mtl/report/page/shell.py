@@ -1,0 +1,85 @@
+"""What all pages are made with: templates, words in Markdown, and a policy that lets no request out and no script in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.report.page.markup import raw
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markupsafe import Markup
+
+#: Of every page; and of one with charts, in the order in which they must run.
+SCRIPT = ("page.js",)
+CHART_SCRIPTS = ("vendor/chart.umd.min.js", "vendor/hammer.min.js", "vendor/chartjs-plugin-zoom.min.js", *SCRIPT)
+
+
+class Markdown:
+    """Markdown to HTML in which nothing of the text is markup of its own and nothing is fetched."""
+
+    def __init__(self) -> None:
+        from markdown_it import MarkdownIt
+
+        self._parser: MarkdownIt = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+        rules: dict[str, Any] = self._parser.renderer.rules  # type: ignore[attr-defined]
+        rules["table_open"] = lambda *_: '<div class="scroll"><table>\n'
+        rules["table_close"] = lambda *_: "</table></div>\n"
+
+    def __call__(self, words: str) -> Markup:
+        return raw(self._parser.render(words))
+
+    def inline(self, words: str) -> Markup:
+        """Return words that are part of a line."""
+        return raw(self._parser.renderInline(words))
+
+
+def rendered(template: str, parts: Mapping[str, Any], scripts: Sequence[str] = SCRIPT, *, pictures: bool = False) -> bytes:
+    """Return a page: the same parts give the same bytes.
+
+    Everything is in the file, and its content security policy lets nothing run but the scripts that were put there, and no request out.
+
+    Parameters
+    ----------
+    template : name of a file of this package
+    parts : what it shows
+    scripts : names of files of this package
+    pictures : whether figures on the page hold pictures, which are in the file, too
+    """
+    texts, sheet = [_script(name) for name in scripts], _asset("page.css")
+    frame = {"policy": _policy(texts, sheet, pictures=pictures), "sheet": raw(sheet), "scripts": list(map(raw, texts))}
+    text: str = _templates().get_template(template).render({**frame, **parts})
+    return text.encode()
+
+
+def _policy(scripts: Sequence[str], sheet: str, *, pictures: bool) -> str:
+    """Return the content security policy: these scripts and this style sheet, by their hashes, and nothing else."""
+    hashed = " ".join(map(_hash, scripts))
+    images = " img-src data:;" if pictures else ""
+    return f"default-src 'none'; script-src {hashed}; style-src {_hash(sheet)};{images} base-uri 'none'; form-action 'none'"
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def _asset(name: str) -> str:
+    return resources.files("bench_mtl.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script(name: str) -> str:
+    """Without the line that names a source map, which a browser's tools would fetch."""
+    return "\n".join(line for line in _asset(name).splitlines() if not line.startswith("//# sourceMappingURL"))
+
+
+def _templates() -> Any:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    made = FunctionLoader(_asset)
+    return Environment(
+        loader=made, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
