@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from bench_mtl.cli.console import say, warn
-from bench_mtl.cli.options import EXIT_FAILED
+from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_FAILED, fail
+from bench_mtl.core.errors import InputError, plural
+from bench_mtl.core.text import LONGEST_LINE, one_line
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Status
     from bench_mtl.report import View
+    from bench_mtl.report.check import Fault
 
 
 @click.command()
@@ -34,12 +37,25 @@ if TYPE_CHECKING:
     metavar="KEY=PATTERN",
     help="Only runs whose problem, family, solver, seed or repetition is like PATTERN (with * and ?). Repeatable.",
 )
+@click.option("--check", is_flag=True, help="Derive every sentence of report.md from the rows again, and name those that do not follow.")
+@click.option("--index", is_flag=True, help="Write the findings in FOLDER/README.md, which lists the reports in FOLDER, from their rows.")
 def report(
-    folder: Path, out: Path | None, formats: tuple[str, ...], targets: tuple[float, ...], baseline: str | None, select: tuple[str, ...]
+    folder: Path,
+    out: Path | None,
+    formats: tuple[str, ...],
+    targets: tuple[float, ...],
+    baseline: str | None,
+    select: tuple[str, ...],
+    check: bool,
+    index: bool,
 ) -> int:
     """Write the report of the results in FOLDER: report.html, report.md, tables/, figures/.
 
-    FOLDER may also hold a paper's experiment (`bench-mtl paper`), whose report has no option but --format (md, csv, svg, png).
+    FOLDER may also hold a paper's experiment (`bench-mtl paper`), whose report has no option but --format (md, html, csv, svg,
+    png).
+
+    With --check nothing is written: FOLDER holds a report, or reports in folders of their own with README.md, a list of them. Exit code 0:
+    all follows from the rows; 1: something does not, each in a line with file and line; 2: there is nothing that can be checked.
 
     The results may be unfinished, or merged from several machines; of each machine's problems the times are kept apart.
 
@@ -48,7 +64,11 @@ def report(
       bench-mtl report results/quick
       bench-mtl report results/quick --format html --out ~/talk
       bench-mtl report results/quick --target 1e-3 --baseline scs --select 'problem=hinge*' --select solver=pdhg --select solver=scs
+      bench-mtl report results/quick --check
     """
+    if check or index:
+        chose = bool(out is not None or formats or targets or baseline or select) or (check and index)
+        return _checked(folder, chose=chose) if check else _written_index(folder, chose=chose)
     from bench_mtl.papers.store import experiment_in
     from bench_mtl.report import View
 
@@ -58,9 +78,67 @@ def report(
     return written_report(folder, out=out, view=View(targets, baseline, select), formats=formats)
 
 
+def _checked(folder: Path, *, chose: bool) -> int:
+    """Check the report in a folder, or all reports in the folders in it and the list of them, and return the exit code."""
+    from bench_mtl.papers.store import experiment_in
+    from bench_mtl.report.check.rows import RESULTS
+    from bench_mtl.report.index import INDEX, index_faults
+
+    if chose:
+        raise InputError("--check goes with no other option: it checks the report that is there")
+    if experiment_in(folder) is not None:
+        raise InputError(f"{folder} holds a paper's experiment, whose report --check does not cover")
+    if (folder / RESULTS).exists() or not (folder / INDEX).exists():
+        return _said(folder)
+    codes = []
+    for each in sorted(path for path in folder.iterdir() if path.is_dir()):
+        if experiment_in(each) is not None:
+            say(f"{each}: a paper's experiment, whose report --check does not cover")
+        elif (each / RESULTS).exists():
+            codes.append(_said_of_several(each))
+    faults = list(index_faults(folder))
+    _say_faults(faults)
+    say(f"{folder / INDEX}: {plural(len(faults), 'fault')}")
+    return max([EXIT_FAILED if faults else 0, *codes])
+
+
+def _said(folder: Path) -> int:
+    """Check one report, say what does not follow, and return the exit code."""
+    from bench_mtl.report.check import check_report
+
+    found = check_report(folder)
+    _say_faults(found.faults)
+    rest = f", no rule derives the tables: {', '.join(found.unchecked)}" if found.unchecked else ""
+    say(f"{folder}: {plural(len(found.faults), 'fault')} in {plural(found.blocks, 'part')}{rest}")
+    return EXIT_FAILED if found.faults else 0
+
+
+def _said_of_several(folder: Path) -> int:
+    """Check one of several reports: where it cannot be, the others are looked at all the same."""
+    try:
+        return _said(folder)
+    except InputError as error:
+        return fail(str(error), EXIT_BAD_INPUT)
+
+
+def _say_faults(faults: Iterable[Fault]) -> None:
+    """Say each fault in a line that begins with its file and line, as editors read it."""
+    for fault in faults:
+        say(one_line(str(fault), LONGEST_LINE), error=True)
+
+
+def _written_index(folder: Path, *, chose: bool) -> int:
+    """Write the findings in the list of the reports in a folder."""
+    from bench_mtl.report.index import write_index
+
+    if chose:
+        raise InputError("--index goes with no other option: it writes the findings of all reports in FOLDER")
+    say(f"index: {write_index(folder)}")
+    return 0
+
+
 def _paper_report(folder: Path, name: str, formats: tuple[str, ...], *, chose: bool) -> int:
     """Write the report of a paper's experiment again from its rows."""
-    from bench_mtl.core.errors import InputError
     from bench_mtl.papers import rewrite_paper_report
 
     if chose:

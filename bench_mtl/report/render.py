@@ -120,8 +120,10 @@ def format_gap(value: float) -> str:
     return "0" if value == 0 else f"{value:.1e}"
 
 
-def format_seconds(value: float) -> str:
-    """Three significant digits, trailing zeros kept: ``0.0120``, ``3.10``, ``48.0``, ``1250``."""
+def format_seconds(value: float, bound: str = "") -> str:
+    """Three significant digits, trailing zeros kept: ``0.0120``, ``3.10``, ``48.0``, ``1250``. A bound is rounded so that it holds."""
+    if bound and math.isfinite(value) and value > 0.0:
+        value = _on_its_side(value, min(1.0, 10.0 ** (math.floor(math.log10(value)) - 2)), bound)
     if value == 0:
         return "0"
     if abs(value) < 1e-4:
@@ -149,10 +151,15 @@ def format_ratio(value: float, bound: str = "") -> str:
     """Two digits and a times sign: ``0.051x``, ``1.3x``, ``12x``, ``480x``. A bound, ">=" or "<=", is rounded so that it holds."""
     if bound and math.isfinite(value) and value > 0.0:
         unit = 10.0 ** max(math.floor(math.log10(value)) - 1, -1 if value >= 0.1 else -math.inf)
-        value = unit * (math.floor(value / unit * (1.0 + EPSILON)) if bound == ">=" else math.ceil(value / unit * (1.0 - EPSILON)))
+        value = _on_its_side(value, unit, bound)
     if value < 0.1:
         return f"{value:.2g}x"
     return f"{value:.1f}x" if value < 9.95 else f"{float(f'{value:.2g}'):.0f}x"
+
+
+def _on_its_side(value: float, unit: float, bound: str) -> float:
+    """Return a bound, ">=" or "<=", as a multiple of `unit` that it holds for."""
+    return unit * (math.floor(value / unit * (1.0 + EPSILON)) if bound == ">=" else math.ceil(value / unit * (1.0 - EPSILON)))
 
 
 def format_p_value(value: float) -> str:
@@ -250,10 +257,17 @@ def _cells(column: str, frame: pd.DataFrame) -> list[str]:
     form = _FORMATS[column][1] if column in _FORMATS else str
     form = _words if form is str else form
     texts = [
-        BLANK if value is None or value == "" else f"{sign} {form(value, sign) if form is format_ratio else form(value)}".lstrip()
+        BLANK if value is None or value == "" else f"{sign} {_bounded(form, value, sign)}".lstrip()
         for value, sign in zip(values, _signs(column, frame), strict=True)
     ]
     return [text + end for text, end in zip(texts, _ends(column, frame, form), strict=True)]
+
+
+def _bounded(form: Callable[[Any], str], value: Any, sign: str) -> str:
+    """Return a value in its form, a bound so that it holds."""
+    if form is format_ratio:
+        return format_ratio(value, sign)
+    return format_seconds(value, sign) if form is format_seconds else form(value)
 
 
 def _words(value: Any) -> str:

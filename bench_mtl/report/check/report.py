@@ -1,0 +1,237 @@
+"""Checks a published report against its rows: every block of report.md goes to the rule that derives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.report.check import findings, patterns, problems, provenance
+from bench_mtl.report.check.cells import said_to_be_left_out
+from bench_mtl.report.check.contests import Derived
+from bench_mtl.report.check.document import Block, blocks, readable, table
+from bench_mtl.report.check.faults import Fault, Finding
+from bench_mtl.report.check.rows import SPECIALISED, VERIFIED, read_rows
+from bench_mtl.report.check.tables import UNCHECKED, faults_of_table
+
+REPORT = "report.md"
+
+FINDINGS = "What it says"
+
+_WORDS = {"How to read this": "reading", "Known limitations": "limitations"}
+_LAST = (
+    "Across problems",
+    "Measures",
+    "Scaling",
+    "Times",
+    "Tolerances asked",
+    "Objectives",
+    "Not verified",
+    *_WORDS,
+    "Environment",
+    "Suite",
+)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check of a report has found."""
+
+    faults: tuple[Fault, ...]
+    blocks: int
+    """How many paragraphs, lists, tables and other parts were derived."""
+    unchecked: tuple[str, ...]
+    """Names of the tables that no rule derives."""
+
+
+def check_report(folder: Path) -> Checked:
+    """Return what in the report of the results in `folder` does not follow from its rows.
+
+    Raises
+    ------
+    InputError : there are no readable results, or no report.md, or it is a view of the results.
+    """
+    path = folder / REPORT
+    if not path.is_file():
+        raise InputError(f"{folder} has no {REPORT} to check (bench-mtl report {folder} writes one)")
+    derived = Derived(read_rows(folder))
+    parts = blocks(path.read_text(encoding="utf-8"))
+    if any(patterns.VIEW.fullmatch(readable(block.text)) for block in parts if not block.section):
+        raise InputError(f"{path} is a view of the results (--target, --baseline or --select), which --check does not cover")
+    found = tuple(finding.of(path) for finding in (*_faults(parts, derived), *_missing(parts, derived)))
+    unchecked = {name for block in parts if block.kind == "table" for title, name in UNCHECKED.items() if title in table(block).titles}
+    return Checked(found, sum(block.kind != "heading" for block in parts), tuple(sorted(unchecked)))
+
+
+def _faults(parts: Sequence[Block], derived: Derived) -> Iterator[Finding]:
+    for block, following in zip_longest(parts, parts[1:]):
+        if block.kind == "heading":
+            yield from _heading(block, derived)
+        elif block.section in _WORDS:
+            continue  # compared as a whole
+        elif block.section == "Suite":
+            yield from _suite(block, derived)
+        elif block.kind == "code":
+            yield from _command(block, derived)
+        elif block.kind == "table":
+            yield from _table(block, following, derived)
+        elif block.kind == "list":
+            yield from _list(block, derived)
+        else:
+            yield from _paragraph(block, derived)
+
+
+def _heading(block: Block, derived: Derived) -> Iterator[Finding]:
+    text = readable(block.text)
+    if text.startswith("# ") and text != f"# {' '.join(derived.rows.name.split())}":
+        yield block.fault(f"the suite is {derived.rows.name}")
+    known = (FINDINGS, *_LAST, *derived.rows.by_problem)
+    if text.startswith("## ") and text.removeprefix("## ") not in known:
+        yield block.fault("no problem of the rows is called so")
+
+
+def _command(block: Block, derived: Derived) -> Iterator[Finding]:
+    match = patterns.COMMAND.fullmatch("\n".join(block.lines[1:-1]))
+    if match is None or match["suite"] not in (derived.rows.name, "SUITE.toml"):
+        yield block.fault(findings.UNDERIVED)
+
+
+def _suite(block: Block, derived: Derived) -> Iterator[Finding]:
+    from bench_mtl.report.text import verbatim
+
+    if block.text != verbatim(derived.rows.text, "toml"):
+        yield block.fault("this is not the suite file of the rows")
+
+
+def _list(block: Block, derived: Derived) -> Iterator[Finding]:
+    if not block.section:
+        yield from provenance.provenance_faults(block, derived.rows)
+    elif block.section == FINDINGS:
+        yield from findings.bullet_faults(block, derived)
+    elif block.section in derived.rows.by_problem:
+        yield from problems.list_faults(block, derived, block.section)
+    else:
+        yield block.fault(findings.UNDERIVED)
+
+
+def _table(block: Block, following: Block | None, derived: Derived) -> Iterator[Finding]:
+    found = table(block)
+    left_out = None if following is None else said_to_be_left_out(following.text)
+    problem = block.section if block.section in derived.rows.by_problem and block.section not in (FINDINGS, *_LAST) else ""
+    if block.section == "Environment":
+        yield from provenance.environment_faults(found, derived.rows)
+    elif not set(UNCHECKED) & set(found.titles):
+        faults = faults_of_table(found, derived, problem, left_out or 0)
+        yield from [block.fault("no rule derives this table")] if faults is None else faults
+
+
+def _paragraph(block: Block, derived: Derived) -> Iterator[Finding]:
+    text = readable(block.text)
+    if not block.section:
+        yield from provenance.notice_faults(block, derived.rows)
+    elif text.startswith("**CONTRADICTION"):
+        yield from problems.contradiction_faults(block, derived)
+    elif block.section == "Environment":
+        yield from provenance.started_faults(block, derived.rows)
+    elif text in (patterns.NO_FAILURE, patterns.NO_POINT):
+        yield from _whole(block, text, derived)
+    elif patterns.FIGURE.fullmatch(block.text) or said_to_be_left_out(block.text) is not None or block.text in _explanations():
+        return  # what is left out is counted with the table above it
+    elif block.section == FINDINGS:
+        yield from _findings_paragraph(block, derived)
+    elif patterns.CAPTION.fullmatch(block.text) or patterns.matched(patterns.PLACES, text):
+        return
+    elif block.section in derived.rows.by_problem:
+        yield from problems.paragraph_faults(block, derived, block.section)
+    else:
+        yield block.fault(findings.UNDERIVED)
+
+
+def _findings_paragraph(block: Block, derived: Derived) -> Iterator[Finding]:
+    caption = patterns.CAPTION.fullmatch(block.text)
+    if caption is not None:
+        yield from _map(block, readable(caption["words"]), derived)
+    elif block.text == patterns.NO_MAP:
+        if any(contest.ratio is not None for contest in derived.contests.values()):
+            yield block.fault("the rows give ratios")
+    else:
+        yield from findings.head_faults(block, derived)
+
+
+def _map(block: Block, words: str, derived: Derived) -> Iterator[Finding]:
+    """Yield the sentences below the map of speed-ups that its figure does not say of the derived ratios."""
+    true = patterns.MAP_BREAK.split(_map_words(derived))
+    for sentence in patterns.MAP_BREAK.split(words):
+        if sentence not in true:
+            yield block.fault("this is not what the figure says of the rows' ratios", sentence)
+
+
+def _map_words(derived: Derived) -> str:
+    """Return what the map of speed-ups of the derived ratios says below it."""
+    import pandas as pd
+
+    from bench_mtl.report.figures.speed_ups import caption
+
+    rows = []
+    for contest in derived.contests.values():
+        is_slower = contest.winner is not None and contest.winner.kind != SPECIALISED
+        ratio = float("nan") if contest.ratio is None else 1.0 / contest.ratio if is_slower else contest.ratio
+        bound = ("<=" if is_slower else ">=") if contest.is_bound else ""
+        rows.append({"problem": contest.problem, "target": contest.target, "speed_up": ratio, "bound": bound})
+    return caption(pd.DataFrame(rows))
+
+
+def _whole(block: Block, text: str, derived: Derived) -> Iterator[Finding]:
+    if text == patterns.NO_FAILURE and any(run.status != VERIFIED for run in derived.rows.runs):
+        yield block.fault("not every run is verified")
+    if text == patterns.NO_POINT and derived.enclosures:
+        yield block.fault("the rows have proven points")
+
+
+@cache
+def _explanations() -> frozenset[str]:
+    """Return what stands above tables and says how they are made: words of the report, of no result."""
+    from bench_mtl.report.contents import TABLES
+
+    return frozenset(kind.explanation.strip() for kind in TABLES.values())
+
+
+def _missing(parts: Sequence[Block], derived: Derived) -> Iterator[Finding]:
+    """Yield what a report must say and does not, and sections of fixed words that say something else."""
+    first = parts[0]
+    for why in provenance.missing_notices([block for block in parts if not block.section and block.kind == "paragraph"], derived.rows):
+        yield first.fault(why)
+    said = [block for block in parts if block.section == FINDINGS]
+    counted = findings.targets_counted([block for block in said if block.kind == "paragraph"])
+    for target in derived.rows.targets:
+        if counted.count(target) != 1:
+            yield (said or [first])[0].fault(f"wins to {target:g} are counted {counted.count(target)} times")
+    for name, titles in {"findings": {"list"}, "winners": {"table"}}.items():
+        if not any(block.kind in titles for block in said):
+            yield (said or [first])[0].fault(f"the {name} are not there")
+    headings = [block.section for block in parts if block.kind == "heading"]
+    for problem in derived.rows.by_problem:
+        if problem not in headings:
+            yield first.fault(f"the problem {problem} has no section")
+    yield from _fixed_words(parts, derived)
+
+
+def _fixed_words(parts: Sequence[Block], derived: Derived) -> Iterator[Finding]:
+    """Yield the sections that say how to read a report, and what it does not say, where these are other words."""
+    from bench_mtl.report.text import LIMITATIONS, reading
+
+    counts: dict[tuple[str, str], int] = {}
+    for run in derived.rows.runs:
+        counts[run.instance, run.label] = counts.get((run.instance, run.label), 0) + 1
+    once = ", the more so as every case was run once" if max(counts.values()) == 1 else ""
+    true = {"reading": reading(run.kind for run in derived.rows.runs), "limitations": LIMITATIONS.format(repeated=once)}
+    for section, name in _WORDS.items():
+        found = [block for block in parts if block.section == section and block.kind != "heading"]
+        wanted = [line for line in true[name].split("\n") if line]
+        for block in found:
+            for place, line in enumerate(block.lines):
+                if line not in wanted:
+                    yield block.fault("these are not the words of this section", line, block.line + place)

@@ -1,0 +1,182 @@
+"""The list of published reports: the finding of each, written from its rows and from nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.report.check import Fault, patterns
+from bench_mtl.report.check.contests import Contest, Derived
+from bench_mtl.report.check.rows import GENERIC, PEER, RESULTS, SPECIALISED, read_rows
+from bench_mtl.report.render import escaped, format_ratio, format_target
+
+INDEX = "README.md"
+
+#: What the rows of the suites' reports stand between. Only the last column between them is written.
+START = "<!-- The findings below are written from the rows by: bench-mtl report --index reports/ -->"
+END = "<!-- end of the findings -->"
+
+_HEAD = "| report | command | finding |"
+
+#: Solvers that are named of those that win.
+_MOST_NAMES = 4
+
+
+def finding(folder: Path) -> str:
+    """Return what the results in `folder` say, in at most three sentences: to the middle target, to the tightest, and the extremes.
+
+    Raises
+    ------
+    InputError : there are no readable results.
+    """
+    derived = Derived(read_rows(folder))
+    targets = derived.rows.targets
+    chosen = dict.fromkeys((targets[(len(targets) - 1) // 2], targets[-1]))
+    sentences = [_sentence(target, derived.to(target)) for target in chosen]
+    return " ".join([*sentences, *_extremes(list(derived.contests.values()))])
+
+
+def _sentence(target: float, contests: Sequence[Contest]) -> str:
+    """Return who is fastest to a target on how many problems, and by how much."""
+    contested = [contest for contest in contests if not contest.is_walkover]
+    alone = len(contests) - len(contested)
+    parts = [part for kind in (SPECIALISED, GENERIC, PEER) if (part := _wins(kind, contested))]
+    nobody = sum(contest.winner is None for contest in contested)
+    parts += [f"on {nobody} no solver gets there"] if nobody else []
+    words = f"of {_problems(len(contested))} that solvers of both kinds were run on, {'; '.join(parts)}" if contested else ""
+    if alone:
+        words += (
+            f"{'; ' if words else ''}on {_problems(alone)}{' more' if words else ''} solvers of one kind alone were run, which is no win"
+        )
+    return f"To {format_target(target)}, {words}."
+
+
+def _wins(kind: str, contests: Sequence[Contest]) -> str:
+    """Return how many wins of a kind of solver there are, by whom and by how much."""
+    won = [contest for contest in contests if contest.winner is not None and contest.winner.kind == kind]
+    if not won:
+        return ""
+    measured = [contest.ratio for contest in won if contest.ratio is not None and not contest.is_bound]
+    bounds = [contest.ratio for contest in won if contest.ratio is not None and contest.is_bound]
+    without = len(won) - len(measured) - len(bounds)
+    margins = [f"by {_range(measured)} times where a rival gets there"] if measured else []
+    margins += [f"by at least {_range(bounds, '>=')} times where none does"] if bounds else []
+    margins += [f"by an unknown factor on {without}"] if without else []
+    return f"a {kind} solver is fastest on {len(won)} ({_winners(won)}), {' and '.join(margins)}"
+
+
+def _winners(won: Sequence[Contest]) -> str:
+    """Return the solvers that win, those that do most often first."""
+    counts = Counter(contest.winner.label for contest in won if contest.winner is not None).most_common()
+    named = [f"{escaped(label)} {count}" if len(counts) > 1 else escaped(label) for label, count in counts[:_MOST_NAMES]]
+    rest = sum(count for _, count in counts[_MOST_NAMES:])
+    return ", ".join([*named, *([f"others {rest}"] if rest else [])])
+
+
+def _range(ratios: Sequence[float], bound: str = "") -> str:
+    least, most = (format_ratio(ratio, bound).removesuffix("x") for ratio in (min(ratios), max(ratios)))
+    return least if least == most else f"{least} to {most}"
+
+
+def _extremes(contests: Sequence[Contest]) -> Iterator[str]:
+    """Yield a sentence of the narrowest win of specialised solvers and of their largest loss, over all targets; nothing without a ratio."""
+    told = [contest for contest in contests if contest.ratio is not None and contest.winner is not None and not contest.is_bound]
+    won = [contest for contest in told if contest.winner is not None and contest.winner.kind == SPECIALISED]
+    lost = [
+        contest for contest in contests if contest.winner is not None and contest.winner.kind != SPECIALISED and not contest.is_walkover
+    ]
+    parts = []
+    if won:
+        parts.append(f"the narrowest win of a specialised solver is {_told(min(won, key=lambda contest: contest.ratio or 0.0))}")
+    if lost:
+        parts.append(f"the largest loss is to {_told(max(lost, key=lambda contest: contest.ratio or 0.0))}")
+    elif won:
+        parts.append("there is no loss")
+    if parts:
+        text = "; ".join(parts)
+        yield f"Over all targets {text}."
+
+
+def _told(contest: Contest) -> str:
+    """Return a win in words: ``pdhg over scs on lasso to 1e-2 (1.6 times)``."""
+    assert contest.winner is not None
+    over = f" over {escaped(contest.rival.label)}" if contest.rival is not None else ""
+    sign = ">=" if contest.is_bound else ""
+    factor = "no ratio" if contest.ratio is None else f"{sign} {format_ratio(contest.ratio, sign).removesuffix('x')} times".lstrip()
+    return f"{escaped(contest.winner.label)}{over} on {escaped(contest.problem)} to {format_target(contest.target)} ({factor})"
+
+
+def _problems(number: int) -> str:
+    return f"{number} problem{'s' if number != 1 else ''}"
+
+
+def written_index(folder: Path) -> str:
+    """Return the list of the reports in `folder` with the findings that their rows give, the rest as it is.
+
+    Where the findings have no marks around them yet, the table of the suites gets them.
+
+    Raises
+    ------
+    InputError : there is no list, or no table of suites in it, or the results of a report in it cannot be read.
+    """
+    lines = _lines(folder)
+    first, last = _place(folder, lines)
+    head = lines[:first] if START in lines else [*lines[:first], START, ""]
+    tail = lines[last:] if END in lines else ["", END, *lines[last:]]
+    return "\n".join([*head, *(_row(folder, line) for line in lines[first:last]), *tail])
+
+
+def write_index(folder: Path) -> Path:
+    """Write the findings in the list of the reports in `folder`, and return its path; see `written_index`."""
+    from bench_mtl.report.write import replace_files
+
+    replace_files(folder, {INDEX: written_index(folder).encode()})
+    return folder / INDEX
+
+
+def index_faults(folder: Path) -> Iterator[Fault]:
+    """Yield the findings in the list of the reports in `folder` that are not those of their rows.
+
+    Raises
+    ------
+    InputError : as `written_index`
+    """
+    lines = _lines(folder)
+    first, last = _place(folder, lines)
+    if START not in lines or END not in lines:
+        why = f"the findings are not written from the rows (bench-mtl report --index {folder} does)"
+        yield Fault(folder / INDEX, first + 1, lines[first], why)
+        return
+    for number, line in enumerate(lines[first:last], start=first + 1):
+        if line != (true := _row(folder, line)):
+            yield Fault(folder / INDEX, number, line, f"the rows give: {true.rpartition(' | ')[2].removesuffix(' |')}")
+    listed = [found["path"] for line in lines[first:last] if (found := patterns.INDEX_ROW.fullmatch(line)) is not None]
+    for path in sorted(folder.glob(f"*/{RESULTS}")):
+        if listed.count(path.parent.name) != 1:
+            yield Fault(folder / INDEX, first + 1, lines[first], f"{path.parent.name} is listed {listed.count(path.parent.name)} times")
+
+
+def _lines(folder: Path) -> list[str]:
+    try:
+        return (folder / INDEX).read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise InputError(f"{folder} is no folder of reports: {INDEX} cannot be read ({error.strerror})") from None
+
+
+def _place(folder: Path, lines: Sequence[str]) -> tuple[int, int]:
+    """Return the place of the table of suites: its first line, and the one after its last."""
+    if _HEAD not in lines:
+        raise InputError(f"{folder / INDEX} has no table of reports, which begins '{_HEAD}'")
+    first = lines.index(_HEAD)
+    last = next((number for number in range(first, len(lines)) if not lines[number].startswith("|")), len(lines))
+    return first, last
+
+
+def _row(folder: Path, line: str) -> str:
+    """Return a line of the table with the finding that the rows give."""
+    found = patterns.INDEX_ROW.fullmatch(line)
+    if found is None:
+        return line
+    return f"{line[: found.start('finding')]} {finding(folder / found['path'])} |"
