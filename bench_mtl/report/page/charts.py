@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.figures.chart import Axis, Chart, Panel, Series
@@ -35,7 +34,7 @@ def charts(drawn: Sequence[Drawing], places: Mapping[str, int]) -> list[dict[str
         than `MOST_AT_FIRST`, lead: the solvers whose lines are shown at first.
     """
     return [
-        {**_chart(drawing.chart, panel, places), "label": _label(drawing, panel), "caption": drawing.caption}
+        {**_chart(drawing.chart, panel, places, set(drawing.data["solver"])), "label": _label(drawing, panel), "caption": drawing.caption}
         for drawing in drawn
         if drawing.chart is not None
         for panel in drawing.chart.panels
@@ -46,11 +45,13 @@ def _label(drawing: Drawing, panel: Panel) -> str:
     return f"{panel.title.capitalize()} of {drawing.about}" if panel.title else drawing.title
 
 
-def _chart(chart: Chart, panel: Panel, places: Mapping[str, int]) -> dict[str, Any]:
+def _chart(chart: Chart, panel: Panel, places: Mapping[str, int], printed: Collection[str]) -> dict[str, Any]:
+    """Return one panel of a chart, of which the figure on paper has these solvers."""
     made: dict[str, Any] = {"x": _axis(panel.x), "y": _axis(chart.y), "step": chart.kind == "shares"}
     made["lines"] = [_line(chart, series, places) for series in panel.series]
     if len(panel.series) > MOST_AT_FIRST:
-        made["lead"] = [places[series.solver] for series in sorted(panel.series, key=partial(_rank, chart))[:MOST_AT_FIRST]]
+        ranked = sorted(panel.series, key=lambda series: (series.solver not in printed, *_rank(chart, series)))
+        made["lead"] = [places[series.solver] for series in ranked[:MOST_AT_FIRST]]
     if chart.kind == "tracks":
         made["track"] = True
     if panel.equal is not None:

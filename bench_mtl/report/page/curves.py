@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise, zip_longest
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.text import one_line
@@ -14,7 +15,7 @@ from bench_mtl.report.figures.chart import LEVELS, Panel, Trajectory
 from bench_mtl.report.page.charts import MOST_AT_FIRST, runs_chart
 from bench_mtl.report.page.markup import rounded
 from bench_mtl.report.tables import measures
-from bench_mtl.results.frames import ONE_SHOT, numbers, status_counts
+from bench_mtl.results.frames import numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,8 +53,9 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
     list of dict
         Of each problem: label, caption, and what `runs_chart` has of its gaps against `AXES`. Where a solver takes examples one by one,
         examples (the number of them in a pass); where anything is measured, quantities: the same of the objective and each measure, with
-        what (the quantity), caption, and log (whether its y axis is logarithmic; zeros are then drawn at its lower end). Where solvers ran
-        and proved nothing, nothing: s (its place), note (how its runs ended), at (the seconds that they took), why. Where there are more
+        what (the quantity), caption, and log (whether its y axis is logarithmic; zeros are then drawn at its lower end). Where runs ended
+        short of their targets, failed: for each axis, of runs that ended alike at one place, s (the place of their solver), status, why,
+        runs (their number), x (null where it is not known). Where solvers proved nothing, nothing: s and note. Where there are more
         solvers than a chart shows at first, lead: those that it shows.
     """
     targets = results.targets
@@ -65,7 +67,9 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
     bands = len(AXES) * sum(total > 1 for totals in tried.values() for total in totals.values())
     columns = min(LEVELS, max(_FEWEST_LEVELS, MOST_OF_BANDS // 4 // max(1, bands)))
     problem_of = dict(zip(results.runs["id"], results.runs["problem_label"], strict=True))
-    by_axis = {axis: _by_problem(_counting(points, axis), axis, targets, levels, problem_of) for axis in AXES}
+    found = {axis: _by_problem(_counting(points, axis), axis, targets, levels, problem_of) for axis in AXES}
+    by_axis = {axis: groups for axis, (groups, _) in found.items()}
+    ends = [last for _, last in found.values()]
     measured = _quantity_charts(results, places)
     charts = []
     for problem, rows in of_problems.items():
@@ -73,29 +77,43 @@ def convergence_charts(results: Results, captions: Mapping[str, str], places: Ma
         panels = [
             convergence.panel(axis, groups[problem], runs, columns) if problem in groups else None for axis, groups in by_axis.items()
         ]
-        chart = {"label": problem, "caption": captions.get(problem) or convergence.caption(rows, runs, targets)}
+        chart: dict[str, Any] = {"label": problem, "caption": captions.get(problem) or convergence.caption(rows, runs, targets)}
         chart |= runs_chart(panels, convergence.gap_axis(rows, targets), places)
-        nothing = _without_points(runs, set(rows["solver"]), places)
-        if nothing:
-            chart["axes"][0][1] = max(chart["axes"][0][1], *(1.5 * one["at"] for one in nothing))
+        crosses = _crosses(runs, ends, places)
+        chart["axes"][0][1] = max([chart["axes"][0][1], *(1.5 * cross["x"] for cross in crosses[0] if cross["x"] is not None)])
+        nothing: list[dict[str, Any]] = [
+            {"s": places[solver], "note": note}
+            for solver, note in convergence.run_notes(runs[runs["status"] != Status.SKIPPED]).items()
+            if solver not in set(rows["solver"])
+        ]
         lead = _leading(rows, runs, results.targets, places, [one["s"] for one in nothing])
         quantities = [{**one, "lead": lead} if lead else one for one in measured.get(problem, [])]
-        more = {"examples": _examples_in_a_pass(runs, rows), "quantities": quantities, "nothing": nothing, "lead": lead}
+        failed = crosses if any(crosses) else None
+        more = {"examples": _examples_in_a_pass(runs, rows), "quantities": quantities, "nothing": nothing, "lead": lead, "failed": failed}
         charts.append(chart | {key: value for key, value in more.items() if value})
     return charts
 
 
-def _without_points(runs: pd.DataFrame, drawn: Collection[str], places: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return the solvers that ran on one problem without a proven point: how their runs ended, and when."""
-    found = []
-    for solver, of_solver in runs[runs["status"] != Status.SKIPPED].groupby("solver_label", sort=False):
-        if str(solver) in drawn:
-            continue
-        had = numbers(of_solver, "had_seconds").median()
-        entry = {"s": places[str(solver)], "note": status_counts(of_solver["status"]), "at": rounded(max(0.0, had)) if had == had else 0}
-        why = one_line(str(of_solver["reason"].iloc[0]), _LONGEST_REASON)
-        found.append(entry | ({"why": why} if why else {}))
-    return found
+def _crosses(runs: pd.DataFrame, ends: Sequence[Mapping[int, float]], places: Mapping[str, int]) -> list[list[dict[str, Any]]]:
+    """Return, for each axis, the runs of one problem that ended short of their targets, those that ended alike at one place together.
+
+    Parameters
+    ----------
+    ends : for each axis, where the curves of runs end; the first axis is of seconds, in which the time counts that a run had
+    """
+    short = runs[~runs["status"].isin([Status.VERIFIED, Status.SKIPPED])]
+    had = {run: seconds for run, (_, seconds) in zip(short["id"], convergence.failures(runs), strict=True)}
+    crosses = []
+    for at in (had, *ends[1:]):
+        alike: dict[tuple[str, str, str], dict[str, Any]] = {}
+        for run, solver, status, reason in zip(*(short[name] for name in ("id", "solver_label", "status", "reason")), strict=True):
+            if run not in at:
+                continue
+            x = rounded(at[run]) if math.isfinite(at[run]) else None
+            cross = {"s": places[solver], "status": status, "why": one_line(reason, _LONGEST_REASON), "runs": 0, "x": x}
+            alike.setdefault((solver, status, f"{at[run]:.1e}"), cross)["runs"] += 1
+        crosses.append(list(alike.values()))
+    return crosses
 
 
 def _leading(
@@ -104,7 +122,7 @@ def _leading(
     """Return the places of the solvers that a chart shows at first, those that proved nothing beside the leading ones; None for all."""
     if points["solver"].nunique() + len(nothing) <= MOST_AT_FIRST:
         return None
-    lead = [places[solver] for solver in _leading_solvers(points, runs, targets)][:MOST_AT_FIRST]
+    lead = [places[solver] for solver in convergence.leading(points, runs, targets)][:MOST_AT_FIRST]
     return [*lead, *nothing[:MOST_AT_FIRST]]
 
 
@@ -141,13 +159,16 @@ def _counting(points: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 def _by_problem(
     points: pd.DataFrame, axis: str, targets: tuple[float, ...], levels: int, problem_of: Mapping[int, str]
-) -> dict[str, dict[str, list[Trajectory]]]:
-    """Return the curves of every problem by solver: of all problems at once, which is quicker by far than one after the other."""
+) -> tuple[dict[str, dict[str, list[Trajectory]]], dict[int, float]]:
+    """Return the curves of every problem by solver, and the x of the last point of every run: of all problems at once, which is quicker by
+    far than one after the other."""
     found: dict[str, dict[str, list[Trajectory]]] = {}
+    ends: dict[int, float] = {}
     curves = convergence.drawn_curves(points, axis, targets, levels)
     for run, curve in zip(points["run_id"].unique(), curves, strict=True):
         found.setdefault(problem_of[run], {}).setdefault(curve.solver, []).append(curve)
-    return found
+        ends[run] = float(curve.x[-1])
+    return found, ends
 
 
 def _examples_in_a_pass(runs: pd.DataFrame, points: pd.DataFrame) -> float | None:
@@ -182,17 +203,3 @@ def _quantity_chart(points: pd.DataFrame, runs: pd.DataFrame, quantity: str, pla
     panels: list[Panel | None] = [trajectories.panel(quantity, curves, notes, levels) if curves else None for curves in by_axis]
     words = {"what": quantity, "caption": trajectories.caption(points, runs, quantity), "log": y.logarithmic}
     return words | runs_chart(panels, y, places)
-
-
-def _leading_solvers(points: pd.DataFrame, runs: pd.DataFrame, targets: Sequence[float]) -> list[str]:
-    """Return the solvers of a problem by the tightest target that they reach, the quickest first, those of either side in turn."""
-    kinds = dict(zip(runs["solver_label"], runs["kind"], strict=True))
-    ranks: dict[str, tuple[float, float]] = {}
-    for solver, of_solver in points.groupby("solver", sort=False, observed=True):
-        reached = [target for target in targets if (of_solver["relative_gap"] <= target).any()]
-        within = of_solver[of_solver["relative_gap"] <= (reached[-1] if reached else of_solver["relative_gap"].min())]
-        ranks[str(solver)] = (-len(reached), float(within["seconds"].min()))
-    ordered = sorted(ranks, key=ranks.__getitem__)
-    sides = [[solver for solver in ordered if (kinds[solver] in ONE_SHOT) is one_shot] for one_shot in (False, True)]
-    in_turn = [solver for pair in zip_longest(*sides) for solver in pair if solver is not None]
-    return in_turn

@@ -265,7 +265,7 @@
     }
 
     cross(point) {
-      this.add("crosses", [point], { showLine: false, pointStyle: "crossRot", rotation: 0, pointRadius: 6, pointBorderWidth: 2.5, order: -1 });
+      this.add("crosses", [point], { showLine: false, pointStyle: "crossRot", rotation: 0, pointRadius: 6, pointHoverRadius: 7, pointBorderWidth: 2.5, pointHoverBorderWidth: 3, order: -1 });
     }
   }
 
@@ -282,7 +282,7 @@
       let row = 0;
       while (taken.some(([place, other]) => other === row && Math.abs(place - across) < 0.025)) row += 1;
       taken.push([across, row]);
-      const share = Math.max(0, 0.98 - 0.045 * row);
+      const share = Math.max(0, 0.98 - 0.038 * row);
       return logy ? low * (high / low) ** share : low + share * (high - low);
     };
   }
@@ -302,7 +302,7 @@
     const upward = logy && !straight;
     const limits = { x: logx ? ends : [0, ends[1]], y: upward || straight ? chart.gaps : [0, chart.what ? high : high / 2] };
     const view = {
-      left: ends[0], unit: UNIT_OF[axis], top: topEdge(limits, logx, upward),
+      left: ends[0], unit: UNIT_OF[axis], top: topEdge(limits, logx, upward), gaps: !chart.what,
       up: (y) => (upward ? Math.max(y, low) : y),
       say: chart.what ? (value) => `${chart.what} ${short(value)}` : toldGap,
       place: ({ x, y }) => [
@@ -317,7 +317,7 @@
       if (end) addEnd(sets, solver, end, view);
       return sets.sets;
     });
-    if (axis === "seconds") for (const solver of (chart.nothing || []).filter(({ s }) => shown(s))) datasets.push(...nothing(solver, view));
+    datasets.push(...failures(chart, (chart.failed?.[column] ?? []).filter(({ s }) => shown(s)), { ...view, ends, factor }));
     const what = chart.what || "proven relative gap";
     const marks = chart.what ? [] : data.targets.filter((target) => shownTargets.has(target.label)).map((target) => ({ ...target, name: `target ${target.label}` }));
     return { datasets, limits, labels: { x: AXIS_LABELS[axis], y: what }, marks, logx, logy: upward };
@@ -355,19 +355,26 @@
     });
   }
 
-  /** A cross at the top edge, where a limit ended the runs, and a dotted line from their last point to that place. */
-  function addEnd(sets, solver, [where, best, last], { up, say, unit, top }) {
+  /** A dotted line from the last point of runs that a limit ended to that place; the crosses of gaps are at the top edge. */
+  function addEnd(sets, solver, [where, best, last], { up, say, unit, gaps }) {
     const waiting = { borderWidth: 1, borderDash: [2, 3], pointRadius: 0, pointHitRadius: 0 };
     if (where > last) sets.add("waiting", [{ x: last, y: up(best) }, { x: where, y: up(best) }], waiting);
-    sets.cross({ x: where, y: top(where), about: [introduced(solver), `stopped by a limit at ${short(where)}${unit}`, say(best)] });
+    if (!gaps) sets.cross({ x: where, y: up(best), about: [introduced(solver), `stopped by a limit at ${short(where)}${unit}`, say(best)] });
   }
 
-  /** A cross at the top edge, where runs ended that have proven nothing. */
-  function nothing(solver, { left, unit, top }) {
-    const sets = new Sets(solver.s), at = Math.max(left, solver.at ?? 0);
-    const ended = solver.at ? `ended after ${short(solver.at)}${unit}` : "ended before any time was counted";
-    sets.cross({ x: at, y: top(at), about: [introduced(solver), `${ended}: nothing proven`, ...(solver.why ? [solver.why] : [])] });
-    return sets.sets;
+  /** Crosses at the top edge, where runs ended short of their targets, or have proven nothing. */
+  function failures(chart, failed, { ends: [left, right], factor, unit, top, say }) {
+    const of = new Map();
+    for (const { s, status, why, runs, x } of failed) {
+      const solver = chart.solvers.find((entry) => entry.s === s), entry = solver || chart.nothing.find((one) => one.s === s);
+      const place = Math.min(Math.max((x ?? Infinity) * factor, left), right);
+      const proven = solver ? (solver.y ? say(Math.min(...solver.y)) : "") : "nothing proven";
+      const when = x === null ? `${status}, at a time that is not known` : `${status} at ${short(x * factor)}${unit}`;
+      const about = [introduced(entry), when + (runs > 1 ? `, ${runs} runs` : ""), proven, why].filter(Boolean);
+      if (!of.has(s)) of.set(s, new Sets(s));
+      of.get(s).cross({ x: place, y: top(place), about });
+    }
+    return [...of.values()].flatMap(({ sets }) => sets);
   }
 
   /** Any other chart: lines of solvers, and perhaps a limit, a place where solvers are equal, or a front. */
@@ -433,7 +440,7 @@
       const { ctx, chartArea: area } = chart;
       ctx.save();
       ctx.font = `11px ${Chart.defaults.font.family}`;
-      ctx.textAlign = "right";
+      ctx.textAlign = "left"; // on the right there are the crosses of runs that ended
       ctx.strokeStyle = palette().mark;
       ctx.setLineDash([5, 4]);
       for (const { label, name, value, upright } of marks) {
@@ -446,7 +453,7 @@
         ctx.stroke();
         if (upright) continue;
         ctx.fillStyle = palette().named;
-        ctx.fillText(chart.width < 500 ? label : name || label, area.right - 4, place - 4);
+        ctx.fillText(chart.width < 500 ? label : name || label, area.left + 4, place - 4);
       }
       ctx.restore();
     },

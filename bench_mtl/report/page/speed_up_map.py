@@ -74,7 +74,7 @@ def speed_up_map(winners: pd.DataFrame, anchors: Mapping[str, str], baseline: st
         return None
     problems = [str(problem) for problem in points.loc[known, "problem"].unique()][: speed_ups.MOST_ROWS]
     targets = [float(target) for target in points["target"].unique()]
-    largest = max(abs(math.log10(ratio)) for ratio in points.loc[known & (points["speed_up"] > 0), "speed_up"])
+    largest = max((abs(math.log10(ratio)) for ratio in points.loc[known & (points["speed_up"] > 0), "speed_up"]), default=0.0)
     reach = min(max(_LEAST_DECADES, largest), _MOST_DECADES)
     cells: dict[tuple[str, float], MapCell] = {}
     columns = (points[name].tolist() for name in ("problem", "target", "speed_up", "bound", "winner", "kind"))

@@ -608,7 +608,7 @@ def test_the_map_has_a_cell_per_problem_and_target(make_store: MakeStore) -> Non
     assert all(cell.bound and cell.words.startswith(">= ") and cell.about == "fastest: pg (specialised)" for cell in bound)
     assert (len(found.tones), found.tones[0], found.tones[6], found.bounds) == (13, "n6", "m", True)
     text = content.decode()
-    start = text.index('<table class="heat">')
+    start = text.index('<table class="heat"')
     heat = text[start : text.index("</table>", start)]
     assert heat.count('<th scope="row"><a href="#problem-') == 3
     assert heat.count("<td") == 9 == heat.count('<a href="#problem-') - 3
@@ -620,7 +620,7 @@ def test_the_map_has_a_cell_per_problem_and_target(make_store: MakeStore) -> Non
 def test_there_is_no_map_without_a_ratio(make_store: MakeStore) -> None:
     results, content = built(make_store(iterative("pg")))
     assert speed_up_map(report_tables(results)["winners"], {"lasso": "a"}) is None
-    assert '<table class="heat">' not in content.decode()
+    assert '<table class="heat"' not in content.decode()
 
 
 @needs_browser
@@ -762,11 +762,14 @@ def test_runs_that_were_stopped_or_proved_nothing_are_crosses_at_the_top(make_st
     assert [(cross["s"], cross["at"]) for cross in crosses] == [(1, 60), (3, 60)]
     assert all(0.0 <= cross["share"] < 0.1 for cross in crosses)
     assert abs(crosses[0]["y"] - crosses[1]["y"]) > 5, "one below the other"
-    assert crosses[0]["about"] == ["slow (timeout), specialised", "stopped by a limit at 60 s", "relative gap 0.001"]
-    assert crosses[1]["about"] == ["dead (timeout), generic", "ended after 60 s: nothing proven", "killed"]
+    assert crosses[0]["about"] == ["slow (timeout), specialised", "timeout at 60 s", "relative gap 0.001", "time limit"]
+    assert crosses[1]["about"] == ["dead (timeout), generic", "timeout at 60 s", "nothing proven", "killed"]
     tab.locator("#convergence .canvas canvas").hover(position={"x": crosses[1]["x"], "y": crosses[1]["y"]})
     wait_until(tab, "benchMtl.chart('convergence').tooltip?.body?.length > 0")
     assert tab.evaluate("benchMtl.chart('convergence').tooltip.body.flatMap((part) => part.lines)") == crosses[1]["about"]
+    tab.locator("#convergence [data-of=axis]").select_option("passes over the data")
+    script = "benchMtl.chart('convergence').data.datasets.filter((set) => set.name === 'crosses').map((set) => set.s)"
+    assert tab.evaluate(script) == [1], "of the runs that count passes"
     assert "dead (timeout)" in tab.locator("#convergence .legend button").all_inner_texts()
 
 
