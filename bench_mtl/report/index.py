@@ -9,7 +9,7 @@ from pathlib import Path
 from bench_mtl.core.errors import InputError
 from bench_mtl.report.check import Fault, patterns
 from bench_mtl.report.check.contests import Contest, Derived
-from bench_mtl.report.check.rows import GENERIC, PEER, RESULTS, SPECIALISED, read_rows
+from bench_mtl.report.check.rows import GENERIC, ONE_SHOT, PEER, RESULTS, SPECIALISED, read_rows
 from bench_mtl.report.render import escaped, format_ratio, format_target
 
 INDEX = "README.md"
@@ -33,38 +33,48 @@ def finding(folder: Path) -> str:
     """
     derived = Derived(read_rows(folder))
     targets = derived.rows.targets
-    chosen = dict.fromkeys((targets[(len(targets) - 1) // 2], targets[-1]))
-    sentences = [_sentence(target, derived.to(target)) for target in chosen]
+    said: dict[str, list[str]] = {}
+    for target in dict.fromkeys((targets[(len(targets) - 1) // 2], targets[-1])):
+        said.setdefault(_sentence(derived.to(target)), []).append(format_target(target))
+    sentences = [f"To {' and '.join(alike)}, {words}." for words, alike in said.items()]
     return " ".join([*sentences, *_extremes(list(derived.contests.values()))])
 
 
-def _sentence(target: float, contests: Sequence[Contest]) -> str:
+def _sentence(contests: Sequence[Contest]) -> str:
     """Return who is fastest to a target on how many problems, and by how much."""
-    contested = [contest for contest in contests if not contest.is_walkover]
-    alone = len(contests) - len(contested)
-    parts = [part for kind in (SPECIALISED, GENERIC, PEER) if (part := _wins(kind, contested))]
+    contested = [contest for contest in contests if _is_contested(contest)]
+    rest = [contest for contest in contests if not _is_contested(contest)]
+    of, parts = f" of {_problems(len(contested))} that solvers of both kinds were run on", list[str]()
+    for kind in (SPECIALISED, GENERIC, PEER):
+        won = [contest for contest in contested if contest.winner is not None and contest.winner.kind == kind]
+        parts += [_wins(kind, won, "" if parts else of)] if won else []
     nobody = sum(contest.winner is None for contest in contested)
-    parts += [f"on {nobody} no solver gets there"] if nobody else []
-    words = f"of {_problems(len(contested))} that solvers of both kinds were run on, {'; '.join(parts)}" if contested else ""
-    if alone:
-        words += (
-            f"{'; ' if words else ''}on {_problems(alone)}{' more' if words else ''} solvers of one kind alone were run, which is no win"
-        )
-    return f"To {format_target(target)}, {words}."
+    parts += [f"no solver gets there on {nobody}{'' if parts else of}"] if nobody else []
+    alone, missed = sum(contest.winner is not None for contest in rest), sum(contest.winner is None for contest in rest)
+    more = " more" if parts else ""
+    parts += [f"on {_problems(alone)}{more} solvers of one kind alone were run, which is no win"] if alone else []
+    parts += [f"on {_problems(missed)}{more} solvers of one kind alone were run, none of which gets there"] if missed else []
+    return "; ".join(parts)
 
 
-def _wins(kind: str, contests: Sequence[Contest]) -> str:
-    """Return how many wins of a kind of solver there are, by whom and by how much."""
-    won = [contest for contest in contests if contest.winner is not None and contest.winner.kind == kind]
-    if not won:
-        return ""
+def _is_contested(contest: Contest) -> bool:
+    """Return whether solvers of both kinds were run everywhere, so that there is somebody to win against."""
+    if contest.winner is not None:
+        return not contest.is_walkover
+    kinds = {entrant.kind for entrant in contest.entrants if entrant.is_tried_everywhere}
+    return SPECIALISED in kinds and bool(kinds & set(ONE_SHOT))
+
+
+def _wins(kind: str, won: Sequence[Contest], of: str) -> str:
+    """Return how many wins of a kind of solver there are, of how many problems, by whom and by how much."""
     measured = [contest.ratio for contest in won if contest.ratio is not None and not contest.is_bound]
     bounds = [contest.ratio for contest in won if contest.ratio is not None and contest.is_bound]
     without = len(won) - len(measured) - len(bounds)
     margins = [f"by {_range(measured)} times where a rival gets there"] if measured else []
     margins += [f"by at least {_range(bounds, '>=')} times where none does"] if bounds else []
-    margins += [f"by an unknown factor on {without}"] if without else []
-    return f"a {kind} solver is fastest on {len(won)} ({_winners(won)}), {' and '.join(margins)}"
+    margins += [f"without a ratio on {without}"] if without else []
+    margin = " and ".join(filter(None, [", ".join(margins[:-1]), margins[-1]]))
+    return f"a {kind} solver is fastest on {len(won)}{of} ({_winners(won)}), {margin}"
 
 
 def _winners(won: Sequence[Contest]) -> str:
