@@ -115,25 +115,26 @@ def _sections(rows: pd.DataFrame, condition: Condition) -> Iterator[Section]:
     frame = pd.DataFrame(table)
     heads = [condition.axis.capitalize(), "Learner", *MEASURES, "Labels counted", "s, tuning"]
     text = "Per cent, means over the repetitions ± half of the 95 % interval."
-    draw = partial(_drawn, frame, condition.title, condition.axis)
+    draw = partial(_drawn, rows, condition.title, condition.axis)
     yield Section(condition.title, text, "curves", frame, pd.DataFrame(shown, columns=heads, dtype="str"), draw)
 
 
-def _drawn(frame: pd.DataFrame, title: str, axis_name: str) -> Figure:
+def _drawn(rows: pd.DataFrame, title: str, axis_name: str) -> Figure:
     from matplotlib.lines import Line2D
 
+    from bench_mtl.papers.bands import draw_means
     from bench_mtl.report.figures import style
 
-    names = [name for name in MODELS if name in set(frame["model"])]
+    names = [name for name in MODELS if name in set(rows["model"])]
     looks = style.styles_in_turn(names)
     with style.styled():
         handles = [Line2D([], [], label=name, **style.line(looks[name], markersize=4.0, linewidth=1.2)) for name in names]
         figure, axes = style.sheet(title, [2.7] * len(MEASURES), 2.6, handles)
-        for axis, measure in zip(axes, MEASURES, strict=True):
+        for axis, (measure, key) in zip(axes, MEASURES.items(), strict=True):
             for name in names:
-                part = frame[(frame["measure"] == measure) & (frame["model"] == name)].sort_values("at")
-                axis.plot(part["at"], part["mean"], **style.line(looks[name], markersize=4.0, linewidth=1.2))
+                values = rows[rows["model"] == name].assign(percent=100.0 * rows[key].astype("float64"))
+                draw_means(axis, values, "at", "percent", style.line(looks[name], markersize=4.0, linewidth=1.2))
             axis.set_xlabel(axis_name)
             axis.set_ylabel(f"{measure}, per cent")
-            axis.set_xticks(sorted(frame["at"].unique()))
+            axis.set_xticks(sorted(rows["at"].unique()))
     return figure

@@ -76,7 +76,7 @@ def _curve(models: pd.DataFrame, title: str, measure: str, label: str, about: st
             )  # fmt: skip
     frame = pd.DataFrame(table)
     text = f"{about} {_INTERVALS} Words with fewer: with fewer positive training images than asked for, of which all are taken."
-    return Section(title, text, measure, frame, pd.DataFrame(shown, dtype="str"), partial(_drawn_curve, frame, title, label))
+    return Section(title, text, measure, frame, pd.DataFrame(shown, dtype="str"), partial(_drawn_curve, models, measure, title, label))
 
 
 def _looks(models: Sequence[str], **more: Any) -> dict[str, dict[str, Any]]:
@@ -92,20 +92,21 @@ def _handles(looks: dict[str, dict[str, Any]]) -> list[Any]:
     return [Line2D([], [], label=NAMES.get(name, name), **look) for name, look in looks.items()]
 
 
-def _drawn_curve(frame: pd.DataFrame, title: str, label: str) -> Figure:
+def _drawn_curve(models: pd.DataFrame, measure: str, title: str, label: str) -> Figure:
+    from bench_mtl.papers.bands import draw_means
     from bench_mtl.report.figures import style
 
-    names, looks = _collections(frame), _looks(MODELS)
+    models = models.assign(at=models.groupby(["data", "examples"])["samples"].transform("mean"))
+    names, looks = _collections(models), _looks(MODELS)
     with style.styled():
         figure, axes = style.sheet(title, [3.3] * len(names), 2.7, _handles(looks), headed=1)
         for axis, name in zip(axes, names, strict=True):
-            own = frame[frame["data"] == name].dropna(subset="mean")
-            for aside, (model, look) in zip((-1, 0, 1), looks.items(), strict=True):  # intervals beside one another
-                line = own[own["model"] == model]
-                axis.errorbar(line["samples"] * 1.015**aside, line["mean"], line["half_width"].fillna(0.0), capsize=2.0, **look)
+            own = models[models["data"] == name].dropna(subset=measure)
+            for model, look in looks.items():
+                draw_means(axis, own[own["model"] == model], "at", measure, look)
             axis.set(title=DATA[name], xlabel="training samples of all words", ylabel=label)
-            style.logarithmic(axis, "x", own["samples"].min() / 1.2, own["samples"].max() * 1.2)
-            style.ticks(axis, "x", _spread(sorted(own["samples"].unique())), _thousands)
+            style.logarithmic(axis, "x", own["at"].min() / 1.2, own["at"].max() * 1.2)
+            style.ticks(axis, "x", _spread(sorted(own["at"].unique())), _thousands)
     return figure
 
 

@@ -100,21 +100,22 @@ def _curves(rows: pd.DataFrame, title: str, name: str, measures: Sequence[str], 
                         cells[head] = each.text()
         shown.append({"Examples a task": str(size), **cells})
     frame = pd.DataFrame(table)
-    draw: Callable[[], Figure] = partial(_drawn, frame[frame["model"].isin(models)], title, measures)
+    draw: Callable[[], Figure] = partial(_drawn, rows[rows["model"].isin(models)], title, measures)
     return Section(title, _ABOUT_CURVES, name, frame, pd.DataFrame(shown, dtype="str"), draw)
 
 
-def _drawn(frame: pd.DataFrame, title: str, measures: Sequence[str]) -> Figure:
+def _drawn(rows: pd.DataFrame, title: str, measures: Sequence[str]) -> Figure:
     """Draw a panel for each measure: a line for each model, solid for the paper's procedure, dashed for the optimum."""
     from matplotlib.lines import Line2D
 
+    from bench_mtl.papers.bands import draw_means
     from bench_mtl.report.figures import style
     from bench_mtl.report.render import format_count
 
     looks = style.styles_in_turn(MODELS)
     dashes = {PAPER: "-", CERTIFIED: (0, (4, 2))}
-    pairs = [(model, method) for model in MODELS if (frame["model"] == model).any() for method in METHODS]
-    sizes = sorted(frame["examples"].unique())
+    pairs = [(model, method) for model in MODELS if (rows["model"] == model).any() for method in METHODS]
+    sizes = _sizes(rows)
 
     def look(model: str, method: str) -> dict[str, Any]:
         return style.line(looks[model], markersize=4.5, linewidth=1.3) | {"linestyle": dashes[method]}
@@ -124,8 +125,8 @@ def _drawn(frame: pd.DataFrame, title: str, measures: Sequence[str]) -> Figure:
         figure, axes = style.sheet(title, [3.6] * len(measures), 2.8, handles)
         for axis, measure in zip(axes, measures, strict=True):
             for model, method in pairs:
-                part = frame[(frame["measure"] == measure) & (frame["model"] == model) & (frame["method"] == method)].dropna(subset="mean")
-                axis.errorbar(part["examples"], part["mean"], part["half_width"].fillna(0.0), capsize=2.0, **look(model, method))
+                values = rows[(rows["model"] == model) & (rows["method"] == method)]
+                draw_means(axis, values, "examples", measure, look(model, method))
             axis.set_xlabel("training examples a task")
             axis.set_ylabel(measure.replace("_", " "))
             style.logarithmic(axis, "x", sizes[0] / 1.3, sizes[-1] * 1.3)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from bench_mtl.core.types import Status
@@ -19,6 +19,9 @@ MOST_ENCLOSED = 10
 
 #: A curve has at most about this many points on paper: its levels are then two thirds of a point apart, less than a line is wide.
 LEVELS = 300
+
+#: Curves of a figure on paper, of which more cannot be told apart: the others have a second figure.
+MOST_CURVES = 8
 
 #: A curve has set out where its value is below this share of the first one.
 SET_OUT = 0.9
@@ -78,6 +81,9 @@ class Panel:
     """Lines of single runs are cut off on its left."""
     equal: float | None = None
     """An x at which two solvers are equal."""
+    failed: tuple[tuple[str, float], ...] | None = None
+    """The solver of each run that ended short of its target, and the x that it had: crosses at the top edge. None where curves that a
+    limit stopped have their crosses at their ends."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +101,27 @@ class Chart:
     """The y of a time limit."""
     front: tuple[Array, Array] | None = None
     """Points that no solver is ahead of."""
-    without_line: tuple[str, ...] = ()
-    """Labels of solvers in the legend that have nothing to draw."""
+    without_line: tuple[tuple[str, str], ...] = ()
+    """Solvers that have no curve, with their labels in the legend."""
+
+    @property
+    def solvers(self) -> list[str]:
+        """Those that have a curve, in their order."""
+        return list(dict.fromkeys(series.solver for panel in self.panels for series in panel.series))
+
+    def only(self, solvers: Collection[str], title: str | None = None) -> Chart:
+        """Return the same with these solvers alone, on the same axes; of the panels that they have nothing in, the first one stays."""
+        panels = [
+            replace(
+                panel,
+                series=tuple(series for series in panel.series if series.solver in solvers),
+                failed=panel.failed and tuple(one for one in panel.failed if one[0] in solvers),
+            )
+            for panel in self.panels
+        ]
+        kept = [panel for panel in panels if panel.series or panel.failed] or panels[:1]
+        rest = tuple(one for one in self.without_line if one[0] in solvers)
+        return replace(self, title=self.title if title is None else title, panels=tuple(kept), without_line=rest)
 
 
 @dataclass(frozen=True)
@@ -165,6 +190,12 @@ def values_at(curves: Sequence[Trajectory], places: Array, unknown: float) -> Ar
         known = np.searchsorted(curve.x, places, side="right")
         row[known > 0] = curve.y[known[known > 0] - 1]
     return values
+
+
+def first_of_each_kind(ranked: Sequence[str], kinds: Mapping[str, str]) -> list[str]:
+    """Return solvers in their order, but the first of each kind before all others."""
+    first = {kinds.get(solver, ""): solver for solver in reversed(ranked)}
+    return sorted(ranked, key=lambda solver: solver not in first.values())
 
 
 def by_solver(curves: Sequence[Trajectory]) -> dict[str, list[Trajectory]]:

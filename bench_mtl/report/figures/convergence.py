@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
@@ -11,6 +12,7 @@ from bench_mtl.report.figures import style
 from bench_mtl.report.figures.chart import (
     LEVELS,
     LIMITS,
+    MOST_CURVES,
     MOST_ENCLOSED,
     ZERO_PASSES,
     ZERO_SECONDS,
@@ -20,6 +22,7 @@ from bench_mtl.report.figures.chart import (
     Trajectory,
     by_solver,
     enclosed,
+    first_of_each_kind,
     logarithmic_grid,
     runs_panel,
     stop_of,
@@ -53,11 +56,12 @@ def curves(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        problem, solver, run_id, seed, repetition, status, asked_tolerance (missing for an iterative solver), iteration,
-        seconds, passes, relative_gap: the best so far for an iterative solver, in order of time; at this tolerance for
-        a one-shot solver, in order of its seconds.
+        problem, solver, run_id, seed, repetition, status, limit_seconds, had_seconds (of the runs that have it), asked_tolerance (missing
+        for an iterative solver), iteration, seconds, passes, relative_gap: the best so far for an iterative solver, in order of time; at
+        this tolerance for a one-shot solver, in order of its seconds.
     """
     about = runs[["id", "problem_label", "solver_label", "seed", "repetition", "status", "limit_seconds"]]
+    about = about.assign(had_seconds=_had_seconds(runs))
     about = about.rename(columns={"id": "run_id", "problem_label": "problem", "solver_label": "solver"})
     # Labels that millions of points share are kept once.
     about = about.astype(dict.fromkeys(("problem", "solver", "status"), "category"))
@@ -71,16 +75,69 @@ def curves(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     return about.merge(points, on="run_id", how="inner", sort=False)
 
 
-def convergence(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float], styles: Mapping[str, LineStyle]) -> Figure:
-    """Draw the figure of one problem: its `chart`, with solvers in the styles of `style.line_styles`."""
-    return draw(chart(points, runs, targets), styles)
+def convergence(
+    points: pd.DataFrame,
+    runs: pd.DataFrame,
+    targets: Iterable[float],
+    styles: Mapping[str, LineStyle],
+    solvers: Collection[str] | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw the figure of one problem: its `chart`, with solvers in the styles of `style.line_styles`, or with some of them alone."""
+    whole = chart(points, runs, targets)
+    return draw(whole if solvers is None else whole.only(solvers, title), styles)
+
+
+def leading(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) -> list[str]:
+    """Return the solvers of one problem that are looked at first, at most `MOST_CURVES` of those that have a point.
+
+    First come the fastest of each kind to each target, from the tightest target to the loosest. Then come those that prove most, soonest:
+    by the tightest target that they prove, their time to it, the tightest gap that they prove, and their time to that. A solver with
+    several runs proves what half of them do, at the median time. The others belong in a second figure, or behind a choice.
+
+    Parameters
+    ----------
+    points : the rows of `curves` of that problem
+    runs : all runs of that problem, with the column `kind` where kinds are known
+    targets : relative gaps
+    """
+    targets = sorted(targets)
+    tried, kinds = runs_tried(runs), kinds_of(runs)
+    ranks: dict[str, tuple[float, ...]] = {}
+    times: dict[str, list[float]] = {}
+    for solver, own in points.groupby("solver", sort=False, observed=True):
+        name, total = str(solver), max(tried.get(str(solver), 1), 1)
+        times[name] = [_middle(own.loc[own["relative_gap"] <= target].groupby("run_id")["seconds"].min(), total) for target in targets]
+        gap = _middle(own.groupby("run_id")["relative_gap"].min(), total)
+        soonest = _middle(own.loc[own["relative_gap"] <= gap].groupby("run_id")["seconds"].min(), total)
+        place = next((place for place, time in enumerate(times[name]) if time < math.inf), len(targets))
+        ranks[name] = (place, times[name][place] if place < len(targets) else math.inf, gap, soonest)
+    ranked = sorted(ranks, key=ranks.__getitem__)
+    first: list[str] = []
+    for place in range(len(targets)):
+        soon = {solver: times[solver][place] for solver in ranked if times[solver][place] < math.inf}
+        there = sorted(soon, key=soon.__getitem__)
+        first += first_of_each_kind(there, kinds)[: len({kinds.get(solver) for solver in there})]
+    return list(dict.fromkeys([*first, *ranked]))[:MOST_CURVES]
+
+
+def _middle(values: pd.Series[float], total: int) -> float:
+    """Return what half of `total` runs are at most, of whom some may have no value; infinite where more have none."""
+    place = _place(0.5, total)
+    return float(values.sort_values().iloc[place]) if place < len(values) else math.inf
+
+
+def kinds_of(runs: pd.DataFrame) -> dict[str, str]:
+    """Return the kind of every solver by its label; nothing where kinds are not known."""
+    return dict(zip(runs["solver_label"], runs["kind"], strict=True)) if "kind" in runs else {}
 
 
 def chart(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) -> Chart:
     """Return the chart of one problem.
 
     A solver with one run has its curve; one with more has the median of them in a band. A long curve is drawn through as many of its
-    points as can be told apart.
+    points as can be told apart. A run that ended short of its target is a cross at the top edge, at the time that it had, or at the right
+    edge where that is not known; so is one that proved nothing.
 
     Parameters
     ----------
@@ -90,15 +147,39 @@ def chart(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) ->
     """
     targets = tuple(targets)
     counted = points[counts_passes(points)]
-    panels = [panel("seconds", by_solver(drawn_curves(points, "seconds", targets)), runs)]
+    panels = [_with_failures(panel("seconds", by_solver(drawn_curves(points, "seconds", targets)), runs), failures(runs))]
     if len(counted):
-        panels.append(panel("passes", by_solver(drawn_curves(counted, "passes", targets)), runs))
+        counting = drawn_curves(counted, "passes", targets)
+        short = {run for run, status in zip(counted["run_id"], counted["status"], strict=True) if status != Status.VERIFIED}
+        ends = [(curve.solver, float(curve.x[-1])) for run, curve in zip(counted["run_id"].unique(), counting, strict=True) if run in short]
+        panels.append(_with_failures(panel("passes", by_solver(counting), runs), ends))
     drawn, nothing = set(points["solver"]), []
     for solver, note in run_notes(runs).items():
         if solver not in drawn and not note.startswith(Status.SKIPPED):
-            nothing.append(f"{solver} ({note}): nothing proven")
+            nothing.append((solver, f"{solver} ({note}): nothing proven"))
     title, y = str(points["problem"].iloc[0]), gap_axis(points, targets)
     return Chart("runs", title, y, tuple(panels), targets=targets, without_line=tuple(nothing))
+
+
+def failures(runs: pd.DataFrame) -> list[tuple[str, float]]:
+    """Return the solver of every run of one problem that ended short of its target, and the seconds that it had; infinite where no time
+    is known."""
+    short = runs[~runs["status"].isin([Status.VERIFIED, Status.SKIPPED])]
+    had = _had_seconds(short).where(lambda seconds: seconds > 0).fillna(numbers(short, "limit_seconds")).fillna(math.inf)
+    return list(zip(short["solver_label"].map(str), had.tolist(), strict=True))
+
+
+def _had_seconds(runs: pd.DataFrame) -> pd.Series[float]:
+    """Return the longest time that the solver of each run had in one go, see `bench_mtl.results.frames.seconds_had`; missing where nobody
+    asked."""
+    return numbers(runs, "had_seconds") if "had_seconds" in runs else numbers(runs, "limit_seconds") * math.nan
+
+
+def _with_failures(of_curves: Panel, failed: Sequence[tuple[str, float]]) -> Panel:
+    """Return the panel with crosses at its top edge, which are all within its ends."""
+    last = max((place for _, place in failed if place < math.inf), default=0.0)
+    axis = replace(of_curves.x, high=max(of_curves.x.high, 1.5 * last))
+    return replace(of_curves, x=axis, failed=tuple((solver, min(max(place, axis.low), axis.high)) for solver, place in failed))
 
 
 def panel(axis: str, groups: Mapping[str, Sequence[Trajectory]], runs: pd.DataFrame, columns: int = LEVELS) -> Panel:
@@ -143,9 +224,13 @@ def caption(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) 
             band += (f", or of more than {MOST_ENCLOSED} " if band else "") + "from a tenth of them to nine tenths"
         answers = " (markers: the same of the answers to each tolerance, with bars)" if one_shot.any() else ""
         parts.append(f"A solver with several seeds or repetitions: the gap that half of its runs have proven, in a band {band}{answers}.")
-    parts.append("Dashed: the targets.")
+    parts.append("Dashed, grey: the targets.")
+    ended = failures(runs)
+    if ended:
+        unknown = ", or at the right edge where that is not known" if any(place == math.inf for _, place in ended) else ""
+        parts.append(f"A cross at the top edge: a run that ended short of its target, at the time that it had{unknown}.")
     if points["status"].isin(LIMITS).any():
-        parts.append("A cross: the run met its time or memory limit there" + (" (the median of such runs)." if several else "."))
+        parts.append("A thin line at the end: it had until there" + (" (the median of such runs)." if several else "."))
     least = least_gap(targets)
     if (points["relative_gap"] < least).any():
         parts.append(f"Gaps below {format_target(least)}, zero among them, are drawn there.")
@@ -185,7 +270,7 @@ def drawn_curves(points: pd.DataFrame, column: str, targets: Iterable[float], le
     if points.empty:
         return []
     targets, in_seconds = tuple(targets), column == "seconds"
-    ids, limits = points["run_id"].to_numpy(), numbers(points, "limit_seconds").to_numpy()
+    ids, limits = points["run_id"].to_numpy(), numbers(points, "had_seconds").fillna(numbers(points, "limit_seconds")).to_numpy()
     x, y, asked = (np.array(points[name], np.float64) for name in (column, "relative_gap", "asked_tolerance"))
     x[~(x > 0)] = ZERO_SECONDS if in_seconds else ZERO_PASSES
     y = np.clip(y, least_gap(targets), GREATEST_GAP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,6 +34,9 @@ _TRACK_END: dict[str, Any] = {
     "linestyle": "none", "markersize": 9.0, "markerfacecolor": "none", "markeredgewidth": 1.6, "zorder": 3,
 }  # fmt: skip
 
+#: Shares of the panel that a cross at the top edge takes.
+_CROSS_WIDTH, _CROSS_HEIGHT = 0.025, 0.036
+
 _DASHED = (0, (4, 3))
 _TARGET: dict[str, Any] = {"color": "0.65", "linewidth": 0.8, "linestyle": _DASHED}
 _LIMIT: dict[str, Any] = {"color": "0.4", "linewidth": 0.9, "linestyle": _DASHED}
@@ -53,10 +57,11 @@ def draw(chart: Chart, styles: Mapping[str, LineStyle]) -> Figure:
                 axis.set_title(panel.title)
             for place, series in enumerate(panel.series):
                 if chart.kind == "runs":
-                    _draw_runs(axis, series, styles[series.solver], panel.start, chart.y)
+                    _draw_runs(axis, series, styles[series.solver], panel, chart.y)
                 else:
                     _draw_line(axis, chart, series, styles[series.solver])
                 _draw_crosses(axis, chart, series, styles[series.solver], place - 0.5 * (len(panel.series) - 1))
+            _draw_failures(axis, panel, styles)
             if panel.equal is not None:
                 axis.axvline(panel.equal, zorder=1, **_LIMIT)
             for target in chart.targets:
@@ -92,14 +97,16 @@ def _legend(chart: Chart, styles: Mapping[str, LineStyle]) -> list[Line2D]:
         note = series[solver].note
         look = style.line(styles[solver], markersize=5.0, linewidth=1.2)
         entries.append(entry(f"{solver} ({note})" if note else solver, **look))
-    entries += [entry(label, linestyle="none") for label in chart.without_line]
+    entries += [entry(label, color=styles[solver].colour, **style.mark(markersize=6.0)) for solver, label in chart.without_line]
     if chart.targets:
         entries.append(entry("targets", **_TARGET))
     if chart.limit is not None:
         entries.append(entry(f"limit {chart.limit:g} s (x: not reached)", **_LIMIT))
     if chart.front is not None:
         entries.append(entry("front: no solver is ahead", **_FRONT))
-    if any(one.stop for one in series.values()):
+    if any(panel.failed for panel in chart.panels):
+        entries.append(entry("ended short of its target, at that time", color="0.3", **style.mark(markersize=6.0)))
+    elif any(one.stop for one in series.values()) and chart.panels[0].failed is None:
         entries.append(entry("stopped by a limit", color="0.3", **style.mark()))
     return entries
 
@@ -125,15 +132,35 @@ def _draw_crosses(axis: Axes, chart: Chart, series: Series, look: LineStyle, pla
         axis.plot([x * shift for x in series.crosses], [chart.limit] * len(series.crosses), color=look.colour, **style.mark(clip_on=False))
 
 
-def _draw_runs(axis: Axes, series: Series, look: LineStyle, start: float, limits: charts.Axis) -> None:
-    """The curve of one run, or the median of several in a band; at its end a cross where limits stopped them."""
+def _draw_failures(axis: Axes, panel: charts.Panel, styles: Mapping[str, LineStyle]) -> None:
+    """Crosses at the top edge, below each other where those of several solvers would hide one another."""
+    found: dict[str, list[float]] = {}
+    for solver, place in panel.failed or ():
+        found.setdefault(solver, []).append(min(max(place, panel.x.low), panel.x.high))
+    span = math.log(panel.x.high / panel.x.low)
+    rows: list[list[float]] = []
+    for solver, places in found.items():
+        shares = [math.log(place / panel.x.low) / span for place in places]
+        free = (place for place, row in enumerate(rows) if all(abs(share - other) > _CROSS_WIDTH for share in shares for other in row))
+        own = next(free, len(rows))
+        if own == len(rows):
+            rows.append([])
+        rows[own] += shares
+        height = 1.0 - _CROSS_HEIGHT * own
+        look = style.mark(markersize=6.0, clip_on=False, transform=axis.get_xaxis_transform())
+        axis.plot(places, [height] * len(places), color=styles[solver].colour, **look)
+
+
+def _draw_runs(axis: Axes, series: Series, look: LineStyle, panel: charts.Panel, limits: charts.Axis) -> None:
+    """The curve of one run, or the median of several in a band; where limits stopped them a dotted line to there, and a cross at its end
+    unless crosses are at the top edge."""
     import numpy as np
     from matplotlib.patches import Polygon
 
     if series.runs == 1 and series.asked is not None:
         axis.plot(series.x, np.maximum(series.y, limits.low), **_JOINED, **style.line(look))
     elif series.runs == 1:
-        seen = series.x >= start
+        seen = series.x >= panel.start
         seen[:-1] |= seen[1:]  # the step that the left edge cuts
         axis.plot(series.x[seen], np.maximum(series.y[seen], limits.low), **_STEPPED, **style.line(look))
     if series.answers is not None:
@@ -152,8 +179,9 @@ def _draw_runs(axis: Axes, series: Series, look: LineStyle, start: float, limits
         where, value, last = series.stop
         value = max(value, limits.low)
         if where > last:
-            axis.plot([last, where], [value, value], color=look.colour, linewidth=0.8, linestyle=":", zorder=2)
-        axis.plot([where], [value], color=look.colour, **style.mark())
+            axis.plot([last, where], [value, value], color=look.colour, linewidth=0.6, zorder=2)
+        if panel.failed is None:
+            axis.plot([where], [value], color=look.colour, **style.mark())
 
 
 def _outline(x: Array, low: Array, high: Array) -> Array:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-Kind = Literal["convergence", "profiles", "pareto", "scaling", "speed_ups", "patterns", "trajectories", "trade_offs"]
+Kind = Literal["convergence", "profiles", "pareto", "scaling", "speed_ups", "spread", "patterns", "trajectories", "trade_offs"]
 
 #: What a figure can be written as, beside its data.
 FORMATS = ("svg", "png", "pdf")
@@ -35,7 +35,7 @@ class Drawing:
     """How it was made and what is not in it, in sentences."""
     data: pd.DataFrame
     """What it shows, with all digits."""
-    draw: Callable[[], Figure]
+    draw: Callable[..., Figure]
     """Draws it anew."""
     chart: Chart | None = None
     """What it shows, where the page shows the same; curves of runs are made for the page at its own size."""

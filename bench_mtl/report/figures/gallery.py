@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.figures import convergence, pareto, profiles, scaling, speed_ups, style, trade_offs, trajectories
+from bench_mtl.report.figures import convergence, pareto, profiles, scaling, speed_ups, spread, style, trade_offs, trajectories
 from bench_mtl.report.figures import pattern_images as patterns
+from bench_mtl.report.figures.chart import MOST_CURVES, Chart, first_of_each_kind
 from bench_mtl.report.figures.draw import draw
 from bench_mtl.report.figures.drawing import Drawing, Undrawn, distinct_stems
 from bench_mtl.report.render import format_target
 from bench_mtl.report.tables.groups import groups
-from bench_mtl.report.tables.instances import instance_times
+from bench_mtl.report.tables.instances import instance_times, run_times
 from bench_mtl.report.tables.measures import quantities
 from bench_mtl.report.tables.measures import trajectories as trajectory_points
 from bench_mtl.report.tables.scaling import scaling_points
@@ -21,6 +22,7 @@ from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from bench_mtl.results import Pattern
 
@@ -30,6 +32,8 @@ MANY = 8
 MOST_PROBLEMS = 12
 #: And of groups of problems, and of sweeps.
 MOST_GROUPS = 12
+
+_PROVING = "those that prove most, soonest, after the fastest of each kind"
 
 
 def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list[Drawing], list[Undrawn]]:
@@ -52,6 +56,7 @@ def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list
         *_convergence(in_full, styles),
         *_of_groups(results, styles),
         *_speed_ups(tables["winners"], results.view.baseline),
+        *_spread(results, tables["winners"]),
         *_scaling(results, tables["scaling"], styles),
         *_patterns(in_full, tables["winners"]),
         *_measures(in_full, styles),
@@ -65,9 +70,8 @@ def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list
 
 def _convergence(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
     """Yield the figure of every problem that has a certified point."""
-    points = convergence.curves(results.runs, results.samples)
+    by_problem = _curves_by_problem(results)
     drawn = 0
-    by_problem = {str(problem): rows for problem, rows in points.groupby("problem", sort=False, observed=True)}
     for label, runs in results.runs.groupby("problem_label", sort=False):
         problem = str(label)
         if problem not in by_problem:
@@ -80,7 +84,7 @@ def _convergence(results: Results, styles: Mapping[str, style.LineStyle]) -> Ite
             yield Undrawn("convergence", problem, sentence)
             continue
         of_problem = by_problem[problem]
-        yield Drawing(
+        whole = Drawing(
             problem,
             f"Convergence on {problem}",
             "convergence",
@@ -89,6 +93,51 @@ def _convergence(results: Results, styles: Mapping[str, style.LineStyle]) -> Ite
             of_problem,
             partial(convergence.convergence, of_problem, runs, results.targets, styles),
         )
+        leading = convergence.leading(of_problem, runs, results.targets)
+        yield from _parts(whole, leading, [*of_problem["solver"].unique()], list(runs["solver_label"]), _PROVING)
+
+
+def _curves_by_problem(results: Results) -> dict[str, pd.DataFrame]:
+    """Return the points of the curves of convergence of every problem that has any."""
+    points = convergence.curves(results.runs, results.samples)
+    return {str(problem): rows for problem, rows in points.groupby("problem", sort=False, observed=True)}
+
+
+def _parts(whole: Drawing, leading: Sequence[str], drawn: Sequence[str], named: Sequence[str], rule: str) -> Iterator[Drawing]:
+    """Yield a figure as it is, or where it has more than `MOST_CURVES` solvers one of those that lead and one of the others.
+
+    Parameters
+    ----------
+    whole : the figure of all; the function that draws it takes solvers and a title besides
+    leading : solvers in their order, of which the first ones are taken
+    drawn : those that have a curve
+    named : those that the figure names
+    rule : how those that lead are chosen, in words
+    """
+    if len(drawn) <= MOST_CURVES:
+        yield whole
+        return
+    first = list(leading[:MOST_CURVES])
+    rest = list(dict.fromkeys(solver for solver in (*drawn, *named) if solver not in first))
+    of_first = whole.data["solver"].isin(first)
+    sentence = f"Of {len(drawn)} solvers the printed figure has {len(first)}: {rule}; the others are in a second figure."
+    yield replace(whole, caption=f"{whole.caption} {sentence}", data=whole.data[of_first], draw=partial(whole.draw, first))
+    yield replace(
+        whole,
+        stem=f"{whole.stem} others",
+        title=f"{whole.title}: the other solvers",
+        caption="The other solvers, drawn as in the figure before and on the same axes.",
+        data=whole.data[~of_first],
+        draw=partial(whole.draw, rest, f"{whole.about}: the other solvers"),
+        chart=None,
+    )
+
+
+def _draw_chart(
+    chart: Chart, styles: Mapping[str, style.LineStyle], solvers: Collection[str] | None = None, title: str | None = None
+) -> Figure:
+    """Draw a chart, or some solvers of it alone."""
+    return draw(chart if solvers is None else chart.only(solvers, title), styles)
 
 
 def _of_groups(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
@@ -118,9 +167,10 @@ def _of_groups(results: Results, styles: Mapping[str, style.LineStyle]) -> Itera
     def of(group: str, *asked: float) -> pd.DataFrame:
         return times[times["problem"].isin(members[group]) & times["target"].isin(asked)]
 
-    shares, more_shares = _first(profiled, whole, lambda group: _profiles(of(group, target), group, target, styles))
-    fronts, more_fronts = _first(fronted, whole, lambda group: _pareto(of(group, *levels), group, styles))
-    yield from (made[group] for group in members for made in (shares, fronts) if group in made)
+    kinds = convergence.kinds_of(runs)
+    shares, more_shares = _first(profiled, whole, lambda group: _profiles(of(group, target), group, target, styles, kinds))
+    fronts, more_fronts = _first(fronted, whole, lambda group: _pareto(of(group, *levels), group, styles, kinds))
+    yield from (one for group in members for made in (shares, fronts) for one in made.get(group, ()))
     which = f"is drawn of {MOST_GROUPS} groups of problems, families as a whole before others,"
     if more_shares:
         yield Undrawn("profiles", "", f"A profile {which} and not of {more_shares} more; the tables have all.")
@@ -135,36 +185,48 @@ def _of_groups(results: Results, styles: Mapping[str, style.LineStyle]) -> Itera
 
 
 def _first(
-    groups: Sequence[str], whole: Collection[str], make: Callable[[str], Drawing | Undrawn]
-) -> tuple[dict[str, Drawing | Undrawn], int]:
+    groups: Sequence[str], whole: Collection[str], make: Callable[[str], Iterator[Drawing | Undrawn]]
+) -> tuple[dict[str, list[Drawing | Undrawn]], int]:
     """Figures of the first groups that can be drawn, those that are a whole family before the others, and how many groups are left."""
-    made: dict[str, Drawing | Undrawn] = {}
+    made: dict[str, list[Drawing | Undrawn]] = {}
     for group in sorted(groups, key=lambda group: group not in whole):
-        if sum(isinstance(one, Drawing) for one in made.values()) == MOST_GROUPS:
+        if sum(isinstance(first, Drawing) for first, *_ in made.values()) == MOST_GROUPS:
             break
-        made[group] = make(group)
+        made[group] = list(make(group))
     return made, len(groups) - len(made)
 
 
-def _profiles(instances: pd.DataFrame, group: str, target: float, styles: Mapping[str, style.LineStyle]) -> Drawing | Undrawn:
+def _profiles(
+    instances: pd.DataFrame, group: str, target: float, styles: Mapping[str, style.LineStyle], kinds: Mapping[str, str]
+) -> Iterator[Drawing | Undrawn]:
     common = instances[instances["solver"].isin(profiles.common_solvers(instances)[0])]
     if common.empty:
-        return Undrawn("profiles", group, f"No solver was run on every instance of {group}, so there are no profiles.")
+        yield Undrawn("profiles", group, f"No solver was run on every instance of {group}, so there are no profiles.")
+        return
     if common["seconds"].isna().all():
-        return Undrawn("profiles", group, f"No solver proves a gap of {format_target(target)} on {group}, so there are no profiles.")
+        yield Undrawn("profiles", group, f"No solver proves a gap of {format_target(target)} on {group}, so there are no profiles.")
+        return
     points = profiles.profile_points(instances, target)
     chart, title = profiles.chart(points, group), f"Profiles of {group}"
-    return Drawing(f"profiles {group}", title, "profiles", group, profiles.caption(points), points, partial(draw, chart, styles), chart)
+    figure = partial(_draw_chart, chart, styles)
+    whole = Drawing(f"profiles {group}", title, "profiles", group, profiles.caption(points), points, figure, chart)
+    leading = first_of_each_kind(profiles.ranked(points), kinds)
+    yield from _parts(whole, leading, chart.solvers, (), "the best of each kind, and those that solve most")
 
 
-def _pareto(instances: pd.DataFrame, group: str, styles: Mapping[str, style.LineStyle]) -> Drawing | Undrawn:
+def _pareto(
+    instances: pd.DataFrame, group: str, styles: Mapping[str, style.LineStyle], kinds: Mapping[str, str]
+) -> Iterator[Drawing | Undrawn]:
     common, _ = profiles.common_solvers(instances)
     points = pareto.pareto_points(instances[instances["solver"].isin(common)])
     if points["seconds"].isna().all():
         gap = format_target(instances["target"].max())
-        return Undrawn("pareto", group, f"No solver proves a gap of {gap} on half of {group}, so there is no front of time and precision.")
+        yield Undrawn("pareto", group, f"No solver proves a gap of {gap} on half of {group}, so there is no front of time and precision.")
+        return
     chart, title = pareto.chart(points, group), f"Time against precision of {group}"
-    return Drawing(f"pareto {group}", title, "pareto", group, pareto.caption(points), points, partial(draw, chart, styles), chart)
+    figure = partial(_draw_chart, chart, styles)
+    whole = Drawing(f"pareto {group}", title, "pareto", group, pareto.caption(points), points, figure, chart)
+    yield from _parts(whole, first_of_each_kind(pareto.ranked(points), kinds), chart.solvers, (), _PROVING)
 
 
 def _speed_ups(winners: pd.DataFrame, baseline: str | None) -> Iterator[Drawing | Undrawn]:
@@ -175,6 +237,18 @@ def _speed_ups(winners: pd.DataFrame, baseline: str | None) -> Iterator[Drawing 
         return
     caption, heat_map = speed_ups.caption(points, baseline), partial(speed_ups.speed_ups, points, baseline)
     yield Drawing("speed ups", "Speed-ups of specialised solvers over generic ones", "speed_ups", "", caption, points, heat_map)
+
+
+def _spread(results: Results, winners: pd.DataFrame) -> Iterator[Drawing | Undrawn]:
+    """Yield the figure of all ratios of single runs."""
+    times = run_times(results.runs, results.samples, results.targets)
+    points, baseline = spread.spread_points(times, winners, groups(results.runs)), results.view.baseline
+    if not points["drawn"].any():
+        sentence = f"No group of like problems has {spread.FEWEST} ratios of single runs to one target, so their spread is not drawn."
+        yield Undrawn("spread", "", sentence)
+        return
+    caption, figure = spread.caption(points, baseline), partial(spread.spread, points, baseline)
+    yield Drawing("spread", "Spread of the ratios of single runs", "spread", "", caption, points, figure)
 
 
 def _scaling(results: Results, fits: pd.DataFrame, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
@@ -196,7 +270,7 @@ def _measures(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterat
     """Yield, where anything is measured, the objective and every measure along the runs of each problem, and sparsity against accuracy."""
     if results.measures.empty:
         return
-    points = trajectory_points(results.runs, results.samples, results.measures)
+    points, curves = trajectory_points(results.runs, results.samples, results.measures), _curves_by_problem(results)
     by_problem = {str(problem): rows for problem, rows in points.groupby("problem", sort=False)}
     for place, (problem, rows) in enumerate(by_problem.items()):
         if place == MOST_PROBLEMS:
@@ -205,15 +279,24 @@ def _measures(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterat
             return
         runs = results.runs[results.runs["problem_label"] == problem]
         known = quantities(rows, results.measures)
+        leading = convergence.leading(curves[problem], runs, results.targets) if problem in curves else []
         for quantity in known:
             caption, draw_figure = trajectories.caption(rows, runs, quantity), partial(trajectories.trajectory, rows, quantity, styles)
-            title = f"{quantity[:1].upper()}{quantity[1:]} on {problem}"
-            yield Drawing(f"{quantity} {problem}", title, "trajectories", problem, caption, _data_of(rows, quantity), draw_figure)
+            title, data = f"{quantity[:1].upper()}{quantity[1:]} on {problem}", _data_of(rows, quantity)
+            whole = Drawing(f"{quantity} {problem}", title, "trajectories", problem, caption, data, draw_figure)
+            there = [str(solver) for solver in data["solver"].unique()]
+            yield from _parts(whole, _there(leading, there), there, (), _PROVING)
         axes = trade_offs.axes_of(known)
         if axes is not None:
             chart, caption = trade_offs.chart(rows, axes), trade_offs.caption(rows, axes)
             title, stem, data = f"Sparsity against accuracy on {problem}", f"sparsity against accuracy {problem}", _data_of(rows, *axes)
-            yield Drawing(stem, title, "trade_offs", problem, caption, data, partial(draw, chart, styles), chart)
+            whole = Drawing(stem, title, "trade_offs", problem, caption, data, partial(_draw_chart, chart, styles), chart)
+            yield from _parts(whole, _there(leading, chart.solvers), chart.solvers, (), _PROVING)
+
+
+def _there(leading: Sequence[str], drawn: Sequence[str]) -> list[str]:
+    """Return the solvers of a figure, those that lead first."""
+    return [*(solver for solver in leading if solver in drawn), *(solver for solver in drawn if solver not in leading)]
 
 
 def _data_of(points: pd.DataFrame, *of: str) -> pd.DataFrame:

@@ -51,6 +51,12 @@ def pareto_points(instances: pd.DataFrame) -> pd.DataFrame:
     return table.assign(front=_front(table))
 
 
+def ranked(points: pd.DataFrame) -> list[str]:
+    """Return the solvers of `pareto_points` that have a point by how small a gap they prove, and then by their time to that."""
+    known = points[points["seconds"].notna()].sort_values(["gap", "seconds"], kind="stable")
+    return [str(solver) for solver in known["solver"].unique()]
+
+
 def _front(table: pd.DataFrame) -> list[bool]:
     """Return which points no other one is at least as good as in both, and better in one."""
     points = list(zip(table["seconds"], table["gap"], strict=True))

@@ -83,6 +83,14 @@ def profile_points(instances: pd.DataFrame, target: float) -> pd.DataFrame:
     return table.assign(instances=len(times), leader=first, left_out="; ".join(left_out), target=target)
 
 
+def ranked(points: pd.DataFrame) -> list[str]:
+    """Return the solvers of `profile_points` by the share of the instances that they solved, then by that on which they were fastest."""
+    rows = points[points["panel"] == PERFORMANCE]
+    solved = rows.groupby("solver", sort=False)["share"].max()
+    fastest = rows[rows["at"] <= 1.0].groupby("solver", sort=False)["share"].max().reindex(solved.index, fill_value=0.0)
+    return sorted(map(str, solved.index), key=lambda solver: (-solved[solver], -fastest[solver]))
+
+
 def common_solvers(instances: pd.DataFrame) -> tuple[list[str], list[str]]:
     """Return the solvers that were run on every instance of a group, and those that were run on some; skipped is not run."""
     ran = instances[~instances["status"].str.fullmatch(rf"{Status.SKIPPED}(?: (\d+)/\1)?")]

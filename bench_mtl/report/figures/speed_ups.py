@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.figures import style
 from bench_mtl.report.render import BLANK, format_ratio, format_target
@@ -12,6 +13,7 @@ from bench_mtl.results.frames import numbers
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
 
 #: Rows on paper; the data have them all.
 MOST_ROWS = 60
@@ -19,8 +21,11 @@ MOST_ROWS = 60
 #: The colours reach at least from a tenth to ten times, and at most from a thousandth to a thousand times.
 _LEAST_DECADES, _MOST_DECADES = 1.0, 3.0
 
-#: Of red, green and blue.
-_LUMINANCE = (0.299, 0.587, 0.114)
+#: The relative luminance of a colour on which white letters and dark ones are read equally well.
+_EVEN = 0.187
+
+#: And one on which dark lines cannot be seen.
+_DARKEST = 0.035
 
 _CELL_WIDTH, _CELL_HEIGHT, _LABEL_WIDTH = 0.68, 0.23, 3.2
 
@@ -46,6 +51,7 @@ def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
 def speed_ups(points: pd.DataFrame, baseline: str | None = None) -> Figure:
     """Return the heat map of `speed_up_points`, of which at least one is known: a row per problem, a column per target."""
     import numpy as np
+    import seaborn  # before the style, of which it would keep a copy
     from matplotlib import colormaps
     from matplotlib.colors import Normalize
 
@@ -54,11 +60,13 @@ def speed_ups(points: pd.DataFrame, baseline: str | None = None) -> Figure:
     rows = points[points["problem"].isin(problems)]
     values = np.full((len(problems), len(targets)), np.nan)
     words = [[BLANK] * len(targets) for _ in problems]
+    bounds = []
     for problem, target, ratio, bound in zip(*(rows[name] for name in ("problem", "target", "speed_up", "bound")), strict=True):
         place = problems.index(problem), targets.index(target)
         if ratio == ratio:
             values[place] = math.log10(ratio)
             words[place[0]][place[1]] = f"{bound} {format_ratio(ratio, bound)}".strip()
+            bounds += [place] if bound else []
     reach = min(max(_LEAST_DECADES, float(np.nanmax(np.abs(values)))), _MOST_DECADES)
     colours, scale = colormaps["PuOr"], Normalize(-reach, reach)
     with style.styled():
@@ -72,11 +80,16 @@ def speed_ups(points: pd.DataFrame, baseline: str | None = None) -> Figure:
             left=left,
             below=1.0,
         )
-        axis.pcolormesh(np.ma.masked_invalid(values), cmap=colours, norm=scale, edgecolors="white", linewidth=1.0)
+        no_ticks: dict[str, Any] = {"xticklabels": False, "yticklabels": False}
+        seaborn.heatmap(values, ax=axis, cmap=colours, norm=scale, cbar=False, linewidths=1.0, linecolor="white", **no_ticks)
         for i, line in enumerate(words):
             for j, word in enumerate(line):
-                light = word == BLANK or np.dot(colours(scale(values[i, j]))[:3], _LUMINANCE) > 0.55
-                axis.text(j + 0.5, i + 0.5, word, ha="center", va="center", fontsize=7.5, color="0.1" if light else "white")
+                colour = colours(scale(values[i, j]))
+                ink = "0.05" if word == BLANK or _relative_luminance(colour[:3]) > _EVEN else "white"
+                if (i, j) in bounds:
+                    axis.add_patch(_hatching(i, j, "white" if _relative_luminance(colour[:3]) < _DARKEST else "black"))
+                behind = {"facecolor": colour, "edgecolor": "none", "pad": 0.8} if (i, j) in bounds else None
+                axis.text(j + 0.5, i + 0.5, word, ha="center", va="center", fontsize=7.5, color=ink, bbox=behind)
         axis.set(xlim=(0, len(targets)), ylim=(len(problems), 0), xlabel="proven relative gap")
         axis.set_xticks(np.arange(len(targets)) + 0.5, [format_target(target) for target in targets])
         axis.set_yticks(np.arange(len(problems)) + 0.5, labels)
@@ -97,7 +110,10 @@ def caption(points: pd.DataFrame, baseline: str | None = None) -> str:
         "faster, below 1 (orange) slower."
     ]
     if (points["bound"] != "").any():
-        parts.append("A bound, >= or <=: one of the two did not get there, and the time that it had stands for its time.")
+        parts.append(
+            "A bound, >= or <=, is hatched: one of the two did not get there, and the time that it had stands for its time. Its colour is "
+            "that of the bound, beyond which the ratio lies."
+        )
     if points.loc[points["problem"].isin(_shown(points)), "speed_up"].isna().any():
         parts.append(f"{BLANK}: one of the two was not run, or not everywhere, or stopped short of its limit, or neither got there.")
     shown, total = _shown(points), points["problem"].nunique()
@@ -111,6 +127,19 @@ def caption(points: pd.DataFrame, baseline: str | None = None) -> str:
 def _shown(points: pd.DataFrame) -> list[str]:
     """Return the problems with a number."""
     return [str(problem) for problem in points.loc[points["speed_up"].notna(), "problem"].unique()]
+
+
+def _relative_luminance(colour: Sequence[float]) -> float:
+    """Return how light a colour of red, green and blue from 0 to 1 is."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _hatching(row: int, column: int, ink: str) -> Rectangle:
+    """Return the lines over a bound. The colour below is that of a measured ratio, and dark lines leave it as strong at least."""
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column, row), 1.0, 1.0, facecolor="none", edgecolor=ink, hatch="////", linewidth=0.0, alpha=0.55)
 
 
 def _key(figure: Figure, left: float, width: float, reach: float) -> None:

@@ -1,9 +1,8 @@
 """What all figures share: looks of solvers, the sheet they are drawn on, logarithmic axes, and how a figure becomes files.
 
-Figures are made of matplotlib's objects, without pyplot, which would keep them and look for a screen. seaborn imports pyplot and has
-no plot with a band that keeps failures, nor steps, nor marks for limits, so nothing here is made with it. A sheet is laid out by
-arithmetic on the sizes of its texts: matplotlib's own layout engines draw everything twice to measure it, and took longer than all the
-rest.
+Figures are made of matplotlib's objects, without pyplot, which would keep them and look for a screen; seaborn, where it has the plot, draws
+on the axes of a sheet (docs/adr/0048-seaborn-on-our-axes.md). A sheet is laid out by arithmetic on the sizes of its texts: matplotlib's own
+layout engines draw everything twice to measure it, and took longer than all the rest.
 
 Sizes are for print: at 8 cm a sheet of one panel has letters of 6 points, and one of several panels has them across a page.
 """
@@ -56,6 +55,7 @@ STYLE = {
     "axes.axisbelow": True,
     "grid.color": "0.92",
     "grid.linewidth": 0.6,
+    "hatch.linewidth": 0.6,
     "legend.frameon": False,
     "text.parse_math": False,  # a label is no formula, whatever dollars are in it
     "svg.fonttype": "path",  # letters that look the same where the font is missing
@@ -72,7 +72,7 @@ _NO_DATES: dict[str, dict[str, str | None]] = {
 
 #: Inches around and between the panels of a sheet: left, right, below with ticks and label, between panels that share their y axis
 #: and between those that do not.
-_LEFT, _RIGHT, _BELOW, _BETWEEN, _APART = 0.68, 0.14, 0.48, 0.2, 0.66
+_LEFT, _RIGHT, _BELOW, _BETWEEN, _APART = 0.68, 0.24, 0.48, 0.24, 0.66
 #: Inches of a row of the legend, of its line, of this and the space beside a label, between its columns, and of a line of the title.
 _ROW, _LINE, _BESIDE, _BETWEEN_COLUMNS, _TITLE_LINE = 0.158, 0.28, 0.36, 0.16, 0.2
 

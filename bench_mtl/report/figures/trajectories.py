@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -130,9 +130,17 @@ def value_limits(values: Array) -> tuple[float, float, bool]:
     return (0.0 if low >= 0.0 and low <= 0.5 * high else low - margin), high + margin, False
 
 
-def trajectory(points: pd.DataFrame, quantity: str, styles: Mapping[str, LineStyle]) -> Figure:
-    """Draw the figure of one quantity of one problem: its `chart`, with solvers in the styles of `style.line_styles`."""
-    return draw(chart(points, quantity), styles)
+def trajectory(
+    points: pd.DataFrame,
+    quantity: str,
+    styles: Mapping[str, LineStyle],
+    solvers: Collection[str] | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw the figure of one quantity of one problem: its `chart`, with solvers in the styles of `style.line_styles`, or with some of them
+    alone."""
+    whole = chart(points, quantity)
+    return draw(whole if solvers is None else whole.only(solvers, title), styles)
 
 
 def chart(points: pd.DataFrame, quantity: str) -> Chart:
@@ -194,7 +202,7 @@ def caption(points: pd.DataFrame, runs: pd.DataFrame, quantity: str) -> str:
     if value_limits(values)[2] and (values == 0).any():
         parts.append("Zeros are drawn at the lower end.")
     if own["status"].isin(LIMITS).any():
-        parts.append("A cross: runs met their time or memory limit there.")
+        parts.append("A cross at the end of a thin line: runs met their time or memory limit there.")
     absent = runs[~runs["id"].isin(own["run_id"])]
     if len(absent):
         names = [f"{solver} ({status_counts(group['status'])})" for solver, group in absent.groupby("solver_label", sort=False)]

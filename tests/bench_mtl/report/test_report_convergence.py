@@ -41,14 +41,14 @@ def test_two_panels_share_the_gap_and_only_passes_that_are_counted_are_drawn(dra
     left, right = figure.axes
     assert (left.get_xscale(), left.get_yscale(), right.get_xscale()) == ("log", "log", "log")
     assert left.get_ylim() == right.get_ylim()
-    solvers_left = [line for line in left.lines if len(line.get_xdata()) > 1 and line.get_linestyle() == "-"]
-    solvers_right = [line for line in right.lines if len(line.get_xdata()) > 1 and line.get_linestyle() == "-"]
+    solvers_left = [line for line in left.lines if len(line.get_xdata()) > 1 and line.get_marker() in "os"]
+    solvers_right = [line for line in right.lines if len(line.get_xdata()) > 1 and line.get_marker() in "os"]
     assert (len(solvers_left), len(solvers_right)) == (2, 1)
     least = convergence.least_gap(TARGETS)
     assert least == 1e-9
     assert list(solvers_right[0].get_ydata()) == [0.5, least]
     assert list(solvers_right[0].get_xdata()) == [10.0, 100.0]
-    for told in ("Gaps below 1e-9, zero among them, are drawn there", "Cut off on the left", "A cross"):
+    for told in ("Gaps below 1e-9, zero among them, are drawn there", "Cut off on the left", "A cross at the top edge", "A thin line"):
         assert told in caption
     for untold in ("several", "Times of zero", "before the first pass"):
         assert untold not in caption
@@ -76,12 +76,54 @@ def test_a_solver_that_shows_points_early_in_its_first_pass_goes_forward(drawn):
     assert "drawn at 0.5, or at half of a run's first count where that is less." in caption
 
 
-def test_a_timeout_is_marked_at_its_limit_and_in_the_legend(drawn):
+def crosses_of(axis):
+    """The crosses of an axis, each solver's in a line."""
+    return [line for line in axis.lines if line.get_marker() == "x"]
+
+
+def is_at_top(axis, line, row=0):
+    """Whether crosses are at the top edge, or in this row below it, whatever the scale."""
+    height = 1.0 - 0.036 * row
+    return line.get_transform() == axis.get_xaxis_transform() and np.allclose(line.get_ydata(), height)
+
+
+def test_a_timeout_is_a_cross_at_the_top_edge_and_in_the_legend(drawn):
     figure, _, _ = drawn(PG, SCS)
-    (cross,) = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
-    assert (list(cross.get_xdata()), list(cross.get_ydata())) == ([60.0], [pytest.approx(0.01)])
+    (cross,) = crosses_of(figure.axes[0])
+    assert list(cross.get_xdata()) == [60.0]
+    assert is_at_top(figure.axes[0], cross)
+    assert not crosses_of(figure.axes[1]), "it counts no passes"
+    (tail,) = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [3.0, 60.0]]
+    assert list(tail.get_ydata()) == [pytest.approx(0.01)] * 2
     labels = [text.get_text() for text in figure.texts[1:]]
-    assert labels == ["pg", "scs (timeout)", "targets", "stopped by a limit"]
+    assert labels == ["pg", "scs (timeout)", "targets", "ended short of its target, at that time"]
+
+
+def test_who_proved_nothing_has_its_cross_where_its_time_ended_and_those_that_meet_are_below_each_other(drawn):
+    late = {"status": "timeout", "limit": 60.0}
+    inaccurate = {**PG, "solver": "ag", "status": "inaccurate"}
+    figure, _, caption = drawn(PG, {"solver": "ecos", **late}, {"solver": "scs", **late}, inaccurate)
+    axis = figure.axes[0]
+    assert [list(line.get_xdata()) for line in crosses_of(axis)] == [[60.0], [60.0], [pytest.approx(0.4)]]
+    assert [is_at_top(axis, line, row) for line, row in zip(crosses_of(axis), (0, 1, 0), strict=True)] == [True] * 3
+    assert axis.get_xlim()[1] > 60.0
+    styles = style.styles_in_turn(["pg", "ecos", "scs", "ag"])
+    assert [line.get_color() for line in crosses_of(axis)] == [styles[name].colour for name in ("ecos", "scs", "ag")]
+    assert [list(line.get_xdata()) for line in crosses_of(figure.axes[1])] == [[100.0]]
+    handles = dict(zip([text.get_text() for text in figure.texts[1:]], figure.artists, strict=True))
+    assert handles["ecos (timeout): nothing proven"].get_marker() == "x"
+    assert handles["ecos (timeout): nothing proven"].get_color() == styles["ecos"].colour
+    assert "at the time that it had." in caption
+    assert "the right edge" not in caption
+
+
+def test_a_failure_without_a_time_is_at_the_right_edge(make_store, frames):
+    runs, samples = frames(make_store(PG, {"solver": "scs", "status": "memory", "times": {"build": 1.0, "solve": 0.0}}))
+    runs["limit_seconds"] = np.nan
+    points = convergence.curves(runs, samples)
+    (panel, _) = convergence.chart(points, runs, TARGETS).panels
+    assert panel.failed == (("scs", panel.x.high),)
+    assert "or at the right edge where that is not known" in convergence.caption(points, runs, TARGETS)
 
 
 def test_one_panel_where_nobody_counts_passes_and_words_for_who_is_not_drawn(drawn):
@@ -200,7 +242,7 @@ def test_many_runs_are_a_median_in_a_band_of_most(drawn):
     for axis in figure.axes:
         median = median_of(axis)
         assert len(axis.patches) == 2
-        assert len([line for line in axis.lines if line.get_marker() == "x"]) == 1
+        assert len(crosses_of(axis)) == 1
         x, y = median.get_data()
         assert (np.diff(y) <= 0).all()
     median = median_of(figure.axes[0])
@@ -224,8 +266,8 @@ def test_many_runs_of_a_generic_solver_are_the_medians_of_its_answers(drawn):
     (line,) = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 2 and line.get_marker() != "None"]
     assert list(line.get_xdata()) == [7.0, 8.0]
     assert list(line.get_ydata()) == [pytest.approx(0.01), pytest.approx(0.1)]
-    (cross,) = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
-    assert list(cross.get_xdata()) == [60.0]
+    (cross,) = crosses_of(figure.axes[0])
+    assert list(cross.get_xdata()) == [60.0] * 11
     assert "with bars" in caption
 
 
@@ -235,3 +277,55 @@ def test_a_gap_without_end_is_drawn_as_the_greatest(drawn):
     assert list(line.get_ydata()) == [convergence.GREATEST_GAP, convergence.least_gap(TARGETS)]
     assert "Gaps above 1e6 are drawn there." in caption
     assert np.isfinite(figure.axes[0].get_ylim()).all()
+
+
+def solving(solver, gap, seconds, kind, **more):
+    """A run that proves a gap after so many seconds, and a tenth of it, the last, after twice as many."""
+    asked = {"generic": 1e-6, "peer": 1e-6}.get(kind)
+    samples = [(seconds, 1, 1.0, 1.0, 1.0 - gap, asked), (2.0 * seconds, 2, 2.0, 1.0, 1.0 - gap / 10.0, asked and 1e-8)]
+    return {"solver": solver, "samples": samples, **more}
+
+
+def chosen(make_store, frames, *made, kinds=None):
+    runs, samples = frames(make_store(*made))
+    if kinds is not None:
+        runs["kind"] = runs["solver_label"].map(kinds)
+    return convergence.leading(convergence.curves(runs, samples), runs, (1e-2, 1e-6))
+
+
+def test_those_that_prove_most_soonest_lead(make_store, frames):
+    made = [
+        solving("late", 1e-6, 9.0, "specialised"),
+        solving("coarse", 1e-2, 0.5, "specialised"),
+        solving("none", 0.5, 0.1, "specialised"),
+    ]
+    made += [solving("soon", 1e-6, 2.0, "specialised"), {"solver": "crashed", "status": "crashed"}]
+    assert chosen(make_store, frames, *made) == ["soon", "coarse", "late", "none"], "coarse is the first to the loose target"
+
+
+def test_the_fastest_of_each_kind_to_each_target_come_first(make_store, frames):
+    kinds = {f"own{i}": "specialised" for i in range(10)} | {"slow": "generic", "loose": "generic", "peer": "peer"}
+    made = [solving(f"own{i}", 1e-6, 1.0 + i, "specialised") for i in range(10)]
+    made += [solving("slow", 1e-6, 50.0, "generic"), solving("loose", 1e-3, 30.0, "generic"), solving("peer", 1e-3, 40.0, "peer")]
+    found = chosen(make_store, frames, *made, kinds=kinds)
+    assert found == ["own0", "slow", "loose", "peer", "own1", "own2", "own3", "own4"]
+    assert len(found) == convergence.MOST_CURVES
+
+
+def test_a_solver_proves_what_half_of_its_runs_do(make_store, frames):
+    lucky = [solving("lucky", 1e-6, 0.1, "specialised", seed=0)] + [solving("lucky", 0.5, 0.1, "specialised", seed=seed) for seed in (1, 2)]
+    steady = [solving("steady", 1e-6, 5.0, "specialised", seed=seed) for seed in range(3)]
+    assert chosen(make_store, frames, *lucky, *steady) == ["steady", "lucky"]
+
+
+def test_a_part_of_a_figure_has_the_axes_of_the_whole(make_store, frames):
+    runs, samples = frames(make_store(PG, SCS, {**PG, "solver": "ag", "status": "timeout", "limit": 90.0}))
+    points = convergence.curves(runs, samples)
+    whole = convergence.chart(points, runs, TARGETS)
+    part = whole.only(["scs"], "the rest")
+    assert (whole.solvers, part.solvers, part.title) == (["pg", "scs", "ag"], ["scs"], "the rest")
+    assert (part.y, part.panels[0].x) == (whole.y, whole.panels[0].x)
+    assert len(part.panels) == 1, "it counts no passes"
+    assert [solver for solver, _ in part.panels[0].failed or ()] == ["scs"]
+    figure = convergence.convergence(points, runs, TARGETS, style.styles_in_turn(["pg", "scs", "ag"]), ["pg", "ag"])
+    assert [text.get_text() for text in figure.texts[1:3]] == ["pg", "ag (timeout)"]

@@ -53,7 +53,7 @@ def test_two_instances_are_told_to_be_too_few(made):
 def test_failures_alone_have_sentences_alone(made):
     kinds, undrawn, _ = made(*({"solver": "pg", "problem": "p", "seed": seed, "status": "crashed"} for seed in range(4)))
     assert not kinds
-    assert set(undrawn) == {"convergence", "profiles", "pareto", "speed_ups", "patterns"}
+    assert set(undrawn) == {"convergence", "profiles", "pareto", "speed_ups", "spread", "patterns"}
     assert undrawn["convergence"] == "No run has a proven point on this problem, so there is no figure: the reasons are listed below."
     assert undrawn["profiles"] == f"No solver proves a gap of 1e-6 on {GROUP}, so there are no profiles."
     assert undrawn["pareto"].startswith(f"No solver proves a gap of 1e-1 on half of {GROUP}")
@@ -148,3 +148,34 @@ def test_a_drawing_is_written_in_the_formats_asked_for_beside_its_data(made):
     assert list(drawing.files(drawn, ("csv",))) == ["figures/p.csv"]
     with pytest.raises(ValueError, match="formats: eps cannot be written, only svg, png, pdf"):
         drawing.files(drawn, ("png", "eps"))
+
+
+def test_of_many_solvers_eight_lead_and_the_others_have_a_second_figure(made):
+    runs = [run(f"s{i}", f"p{seed}", 1.0 + i, seed=seed) for seed in range(3) for i in range(9)]
+    runs += [run("scs", f"p{seed}", 50.0, seed=seed) for seed in range(3)]
+    kinds, _, drawn = made(*runs)
+    assert kinds[:2] == [("convergence", "p0")] * 2
+    first, rest = drawn[:2]
+    assert (first.stem, rest.stem, rest.title) == ("p0", "p0-others", "Convergence on p0: the other solvers")
+    assert set(first.data["solver"]) == {"s0", "scs", *(f"s{i}" for i in range(1, 7))}
+    assert set(rest.data["solver"]) == {"s7", "s8"}
+    assert "Of 10 solvers the printed figure has 8: those that prove most, soonest, after the fastest of each kind" in first.caption
+    one, other = first.draw(), rest.draw()
+    assert one.axes[0].get_xlim() == other.axes[0].get_xlim()
+    assert one.axes[0].get_ylim() == other.axes[0].get_ylim()
+    assert [text.get_text() for text in other.texts][:3] == ["p0: the other solvers", "s7", "s8"]
+    for kind in ("profiles", "pareto"):
+        first, rest = [one for one in drawn if one.kind == kind]
+        assert first.chart is not None
+        assert len(first.chart.solvers) == 10, "the page has them all"
+        assert rest.chart is None
+        assert len(set(first.data["solver"])) == 8
+        assert len(set(rest.data["solver"])) == 2
+        assert "scs" in set(first.data["solver"])
+        assert len(first.draw().axes) == len(rest.draw().axes)
+
+
+def test_eight_solvers_have_one_figure(made):
+    kinds, _, drawn = made(*(run(f"s{i}", "p", 1.0 + i) for i in range(8)))
+    assert [kind for kind, _ in kinds] == ["convergence"]
+    assert "second figure" not in drawn[0].caption

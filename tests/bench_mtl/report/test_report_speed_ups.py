@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 
 from bench_mtl.report.figures import speed_ups
 from bench_mtl.results.frames import GENERIC, SPECIALISED
@@ -67,8 +71,57 @@ def test_letters_are_read_on_every_colour():
     axis = speed_ups.speed_ups(points_of(pd.DataFrame(rows, columns=COLUMNS))).axes[0]
     axis.figure.draw_without_rendering()
     for text, colour in zip(axis.texts, axis.collections[0].get_facecolors(), strict=True):
-        shade = 1.0 if text.get_color() == "white" else float(text.get_color())
-        assert abs(np.dot(colour[:3], (0.299, 0.587, 0.114)) - shade) > 0.4
+        shades = sorted(speed_ups._relative_luminance(parts) + 0.05 for parts in (to_rgb(text.get_color()), colour[:3]))
+        assert shades[1] / shades[0] > 4.0
+
+
+def test_bounds_are_hatched_and_as_strong_as_measured_ratios():
+    rows = [(f"p{i}", 1e-2, "pg", SPECIALISED, 40.0, bound) for i, bound in enumerate((False, True, True))]
+    rows.append(("p3", 1e-2, "pg", SPECIALISED, 900.0, True))
+    figure = speed_ups.speed_ups(points_of(pd.DataFrame(rows, columns=COLUMNS)))
+    axis = figure.axes[0]
+    figure.draw_without_rendering()
+    measured, bound, *_ = axis.collections[0].get_facecolors()
+    assert (measured == bound).all()
+    assert [patch.get_xy() for patch in axis.patches] == [(0, 1), (0, 2), (0, 3)]
+    assert all(patch.get_hatch() for patch in axis.patches)
+    assert [to_hex(patch.get_edgecolor()) for patch in axis.patches] == ["#000000", "#000000", "#ffffff"], "dark, but on the darkest"
+    assert [text.get_bbox_patch() is not None for text in axis.texts] == [False, True, True, True]
+
+
+ASKS = """
+import matplotlib, sys
+import pandas as pd
+before = dict(matplotlib.rcParams.copy())
+from bench_mtl.report.figures import speed_ups, spread, style
+rows = pd.DataFrame([("a", 1e-2, 12.0, "", "pg", "specialised")], columns=["problem", "target", "speed_up", "bound", "winner", "kind"])
+style.files(speed_ups.speed_ups(rows), ["svg"])
+points = pd.DataFrame({"group": "g", "target": 1e-2, "ratio": [1.0, 2.0, 3.0, 0.4], "drawn": True})
+style.files(spread.spread(points), ["svg"])
+from bench_mtl.papers.bands import draw_means
+with style.styled():
+    _, (axis,) = style.sheet("t", [2.0], 2.0)
+    draw_means(axis, pd.DataFrame({"x": [1, 1, 2, 2], "y": [1.0, 2.0, 3.0, 5.0]}), "x", "y", {"color": "k", "marker": "o"})
+from matplotlib import pyplot
+assert "seaborn" in sys.modules
+assert pyplot.get_fignums() == []
+assert dict(matplotlib.rcParams.copy()) == before
+assert matplotlib.rcParams._get("backend") is matplotlib.rcsetup._auto_backend_sentinel
+"""
+
+
+def test_seaborn_on_our_axes_looks_for_no_screen_and_changes_no_setting():
+    environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    command = [sys.executable, "-W", "error", "-c", ASKS]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+    assert found.returncode == 0, found.stderr
+
+
+def test_a_command_that_draws_nothing_does_not_load_seaborn():
+    code = "import sys; sys.argv = ['bench-mtl', '--version']\nfrom bench_mtl.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    code += "assert not {'seaborn', 'matplotlib'} & set(sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert found.returncode == 0, found.stderr
 
 
 def test_a_map_of_many_problems_is_cut_and_says_so():
