@@ -47,10 +47,12 @@ bench: $(STAMP)
 reports-kept: $(STAMP)
 	for folder in reports/*/; do $(BIN)/bench-mtl report $$folder --format md --format svg || test $$? -eq 1 || exit; done
 	$(BIN)/python -m benchmarks.table4 reports/table4 > /dev/null
+	$(BIN)/bench-mtl report reports --index
+	$(BIN)/bench-mtl report reports --check
 
 # And what is not kept: the pages, the tables as files, the other formats of the figures.
 reports: reports-kept
-	for folder in reports/*/; do test -f $$folder/cells.sqlite && rest="csv png" || rest="html csv tex parquet pdf png"; \
+	for folder in reports/*/; do test -f $$folder/cells.sqlite && rest="html csv png" || rest="html csv tex parquet pdf png"; \
 		$(BIN)/bench-mtl report $$folder $$(printf -- ' --format %s' $$rest) || test $$? -eq 1 || exit; done
 
 setup: $(STAMP)

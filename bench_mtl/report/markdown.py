@@ -51,7 +51,7 @@ def markdown(
         figures = [part for kind in kinds for part in shown.get((kind, str(problem)), [])]
         parts += _problem(str(problem), results, tables, figures)
     parts += [*shown.get(("trajectories", ""), []), *shown.get(("patterns", ""), [])]
-    parts += _across_problems(tables, figures_of("profiles", "pareto"))
+    parts += _across_problems(tables, figures_of("spread", "profiles", "pareto"))
     parts += _section("measures", tables) if "measures" in tables else []
     parts += _section("scaling", tables, figures=figures_of("scaling"))
     parts += [*_section("times", tables), *_section("tolerances", tables)]

@@ -148,6 +148,7 @@ PLACES: Final = _compiled({
     r"and not of \d+ more; "
     r"the tables have all\.",
     "few": r"(?:Profiles are|Time against precision is) drawn of \d+ instances or more, so not of .+\.",
+    "no spread": r"No group of like problems has \d+ ratios of single runs to one target, so their spread is not drawn\.",
     "no profiles": r"No solver was run on every instance of .+, so there are no profiles\.",
     "no solved": r"No solver proves a gap of .+, so there (?:are no profiles|is no front of time and precision)\.",
     "sweeps": r"Scaling is drawn of the first \d+ sweeps and not of \d+ more; the table has all\.",

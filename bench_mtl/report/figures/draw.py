@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench_mtl.report.figures import chart as charts
@@ -34,6 +35,9 @@ _TRACK_END: dict[str, Any] = {
     "linestyle": "none", "markersize": 9.0, "markerfacecolor": "none", "markeredgewidth": 1.6, "zorder": 3,
 }  # fmt: skip
 
+#: Inches between the crosses of two solvers on a limit.
+_CROSS_STEP = 0.09
+
 #: Shares of the panel that a cross at the top edge takes.
 _CROSS_WIDTH, _CROSS_HEIGHT = 0.025, 0.036
 
@@ -49,18 +53,20 @@ def draw(chart: Chart, styles: Mapping[str, LineStyle]) -> Figure:
     panels = chart.panels
     with style.styled():
         headed = int(any(panel.title for panel in panels))
-        figure, axes = style.sheet(chart.title, [width] * len(panels), height, _legend(chart, styles), share_y=True, headed=headed)
+        left = style.left_of(None if chart.y.logarithmic or chart.y.ticks else (chart.y.low, chart.y.high))
+        handles = _legend(chart, styles)
+        figure, axes = style.sheet(chart.title, [width] * len(panels), height, handles, share_y=True, left=left, headed=headed)
         _scale(axes[0], "y", chart.y)
         for axis, panel in zip(axes, panels, strict=True):
             _scale(axis, "x", panel.x)
             if panel.title:
                 axis.set_title(panel.title)
-            for place, series in enumerate(panel.series):
+            for series in panel.series:
                 if chart.kind == "runs":
                     _draw_runs(axis, series, styles[series.solver], panel, chart.y)
                 else:
                     _draw_line(axis, chart, series, styles[series.solver])
-                _draw_crosses(axis, chart, series, styles[series.solver], place - 0.5 * (len(panel.series) - 1))
+            _draw_crosses(axis, chart, panel, styles)
             _draw_failures(axis, panel, styles)
             if panel.equal is not None:
                 axis.axvline(panel.equal, zorder=1, **_LIMIT)
@@ -125,11 +131,24 @@ def _draw_line(axis: Axes, chart: Chart, series: Series, look: LineStyle) -> Non
         axis.plot(x, y, **style.line(look, **_POINTS))
 
 
-def _draw_crosses(axis: Axes, chart: Chart, series: Series, look: LineStyle, place: float) -> None:
-    """Crosses on the limit, side by side: those of one solver would hide those of another."""
-    if series.crosses and chart.limit is not None:
-        shift = 1.0 + place * min(0.03, 0.4 / len(chart.panels[0].series))
-        axis.plot([x * shift for x in series.crosses], [chart.limit] * len(series.crosses), color=look.colour, **style.mark(clip_on=False))
+def _draw_crosses(axis: Axes, chart: Chart, panel: charts.Panel, styles: Mapping[str, LineStyle]) -> None:
+    """Crosses on the limit, side by side around each x: those of one solver would hide those of another."""
+    from matplotlib.transforms import ScaledTranslation
+
+    if chart.limit is None:
+        return
+    at: dict[float, list[str]] = {}
+    for series in panel.series:
+        for place in series.crosses:
+            at.setdefault(place, []).append(series.solver)
+    spans = [math.log(after / before) for before, after in pairwise(sorted(at))] if panel.x.logarithmic else []
+    between = _SIZES[chart.kind][0] * min(spans, default=math.inf) / math.log(panel.x.high / panel.x.low)
+    for place, solvers in at.items():
+        step = min(_CROSS_STEP, 0.8 * between / len(solvers))
+        for turn, solver in enumerate(solvers):
+            aside = ScaledTranslation(step * (turn - 0.5 * (len(solvers) - 1)), 0.0, axis.figure.dpi_scale_trans)
+            look = style.mark(markersize=6.0, clip_on=False, transform=axis.transData + aside)
+            axis.plot([place], [chart.limit], color=styles[solver].colour, **look)
 
 
 def _draw_failures(axis: Axes, panel: charts.Panel, styles: Mapping[str, LineStyle]) -> None:
@@ -158,14 +177,14 @@ def _draw_runs(axis: Axes, series: Series, look: LineStyle, panel: charts.Panel,
     from matplotlib.patches import Polygon
 
     if series.runs == 1 and series.asked is not None:
-        axis.plot(series.x, np.maximum(series.y, limits.low), **_JOINED, **style.line(look))
+        axis.plot(series.x, np.maximum(series.y, limits.low), **style.line(look, **_JOINED))
     elif series.runs == 1:
         seen = series.x >= panel.start
         seen[:-1] |= seen[1:]  # the step that the left edge cuts
-        axis.plot(series.x[seen], np.maximum(series.y[seen], limits.low), **_STEPPED, **style.line(look))
+        axis.plot(series.x[seen], np.maximum(series.y[seen], limits.low), **style.line(look, **_STEPPED))
     if series.answers is not None:
         x, y = series.answers[0], np.maximum(series.answers[1], limits.low)
-        axis.plot(x[1], y[1], **_JOINED, **style.line(look))
+        axis.plot(x[1], y[1], **style.line(look, **_JOINED))
         gap = np.full(len(x[1]), np.nan)  # lifts the pen between two bars
         for bars in ((np.c_[x[0], x[2], gap], np.c_[y[1], y[1], gap]), (np.c_[x[1], x[1], gap], np.c_[y[0], y[2], gap])):
             axis.plot(*(ends.ravel() for ends in bars), color=look.colour, linewidth=0.8, alpha=0.5, zorder=2)
@@ -174,7 +193,7 @@ def _draw_runs(axis: Axes, series: Series, look: LineStyle, panel: charts.Panel,
         corners = _outline(x, low, np.minimum(high, limits.high))
         axis.add_artist(Polygon(corners, facecolor=look.colour, alpha=0.2, linewidth=0.0, zorder=1.5))
         seen = _corners(middle) & np.isfinite(middle)
-        axis.plot(x[seen], middle[seen], **_STEPPED, **style.line(look))
+        axis.plot(x[seen], middle[seen], **style.line(look, **_STEPPED))
     if series.stop is not None:
         where, value, last = series.stop
         value = max(value, limits.low)

@@ -256,11 +256,14 @@ def _scaling(results: Results, fits: pd.DataFrame, styles: Mapping[str, style.Li
     if fits.empty:
         return
     points = scaling_points(results.runs, results.samples, results.targets[-1])
+    kinds = convergence.kinds_of(results.runs)
     sweeps = list(fits.groupby("sweep", sort=False))
     for sweep, of_fits in sweeps[:MOST_GROUPS]:
         of_sweep = points[points["sweep"] == sweep]
         chart, caption, title = scaling.chart(of_sweep, of_fits), scaling.caption(of_sweep, of_fits), f"Scaling of {sweep}"
-        yield Drawing(f"scaling {sweep}", title, "scaling", str(sweep), caption, of_sweep, partial(draw, chart, styles), chart)
+        figure, leading = partial(_draw_chart, chart, styles), first_of_each_kind(scaling.ranked(chart), kinds)
+        whole = Drawing(f"scaling {sweep}", title, "scaling", str(sweep), caption, of_sweep, figure, chart)
+        yield from _parts(whole, leading, chart.solvers, (), "the best of each kind, and those that reach most sizes, soonest")
     if len(sweeps) > MOST_GROUPS:
         more = len(sweeps) - MOST_GROUPS
         yield Undrawn("scaling", "", f"Scaling is drawn of the first {MOST_GROUPS} sweeps and not of {more} more; the table has all.")

@@ -36,6 +36,13 @@ def chart(points: pd.DataFrame, fits: pd.DataFrame) -> Chart:
     return Chart("points", str(points["sweep"].iloc[0]), y_axis, (Panel(x_axis, tuple(series)),), limit=limit)
 
 
+def ranked(chart: Chart) -> list[str]:
+    """Return the solvers by the number of sizes that they reached, and then by their time at the largest of these."""
+    (panel,) = chart.panels
+    ends = {one.solver: (-len(one.y), float(one.y[-1]) if len(one.y) else math.inf) for one in panel.series}
+    return sorted(ends, key=ends.__getitem__)
+
+
 def _exponent(fit: Mapping[Hashable, Any]) -> str:
     """Return what the legend says of a fit."""
     if fit["exponent"] != fit["exponent"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.figures import style
@@ -20,7 +20,10 @@ FEWEST = 4
 #: Rows on paper; the data have them all.
 MOST_ROWS = 40
 
-_WIDTH, _ROW_HEIGHT, _LABEL_WIDTH = 3.6, 0.26, 3.0
+_WIDTH, _ROW_HEIGHT, _LEFT = 3.9, 0.23, 0.72
+
+#: Begins the keys of names of groups, which no row's does.
+_HEAD = "group "
 
 #: Those of the map of speed-ups: where the specialised, or other, solver is faster, and where the generic one is, or the baseline.
 FASTER, SLOWER = "#5C3A93", "#B45F06"
@@ -80,40 +83,53 @@ def drawn_rows(points: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `spread_points` that are on paper: those of the first `MOST_ROWS` groups and targets that have enough."""
     drawn = points[points["drawn"].astype(bool)]
     place = drawn.groupby(["group", "target"], sort=False).ngroup()
-    return drawn.assign(row=place)[place < MOST_ROWS]
+    return drawn.assign(row=place.astype(str))[place < MOST_ROWS]
 
 
 def spread(points: pd.DataFrame, baseline: str | None = None) -> Figure:
     """Return the figure of `spread_points`, of which some are drawn: a row per group and target, a dot per ratio."""
-    import numpy as np
+    import seaborn  # noqa: F401 - before the style, of which it would keep a copy
 
     rows = drawn_rows(points)
-    heads = rows.drop_duplicates("row")[["group", "target"]].to_dict("records")
     low, high = min(float(rows["ratio"].min()), 1.0) / 1.4, max(float(rows["ratio"].max()), 1.0) * 1.4
-    several = rows["group"].nunique() > 1
     with style.styled():
-        labels = [_label(heads, place, several) for place in range(len(heads))]
-        height = _ROW_HEIGHT * len(heads) * (1.0 + 0.5 * any("\n" in label for label in labels))
-        left = 0.18 + max(style.text_width(label) for label in labels)
+        slots = _slots(rows)
         title = "Specialised against generic solvers, run by run" if baseline is None else f"All solvers against {baseline}, run by run"
-        figure, (axis,) = style.sheet(title, [_WIDTH], max(height, 0.5), left=left, below=0.66)
+        figure, (axis,) = style.sheet(title, [_WIDTH], max(_ROW_HEIGHT * len(slots), 0.5), left=_LEFT, below=0.66)
         style.logarithmic(axis, "x", low, high)
         axis.axvline(1.0, color="0.4", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-        _boxes_and_dots(axis, rows)
-        axis.set(ylim=(len(heads) - 0.5, -0.5), xlim=(low, high), ylabel="")
+        _boxes_and_dots(axis, rows, [key for key, _ in slots])
         ratio = "generic solver's time / specialised one's" if baseline is None else f"time of {baseline} / the other's"
-        axis.set_xlabel(style.broken(ratio, _WIDTH))
-        axis.set_yticks(np.arange(len(heads)), labels)
+        axis.set(ylim=(len(slots) - 0.5, -0.5), xlim=(low, high), ylabel="", xlabel=style.broken(ratio, _WIDTH))
+        heads = [(place, label) for place, (key, label) in enumerate(slots) if key.startswith(_HEAD)]
+        for place, label in heads:
+            # From the left edge of the sheet on: a name is longer than there is space beside the axes.
+            axis.text(-_LEFT / _WIDTH + 0.02, place, label, transform=axis.get_yaxis_transform(), va="center", fontsize=style.LEGEND_SIZE)
+        named = [(place, label) for place, (key, label) in enumerate(slots) if not key.startswith(_HEAD)]
+        axis.set_yticks([place for place, _ in named], [label for _, label in named])
         axis.tick_params(axis="y", length=0)
         axis.grid(visible=False, axis="y")
         axis.spines["left"].set_visible(False)
-        for place in range(1, len(heads)):
-            if heads[place]["group"] != heads[place - 1]["group"]:
+        for place, _ in heads[1:]:
+            if not slots[place - 1][0].startswith(_HEAD):
                 axis.axhline(place - 0.5, color="0.85", linewidth=0.6, zorder=0)
     return figure
 
 
-def _boxes_and_dots(axis: Axes, rows: pd.DataFrame) -> None:
+def _slots(rows: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return what is below each other, a key and a text: the name of a group in as many lines as it needs where there are several groups,
+    and a row for each of its targets."""
+    found = []
+    for group, own in rows.groupby("group", sort=False):
+        if rows["group"].nunique() > 1:
+            lines = style.broken(str(group), _LEFT + _WIDTH, style.LEGEND_SIZE).split("\n")
+            found += [(f"{_HEAD}{group} {number}", line) for number, line in enumerate(lines)]
+        targets = own.drop_duplicates("row")
+        found += [(key, format_target(target)) for key, target in zip(targets["row"], targets["target"], strict=True)]
+    return found
+
+
+def _boxes_and_dots(axis: Axes, rows: pd.DataFrame, order: Sequence[str]) -> None:
     """A box from the first to the third quartile with the median, and every ratio as a dot.
 
     The boxes are seaborn's boxen of a depth of one: its box plots go through a part of matplotlib that reads all its settings, which looks
@@ -121,24 +137,15 @@ def _boxes_and_dots(axis: Axes, rows: pd.DataFrame) -> None:
     """
     import seaborn
 
-    order = sorted(rows["row"].unique())
-    shared: dict[str, Any] = {"data": rows, "x": "ratio", "y": "row", "order": order, "orient": "h", "ax": axis, "legend": False}
+    shared: dict[str, Any] = {"data": rows.assign(faster=rows["ratio"] >= 1.0), "x": "ratio", "y": "row", "order": order, "orient": "h"}
     seaborn.boxenplot(
-        **shared, k_depth=1, showfliers=False, width=0.62, color="0.88", saturation=1.0, linewidth=0.7, linecolor="0.25",
-        line_kws={"linewidth": 1.4, "color": "0.15"},
+        **shared, ax=axis, legend=False, k_depth=1, showfliers=False, width=0.62, color="0.88", saturation=1.0, linewidth=0.7,
+        linecolor="0.25", line_kws={"linewidth": 1.4, "color": "0.15"},
     )  # fmt: skip
-    looks = rows.assign(faster=rows["ratio"] >= 1.0)
-    shared["data"] = looks
     seaborn.stripplot(
-        **shared, hue="faster", hue_order=[True, False], palette=[FASTER, SLOWER], jitter=False, size=4.0, alpha=0.7, linewidth=0.0
-    )
-
-
-def _label(heads: Sequence[Mapping[Hashable, Any]], place: int, several: bool) -> str:
-    """Return what a row is of: its target, and its group where another one begins."""
-    group, target = str(heads[place]["group"]), format_target(float(str(heads[place]["target"])))
-    first = place == 0 or heads[place - 1]["group"] != heads[place]["group"]
-    return style.broken(f"{group}  {target}", _LABEL_WIDTH) if several and first else target
+        **shared, ax=axis, legend=False, hue="faster", hue_order=[True, False], palette=[FASTER, SLOWER], jitter=False, size=4.0, alpha=0.7,
+        linewidth=0.0,
+    )  # fmt: skip
 
 
 def caption(points: pd.DataFrame, baseline: str | None = None) -> str:

@@ -77,6 +77,10 @@ _LEFT, _RIGHT, _BELOW, _BETWEEN, _APART = 0.68, 0.24, 0.48, 0.24, 0.66
 _ROW, _LINE, _BESIDE, _BETWEEN_COLUMNS, _TITLE_LINE = 0.158, 0.28, 0.36, 0.16, 0.2
 
 
+#: A star is this much larger than other markers, to be seen as well.
+_STAR = 1.6
+
+
 @dataclass(frozen=True)
 class LineStyle:
     """How one solver is drawn in all figures."""
@@ -172,6 +176,16 @@ def sheet(
     return figure, axes
 
 
+def left_of(ends: tuple[float, float] | None) -> float:
+    """Return the inches that the ticks and the label of a y axis need; `ends` are those of an axis that is not logarithmic."""
+    if ends is None:
+        return _LEFT
+    from matplotlib.ticker import AutoLocator
+
+    ticks = [f"{tick:.6g}" for tick in AutoLocator().tick_values(*ends) if ends[0] <= tick <= ends[1]]
+    return max(_LEFT, 0.36 + max(map(text_width, ticks), default=0.0))
+
+
 def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
     """Return the figure as ``svg``, ``png`` and ``pdf``: the same bytes for the same data."""
     made = {}
@@ -257,7 +271,8 @@ def gap(value: float) -> str:
 
 def line(look: LineStyle, **more: Any) -> dict[str, Any]:
     """Return the options of matplotlib for a line in this style."""
-    return {"color": look.colour, "marker": look.marker, "linestyle": look.dash, **more}
+    sizes = {"markersize": _STAR * more["markersize"]} if look.marker == "*" and "markersize" in more else {}
+    return {"color": look.colour, "marker": look.marker, "linestyle": look.dash, **more, **sizes}
 
 
 def mark(**more: Any) -> dict[str, Any]:
