@@ -104,7 +104,12 @@ def spread(points: pd.DataFrame, baseline: str | None = None) -> Figure:
         heads = [(place, label) for place, (key, label) in enumerate(slots) if key.startswith(_HEAD)]
         for place, label in heads:
             # From the left edge of the sheet on: a name is longer than there is space beside the axes.
-            axis.text(-_LEFT / _WIDTH + 0.02, place, label, transform=axis.get_yaxis_transform(), va="center", fontsize=style.LEGEND_SIZE)
+            where: dict[str, Any] = {
+                "transform": axis.get_yaxis_transform(),
+                "va": "center",
+                "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+            }
+            axis.text(-_LEFT / _WIDTH + 0.02, place, label, fontsize=style.LEGEND_SIZE, **where)
         named = [(place, label) for place, (key, label) in enumerate(slots) if not key.startswith(_HEAD)]
         axis.set_yticks([place for place, _ in named], [label for _, label in named])
         axis.tick_params(axis="y", length=0)
