@@ -58,7 +58,7 @@ LIMITATIONS = """\
 - Times are of one machine (see the environment) a problem, and of the number of threads there. Differences of a few per cent mean
 nothing{repeated}.
 - Iterative solvers are certified at steps that grow by 5 %, so their times to a gap can be late by as much. A generic solver's time
-  to a gap depends on its ladder: a tolerance between two rungs might have been cheaper.
+  to a gap depends on its ladder: a tolerance between two rungs, or looser than the first one, might have been cheaper.
 - A generic solver's time leaves out building and compiling its model, which favours it; a specialised solver's time holds everything
   it does after the just-in-time compilation of its kernels.
 - Bounds hold at least up to rounding in double precision. Whether they hold in exact arithmetic depends on the version that made
@@ -111,7 +111,10 @@ def compared(runs: pd.DataFrame, targets: Sequence[float]) -> str:
     kinds = [f"{counts[kind]} {kind}" for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN) if kind in counts] or ["0"]
     solvers = f"{_enumerated(kinds)} solver{'' if counts.sum() == 1 else 's'}"
     reached = _enumerated([format_target(target) for target in targets])
-    return f"{solvers} on {_plural(runs['problem_label'].nunique(), 'problem')}, to a proven relative gap of {reached}."
+    problems = _plural(runs["problem_label"].nunique(), "problem")
+    every = ran.groupby("problem_label")["solver_label"].nunique()
+    some = "" if len(every) and (every == counts.sum()).all() else ", not each on every one"
+    return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}."
 
 
 def run_counts(runs: pd.DataFrame) -> str:

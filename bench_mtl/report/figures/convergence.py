@@ -165,7 +165,8 @@ def failures(runs: pd.DataFrame) -> list[tuple[str, float]]:
     """Return the solver of every run of one problem that ended short of its target, and the seconds that it had; infinite where no time
     is known."""
     short = runs[~runs["status"].isin([Status.VERIFIED, Status.SKIPPED])]
-    had = _had_seconds(short).where(lambda seconds: seconds > 0).fillna(numbers(short, "limit_seconds")).fillna(math.inf)
+    had = numbers(short, "had_seconds" if "had_seconds" in runs else "limit_seconds")
+    had = had.where(had > 0).fillna(math.inf)  # such as where a model was still being compiled: it had no time at all
     return list(zip(short["solver_label"].map(str), had.tolist(), strict=True))
 
 
@@ -248,7 +249,7 @@ def caption(points: pd.DataFrame, runs: pd.DataFrame, targets: Iterable[float]) 
     absent = runs[~runs["id"].isin(points["run_id"])]
     if len(absent):
         names = [f"{solver} ({status_counts(group['status'])})" for solver, group in absent.groupby("solver_label", sort=False)]
-        parts.append(f"Without a proven point, so not drawn: {', '.join(names)}.")
+        parts.append(f"Without a proven point, so without a curve: {', '.join(names)}.")
     return " ".join(parts)
 
 

@@ -33,7 +33,7 @@ MOST_PROBLEMS = 12
 #: And of groups of problems, and of sweeps.
 MOST_GROUPS = 12
 
-_PROVING = "those that prove most, soonest, after the fastest of each kind"
+_PROVING = "those that prove most, soonest, after the best of each kind"
 
 
 def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list[Drawing], list[Undrawn]]:

@@ -160,8 +160,8 @@ def caption(points: pd.DataFrame, baseline: str | None = None) -> str:
     whose = "the generic one's over the specialised one's" if baseline is None else "the baseline's over the other's"
     parts = [
         f"Ratios of the times to each proven relative gap of {who} that the table of winners compares, {whose}: right of the dashed line "
-        "(purple) the latter is faster. A dot: two runs on one instance, of the same repetition; the box: the middle half of them and the "
-        "median.",
+        "(purple) the latter is faster. A dot: two runs on one instance, of the same repetition, a single run with each of the "
+        "other's; the box: the middle half of them and the median.",
         f"A row is of {'a group of like problems and ' if rows['group'].nunique() > 1 else ''}a target, "
         f"of {FEWEST} ratios or more; where a rival never got there, there is none.",
     ]

@@ -123,12 +123,11 @@ def _bound(row: dict[Any, Any]) -> str:
 
 def _row(grid: Grid, baseline: str | None, statuses: dict[str, str], seconds_limit: float | None) -> dict[str, Any]:
     """Return what `winners` says of one problem and target."""
-    limit = "" if seconds_limit is None else f" within the {seconds_limit:g} s limit"
     complete = sorted((column.measured for column in grid.columns if column.solved.all()), key=_first_seconds)
     if not complete:
         row = dict.fromkeys(["winner", "kind", "seconds", "other", "other_seconds", "ratio", "ratio_low", "ratio_high"])
         tried = {column.name: statuses[column.name] for column in grid.columns} or statuses
-        finding = f"no solver gets there{limit} ({_outcomes(grid, tried)})."
+        finding = f"no solver gets there{_within(grid.columns, tried, seconds_limit)} ({_outcomes(grid, tried)})."
         return {**row, "at_least": False, "reference_wins": False, "walkover": False, "finding": finding}
     best = min(_finalists(complete, baseline), key=_seconds)
     others = _rivals(grid, best, baseline)
@@ -145,11 +144,19 @@ def _row(grid: Grid, baseline: str | None, statuses: dict[str, str], seconds_lim
         found = pair(fastest(known, ""), best)
         if found.at_least and found.instances == grid.instances and found.ratio == found.ratio:
             row |= {"ratio": found.ratio, "at_least": True}
-    losers = _outcomes(grid, {column.name: statuses[column.name] for column in others})
+    losers, limit = _outcomes(grid, {column.name: statuses[column.name] for column in others}), _within(others, statuses, seconds_limit)
     finding = _finding(best, seconds, row, _Rivals.of(best, others, baseline), losers, limit)
     reference_wins = best.kind in ONE_SHOT if baseline is None else best.name == baseline
     verdict = {"reference_wins": reference_wins, "walkover": not any(column.tried.all() for column in others)}
     return {"winner": best.name, "kind": best.kind, "seconds": seconds, **row, **verdict, "finding": finding}
+
+
+def _within(columns: Sequence[Column], statuses: dict[str, str], limit: float | None) -> str:
+    """Return the limit in words where it ended all that these solvers did, and each had as long: something else may have ended them."""
+    if limit is None or not columns:
+        return ""
+    is_met = all(statuses[column.name] == Status.TIMEOUT and bool((column.had >= limit).all()) for column in columns)
+    return f" within the {limit:g} s limit" if is_met else ""
 
 
 def _rivals(grid: Grid, best: Column, baseline: str | None) -> list[Column]:

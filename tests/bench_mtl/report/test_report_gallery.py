@@ -159,7 +159,7 @@ def test_of_many_solvers_eight_lead_and_the_others_have_a_second_figure(made):
     assert (first.stem, rest.stem, rest.title) == ("p0", "p0-others", "Convergence on p0: the other solvers")
     assert set(first.data["solver"]) == {"s0", "scs", *(f"s{i}" for i in range(1, 7))}
     assert set(rest.data["solver"]) == {"s7", "s8"}
-    assert "Of 10 solvers the printed figure has 8: those that prove most, soonest, after the fastest of each kind" in first.caption
+    assert "Of 10 solvers the printed figure has 8: those that prove most, soonest, after the best of each kind" in first.caption
     one, other = first.draw(), rest.draw()
     assert one.axes[0].get_xlim() == other.axes[0].get_xlim()
     assert one.axes[0].get_ylim() == other.axes[0].get_ylim()
