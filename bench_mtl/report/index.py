@@ -9,6 +9,7 @@ from pathlib import Path
 from bench_mtl.core.errors import InputError
 from bench_mtl.report.check import Fault, patterns
 from bench_mtl.report.check.contests import Contest, Derived
+from bench_mtl.report.check.findings import ABOUT_EQUAL
 from bench_mtl.report.check.rows import GENERIC, ONE_SHOT, PEER, RESULTS, SPECIALISED, read_rows
 from bench_mtl.report.render import escaped, format_ratio, format_target
 
@@ -67,14 +68,21 @@ def _is_contested(contest: Contest) -> bool:
 
 def _wins(kind: str, won: Sequence[Contest], of: str) -> str:
     """Return how many wins of a kind of solver there are, of how many problems, by whom and by how much."""
-    measured = [contest.ratio for contest in won if contest.ratio is not None and not contest.is_bound]
+    level = sum(_is_level(contest) for contest in won)
+    measured = [contest.ratio for contest in won if contest.ratio is not None and not contest.is_bound and not _is_level(contest)]
     bounds = [contest.ratio for contest in won if contest.ratio is not None and contest.is_bound]
-    without = len(won) - len(measured) - len(bounds)
+    without = len(won) - len(measured) - len(bounds) - level
     margins = [f"by {_range(measured)} times where a rival gets there"] if measured else []
     margins += [f"by at least {_range(bounds, '>=')} times where none does"] if bounds else []
+    margins += [f"about as fast as a rival on {level}"] if level else []
     margins += [f"without a ratio on {without}"] if without else []
     margin = " and ".join(filter(None, [", ".join(margins[:-1]), margins[-1]]))
     return f"a {kind} solver is fastest on {len(won)}{of} ({_winners(won)}), {margin}"
+
+
+def _is_level(contest: Contest) -> bool:
+    """Return whether the winner is about as fast as its rival, which is no win."""
+    return contest.ratio is not None and contest.ratio < ABOUT_EQUAL and not contest.is_bound
 
 
 def _winners(won: Sequence[Contest]) -> str:
@@ -91,17 +99,22 @@ def _range(ratios: Sequence[float], bound: str = "") -> str:
 
 
 def _extremes(contests: Sequence[Contest]) -> Iterator[str]:
-    """Yield a sentence of the narrowest win of specialised solvers and of their largest loss, over all targets; nothing without a ratio."""
-    told = [contest for contest in contests if contest.ratio is not None and contest.winner is not None and not contest.is_bound]
-    won = [contest for contest in told if contest.winner is not None and contest.winner.kind == SPECIALISED]
-    lost = [
-        contest for contest in contests if contest.winner is not None and contest.winner.kind != SPECIALISED and not contest.is_walkover
-    ]
+    """Yield a sentence of the narrowest measured win of specialised solvers and of their largest loss, over all targets.
+
+    A loss without a ratio, where none of them gets there, is larger than any other. A ratio of about one is neither a win nor a loss.
+    """
+    decided = [contest for contest in contests if contest.winner is not None and not contest.is_walkover and not _is_level(contest)]
+    won, lost = [], []
+    for contest in decided:
+        if contest.winner is not None and contest.winner.kind != SPECIALISED:
+            lost.append(contest)
+        elif contest.ratio is not None and not contest.is_bound:
+            won.append(contest)
     parts = []
     if won:
-        parts.append(f"the narrowest win of a specialised solver is {_told(min(won, key=lambda contest: contest.ratio or 0.0))}")
+        parts.append(f"the narrowest measured win of a specialised solver is {_told(min(won, key=lambda contest: contest.ratio or 0.0))}")
     if lost:
-        parts.append(f"the largest loss is to {_told(max(lost, key=lambda contest: contest.ratio or 0.0))}")
+        parts.append(f"the largest loss is to {_told(max(lost, key=lambda contest: (contest.ratio is None, contest.ratio or 0.0)))}")
     elif won:
         parts.append("there is no loss")
     if parts:

@@ -8,4 +8,7 @@ alone.
 from bench_mtl.report.check.faults import Fault
 from bench_mtl.report.check.report import Checked, check_report
 
-__all__ = ["Checked", "Fault", "check_report"]
+#: What `--check` says once of what it leaves out.
+NOT_CHECKED = "Captions of figures are not checked."
+
+__all__ = ["NOT_CHECKED", "Checked", "Fault", "check_report"]

@@ -14,6 +14,9 @@ _ESCAPED = re.compile(r"\\([\\|<*`\[\]~&_#>+=.)-])")
 
 _FENCE = re.compile(r"`{3,}")
 
+#: The line below the titles of a table.
+_RULE = re.compile(r"\|(?:[\s:-]*-[\s:-]*\|)+")
+
 
 @dataclass(frozen=True)
 class Block:
@@ -52,7 +55,14 @@ class Table:
     block: Block
     titles: tuple[str, ...]
     rows: tuple[tuple[int, dict[str, str]], ...]
-    """Each with its line."""
+    """Each with its line; those of as many cells as there are titles."""
+    broken: tuple[int, ...]
+    """Lines of the others, and of the titles where one is there twice or no rule is below them."""
+
+    def broken_faults(self) -> Iterator[Finding]:
+        """Yield a fault for every line that is not of this table's columns."""
+        for line in self.broken:
+            yield self.block.fault("the cells of this line are not those of the titles", self.block.lines[line - self.block.line], line)
 
 
 def blocks(text: str) -> list[Block]:
@@ -100,12 +110,15 @@ def readable(text: str) -> str:
 def table(block: Block) -> Table:
     """Return the table in a block."""
     titles = tuple(_cells(block.lines[0]))
-    rows = [(number, _cells(line)) for number, line in enumerate(block.lines[2:], start=block.line + 2)]
-    return Table(block, titles, tuple((number, dict(zip(titles, cells, strict=False))) for number, cells in rows))
+    lines = [(number, _cells(line)) for number, line in enumerate(block.lines[2:], start=block.line + 2)]
+    rows = tuple((number, dict(zip(titles, cells, strict=True))) for number, cells in lines if len(cells) == len(titles))
+    is_head = len(set(titles)) == len(titles) and len(block.lines) > 1 and _RULE.fullmatch(block.lines[1]) is not None
+    head = [] if is_head and len(_cells(block.lines[1])) == len(titles) else [block.line]
+    return Table(block, titles, rows, (*head, *(number for number, cells in lines if len(cells) != len(titles))))
 
 
 def _cells(line: str) -> list[str]:
-    """Return the cells of a line; a bar after a backslash is part of its cell."""
+    """Return the cells of a line, and what stands outside its bars; a bar after a backslash is part of its cell."""
     cells, cell, skip = list[str](), "", False
     for character in line:
         if character == "|" and not skip:
@@ -114,4 +127,4 @@ def _cells(line: str) -> list[str]:
         else:
             cell += character
         skip = character == "\\" and not skip
-    return cells[1:]
+    return [*([] if cells and not cells[0] else cells[:1]), *cells[1:], *([readable(cell.strip())] if cell.strip() else [])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -11,10 +12,10 @@ from bench_mtl.report.check.document import Block, readable
 from bench_mtl.report.check.entrants import Entrant
 from bench_mtl.report.check.faults import Finding
 from bench_mtl.report.check.numbers import Form, is_as_printed, is_between, shown
-from bench_mtl.report.check.rows import GENERIC, ONE_SHOT, PEER, SKIPPED, SPECIALISED, STATUSES, UNKNOWN, VERIFIED
+from bench_mtl.report.check.rows import GENERIC, ONE_SHOT, PEER, SKIPPED, SPECIALISED, STATUSES, TIMEOUT, UNKNOWN, VERIFIED
 
 #: Ratios below it are called about equal.
-_ABOUT_EQUAL = 1.1
+ABOUT_EQUAL = 1.1
 
 #: Characters of the findings of one problem, after which they are cut.
 _LONGEST = 2_000
@@ -151,6 +152,29 @@ def targets_counted(paragraphs: Sequence[Block]) -> list[float]:
     return [target for match in matches if match is not None for target in _targets(match["targets"])]
 
 
+def missing_in_head(paragraphs: Sequence[Block], derived: Derived) -> Iterator[str]:
+    """Yield what the paragraphs on success, speed and certainty must say and do not."""
+    said = set()
+    for block in paragraphs:
+        text = " ".join(block.lines)
+        titled = patterns.HEAD_TITLE.match(text)
+        for sentence in patterns.HEAD_BREAK.split(patterns.HEAD_TITLE.sub("", text)):
+            found = patterns.matched(patterns.HEAD, sentence)
+            said.add((titled["title"] if titled else "", found[0] if found else ""))
+    is_verified = all(run.status == VERIFIED for run in derived.rows.runs)
+    agrees = bool(derived.enclosures) and all(enclosure.agrees for enclosure in derived.enclosures)
+    wanted = [
+        ("Success", "all verified" if is_verified else "run counts", True),
+        ("Success", "where failures are", not is_verified),
+        ("Speed", "fastest", True),
+        ("How sure", "no contradiction", agrees),
+        ("How sure", "certainty", any(contest.ratio is not None for contest in derived.contests.values())),
+    ]
+    for title, name, is_wanted in wanted:
+        if is_wanted and (title, name) not in said:
+            yield f"the paragraph '{title}' must have a sentence '{name}'"
+
+
 def bullet_faults(block: Block, derived: Derived) -> Iterator[Finding]:
     """Yield the faults of the list of findings, a problem an entry."""
     contradicted = {enclosure.problem for enclosure in derived.enclosures if not enclosure.agrees}
@@ -166,12 +190,29 @@ def bullet_faults(block: Block, derived: Derived) -> Iterator[Finding]:
             yield block.fault(
                 f"the bounds of this problem {'do' if problem in contradicted else 'do not'} contradict each other", item, line
             )
-        for sentence in patterns.FINDING_BREAK.split(readable(match["rest"])):
-            for why in _finding_faults(sentence, problem, derived, is_cut=len(readable(match["rest"])) > _LONGEST):
+        text = readable(match["rest"])
+        is_cut = len(text) > _LONGEST and text.endswith(patterns.CUT)
+        for sentence in patterns.FINDING_BREAK.split(text):
+            for why in _finding_faults(sentence, problem, derived, is_cut=is_cut):
                 yield block.fault(why, f"{problem}: {sentence}", line)
+        for why in [] if is_cut else _untold(text, problem, derived):
+            yield block.fault(why, item, line)
     for problem in derived.rows.by_problem:
         if seen.count(problem) != 1:
             yield block.fault(f"{seen.count(problem)} findings of the problem {problem}")
+
+
+def _untold(text: str, problem: str, derived: Derived) -> Iterator[str]:
+    """Yield the targets that the findings of a problem must name and do not: each with a ratio, and the last of each winner and rival."""
+    matches = [patterns.FINDING.fullmatch(sentence) for sentence in patterns.FINDING_BREAK.split(text)]
+    main = {target for match in matches if match is not None for target in _targets(match["targets"])}
+    also = {float(each["target"]) for match in matches if match is not None for each in patterns.ALSO.finditer(match["also"] or "")}
+    contests = [derived.contests[problem, target] for target in derived.rows.targets]
+    for _, alike in itertools.groupby(contests, key=_sides):
+        *looser, last = alike
+        untold = [contest.target for contest in looser if contest.ratio is not None and contest.target not in main | also]
+        for target in untold + ([] if last.target in main else [last.target]):
+            yield f"nothing is said of the target {target:g}"
 
 
 def _finding_faults(sentence: str, problem: str, derived: Derived, *, is_cut: bool) -> Iterator[str]:
@@ -224,10 +265,24 @@ def _body_faults(name: str, body: re.Match[str], contest: Contest, derived: Deri
         if name == "faster" and bool(said["wins"]) is not (contest.winner.kind in ONE_SHOT):
             yield "the winner is of the other kind"
     if "limit" in said:
-        limit = derived.limit(contest.problem)
-        if (said["limit"] is None) is not (limit is None) or (limit is not None and f"{limit:g}" != said["limit"]):
-            yield f"the limit was {limit:g} s" if limit is not None else "the runs had no limit in common"
+        limit = _limit_of_all(contest, derived)
+        if said["limit"] != (None if limit is None else f"{limit:g}"):
+            yield f"the limit was {limit:g} s" if limit is not None else "no limit in common ended all of these runs"
         yield from _loser_faults(said["losers"] or "", contest, derived.labels, is_cut=is_cut)
+
+
+def _limit_of_all(contest: Contest, derived: Derived) -> float | None:
+    """Return the limit that ended all that the losers did, each of which had as long; None where something else may have ended one."""
+    limit = derived.limit(contest.problem)
+    losers = contest.entrants if contest.winner is None else contest.others
+    if limit is None or not losers:
+        return None
+    is_ended = all(
+        contest.statuses[loser.label] == TIMEOUT
+        and all(attempt is not None and attempt.had is not None and attempt.had >= limit for attempt in loser.attempts)
+        for loser in losers
+    )
+    return limit if is_ended else None
 
 
 def kind_of_finding(contest: Contest) -> str:
@@ -238,7 +293,7 @@ def kind_of_finding(contest: Contest) -> str:
         return "unrivalled" if contest.others else "walkover"
     if contest.ratio is None:
         return "at once"
-    return "level" if contest.ratio < _ABOUT_EQUAL else "faster"
+    return "level" if contest.ratio < ABOUT_EQUAL else "faster"
 
 
 def _named(contest: Contest) -> str:

@@ -132,10 +132,12 @@ FACT: Final = re.compile(r"(?P<title>\w[\w ]*): (?P<words>.*)", re.DOTALL)
 MORE_ROWS: Final = re.compile(r"\*(?P<count>\d+) more rows in the CSV file of this table\.\*")
 
 #: A figure, and what stands below it.
-FIGURE: Final = re.compile(r"!\[.*\]\(figures/[^)]+\)", re.DOTALL)
-CAPTION: Final = re.compile(r"\*(?P<words>(?:[^*\\]|\\.)+)\*(?P<links> \(\[.*\]\(.*\)\))?", re.DOTALL)
+FIGURE: Final = re.compile(r"!\[(?:[^\]\\]|\\.)*\]\(figures/[^)\s]+\)")
+CAPTION: Final = re.compile(r"\*(?P<words>(?:[^*\\]|\\.)+)\*(?P<links> \((?:(?:, )?\[\w+\]\(figures/[^)\s]+\))+\))?", re.DOTALL)
 
-#: Sentences that say where else something is, and which figures there are; of no time and no ratio.
+#: Sentences that say where else something is, and which figures there are; of no time and no ratio. Those of `PLACE_CLAIMS` say something
+#: of results as well, which is derived. "no pattern" and "no spread" do so too and are not derived: patterns of solutions are not read, and
+#: which runs make a pair is the figure's own rule.
 PLACES: Final = _compiled({
     "no point": r"No run has a proven point on this problem, so there is no figure: the reasons are listed below\.",
     "first problems": r"The first \d+ problems alone have figures on paper; the page report\.html draws this one too\.",
@@ -152,6 +154,13 @@ PLACES: Final = _compiled({
     "no profiles": r"No solver was run on every instance of .+, so there are no profiles\.",
     "no solved": r"No solver proves a gap of .+, so there (?:are no profiles|is no front of time and precision)\.",
     "sweeps": r"Scaling is drawn of the first \d+ sweeps and not of \d+ more; the table has all\.",
+})  # fmt: skip
+
+#: What of these is derived, with what it is of.
+PLACE_CLAIMS: Final = _compiled({
+    "no point": r"No run has a proven point on this problem, .+",
+    "no profiles": r"No solver was run on every instance of (?P<group>.+), so there are no profiles\.",
+    "no solved": rf"No solver proves a gap of (?P<target>{_TARGET}) on (?P<half>half of )?(?P<group>.+), so there (?:are|is) no .+",
 })  # fmt: skip
 
 #: What is said of a whole section.

@@ -10,7 +10,7 @@ from typing import Any
 from bench_mtl.core.text import one_line
 from bench_mtl.report.check import patterns
 from bench_mtl.report.check.contests import Derived
-from bench_mtl.report.check.document import Block, readable
+from bench_mtl.report.check.document import Block, readable, table
 from bench_mtl.report.check.enclosures import Enclosure
 from bench_mtl.report.check.faults import Finding
 from bench_mtl.report.check.findings import UNDERIVED
@@ -87,6 +87,34 @@ def paragraph_faults(block: Block, derived: Derived, problem: str) -> Iterator[F
                 yield block.fault("the rows prove nothing of this", sentence)
             elif all(wrong):
                 yield block.fault(min(wrong, key=len)[0], sentence)
+
+
+def missing(blocks: Sequence[Block], derived: Derived, problem: str) -> Iterator[str]:
+    """Yield what the section of a problem, of these blocks, must have and has not."""
+    runs = derived.rows.by_problem[problem]
+    ran = any(run.status != SKIPPED for run in runs)
+    if ran and not any(block.kind == "table" and "Status" in table(block).titles for block in blocks):
+        yield f"the table of solvers on {problem} is not there"
+    items = [readable(item) for block in blocks if block.kind == "list" for _, item in block.items()]
+    for title, words in problem_facts(runs).items():
+        if words and not any(item.startswith(f"{title}: ") for item in items):
+            yield f"the line '{title}' of {problem} is not there"
+    sentences = [each for block in blocks if block.kind == "paragraph" for each in patterns.PROBLEM_BREAK.split(" ".join(block.lines))]
+    names = [found[0] for sentence in sentences if (found := patterns.matched(patterns.PROBLEM, sentence)) is not None]
+    enclosed = sum(enclosure.problem == problem for enclosure in derived.enclosures)
+    if names.count("enclosure") + names.count("contradiction") != enclosed:
+        yield f"the runs on {problem} enclose {enclosed} optima, and the report says so of another number"
+    if _skipped(runs) and "skipped" not in names:
+        yield f"solvers were skipped on {problem}, and the report does not say so"
+
+
+def missing_warnings(paragraphs: Sequence[Block], derived: Derived) -> Iterator[str]:
+    """Yield the instances whose bounds contradict each other, where no warning of these paragraphs says so."""
+    matches = [patterns.CONTRADICTION.fullmatch(readable(block.text)) for block in paragraphs]
+    said = [(match["problem"], None if match["seed"] is None else int(match["seed"])) for match in matches if match is not None]
+    for enclosure in derived.enclosures:
+        if not enclosure.agrees and (enclosure.problem, enclosure.seed) not in said:
+            yield f"no warning says here that the bounds of {enclosure.problem} contradict each other"
 
 
 def _skipped(runs: Sequence[Run]) -> list[str]:

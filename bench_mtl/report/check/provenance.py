@@ -18,6 +18,13 @@ from bench_mtl.report.check.rows import Rows
 #: Lines that every report has.
 _REQUIRED = ("Machine", "Run", "Versions", "Threads")
 
+#: What the line of versions names, and the packages that the line of libraries does.
+_VERSIONS = ("bench mtl", "commit", "python", "numpy", "blas", "numba")
+_LIBRARIES = (
+    "cvxpy", "ecos", "scs", "clarabel", "highspy", "highspy-extras", "ortools", "osqp", "piqp", "qoco", "proxsuite", "moreau", "cvxopt",
+    "sdpa-python", "mosek", "gurobipy", "coptpy", "xpress", "scikit-learn", "celer", "skglm", "cyanure", "spams-bin",
+)  # fmt: skip
+
 
 def notice_faults(block: Block, rows: Rows) -> Iterator[Finding]:
     """Yield the faults of a paragraph before the findings; what the suite says of itself is as it is there."""
@@ -93,9 +100,20 @@ def provenance_faults(block: Block, rows: Rows) -> Iterator[Finding]:
         seen.append(match["title"])
         for why in _RULES[match["title"]](readable(match["words"]), rows):
             yield block.fault(why, item, line)
-    for title in _REQUIRED:
-        if title not in seen:
-            yield block.fault(f"the line '{title}' is not there")
+    for title in _required(rows):
+        if seen.count(title) != 1:
+            yield block.fault(f"the line '{title}' is {'not there' if title not in seen else 'there twice'}")
+
+
+def _required(rows: Rows) -> list[str]:
+    """Return the lines that a report of these rows must have."""
+    known = {key for environment in rows.environments for key in flat(environment)}
+    more = {
+        "Libraries": not known.isdisjoint(_LIBRARIES),
+        "Linear solvers": any(run.info.get("linear_solver") for run in rows.runs),
+        "Limits": any(_told(json.loads(run.limits)) for run in rows.runs),
+    }
+    return [*_REQUIRED, *(title for title, is_wanted in more.items() if is_wanted)]
 
 
 def machine_words(machine: Mapping[str, Any]) -> str:
@@ -125,7 +143,15 @@ def _run(words: str, rows: Rows) -> Iterator[str]:
         yield f"a case was run up to {most} times"
 
 
-def _versions(words: str, rows: Rows) -> Iterator[str]:
+def _main_versions(words: str, rows: Rows) -> Iterator[str]:
+    yield from _versions(words, rows, _VERSIONS)
+
+
+def _libraries(words: str, rows: Rows) -> Iterator[str]:
+    yield from _versions(words, rows, _LIBRARIES)
+
+
+def _versions(words: str, rows: Rows, wanted: Sequence[str]) -> Iterator[str]:
     known = [flat(environment) for environment in rows.environments]
     keys = sorted({key for environment in known for key in environment}, key=len, reverse=True)
     pieces = re.split(rf"(?:^|, )({'|'.join(map(re.escape, keys))}) ", words)
@@ -135,6 +161,9 @@ def _versions(words: str, rows: Rows) -> Iterator[str]:
         true = " or ".join(dict.fromkeys(each for environment in known if (each := environment.get(key, BLANK)) != BLANK)) or BLANK
         if value != true:
             yield f"{key} is {true}, not {value}"
+    for key in wanted:
+        if key in keys and key not in pieces[1::2]:
+            yield f"{key} is not named"
 
 
 def _linear_solvers(words: str, rows: Rows) -> Iterator[str]:
@@ -177,8 +206,8 @@ def _told(limits: Mapping[str, Any]) -> dict[str, float]:
 _RULES: Mapping[str, Callable[[str, Rows], Iterator[str]]] = {
     "Machine": _machine,
     "Run": _run,
-    "Versions": _versions,
-    "Libraries": _versions,
+    "Versions": _main_versions,
+    "Libraries": _libraries,
     "Linear solvers": _linear_solvers,
     "Threads": _threads,
     "Limits": _limits,

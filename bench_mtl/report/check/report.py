@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.report.check import findings, patterns, problems, provenance
+from bench_mtl.report.check import findings, patterns, places, problems, provenance
 from bench_mtl.report.check.cells import said_to_be_left_out
 from bench_mtl.report.check.contests import Derived
 from bench_mtl.report.check.document import Block, blocks, readable, table
 from bench_mtl.report.check.faults import Fault, Finding
 from bench_mtl.report.check.rows import SPECIALISED, VERIFIED, read_rows
-from bench_mtl.report.check.tables import UNCHECKED, faults_of_table
+from bench_mtl.report.check.tables import UNCHECKED, faults_of_table, missing_tables
 
 REPORT = "report.md"
 
@@ -67,7 +68,9 @@ def check_report(folder: Path) -> Checked:
 
 
 def _faults(parts: Sequence[Block], derived: Derived) -> Iterator[Finding]:
-    for block, following in zip_longest(parts, parts[1:]):
+    has_figures = any(patterns.FIGURE.fullmatch(block.text) for block in parts)
+    for before, block, following in zip_longest([None, *parts[:-1]], parts, parts[1:]):
+        assert block is not None
         if block.kind == "heading":
             yield from _heading(block, derived)
         elif block.section in _WORDS:
@@ -81,7 +84,8 @@ def _faults(parts: Sequence[Block], derived: Derived) -> Iterator[Finding]:
         elif block.kind == "list":
             yield from _list(block, derived)
         else:
-            yield from _paragraph(block, derived)
+            is_below = not has_figures or (before is not None and patterns.FIGURE.fullmatch(before.text) is not None)
+            yield from _paragraph(block, derived, is_below_figure=is_below)
 
 
 def _heading(block: Block, derived: Derived) -> Iterator[Finding]:
@@ -119,6 +123,7 @@ def _list(block: Block, derived: Derived) -> Iterator[Finding]:
 
 def _table(block: Block, following: Block | None, derived: Derived) -> Iterator[Finding]:
     found = table(block)
+    yield from found.broken_faults()
     left_out = None if following is None else said_to_be_left_out(following.text)
     problem = block.section if block.section in derived.rows.by_problem and block.section not in (FINDINGS, *_LAST) else ""
     if block.section == "Environment":
@@ -128,7 +133,8 @@ def _table(block: Block, following: Block | None, derived: Derived) -> Iterator[
         yield from [block.fault("no rule derives this table")] if faults is None else faults
 
 
-def _paragraph(block: Block, derived: Derived) -> Iterator[Finding]:
+def _paragraph(block: Block, derived: Derived, *, is_below_figure: bool) -> Iterator[Finding]:
+    """Yield the faults of a paragraph; a report that was written without any figure has their captions all the same."""
     text = readable(block.text)
     if not block.section:
         yield from provenance.notice_faults(block, derived.rows)
@@ -142,8 +148,10 @@ def _paragraph(block: Block, derived: Derived) -> Iterator[Finding]:
         return  # what is left out is counted with the table above it
     elif block.section == FINDINGS:
         yield from _findings_paragraph(block, derived)
-    elif patterns.CAPTION.fullmatch(block.text) or patterns.matched(patterns.PLACES, text):
+    elif patterns.CAPTION.fullmatch(block.text) and is_below_figure:
         return
+    elif patterns.matched(patterns.PLACES, text):
+        yield from places.place_faults(block, derived)
     elif block.section in derived.rows.by_problem:
         yield from problems.paragraph_faults(block, derived, block.section)
     else:
@@ -209,14 +217,49 @@ def _missing(parts: Sequence[Block], derived: Derived) -> Iterator[Finding]:
     for target in derived.rows.targets:
         if counted.count(target) != 1:
             yield (said or [first])[0].fault(f"wins to {target:g} are counted {counted.count(target)} times")
-    for name, titles in {"findings": {"list"}, "winners": {"table"}}.items():
-        if not any(block.kind in titles for block in said):
-            yield (said or [first])[0].fault(f"the {name} are not there")
+    for why in findings.missing_in_head([block for block in said if block.kind == "paragraph"], derived):
+        yield (said or [first])[0].fault(why)
+    if not any(block.kind == "list" for block in said):
+        yield (said or [first])[0].fault("the findings are not there")
+    if not any(block.kind == "list" and not block.section for block in parts):
+        yield first.fault("where the runs come from is not there")
     headings = [block.section for block in parts if block.kind == "heading"]
     for problem in derived.rows.by_problem:
         if problem not in headings:
             yield first.fault(f"the problem {problem} has no section")
+            continue
+        of_problem = [block for block in parts if block.section == problem]
+        for why in problems.missing(of_problem[1:], derived, problem):
+            yield of_problem[0].fault(why)
+    yield from _missing_parts(parts, derived)
     yield from _fixed_words(parts, derived)
+
+
+def _missing_parts(parts: Sequence[Block], derived: Derived) -> Iterator[Finding]:
+    """Yield the tables, warnings and last sections that a report must have and has not."""
+
+    def of(section: str, kind: str) -> list[Block]:
+        return [block for block in parts if block.section == section and block.kind == kind]
+
+    first = parts[0]
+    outside = [table(block) for block in parts if block.kind == "table" and block.section not in derived.rows.by_problem]
+    for why in missing_tables(outside, derived):
+        yield first.fault(why)
+    for section in (FINDINGS, *(["Objectives"] if derived.enclosures else [])):
+        for why in problems.missing_warnings(of(section, "paragraph"), derived):
+            yield (of(section, "heading") or [first])[0].fault(why)
+    is_verified = all(run.status == VERIFIED for run in derived.rows.runs)
+    wanted = {
+        "the table of environments": of("Environment", "table"),
+        "when the runs were started": [block for block in of("Environment", "paragraph") if patterns.STARTED.fullmatch(block.text)],
+        "the suite": of("Suite", "code"),
+        f"'{patterns.NO_FAILURE}'": [block for block in of("Not verified", "paragraph") if block.text == patterns.NO_FAILURE],
+        f"'{patterns.NO_POINT}'": [block for block in of("Objectives", "paragraph") if block.text == patterns.NO_POINT],
+    }
+    needless = {f"'{patterns.NO_FAILURE}'": not is_verified, f"'{patterns.NO_POINT}'": bool(derived.enclosures)}
+    for name, found in wanted.items():
+        if not found and not needless.get(name, False):
+            yield first.fault(f"{name} is not there")
 
 
 def _fixed_words(parts: Sequence[Block], derived: Derived) -> Iterator[Finding]:
@@ -231,7 +274,11 @@ def _fixed_words(parts: Sequence[Block], derived: Derived) -> Iterator[Finding]:
     for section, name in _WORDS.items():
         found = [block for block in parts if block.section == section and block.kind != "heading"]
         wanted = [line for line in true[name].split("\n") if line]
-        for block in found:
-            for place, line in enumerate(block.lines):
-                if line not in wanted:
-                    yield block.fault("these are not the words of this section", line, block.line + place)
+        said = [(block, block.line + place, line) for block in found for place, line in enumerate(block.lines)]
+        last = (said or [(parts[-1], parts[-1].line, "")])[-1]
+        for tag, low, high, start, end in SequenceMatcher(None, wanted, [line for *_, line in said], autojunk=False).get_opcodes():
+            for block, number, line in said[start:end] if tag != "equal" else ():
+                yield block.fault("these are not the words of this section", line, number)
+            if tag == "delete":
+                block, number, _ = said[start] if start < len(said) else last
+                yield block.fault(f"{high - low} lines of '{section}' are not there", wanted[low], number)

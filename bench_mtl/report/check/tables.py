@@ -35,6 +35,15 @@ def faults_of_table(table: Table, derived: Derived, problem: str, left_out: int)
     return None
 
 
+def missing_tables(found: Iterable[Table], derived: Derived) -> Iterator[str]:
+    """Yield the tables that the rows give and a report, of these tables outside the sections of problems, has not."""
+    titles = {title for table in found for title in table.titles}
+    for title, (derive, _) in _KINDS.items():
+        is_wanted = title != "Tried" or any(run.status != VERIFIED for run in derived.rows.runs)
+        if title not in titles and is_wanted and derive(derived):
+            yield f"the table with the column '{title}' is not there"
+
+
 def winner_rows(derived: Derived) -> list[Row]:
     """Return who is fastest, a row for each problem and target."""
     return [

@@ -52,9 +52,9 @@ def test_the_report_says_all_kinds_of_findings(clean):
     """So that the faults below are faults of every kind."""
     text = (clean / "report.md").read_text()
     for words in (
-        "95 % interval", "at least 67x faster", "no generic solver gets there within the 60 s limit", "so this is no win",
+        "95 % interval", "at least 67x faster", "no generic solver gets there (", "so this is no win",
         "is about as fast as",
-        "wins: it is 3.0x faster", "no solver gets there within", "solvers of one kind alone were run", "crashed",
+        "wins: it is 3.0x faster", "no solver gets there within the 60 s limit", "solvers of one kind alone were run", "crashed",
         "Skipped, for they do not fit",
         "says: a remark", "for seed 1", ">= 67x |",
     ):  # fmt: skip
@@ -127,6 +127,18 @@ CHANGES = [
     ("a fact", r"radius = 1\.0", "radius = 2.0", "radius = 1.0"),
     ("what a solver said", r"says: a remark", "says: it is the best", "no solver of the rows said so"),
     ("who was skipped", r"do not fit: ecos", "do not fit: scs", "skipped are ecos"),
+    ("a limit that did not end all", r"(\*\*bounded\*\*.*gets there)( \()", r"\1 within the 60 s limit\2", "no limit in common"),
+    ("a limit left out", r" within the 60 s limit", "", "the limit was 60"),
+    ("a cell more", r"^(\| lost .*1e-6.*)$", r"\1 9.9x |", "cells of this line"),
+    ("words behind a row", r"^(\| lost .*1e-6.*)$", r"\1 by far", "cells of this line"),
+    ("a column twice", r"^(\| Problem .*\| +)Against(?= )", r"\1Ratio  ", "cells of this line"),
+    ("a cell less", r"^(\| level .*1e-6.*\|)[^|]*\|$", r"\1", "cells of this line"),
+    ("a claim that nothing is proven", r"^(Together the runs prove.*)$", r"\1\n\nNo run has a proven point on this problem, so there is no "
+     r"figure: the reasons are listed below.", "have proven points"),
+    ("a claim that nobody gets there", r"^(## Across problems)$", r"\1\n\nNo solver proves a gap of 1e-6 on whole on synthetic, so there "
+     r"are no profiles.", "pg proves it"),
+    ("a claim that nobody was run", r"^(## Across problems)$", r"\1\n\nNo solver was run on every instance of whole on synthetic, so there "
+     r"are no profiles.", "pg was run"),
 ]  # fmt: skip
 
 
@@ -139,6 +151,71 @@ def test_a_change_of_the_report_is_named(copy, pattern, new, word):
     assert all(str(fault).startswith(f"{copy / 'report.md'}:{fault.line}: ") for fault in faults)
     if "findings of" not in word and "not there" not in word:
         assert any(abs(fault.line - line) <= 2 for fault in faults), (line, [str(fault) for fault in faults])
+
+
+#: What is left out of report.md, and a word of the fault.
+OMISSIONS = [
+    ("a limitation", r"^- Peak memory.*\n", "lines of 'Known limitations'"),
+    ("a line of the definitions", r"^- \*\*Infeasibility.*\n", "lines of 'How to read this'"),
+    ("the limitations", r"^- Times are of one machine(.|\n)*?(?=^## Environment)", "lines of 'Known limitations'"),
+    ("how runs ended", r"^\*\*Success\.\*\*.*\n", "'Success'"),
+    ("where failures are", r" Every one that is not verified.*$", "where failures are"),
+    ("who is fastest", r"^\*\*Speed\.\*\*.*\n", "'Speed'"),
+    ("how sure it is", r"^\*\*How sure\.\*\*.*\n", "'How sure'"),
+    ("that no bounds contradict", r"No run's bounds contradict another's\. ", "no contradiction"),
+    ("the winners", r"^\| Problem +\| +Target(.*\n)+", "column 'Winner'"),
+    ("the statuses", r"^\| Solver +\| Kind +\| +Tried(.*\n)+?\n", "column 'Tried'"),
+    ("the failures", r"^\|.*Reason +\|\n(\|.*\n)+", "column 'Reason'"),
+    ("the objectives", r"^\|.*Best objective.*\n(\|.*\n)+", "column 'Best objective'"),
+    ("the environment", r"(?<=## Environment\n)(.|\n)*?(?=^## Suite)", "table of environments"),
+    ("the suite", r"^## Suite(.|\n)*", "the suite is not there"),
+    ("the solvers on a problem", r"(?<=^## lost\n)(.|\n)*?(?=^Together)", "table of solvers on lost"),
+    ("an enclosure", r"^Together the runs prove.*\n", "enclose 1 optima"),
+    ("who was skipped", r"^Skipped, for they do not fit.*\n", "solvers were skipped on alone"),
+    ("a fact", r"^- Parameters: .*\n", "the line 'Parameters'"),
+    ("the limits", r"^- Limits: .*\n", "the line 'Limits' is not there"),
+    ("the libraries", r"^- Libraries: .*\n", "the line 'Libraries' is not there"),
+    ("a version", r", numpy 2\.0", "numpy is not named"),
+    ("where runs come from", r"^- Machine: (.*\n)+", "where the runs come from"),
+    ("a target that nobody gets to", r"(?<=\.) To 1e-6, no solver gets there.*(?=$)", "nothing is said of the target 1e-06"),
+    ("a ratio of another target", r"(?<=; )[\d.]+x to 1e-2, (?=[\d.]+x to 1e-4)", "nothing is said of the target 0.01"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "word"), [pytest.param(*omission[1:], id=omission[0]) for omission in OMISSIONS])
+def test_what_is_left_out_is_named(copy, pattern, word):
+    edited(copy, pattern, "")
+    whys = [fault.why for fault in check_report(copy).faults]
+    assert any(word in why for why in whys), whys
+
+
+def test_warnings_of_contradictions_may_not_be_left_out(tmp_path):
+    given = [run for run in runs() if run["problem"] != "lost"]
+    given += [run_of("lost", "pg", iterative(6.0)), run_of("lost", "scs", iterative(2.0, optimum=3.0))]
+    copy = audited(tmp_path / "contradicted", given)
+    before = [fault.why for fault in check_report(copy).faults]
+    assert not any("no warning says here" in why for why in before)
+    for count in (1, 2):
+        edited(copy, r"^\*\*CONTRADICTION.*\n", "")
+        whys = [fault.why for fault in check_report(copy).faults]
+        assert sum("no warning says here that the bounds of lost" in why for why in whys) == count
+
+
+def test_captions_stand_below_figures_alone(copy):
+    path = copy / "report.md"
+    text = re.sub(r"^(?=\*[^*])(?!\*\d+ more rows)", "![a figure](figures/one.svg)\n\n", path.read_text(), flags=re.MULTILINE)
+    assert text.count("![a figure]") > 2
+    path.write_text(text)
+    assert [str(fault) for fault in check_report(copy).faults] == []
+    for place, words in (
+        (r"^(Together the runs prove.*)$", r"\1\n\n*The accelerated method is ahead.*"),
+        (r"^(\*.*\*\n)(?=\n)", r"\1\n*It is ahead everywhere.* ([SVG](figures/one.svg))\n"),
+        (r"^(## Across problems)$", r"\1\n\n![a](figures/one.svg) It is ahead. ![b](figures/one.svg)"),
+    ):
+        path.write_text(text)
+        line = edited(copy, place, words)
+        (fault,) = check_report(copy).faults
+        assert 0 < fault.line - line <= 3
 
 
 @pytest.mark.parametrize(

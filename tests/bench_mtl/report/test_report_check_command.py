@@ -122,8 +122,21 @@ def test_findings_are_sentences_of_the_rows(made):
     assert text.startswith("To 1e-4, a specialised solver is fastest on ")
     assert " of 7 problems that solvers of both kinds were run on (pg), by " in text
     assert "on 1 problem more solvers of one kind alone were run, which is no win" in text
+    assert "the narrowest measured win of a specialised solver is pg over celer on level to 1e-4 (1.3 times)" in text
+    assert "about as fast as a rival on 1" in text, "a ratio of 1.05 is no win"
     assert "the largest loss is to scs over pg on lost to 1e-6 (3.0 times)" in text
     assert finding(made / "two") == ("To 1e-4 and 1e-6, on 1 problem solvers of one kind alone were run, which is no win.")
+
+
+def test_a_loss_on_which_no_specialised_solver_gets_there_is_the_largest(tmp_path):
+    given = [run for run in runs() if run["problem"] in ("lost", "bounded")]
+    for run in given:
+        if run["problem"] == "bounded" and run["solver"] == "pg":
+            run |= {"samples": [], "status": "crashed"}
+        elif run["problem"] == "bounded" and run["solver"] == "scs":
+            run["samples"] = next(each["samples"] for each in given if each["problem"] == "lost" and each["solver"] == "scs")
+    text = finding(audited(tmp_path / "results", given))
+    assert "the largest loss is to scs on bounded to 1e-2 (no ratio)" in text, text
 
 
 def test_the_list_is_written_between_marks_and_the_rest_is_kept(reports):
