@@ -108,7 +108,7 @@ def _certainty(match: re.Match[str], derived: Derived) -> Iterator[str]:
     bounds = sum(contest.is_bound for contest in told)
     least = sum(contest.interval is not None and contest.interval.is_told for contest in told)
     most = sum(contest.interval is not None and contest.interval.may_be_told for contest in told)
-    once = sum(contest.interval is None and not contest.is_bound for contest in told)
+    once = len(told) - bounds - said.get("intervals", 0)
     if int(match["total"]) != len(told):
         yield f"the rows give {len(told)} ratios"
     if said.get("bounds", 0) != bounds:
@@ -116,7 +116,7 @@ def _certainty(match: re.Match[str], derived: Derived) -> Iterator[str]:
     if not least <= said.get("intervals", 0) <= most:
         yield f"{least if least == most else f'{least} to {most}'} of the ratios have runs enough for an interval"
     if said.get("once", 0) != once:
-        yield f"{once} of the ratios rest on one run of a side"
+        yield f"{once} of the ratios have no interval"
 
 
 def _parts(parts: Mapping[str, re.Pattern[str]], text: str) -> tuple[dict[str, int], str]:

@@ -57,7 +57,7 @@ FASTEST_PARTS: Final = _compiled({
 CERTAINTY_PARTS: Final = _compiled({
     "intervals": r"(?P<count>\d+) with a 95 % interval",
     "bounds": r"(?P<count>\d+) (?:is a bound|are bounds) \(no rival got there\)",
-    "once": r"(?P<count>\d+) rests? on one run of a side",
+    "once": r"(?P<count>\d+) without an interval",
 })  # fmt: skip
 
 #: What may stand between parts.

@@ -86,14 +86,17 @@ def headlines(winners: pd.DataFrame) -> list[str]:
 
 
 def certainty(winners: pd.DataFrame) -> str:
-    """Return how many ratios have an interval, are bounds, or rest on one run of a side, in a sentence; empty where there is no ratio."""
+    """Return how many ratios have an interval, are bounds, or have no interval, in a sentence; empty where there is no ratio.
+
+    There is none where a side was measured once, or where the runs scatter so widely that it would say nothing.
+    """
     known = winners["ratio"].notna()
     bounds, with_interval = int((known & winners["at_least"].astype(bool)).sum()), int((known & winners["ratio_low"].notna()).sum())
     rest = int(known.sum()) - bounds - with_interval
     counts = {
         f"{with_interval} with a 95 % interval": with_interval,
         f"{bounds} {'is a bound' if bounds == 1 else 'are bounds'} (no rival got there)": bounds,
-        f"{rest} {'rests' if rest == 1 else 'rest'} on one run of a side": rest,
+        f"{rest} without an interval": rest,
     }
     parts = [words for words, count in counts.items() if count]
     return f"{int(known.sum())} ratio{'s' if known.sum() > 1 else ''}: {_enumerated(parts)}." if parts else ""

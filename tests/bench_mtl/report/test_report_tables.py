@@ -237,8 +237,8 @@ def test_solvers_that_ended_alike_are_named_together(make_store, frames):
 def test_how_sure_counts_intervals_bounds_and_single_runs(make_store, frames):
     twice = [{**solver, "repetition": number} for number in (0, 1, 2) for solver in (PG, SCS)]
     assert certainty(won(frames, make_store(*twice))) == "3 ratios: 3 with a 95 % interval."
-    assert certainty(won(frames, make_store(PG, SCS, folder="once"))) == "3 ratios: 3 rest on one run of a side."
+    assert certainty(won(frames, make_store(PG, SCS, folder="once"))) == "3 ratios: 3 without an interval."
     slow = {**SCS, "status": "timeout", "samples": SCS["samples"][:1], "times": {"solve": 60.0}}
     said = certainty(won(frames, make_store(PG, slow, folder="slow")))
-    assert said == "3 ratios: 2 are bounds (no rival got there) and 1 rests on one run of a side."
+    assert said == "3 ratios: 2 are bounds (no rival got there) and 1 without an interval."
     assert certainty(won(frames, make_store(PG, folder="alone"))) == ""
