@@ -131,7 +131,7 @@ def test_one_panel_where_nobody_counts_passes_and_words_for_who_is_not_drawn(dra
     figure, _, caption = drawn(SCS, crashed, skipped)
     assert len(figure.axes) == 1
     assert "No solver here counts passes" in caption
-    assert "Without a proven point, so not drawn: ecos (crashed), ag (skipped)." in caption
+    assert "Without a proven point, so without a curve: ecos (crashed), ag (skipped)." in caption
     labels = [text.get_text() for text in figure.texts[1:]]
     assert "ecos (crashed): nothing proven" in labels
     assert not any(label.startswith("ag") for label in labels)
