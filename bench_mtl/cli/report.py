@@ -81,6 +81,7 @@ def report(
 def _checked(folder: Path, *, chose: bool) -> int:
     """Check the report in a folder, or all reports in the folders in it and the list of them, and return the exit code."""
     from bench_mtl.papers.store import experiment_in
+    from bench_mtl.report.check import NOT_CHECKED
     from bench_mtl.report.check.rows import RESULTS
     from bench_mtl.report.index import INDEX, index_faults
 
@@ -89,7 +90,9 @@ def _checked(folder: Path, *, chose: bool) -> int:
     if experiment_in(folder) is not None:
         raise InputError(f"{folder} holds a paper's experiment, whose report --check does not cover")
     if (folder / RESULTS).exists() or not (folder / INDEX).exists():
-        return _said(folder)
+        code = _said(folder)
+        say(NOT_CHECKED)
+        return code
     codes = []
     for each in sorted(path for path in folder.iterdir() if path.is_dir()):
         if experiment_in(each) is not None:
@@ -99,6 +102,7 @@ def _checked(folder: Path, *, chose: bool) -> int:
     faults = list(index_faults(folder))
     _say_faults(faults)
     say(f"{folder / INDEX}: {plural(len(faults), 'fault')}")
+    say(NOT_CHECKED)
     return max([EXIT_FAILED if faults else 0, *codes])
 
 

@@ -147,10 +147,8 @@ def _processor_details() -> str | None:
     """Return what the name of a processor may leave out, such as ``family 25, model 17, AVX-512, 32768K cache``; None where unknown."""
     flags = _cpuinfo("flags").split()
     vectors = next((name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX")) if flag in flags), "")
-    parts = [
-        f"family {_cpuinfo('cpu family')}" if _cpuinfo("cpu family") else "",
-        f"model {_cpuinfo('model')}" if _cpuinfo("model") else "",
-    ]
+    numbers = {"family": _cpuinfo("cpu family"), "model": _cpuinfo("model")}
+    parts = [f"{name} {number}" for name, number in numbers.items() if number]
     try:
         cache = Path("/sys/devices/system/cpu/cpu0/cache/index3/size").read_text(encoding="ascii").strip()
     except OSError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.text import LONGEST_WORD, csv_cell, one_line
@@ -113,6 +113,11 @@ def to_parquet(frame: pd.DataFrame) -> bytes:
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(), sink)
     return bytes(sink.getvalue())
+
+
+def enumerated(parts: Sequence[str]) -> str:
+    """Return the parts as ``a, b and c``; empty where there are none."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def format_gap(value: float) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bench_mtl.core.text import visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.engine.suite_file import LARGEST_FILE
-from bench_mtl.report.render import BLANK, escaped, format_gap, format_objective, format_target, paragraphs, to_markdown
+from bench_mtl.report.render import BLANK, enumerated, escaped, format_gap, format_objective, format_target, paragraphs, to_markdown
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import machine_name
 
@@ -109,8 +109,8 @@ def compared(runs: pd.DataFrame, targets: Sequence[float]) -> str:
     ran = runs[runs["status"] != Status.SKIPPED]
     counts = ran.groupby("kind")["solver_label"].nunique()
     kinds = [f"{counts[kind]} {kind}" for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN) if kind in counts] or ["0"]
-    solvers = f"{_enumerated(kinds)} solver{'' if counts.sum() == 1 else 's'}"
-    reached = _enumerated([format_target(target) for target in targets])
+    solvers = f"{enumerated(kinds)} solver{'' if counts.sum() == 1 else 's'}"
+    reached = enumerated([format_target(target) for target in targets])
     problems = _plural(runs["problem_label"].nunique(), "problem")
     every = ran.groupby("problem_label")["solver_label"].nunique()
     some = "" if len(every) and (every == counts.sum()).all() else ", not each on every one"
@@ -329,14 +329,9 @@ def _flat(table: Mapping[str, Any]) -> dict[str, str]:
 def _machine(machine: Mapping[str, Any]) -> str:
     cores, memory = machine.get("logical_cores"), machine.get("memory_gib")
     sizes = [f"{cores} cores" if cores is not None else "", f"{memory} GiB" if memory is not None else ""]
-    details = machine.get("processor_details") or machine.get("processor details")
-    known = f"({details})" if details and details != BLANK else ""
-    processor = " ".join(filter(None, [str(machine.get("processor") or ""), known]))
+    details = machine.get("processor_details")
+    processor = " ".join(filter(None, [str(machine.get("processor") or ""), f"({details})" if details else ""]))
     return ", ".join(str(part) for part in (processor, *sizes, machine.get("system")) if part)
-
-
-def _enumerated(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def _plural(number: int, noun: str) -> str:

@@ -9,7 +9,7 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.types import Status
-from bench_mtl.report.render import format_ratio, format_seconds, format_target
+from bench_mtl.report.render import enumerated, format_ratio, format_seconds, format_target
 from bench_mtl.report.tables.grid import Column, Grid, fastest, grids
 from bench_mtl.report.tables.pairs import pair
 from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED, UNKNOWN, numbers, status_counts
@@ -81,14 +81,14 @@ def headlines(winners: pd.DataFrame) -> list[str]:
         if alone := int(walkovers.sum()):
             parts.append(f"solvers of one kind alone were run, which is no win, on {alone}")
         parts[0] += f" of {len(rows)} problem{'s' if len(rows) > 1 else ''}"
-        said.setdefault(_enumerated(parts), []).append(format_target(float(str(target))))
-    return [f"To a proven relative gap of {_enumerated(targets)}, {sentence}." for sentence, targets in said.items()]
+        said.setdefault(enumerated(parts), []).append(format_target(float(str(target))))
+    return [f"To a proven relative gap of {enumerated(targets)}, {sentence}." for sentence, targets in said.items()]
 
 
 def certainty(winners: pd.DataFrame) -> str:
-    """Return how many ratios have an interval, are bounds, or have no interval, in a sentence; empty where there is no ratio.
+    """Return how many ratios have an interval, are bounds, or have neither, in a sentence; empty where there is no ratio.
 
-    There is none where a side was measured once, or where the runs scatter so widely that it would say nothing.
+    There is no interval where a side was measured once, or where the runs scatter so widely that it would say nothing.
     """
     known = winners["ratio"].notna()
     bounds, with_interval = int((known & winners["at_least"].astype(bool)).sum()), int((known & winners["ratio_low"].notna()).sum())
@@ -99,7 +99,7 @@ def certainty(winners: pd.DataFrame) -> str:
         f"{rest} without an interval": rest,
     }
     parts = [words for words, count in counts.items() if count]
-    return f"{int(known.sum())} ratio{'s' if known.sum() > 1 else ''}: {_enumerated(parts)}." if parts else ""
+    return f"{int(known.sum())} ratio{'s' if known.sum() > 1 else ''}: {enumerated(parts)}." if parts else ""
 
 
 def findings(winners: pd.DataFrame) -> list[tuple[str, str]]:
@@ -264,7 +264,3 @@ def _seconds_limit(runs: pd.DataFrame) -> float | None:
     """Return what all runs of a problem were limited to."""
     limits = numbers(runs[runs["status"] != Status.SKIPPED], "limit_seconds").unique()
     return float(limits[0]) if len(limits) == 1 and limits[0] == limits[0] else None
-
-
-def _enumerated(parts: list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))

@@ -10,6 +10,7 @@ from audited import audited, run_of, runs
 
 from bench_mtl.cli import main
 from bench_mtl.core.errors import InputError
+from bench_mtl.report.check import NOT_CHECKED
 from bench_mtl.report.index import END, START, finding, index_faults, write_index
 
 README = """# Reports
@@ -68,7 +69,7 @@ def test_a_report_that_does_not(command, reports):
     path.write_text(before.replace("at least 67x", "at least 85x"))
     code, out, err = command("report", reports / "one", "--check")
     assert code == 1
-    assert out == [out[0]]
+    assert out == [out[0], NOT_CHECKED]
     assert len(err) == 1
     assert re.match(rf"{re.escape(str(path))}:\d+: the rows give >= 67\.14x for 85x: ", err[0])
     assert path.read_text() == before.replace("at least 67x", "at least 85x"), "a check changes nothing"
@@ -78,7 +79,8 @@ def test_all_reports_and_the_list_of_them(command, reports):
     assert command("report", "--index", reports)[0] == 0
     code, out, err = command("report", reports, "--check")
     assert (code, err) == (0, [])
-    assert [line.split(":")[0].rpartition("/")[2] for line in out] == ["one", "two", "README.md"]
+    assert [line.split(":")[0].rpartition("/")[2] for line in out[:-1]] == ["one", "two", "README.md"]
+    assert out[-1] == NOT_CHECKED
     listed = (reports / "README.md").read_text()
     (reports / "README.md").write_text(listed.replace("fastest on 5", "fastest on 7"))
     code, _, err = command("report", reports, "--check")
