@@ -88,6 +88,7 @@ class Portfolio(PredictingProblem):
     name: ClassVar[str] = "portfolio"
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.CONIC})
     forms: ClassVar[tuple[type[Form], ...]] = (CurvedForm, SimplexForm)
+    takes_prices: ClassVar[bool] = True
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"log": frozenset({"linear", "exponential"})}
 
     def __init__(self, data: TaskData, *, lower: Any = None, upper: Any = None) -> None:

@@ -94,6 +94,8 @@ def key_values(texts: tuple[str, ...], where: str) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise InputError(f"{where} must be KEY=VALUE, not '{text}'")
+        if key in table:
+            raise InputError(f"{where} {key} is given twice")
         try:
             table[key] = read_toml(f"value = {value}")["value"]
         except InputError as error:

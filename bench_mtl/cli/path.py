@@ -62,7 +62,7 @@ def path(
     spec = data_spec(data, data_option, preprocess, data_dir)
     chosen = registry.solver(solver, key_values(option, "--option"))
     family = registry.problem(problem)
-    tasks = load(spec, data_dir=data_dir, seed=whole_number("--seed", seed))
+    tasks = load(spec, data_dir=data_dir, seed=whole_number("--seed", seed), prices=family.takes_prices)
 
     def instance(value: float) -> Problem:
         return make_problem(family, tasks, {**parameters, key: value})

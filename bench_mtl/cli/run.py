@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 @click.option("--cluster", metavar="local|ADDRESS", help="Run on Dask: workers of this machine, or those of the scheduler at ADDRESS.")
 @click.option("--force", is_flag=True, help="Run everything again.")
 @click.option("--retry-failed", is_flag=True, help="Run again what ended as wrong, crashed or error.")
+@click.option("--dry-run", is_flag=True, help="Only say which cases would be run.")
 @data_dir_option
 @plugins_option
 def run(
-    suite: str, out: Path | None, slots: int, isolation: str, cluster: str | None, force: bool, retry_failed: bool,
+    suite: str, out: Path | None, slots: int, isolation: str, cluster: str | None, force: bool, retry_failed: bool, dry_run: bool,
     data_dir: Path | None, plugins: Path | None,
 ) -> int:  # fmt: skip
     """Run SUITE (a shipped name or a TOML file), store a row for every case and write the report.
@@ -63,6 +64,8 @@ def run(
         with PluginPlanner(plugins, guarded=folder) as planner:
             cases = expand(chosen, planner)
     cases = identified(cases, data_dir)
+    if dry_run:
+        return _say_what_waits(chosen, cases, folder, force=force, retry_failed=retry_failed)
     # Workers may have been started elsewhere, or be moved there.
     setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir), guarded=folder.absolute())
     make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster, notify=warn)
@@ -81,6 +84,19 @@ def run(
         return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
     with Store.open(folder) as store:
         return exit_code_of(store.statuses())
+
+
+def _say_what_waits(suite: Suite, cases: list[Case], folder: Path, *, force: bool, retry_failed: bool) -> int:
+    """Print the cases that have no row in `folder`, in the order in which they would be run, and their number."""
+    from bench_mtl.results import plan_suite
+
+    repeats = [] if force else _decisive_cases(suite, cases, folder)
+    waiting = plan_suite(folder, suite, [*cases, *repeats], force=force, retry_failed=retry_failed).waiting
+    for case in waiting:
+        say(case.title)
+    again = ", then the fastest solvers again" if suite.repeat_fastest and not repeats else ""
+    say(f"{len(waiting)} of {plural(len(cases) + len(repeats), 'case')} would be run{again}")
+    return 0
 
 
 def _run(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import re
 import signal
 import threading
@@ -18,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from bench_mtl.core.errors import InputError
 
@@ -198,13 +199,22 @@ def client_of(cluster: Any, deserializers: Sequence[str] | None = None) -> Any:
 
 def close_local(cluster: Any, patience: float) -> None:
     """Close a cluster of our own, or kill its workers where they do not end; what they have started dies with them."""
+    from distributed import Status
+
+    nannies = list(cluster.workers.values())
+    workers = []  # a nanny that fails to end its worker forgets it
+    for pid in [nanny.pid for nanny in nannies if nanny.pid is not None]:
+        with contextlib.suppress(psutil.Error):
+            workers.append(psutil.Process(pid))
     closing = asked(cluster.close)
     with contextlib.suppress(Exception):
         closing.result(patience)
-        return
-    for nanny in list(cluster.workers.values()):
-        with contextlib.suppress(ProcessLookupError, TypeError):  # there is none any more
-            os.kill(nanny.pid, signal.SIGKILL)
+    if not closing.done():
+        for nanny in nannies:
+            nanny.status = Status.closing_gracefully  # otherwise it starts another worker, which would outlive this process
+    for worker in workers:
+        with contextlib.suppress(psutil.Error):  # it has ended
+            worker.kill()
     with contextlib.suppress(Exception):
         closing.result(CLOSING_SECONDS)
 

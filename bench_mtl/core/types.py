@@ -5,10 +5,13 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array: TypeAlias = NDArray[np.float64]
 AnyArray: TypeAlias = NDArray[Any]
@@ -234,7 +237,7 @@ class Proof:
     """Another feasible point whose residuals give the lower bound; None where it is `point`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Record:
     """The outcome of one solver on one problem."""
 
@@ -266,3 +269,16 @@ class Record:
         for sample in self.samples[1:]:
             certificate = certificate.tightened(sample.certificate)
         return certificate
+
+    def frame(self) -> pd.DataFrame:
+        """Return the samples as a pandas frame: seconds, step, work, primal, dual, relative_gap and infeasibility, a row a sample."""
+        import pandas as pd
+
+        columns = ["seconds", "step", "work", "primal", "dual", "relative_gap", "infeasibility"]
+        rows = [(s.seconds, s.step, s.work, *(getattr(s.certificate, name) for name in columns[3:])) for s in self.samples]
+        return pd.DataFrame(rows, columns=columns)
+
+    def __repr__(self) -> str:
+        best, seconds = self.best, self.times.setup + self.times.solve
+        proven = "" if best is None else f", {best.dual:.6g} <= optimum <= {best.primal:.6g}"
+        return f"<Record {self.status}: {self.reason}\n  {len(self.samples)} samples, {seconds:.3g} s{proven}>"

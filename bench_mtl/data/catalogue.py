@@ -13,7 +13,7 @@ from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.files import is_dir, is_file, require_readable
 from bench_mtl.data.embedded import digits
 from bench_mtl.data.preprocess import preprocess
-from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices
+from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices, read_tabular
 from bench_mtl.data.readers.common import naming
 from bench_mtl.data.readers.npz import npz_arrays, npz_headers
 from bench_mtl.data.synthetic import (
@@ -79,22 +79,28 @@ _READERS: dict[str, Callable[..., TaskData]] = {
     ".svm": read_libsvm,
     ".libsvm": read_libsvm,
     ".txt": read_libsvm,
-    ".csv": read_prices,
+    ".csv": read_tabular,
+    ".tsv": read_tabular,
+    ".parquet": read_tabular,
 }
+#: A table is one of prices unless one of these says what is to be learned from it.
+_LEARNED = ("labels", "targets", "class_column")
 
 
-def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | None = None) -> TaskData:
+def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | None = None, prices: bool = True) -> TaskData:
     """Return the tasks that a table of a suite asks for.
 
     Parameters
     ----------
     spec : exactly one of ``name`` (a generator, an embedded set, or the stem of an .npz file in the data directory) and
-        ``file`` (a path that ends in .npz, .arff, .csv for a table of prices, or .svm, .libsvm or .txt for LIBSVM), the keyword
+        ``file`` (a path that ends in .npz, .arff, .csv, .tsv or .parquet, or .svm, .libsvm or .txt for LIBSVM), the keyword
         options of that generator or reader, and perhaps ``preprocess`` (the name of a step or a list of names). A relative
         ``file`` is looked for in the data directory, then in the current folder. With ``name`` there may be a ``fallback``, a
         table of its own, for where the data directory has no such set; `notes` say that it took its place.
     data_dir : the data directory; None takes the environment variable BENCH_MTL_DATA.
     seed : passed on where the function takes a seed and the spec gives none.
+    prices : whether a .csv for which none of ``labels``, ``targets`` and ``class_column`` is given holds prices (`read_prices`), as it
+        does for a portfolio; otherwise it is refused, and says which columns there are.
 
     Raises
     ------
@@ -103,7 +109,7 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     """
     spec, notes = available(spec, data_dir)
     label = _label(spec)
-    function, fixed = resolved(spec, data_dir)
+    function, fixed = resolved(spec, data_dir, prices)
     allowed = _options(function)
     given = {key: value for key, value in spec.items() if key not in _COMMON_KEYS}
     for key in given:
@@ -167,7 +173,7 @@ def takes_seed(spec: Mapping[str, Any]) -> bool:
         return False
     if builtin is not None and builtin.kind == "generator":
         return True
-    reader = _READERS.get(Path(str(spec["file"])).suffix.lower()) if "file" in spec else read_npz
+    reader = _reader(spec) if "file" in spec else read_npz
     function = reader if builtin is None else builtin.function
     numbers = [spec[key] for key in ("examples", "held_out") if not isinstance(spec.get(key), bool) and spec.get(key)]
     return bool(numbers) and function is not None and "seed" in _options(function)
@@ -228,7 +234,7 @@ def _label(spec: Mapping[str, Any]) -> str:
     return str(value)
 
 
-def resolved(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Callable[..., TaskData], tuple[Path, ...]]:
+def resolved(spec: Mapping[str, Any], data_dir: Path | None, prices: bool = True) -> tuple[Callable[..., TaskData], tuple[Path, ...]]:
     """Return the function that `load` calls, and its positional arguments: the file, if there is one.
 
     Raises
@@ -237,10 +243,10 @@ def resolved(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Callable[.
     """
     label = _label(spec)
     if "file" in spec:
-        suffix = Path(label).suffix.lower()
-        if suffix not in _READERS:
+        reader = _reader(spec, prices)
+        if reader is None:
             raise InputError(f"file '{label}' of data: its name must end in one of {', '.join(_READERS)}")
-        return _READERS[suffix], (_found(Path(label), data_dir),)
+        return reader, (_found(Path(label), data_dir),)
     if label in _BUILTIN:
         return _BUILTIN[label].function, ()
     folder = data_directory(data_dir)
@@ -249,6 +255,14 @@ def resolved(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Callable[.
         place = f"there is no {folder / f'{label}.npz'}" if folder else "no data directory is set"
         raise InputError(f"{unknown('data', label, [*_BUILTIN, *files])}; {place} ({_HOW_TO_SET})")
     return read_npz, (files[label],)
+
+
+def _reader(spec: Mapping[str, Any], prices: bool = True) -> Callable[..., TaskData] | None:
+    """Return the function that reads the file of a table for `load`, None for a name of no known ending."""
+    suffix = Path(str(spec["file"])).suffix.lower()
+    if suffix == ".csv" and prices and not any(key in spec for key in _LEARNED):
+        return read_prices
+    return _READERS.get(suffix)
 
 
 def _found(file: Path, data_dir: Path | None) -> Path:

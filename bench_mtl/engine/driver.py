@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bench_mtl.core.checks import real_number
 from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.types import Array, Certificate, Ending, Iterate, Limits, Proof, Record, Rung, Sample, Status, Times, Tolerance
@@ -71,10 +72,10 @@ OnProof = Callable[[Proof, bool], None]
 
 def run(
     problem: Problem,
-    solver: Solver,
+    solver: Solver | str,
     *,
-    tolerance: Tolerance | None = None,
-    limits: Limits | None = None,
+    tolerance: Tolerance | float | None = None,
+    limits: Limits | float | None = None,
     start: Array | Iterate | None = None,
     on_sample: OnSample | None = None,
     on_begin: OnBegin | None = None,
@@ -94,8 +95,9 @@ def run(
 
     Parameters
     ----------
+    solver : a solver, or the name of one with its default options (`bench-mtl list solvers`)
     tolerance : the relative gap to prove; 1e-6 by default
-    limits : on the solver's own clock; 60 s by default. For a one-shot solver the seconds hold for each of its
+    limits : on the solver's own clock, a number is seconds; 60 s by default. For a one-shot solver the seconds hold for each of its
         tolerances; iterations and work are for iterative solvers.
     start : a point to start from, for iterative solvers, projected onto the feasible set; an `Iterate` is handed to the
         solver's `resume` with its dual point
@@ -121,10 +123,12 @@ def run(
 
     Raises
     ------
-    InputError : `start` does not fit the problem. What a solver raises is never passed on.
+    InputError : an argument of another type, a solver of no such name, `start` does not fit the problem. What a solver raises is never
+        passed on.
     KeyboardInterrupt : the user has interrupted, which the signal's handler has said; not where a solver raises it.
     """
-    tolerance, limits = tolerance or Tolerance(), limits or Limits()
+    problem, solver = _problem(problem), _solver(solver)
+    tolerance, limits = _tolerance(tolerance), _limits(limits)
     look, compiled = {"look": looked}, compiling_seconds()
     with _telling_interrupts_apart():
         try:
@@ -147,6 +151,38 @@ def run(
             return session.record(Status.MEMORY, f"out of memory: {error}")
         except BaseException as error:
             return session.record(Status.ERROR, describe(error))
+
+
+def _problem(problem: object) -> Problem:
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem must be a Problem, such as L1InfHinge(data, radius=2.0), not {_kind(problem)}")
+    return problem
+
+
+def _solver(solver: object) -> Solver:
+    if isinstance(solver, str):
+        from bench_mtl.engine.registry import load_registry
+
+        return load_registry().solver(solver)
+    if not isinstance(solver, Solver):
+        raise InputError(f"solver must be a Solver, such as Auto(), or the name of one, not {_kind(solver)}")
+    return solver
+
+
+def _tolerance(tolerance: object) -> Tolerance:
+    if tolerance is None or isinstance(tolerance, Tolerance):
+        return tolerance or Tolerance()
+    return Tolerance(real_number("tolerance", tolerance, strict=True))
+
+
+def _limits(limits: object) -> Limits:
+    if limits is None or isinstance(limits, Limits):
+        return limits or Limits()
+    return Limits(seconds=real_number("limits", limits, strict=True))
+
+
+def _kind(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 def _run(session: _Session, solver: Solver, start: Array | Iterate | None, warmed: bool) -> Record:

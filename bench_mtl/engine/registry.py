@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -157,7 +158,11 @@ def load_registry(
             if file.parent.name == "solvers" and solvers_of not in (None, _module_name(file)):
                 continue
             on_import(file)
-            for cls in _defined_classes(_import(file)):
+            module = _import(file)
+            found = _defined_classes(module)
+            if not found and not file.stem.startswith("_"):
+                raise InputError(f"plug-in {file} {_why_nothing(module)}")
+            for cls in found:
                 if issubclass(cls, Problem):
                     problems.add(cls, str(file))
                 elif issubclass(cls, Solver):
@@ -198,7 +203,10 @@ class _Classes(Mapping[str, type[C]]):
     def __getitem__(self, name: str) -> type[C]:
         if name not in self._classes:
             entry = self._entries[name]
-            cls = entry.load()
+            try:
+                cls = entry.load()
+            except (Exception, SystemExit) as error:  # of another package
+                raise InputError(f"entry point {entry.value} of '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
             if _checked_name(cls, f"entry point {entry.value}") != name:
                 raise InputError(f"entry point {entry.value} is called '{name}', but its class is called '{cls.name}'")
             self._classes[name] = cls
@@ -258,17 +266,33 @@ def _import(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(f"plug-in {file} cannot be imported: {type(error).__name__}: {error}") from error
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+        # That of a mistake of syntax is in its own text.
+        where = f" (line {lines[-1]})" if lines else ""
+        raise InputError(f"plug-in {file} cannot be imported: {type(error).__name__}: {error}{where}") from error
     return module
+
+
+def _own_classes(module: ModuleType) -> list[type]:
+    """Problem and solver classes that a module itself defines, abstract ones among them."""
+    return [
+        cls
+        for cls in vars(module).values()
+        if inspect.isclass(cls) and issubclass(cls, (Problem, Solver)) and cls.__module__ == module.__name__
+    ]
 
 
 def _defined_classes(module: ModuleType) -> list[type]:
     """Concrete problem and solver classes that a module itself defines."""
     return [
-        cls
-        for cls in vars(module).values()
-        if inspect.isclass(cls)
-        and issubclass(cls, (Problem, IterativeSolver, OneShotSolver))
-        and not inspect.isabstract(cls)
-        and cls.__module__ == module.__name__
+        cls for cls in _own_classes(module) if issubclass(cls, (Problem, IterativeSolver, OneShotSolver)) and not inspect.isabstract(cls)
     ]
+
+
+def _why_nothing(module: ModuleType) -> str:
+    """Say why a module has no concrete problem and no concrete solver."""
+    for cls in _own_classes(module):
+        if missing := sorted(getattr(cls, "__abstractmethods__", ())):
+            return f"cannot be used: {cls.__name__} lacks {', '.join(missing)}"
+        return f"cannot be used: {cls.__name__} must derive from IterativeSolver or OneShotSolver, not from Solver itself"
+    return "defines no problem and no solver; the name of a file that others import from begins with _"

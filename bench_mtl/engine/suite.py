@@ -103,8 +103,9 @@ class Instance:
         ------
         InputError : its data or parameters are unusable.
         """
-        data = load(self.data, data_dir=data_dir, seed=self.seed)
-        return make_problem(registry.problem(self.problem), data, self.parameters)
+        family = registry.problem(self.problem)
+        data = load(self.data, data_dir=data_dir, seed=self.seed, prices=family.takes_prices)
+        return make_problem(family, data, self.parameters)
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,8 @@ class Problem(ABC):
     """Kinds of form that instances of the class can have; `make_forms` returns those of one instance."""
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of parameters, such as a paper's letters, each with the name that it stands for."""
+    takes_prices: ClassVar[bool] = False
+    """Whether its data are price relatives, so that a table of prices can be read for it."""
     notes: tuple[str, ...] = ()
     """What a reader of results should be told about the data."""
 
@@ -190,6 +192,9 @@ class Problem(ABC):
     @abstractmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
         """Tiny random instances, one of each form, for conformance tests and `bench-mtl validate`."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(f'{name} = {size}' for name, size in self.dimensions.items())}>"
 
     @property
     @abstractmethod

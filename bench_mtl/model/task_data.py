@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,11 +11,12 @@ import numpy as np
 
 from bench_mtl.core.checks import is_sparse, real_array, real_number
 from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign, frozen
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.types import Array
+from bench_mtl.model.frames import Columns, chosen_columns
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TaskData:
     """Designs X_k and targets y_k of m tasks over the same d features.
 
@@ -73,6 +74,99 @@ class TaskData:
             checked.append(target)
         return TaskData(design, frozen(np.concatenate(checked)), name, truth or {}, notes)
 
+    @staticmethod
+    def from_arrays(X: Any, Y: Any, *, name: str = "unnamed") -> TaskData:
+        """`TaskData.shared` for one array or sparse matrix X, `TaskData.per_task` for lists of designs and of target vectors.
+
+        Raises
+        ------
+        InputError : as these do.
+        """
+        return TaskData.per_task(X, Y, name=name) if isinstance(X, (list, tuple)) else TaskData.shared(X, Y, name=name)
+
+    @staticmethod
+    def from_frame(
+        frame: Any,
+        *,
+        labels: Columns | None = None,
+        targets: Columns | None = None,
+        class_column: str | None = None,
+        task: str | None = None,
+        drop: str | Sequence[str] = (),
+        impute: str | None = None,
+        name: str = "frame",
+    ) -> TaskData:
+        """Tasks from a pandas frame: a row an example, a column a feature or something to be learned.
+
+        Exactly one of `labels`, `targets` and `class_column` says what is to be learned. All other columns are features, and numbers.
+
+        Parameters
+        ----------
+        labels : columns of labels 0/1 or -1/+1, each a task: a number n for the last n columns (the first \\|n\\| when negative), or names.
+        targets : the same for columns of real numbers.
+        class_column : the name of a column of numbers or words; each of its values is a task, against all others.
+        task : the name of a column that says which task a row belongs to; then each task has rows of its own, and one column to learn.
+        drop : names of columns to leave out.
+        impute : "mean" or "median" for features that are missing, of their column over all rows; None refuses them.
+
+        Raises
+        ------
+        InputError : not exactly one of the three, columns that do not exist, a missing value, a text, an infinite number, another label;
+            the first is named by column and row, which count from 0.
+        """
+        import pandas as pd
+
+        if not isinstance(frame, pd.DataFrame):
+            raise InputError(f"frame must be a pandas DataFrame, not {type(frame).__name__}: TaskData.from_arrays takes arrays")
+        chosen = chosen_columns(frame, labels=labels, targets=targets, class_column=class_column, task=task, drop=drop, impute=impute)
+        if chosen.task is None:
+            return TaskData.shared(chosen.X, chosen.targets, name=name, notes=chosen.notes)
+        members = [np.flatnonzero(chosen.task == k) for k in range(int(chosen.task.max()) + 1)]
+        return TaskData.per_task(
+            [chosen.X[rows] for rows in members], [chosen.targets[rows, 0] for rows in members], name=name, notes=chosen.notes
+        )
+
+    @staticmethod
+    def from_tasks(
+        frames: Mapping[str, Any],
+        *,
+        labels: str | None = None,
+        targets: str | None = None,
+        drop: str | Sequence[str] = (),
+        impute: str | None = None,
+        name: str = "frames",
+    ) -> TaskData:
+        """Tasks with rows of their own from a pandas frame for each, such as ``{"Rome": frame, "Oslo": other}``.
+
+        All frames have the same columns, in any order. The options are those of `TaskData.from_frame`; values are imputed in each frame.
+
+        Raises
+        ------
+        InputError : no frame, one without the columns of the first, and whatever `from_frame` refuses; the task is named.
+        """
+        if not isinstance(frames, Mapping) or not frames:
+            raise InputError(f"frames must be a table of a pandas frame for each task, not {type(frames).__name__}")
+        columns: list[str] | None = None
+        designs, values = [], []
+        for task, frame in frames.items():
+            try:
+                own = [str(column) for column in getattr(frame, "columns", ())]
+                columns = columns or own
+                if set(own) != set(columns):
+                    odd = sorted(set(own) ^ set(columns))[0]
+                    raise InputError(f"column '{odd}' is in some frames only")
+                ordered = frame.iloc[:, [own.index(column) for column in columns]] if own else frame
+                data = TaskData.from_frame(ordered, labels=labels, targets=targets, drop=drop, impute=impute)
+                if data.n_tasks > 1:
+                    raise InputError("one column is to be learned, not several")
+            except InputError as error:
+                raise InputError(f"task '{task}': {error}") from None
+            X, y = data.task(0)
+            designs.append(X)
+            values.append(y)
+        shown = ", ".join(map(str, list(frames)[:8])) + (" and others" if len(frames) > 8 else "")
+        return TaskData.per_task(designs, values, name=name, notes=(f"The tasks are {shown}.",))
+
     def with_held_out(self, other: TaskData) -> TaskData:
         """These data with `other` as their held-out examples.
 
@@ -84,6 +178,13 @@ class TaskData:
             if own != given:
                 raise InputError(f"held-out examples have {given} {what}, but the data have {own}")
         return replace(self, held_out=other)
+
+    def __repr__(self) -> str:
+        sizes, storage = self.design.sizes, "sparse" if self.design.is_sparse else "dense"
+        rows = f"{sizes[0]}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+        shared = "the same for all tasks" if self.design.is_shared else "of its own for each task"
+        held_out = "" if self.held_out is None else f", {max(self.held_out.design.sizes)} held out"
+        return f"<TaskData '{self.name}': {plural(self.n_tasks, 'task')}\n  {rows} x {self.n_features} {storage}, {shared}{held_out}>"
 
     @property
     def n_features(self) -> int:

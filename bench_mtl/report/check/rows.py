@@ -55,6 +55,18 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """What the problem measures of a sample, whether all numbers of that are finite or not."""
+
+    number: int
+    seconds: float | None
+    passes: float | None
+    primal: float | None
+    values: Mapping[str, float]
+    """By the names of the measures, where there are any."""
+
+
+@dataclass(frozen=True)
 class Run:
     """A run that the suite lists, with its samples and the seconds of the tolerances that it was asked for."""
 
@@ -93,6 +105,8 @@ class Run:
     samples: tuple[Sample, ...] = ()
     rungs: tuple[float, ...] = ()
     """Seconds of every tolerance, set-up included; files of older versions have none."""
+    measured: tuple[Measured, ...] = ()
+    """Every sample, of runs of which something is measured."""
 
 
 @dataclass(frozen=True)
@@ -158,10 +172,17 @@ def _read(connection: sqlite3.Connection) -> Rows:
     if connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'rung'").fetchone():
         for run_id, seconds in connection.execute("SELECT run_id, seconds FROM rung ORDER BY run_id, number"):
             rungs.setdefault(run_id, []).append(float(seconds))
+    measures = _measures(connection)
     machines, places = _machines(environments)
     names = {e["id"]: f"machine {place + 1}" if len(machines) > 1 else "" for e, place in zip(environments, places, strict=True)}
     kinds = _kinds(rows, samples)
-    runs = [_run(row, samples.get(row["id"], []), rungs.get(row["id"], []), kinds, names) for row in rows]
+    runs = [
+        replace(
+            _run(row, samples.get(row["id"], []), rungs.get(row["id"], []), kinds, names),
+            measured=_measured(samples.get(row["id"], []), measures.get(row["id"], {})),
+        )
+        for row in rows
+    ]
     runs = _with_machines(_with_visible_labels(runs))
     by_problem: dict[str, list[Run]] = {}
     for run in runs:
@@ -227,6 +248,23 @@ def _sample(row: sqlite3.Row) -> Sample | None:
         return None
     return Sample(
         row["number"], seconds, row["iteration"], passes, primal, dual, max(0.0, gap), infeasibility, _finite(row["asked_tolerance"])
+    )
+
+
+def _measures(connection: sqlite3.Connection) -> dict[int, dict[int, dict[str, float]]]:
+    """Return values by run, number of the sample and name."""
+    found: dict[int, dict[int, dict[str, float]]] = {}
+    for run_id, number, name, value in connection.execute("SELECT run_id, number, name, value FROM measure"):
+        found.setdefault(run_id, {}).setdefault(number, {})[name] = float(value)
+    return found
+
+
+def _measured(samples: Sequence[sqlite3.Row], values: Mapping[int, Mapping[str, float]]) -> tuple[Measured, ...]:
+    if not values:
+        return ()
+    return tuple(
+        Measured(row["number"], _finite(row["seconds"]), _finite(row["passes"]), _finite(row["primal"]), values.get(row["number"], {}))
+        for row in samples
     )
 
 

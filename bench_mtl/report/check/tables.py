@@ -14,8 +14,10 @@ from bench_mtl.report.check.contests import Derived, status_words
 from bench_mtl.report.check.document import Table
 from bench_mtl.report.check.entrants import Entrant, entrants, fastest
 from bench_mtl.report.check.faults import Finding
+from bench_mtl.report.check.measures import measure_rows
 from bench_mtl.report.check.pairs import Pair, holm, mean_interval, pair, shifted_mean
 from bench_mtl.report.check.rows import GENERIC, ONE_SHOT, PEER, SKIPPED, SPECIALISED, STATUSES, VERIFIED, Rows, Run
+from bench_mtl.report.check.scaling import scaling_rows
 
 _FASTEST = {GENERIC: "fastest generic", PEER: "fastest peer", SPECIALISED: "fastest specialised"}
 
@@ -335,6 +337,8 @@ _KINDS: Mapping[str, tuple[Callable[[Derived], Sequence[Row]], tuple[str, ...]]]
     "Lowest ratio": (speed_up_rows, ("Group", "Target")),
     "Reference": (comparison_rows, ("Group", "Target", "Reference", "Solver")),
     "Shift (s)": (mean_rows, ("Group", "Target", "Solver")),
+    "At the best point": (measure_rows, ("Problem", "Solver", "Measure")),
+    "Exponent": (scaling_rows, ("Sweep", "Solver")),
     "Build (s)": (time_rows, ("Problem", "Solver")),
     "Tolerance asked": (tolerance_rows, ("Problem", "Solver", "Tolerance asked")),
     "Best objective": (objective_rows, ("Problem", "Seed", "Repetition", "Solver")),
@@ -342,5 +346,5 @@ _KINDS: Mapping[str, tuple[Callable[[Derived], Sequence[Row]], tuple[str, ...]]]
     "Reason": (failure_rows, ("Problem", "Seed", "Repetition", "Solver")),
 }
 
-#: Titles of the tables that no rule here derives.
-UNCHECKED = {"Measure": "measures", "Exponent": "scaling"}
+#: Titles of the tables that no rule here derives, with what they are called: none.
+UNCHECKED: Mapping[str, str] = {}

@@ -30,7 +30,7 @@ def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> 
     -------
     DataFrame
         sweep, key (the option), target, solver, size, runs, reached (how many of the runs reached the target), seconds (their
-        median; missing unless all did), limit_seconds. Skipped runs do not enter.
+        median; missing unless all did), limit_seconds. Skipped runs do not enter, and neither do those that do not count for the target.
     """
     import pandas as pd
 
@@ -38,8 +38,9 @@ def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> 
     parts = []
     for key, rows, sizes in _sweeps(ran):
         seconds = times_to_gap(rows, samples, [target]).set_index("run_id")["seconds"]
-        table = pd.DataFrame({"solver": rows["solver_label"], "size": sizes, "seconds": rows["id"].map(seconds)})
-        table["limit_seconds"] = numbers(rows, "limit_seconds")
+        counted = rows[rows["id"].isin(seconds.index)]  # a run for a looser target alone says nothing of this one
+        table = pd.DataFrame({"solver": counted["solver_label"], "size": sizes[counted.index], "seconds": counted["id"].map(seconds)})
+        table["limit_seconds"] = numbers(counted, "limit_seconds")
         groups = table.groupby(["solver", "size"], sort=False)
         points = groups["seconds"].agg(["size", "count", "median"]).set_axis(["runs", "reached", "seconds"], axis=1)
         points["seconds"] = points["seconds"].where(points["runs"] == points["reached"])

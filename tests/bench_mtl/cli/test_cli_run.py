@@ -117,3 +117,14 @@ def test_the_fastest_solvers_are_run_again_once(command: Callable[..., Any], sui
     again = command("run", "tiny.toml", "--plugins", "plugins", "--isolation", "inline")
     assert any("nothing to run" in line for line in again.err + again.out), again
     assert rows() == first
+
+
+def test_a_dry_run_says_what_waits_and_writes_nothing(command: Callable[..., Any], suite: Path) -> None:
+    arguments = ("run", "tiny.toml", "--plugins", "plugins", "--isolation", "inline")
+    dry = command(*arguments, "--dry-run")
+    assert (dry.code, dry.out) == (0, ["tiny seed 0 | projected_gradient", "1 of 1 case would be run"])
+    assert not Path("results").exists()
+    assert command(*arguments).code == 0
+    assert command(*arguments, "--dry-run").out == ["0 of 1 case would be run"]
+    assert command(*arguments, "--dry-run", "--force").out[-1] == "1 of 1 case would be run"
+    assert command(*arguments, "--dry-run").out == ["0 of 1 case would be run"]

@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,6 +135,28 @@ def test_its_key_is_in_no_argument_no_variable_and_no_file(running: Running) -> 
         assert secret not in " ".join([*process.cmdline(), *process.environ().values()])
     assert [file for file in running.folder.rglob("*") if file.is_file() and secret in file.read_text(errors="replace")] == []
     assert running.cluster.scheduler.security.require_encryption
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the children of a process so")
+def test_a_worker_that_hangs_is_killed_and_no_other_is_started() -> None:
+    def workers() -> set[int]:
+        return {child.pid for child in psutil.Process().children() if any("spawn_main" in word for word in child.cmdline())} - before
+
+    before: set[int] = set()
+    before = workers()
+    cluster = local_cluster("test", 1, 1)
+    client = client_of(cluster)
+    (pid,) = {nanny.pid for nanny in cluster.workers.values()}
+    psutil.Process(pid).suspend()
+    client.close(timeout=1.0)
+    close_local(cluster, 0.5)
+    deadline, seen = time.monotonic() + 3.0, set()
+    while time.monotonic() < deadline:
+        with suppress(psutil.Error):  # one that ends while it is looked at
+            seen |= workers()
+        time.sleep(0.02)
+    assert seen <= {pid}
+    assert not workers()
 
 
 def test_two_clusters_have_two_keys() -> None:

@@ -120,6 +120,37 @@ def test_bad_plugins_are_named(tmp_path: Path) -> None:
         load_registry(write(tmp_path, "mine", PLUGIN.format(name="")))
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\ny = 1 / 0\n", r"mine\.py cannot be imported: ZeroDivisionError: division by zero \(line 2\)$"),
+        ("x = 1\n", r"mine\.py defines no problem and no solver; the name of a file that others import from begins with _$"),
+        ("from bench_mtl.solvers.auto import Auto\n", r"mine\.py defines no problem and no solver"),
+        (PLUGIN.format(name="mine").replace("def steps", "def step"), r"mine\.py cannot be used: Mine lacks steps$"),
+        (
+            PLUGIN.format(name="mine").replace("IterativeSolver", "Solver"),
+            r"mine\.py cannot be used: Mine (lacks|must derive from IterativeSolver or OneShotSolver)",
+        ),
+    ],
+)
+def test_a_plugin_without_anything_to_run_says_why(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        load_registry(write(tmp_path, "mine", text))
+
+
+def test_a_file_that_others_import_from_needs_no_class(tmp_path: Path) -> None:
+    write(tmp_path, "_shared", "SIZE = 2.0\n")
+    registry = load_registry(write(tmp_path, "mine", PLUGIN.format(name="mine") + "\nfrom ._shared import SIZE\n"))
+    assert "mine" in registry.solvers
+
+
+def test_an_entry_point_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = metadata.EntryPoint("broken", "no_such_package.solver:Solver", "bench_mtl.solvers")
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [broken] if group == "bench_mtl.solvers" else [])
+    with pytest.raises(InputError, match=r"^entry point no_such_package.solver:Solver of 'broken' cannot be loaded: ModuleNotFoundError"):
+        load_registry().solver("broken")
+
+
 def test_options_and_parameters_are_read_off_the_classes() -> None:
     registry = load_registry()
     assert solver_options(registry.solvers["projected_gradient"])["step_rule"] == "lipschitz"

@@ -13,6 +13,7 @@ from bench_mtl.report.figures.draw import draw
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
 from bench_mtl.report.tables.speed_ups import speed_ups
+from bench_mtl.results.frames import with_ranges
 
 TARGETS = (1e-2, 1e-6)
 
@@ -53,6 +54,14 @@ def test_a_size_counts_only_where_all_runs_reached_it(make_store, frames):
     assert list(points["reached"]) == [2, 2, 1]
     assert points.loc[10, "seconds"] == 2.0
     assert math.isnan(points.loc[40, "seconds"])
+
+
+def test_runs_for_a_looser_target_say_nothing_of_the_last(make_store, frames):
+    made = [run("auto", n, seconds, seed=0, repetition=0) for seconds in (1.0, None) for n in (10, 20, 40)]
+    runs, samples = frames(make_store(*made))
+    points = scaling_points(with_ranges(runs.assign(target=[1e-6] * 3 + [1e-2] * 3)), samples, 1e-6)
+    assert list(points["runs"]) == [1, 1, 1]
+    assert list(points["seconds"]) == [1.0, 1.0, 1.0]
 
 
 def test_the_figure_shows_the_limit_and_who_met_it(make_store, frames):

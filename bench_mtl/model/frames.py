@@ -1,0 +1,230 @@
+"""Features and targets from the columns of a table: what frames, CSV and Parquet files share."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench_mtl.core.checks import one_of
+from bench_mtl.core.errors import InputError, plural
+from bench_mtl.core.types import Array
+
+#: A number of columns at an end of the table, the name of one, or a list of names.
+Columns = int | str | Sequence[str]
+
+_BINARY = ({0.0, 1.0}, {-1.0, 1.0}, {0.0}, {1.0}, {-1.0})
+_LONGEST, _MOST_NAMES = 40, 8
+_WAYS = ("mean", "median")
+
+
+class Chosen(NamedTuple):
+    """Features and targets of a table."""
+
+    X: Array
+    """n x d."""
+    targets: Array
+    """n x m: labels -1/+1, or real targets."""
+    are_labels: bool
+    task: NDArray[np.intp] | None
+    """n task numbers, where each task has its own rows."""
+    notes: tuple[str, ...]
+
+
+def chosen_columns(
+    frame: Any,
+    *,
+    labels: Columns | None = None,
+    targets: Columns | None = None,
+    class_column: str | None = None,
+    task: str | None = None,
+    drop: str | Sequence[str] = (),
+    impute: str | None = None,
+    place: Callable[[int], str] = "row {}".format,
+) -> Chosen:
+    """Return the features and targets of a pandas frame. `TaskData.from_frame` explains the options.
+
+    Parameters
+    ----------
+    place : how messages call the row of a number, which counts from 0.
+
+    Raises
+    ------
+    InputError : not exactly one of `labels`, `targets` and `class_column`; columns that do not exist, twice the same, no feature left;
+        a missing value, a text, an infinite number or a label that is neither 0/1 nor -1/+1, with its column and row.
+    """
+    names = [str(name) for name in frame.columns]
+    _require_distinct(names)
+    if not len(frame):
+        raise InputError("has no row")
+    wanted = {"labels": labels, "targets": targets, "class_column": class_column}
+    given = [key for key, value in wanted.items() if value is not None]
+    if len(given) != 1:
+        twice = f", not {' and '.join(given)}" if given else ""
+        raise InputError(
+            f"which columns are to be learned? Give one of labels, targets and class_column{twice}: "
+            f"a number n for the last n columns, or names. The columns are {_listed(names)}"
+        )
+    if impute is not None:
+        one_of("impute", impute, _WAYS)
+    learned = _positions(given[0], wanted[given[0]], names)
+    others = _positions("drop", drop, names) if drop or drop == "" else []
+    if task is not None:
+        others += _positions("task", task, names, single=True)
+        if len(learned) > 1:
+            raise InputError(f"task = '{task}' gives each task rows of its own, and one column to learn, not {len(learned)}")
+        if class_column is not None:
+            raise InputError("class_column makes a task of every class: it cannot be given with task")
+    for j in learned:
+        if j in others:
+            raise InputError(f"column '{names[j]}' is named twice: to be learned, and as {'task' if names[j] == task else 'drop'}")
+    features = [j for j in range(len(names)) if j not in {*learned, *others}]
+    if not features:
+        raise InputError("no column is left for the features")
+    table = _Table(frame, names, place)
+    if class_column is not None:
+        Y, notes = table.one_against_all(learned[0])
+    elif targets is not None:
+        Y, notes = np.column_stack([table.numbers(j, "targets") for j in learned]), ()
+    else:
+        Y, notes = np.column_stack([table.signs(j) for j in learned]), ()
+    if class_column is None and task is None:
+        kind = "targets" if targets is not None else "labels"
+        notes = (f"The {kind} are {_listed([names[j] for j in learned])}.",)
+    X, imputed = table.features(features, impute)
+    number, task_notes = (None, ()) if task is None else table.task_numbers(names.index(task))
+    return Chosen(X, Y, targets is None, number, (*notes, *task_notes, *imputed))
+
+
+class _Table(NamedTuple):
+    frame: Any
+    names: list[str]
+    place: Callable[[int], str]
+
+    def where(self, row: int, j: int) -> str:
+        return f"column '{self.names[j][:_LONGEST]}' in {self.place(row)}"
+
+    def numbers(self, j: int, use: str, missing: bool = False) -> Array:
+        """Return a column of finite numbers, NaN where one is missing if that is allowed."""
+        import pandas as pd
+
+        column = self.frame.iloc[:, j]
+        absent = column.isna().to_numpy()
+        if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
+            raise InputError(f"column '{self.names[j][:_LONGEST]}' holds dates: {_refused(use, self.names[j])}")
+        if pd.api.types.is_complex_dtype(column):
+            raise InputError(f"column '{self.names[j][:_LONGEST]}' holds complex numbers")
+        plain = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
+        values = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        texts = np.flatnonzero(np.isnan(values) & ~absent)
+        if len(texts):
+            row = int(texts[0])
+            text = str(column.iloc[row])[:_LONGEST]
+            raise InputError(f"{self.where(row, j)} is no number: {text!r}; {_refused(use, self.names[j])}")
+        if absent.any() and not missing:
+            row = int(np.argmax(absent))
+            cure = "; impute = 'mean' or 'median' would fill it" if use == "features" else ""
+            raise InputError(f"{self.where(row, j)} is missing{cure}")
+        infinite = np.flatnonzero(np.isinf(values))
+        if len(infinite):
+            raise InputError(f"{self.where(int(infinite[0]), j)} must be finite, not {values[infinite[0]]:g}")
+        return np.asarray(values, dtype=np.float64)
+
+    def signs(self, j: int) -> Array:
+        """Return a column of labels as -1/+1."""
+        values = self.numbers(j, "labels")
+        if set(np.unique(values[:]).tolist()) not in _BINARY:
+            binary = np.isin(values, (0.0, 1.0)) if not (values == -1.0).any() else np.isin(values, (-1.0, 1.0))
+            row = int(np.argmin(binary))
+            raise InputError(f"{self.where(row, j)} must be a label 0/1 or -1/+1, not {values[row]:g}; {_refused('labels', self.names[j])}")
+        return np.where(values == 1.0, 1.0, -1.0)
+
+    def one_against_all(self, j: int) -> tuple[Array, tuple[str, ...]]:
+        """Return a column of labels -1/+1 for every value of a column, in ascending order."""
+        number, classes = self._values(j)
+        if len(classes) < 2:
+            raise InputError(f"column '{self.names[j]}' has the same class in every row: at least 2 are needed")
+        Y = np.where(number[:, None] == np.arange(len(classes)), 1.0, -1.0)
+        return Y, (f"The tasks are the classes of '{self.names[j]}' against all others: {_listed(classes)}.",)
+
+    def task_numbers(self, j: int) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+        number, tasks = self._values(j)
+        return number, (f"The tasks are the values of '{self.names[j]}': {_listed(tasks)}.",)
+
+    def _values(self, j: int) -> tuple[NDArray[np.intp], list[str]]:
+        """Return which of the different values of a column each row has, and the values, ascending."""
+        import pandas as pd
+
+        column = self.frame.iloc[:, j]
+        absent = column.isna().to_numpy()
+        if absent.any():
+            raise InputError(f"{self.where(int(np.argmax(absent)), j)} is missing")
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            column = column.astype(object)
+        plain = column if pd.api.types.is_numeric_dtype(column) else column.astype(str)
+        values, number = np.unique(plain.to_numpy(), return_inverse=True)
+        return number.astype(np.intp), [str(value) for value in values]
+
+    def features(self, columns: list[int], impute: str | None) -> tuple[Array, tuple[str, ...]]:
+        X = np.column_stack([self.numbers(j, "features", impute is not None) for j in columns])
+        absent = np.isnan(X)
+        if not absent.any():
+            return X, ()
+        empty = np.flatnonzero(absent.all(axis=0))
+        if len(empty):
+            raise InputError(f"column '{self.names[columns[empty[0]]]}' has no value at all: drop it")
+        fill = np.nanmean(X, axis=0) if impute == "mean" else np.nanmedian(X, axis=0)
+        note = (
+            f"{plural(int(absent.sum()), 'missing value')} in {plural(int(absent.any(axis=0).sum()), 'column')} "
+            f"became the {impute} of the column over all rows of the table."
+        )
+        return np.where(absent, fill, X), (note,)
+
+
+def _positions(option: str, value: object, names: list[str], *, single: bool = False) -> list[int]:
+    """Return the positions of columns, ascending."""
+    if option in ("labels", "targets") and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        count = abs(int(value))
+        if not 0 < count < len(names):
+            raise InputError(f"{option} = {value} does not fit {plural(len(names), 'column')}: one to learn and one feature are the least")
+        return list(range(len(names) - count, len(names)) if value > 0 else range(count))
+    wanted = [value] if isinstance(value, str) else value
+    is_list = isinstance(wanted, Sequence) and not isinstance(wanted, (bytes, str)) and all(isinstance(name, str) for name in wanted)
+    one_name = single or option in ("class_column", "task")
+    if not is_list or not wanted or (one_name and len(wanted) > 1):
+        allowed = "the name of a column" if one_name else "a list of names" if option == "drop" else "a number or names of columns"
+        raise InputError(f"{option} must be {allowed}, not {value!r}")
+    for i, name in enumerate(wanted):
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"there are {_listed(names)}"
+            raise InputError(f"{option} names column '{name[:_LONGEST]}', which does not exist: {hint}")
+        if name in wanted[:i]:
+            raise InputError(f"{option} names column '{name[:_LONGEST]}' twice")
+    return sorted(names.index(name) for name in wanted)
+
+
+def _require_distinct(names: list[str]) -> None:
+    seen: set[str] = set()
+    for j, name in enumerate(names, start=1):
+        if not name:
+            raise InputError(f"column {j} has no name")
+        if name in seen:
+            raise InputError(f"has two columns named '{name[:_LONGEST]}'")
+        seen.add(name)
+
+
+def _refused(use: str, name: str) -> str:
+    if use == "features":
+        return f"features are numbers: leave the column out by drop = '{name[:_LONGEST]}', or make numbers of it"
+    if use == "labels":
+        return f"class_column = '{name[:_LONGEST]}' would make a task of every class, targets = '{name[:_LONGEST]}' a real target"
+    return "targets are numbers"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [name[:_LONGEST] for name in names[:_MOST_NAMES]]
+    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
