@@ -191,7 +191,7 @@ def _positions(option: str, value: object, names: list[str], *, single: bool = F
         if not 0 < count < len(names):
             raise InputError(f"{option} = {value} does not fit {plural(len(names), 'column')}: one to learn and one feature are the least")
         return list(range(len(names) - count, len(names)) if value > 0 else range(count))
-    wanted = [value] if isinstance(value, str) else value
+    wanted: Any = [value] if isinstance(value, str) else value
     is_list = isinstance(wanted, Sequence) and not isinstance(wanted, (bytes, str)) and all(isinstance(name, str) for name in wanted)
     one_name = single or option in ("class_column", "task")
     if not is_list or not wanted or (one_name and len(wanted) > 1):

@@ -72,7 +72,7 @@ def _text_frame(source: Path, header: object, separator: object) -> Any:
         raise InputError(f"header must be true or false, not {header!r}")
     if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
         raise InputError(f"separator must be one character, not {separator!r}")
-    how = {
+    how: dict[str, Any] = {
         "sep": separator or SEPARATORS.get(source.suffix.lower(), ","),
         "header": None, "encoding": "utf-8-sig", "skipinitialspace": True, "skip_blank_lines": False,
     }  # fmt: skip

@@ -113,7 +113,7 @@ def test_the_digest_covers_what_plugins_share_and_no_other_plugin(registry: Regi
 def test_another_folder_takes_the_place_of_the_first(folder: Path, tmp_path: Path) -> None:
     load_registry(folder)
     (tmp_path / "solvers").mkdir()
-    (tmp_path / "solvers" / "lost.py").write_text("from ..forms import RidgeLogisticForm\n")
+    (tmp_path / "solvers" / "_lost.py").write_text("from ..forms import RidgeLogisticForm\n")
     with pytest.raises(BenchError, match="ModuleNotFoundError"):
         load_registry(tmp_path)
     (tmp_path / "forms.py").write_text("RidgeLogisticForm = 1\n")

@@ -109,7 +109,7 @@ def test_libsvm_suffixes(folder: Path, suffix: str) -> None:
         ({"name": "small", "preprocess": ["unit_row"]}, "unknown preprocessing step 'unit_row': did you mean 'unit_rows'"),
         ({"name": "small", "split": "dev"}, "split must be one of all, train, test"),
         ({"name": "damaged"}, r"damaged\.npz: not readable as an \.npz file"),
-        ({"file": "small.tsv"}, r"file 'small\.tsv' of data: its name must end in one of \.npz, \.arff"),
+        ({"file": "small.xlsx"}, r"file 'small\.xlsx' of data: its name must end in one of \.npz, \.arff"),
         (
             {"file": "absent.svm"},
             r"file 'absent\.svm' is missing: looked for .*data/absent\.svm and .*absent\.svm \(set the data",
