@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_mtl.core.errors import plural
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -281,4 +283,4 @@ class Record:
     def __repr__(self) -> str:
         best, seconds = self.best, self.times.setup + self.times.solve
         proven = "" if best is None else f", {best.dual:.6g} <= optimum <= {best.primal:.6g}"
-        return f"<Record {self.status}: {self.reason}\n  {len(self.samples)} samples, {seconds:.3g} s{proven}>"
+        return f"<Record {self.status}: {self.reason}\n  {plural(len(self.samples), 'sample')}, {seconds:.3g} s{proven}>"

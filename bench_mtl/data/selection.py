@@ -62,6 +62,18 @@ class Selection:
             if self.labels is not None:
                 raise InputError("classes and labels cannot both be given: either of them chooses the tasks")
 
+    @classmethod
+    def among_columns(cls, most_frequent: int | None, classes: str | None, examples: int | None, held_out: int, seed: int) -> Selection:
+        """Return the options of a file in which `labels` says which columns are labels, and `most_frequent` how many of them are used.
+
+        Raises
+        ------
+        InputError : as `Selection` does; `held_out` is a number.
+        """
+        if most_frequent is not None:
+            whole_number("most_frequent", most_frequent, minimum=1)
+        return cls(labels=most_frequent, classes=classes, examples=examples, held_out=whole_number("held_out", held_out), seed=seed)
+
     def of(self, table: Table, name: str) -> TaskData:
         """Return the chosen rows and tasks of a table.
 

@@ -291,8 +291,9 @@ def _defined_classes(module: ModuleType) -> list[type]:
 
 def _why_nothing(module: ModuleType) -> str:
     """Say why a module has no concrete problem and no concrete solver."""
-    for cls in _own_classes(module):
-        if missing := sorted(getattr(cls, "__abstractmethods__", ())):
-            return f"cannot be used: {cls.__name__} lacks {', '.join(missing)}"
-        return f"cannot be used: {cls.__name__} must derive from IterativeSolver or OneShotSolver, not from Solver itself"
+    own = _own_classes(module)
+    if own and (missing := sorted(getattr(own[0], "__abstractmethods__", ()))):
+        return f"cannot be used: {own[0].__name__} lacks {', '.join(missing)}"
+    if own:
+        return f"cannot be used: {own[0].__name__} must derive from IterativeSolver or OneShotSolver, not from Solver itself"
     return "defines no problem and no solver; the name of a file that others import from begins with _"

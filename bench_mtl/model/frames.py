@@ -73,7 +73,7 @@ def chosen_columns(
     learned = _positions(given[0], wanted[given[0]], names)
     others = _positions("drop", drop, names) if drop or drop == "" else []
     if task is not None:
-        others += _positions("task", task, names, single=True)
+        others += _positions("task", task, names)
         if len(learned) > 1:
             raise InputError(f"task = '{task}' gives each task rows of its own, and one column to learn, not {len(learned)}")
         if class_column is not None:
@@ -136,7 +136,7 @@ class _Table(NamedTuple):
     def signs(self, j: int) -> Array:
         """Return a column of labels as -1/+1."""
         values = self.numbers(j, "labels")
-        if set(np.unique(values[:]).tolist()) not in _BINARY:
+        if set(np.unique(values).tolist()) not in _BINARY:
             binary = np.isin(values, (0.0, 1.0)) if not (values == -1.0).any() else np.isin(values, (-1.0, 1.0))
             row = int(np.argmin(binary))
             raise InputError(f"{self.where(row, j)} must be a label 0/1 or -1/+1, not {values[row]:g}; {_refused('labels', self.names[j])}")
@@ -184,16 +184,16 @@ class _Table(NamedTuple):
         return np.where(absent, fill, X), (note,)
 
 
-def _positions(option: str, value: object, names: list[str], *, single: bool = False) -> list[int]:
+def _positions(option: str, value: Any, names: list[str]) -> list[int]:
     """Return the positions of columns, ascending."""
     if option in ("labels", "targets") and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         count = abs(int(value))
         if not 0 < count < len(names):
             raise InputError(f"{option} = {value} does not fit {plural(len(names), 'column')}: one to learn and one feature are the least")
         return list(range(len(names) - count, len(names)) if value > 0 else range(count))
-    wanted: Any = [value] if isinstance(value, str) else value
+    wanted = [value] if isinstance(value, str) else value
     is_list = isinstance(wanted, Sequence) and not isinstance(wanted, (bytes, str)) and all(isinstance(name, str) for name in wanted)
-    one_name = single or option in ("class_column", "task")
+    one_name = option in ("class_column", "task")
     if not is_list or not wanted or (one_name and len(wanted) > 1):
         allowed = "the name of a column" if one_name else "a list of names" if option == "drop" else "a number or names of columns"
         raise InputError(f"{option} must be {allowed}, not {value!r}")

@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.readers.common import naming, parsing, readable_file
@@ -82,10 +81,7 @@ def read_arff(
     G. Tsoumakas et al., "Mulan: a Java library for multi-label learning", JMLR 12, 2011; J. Read et al., "MEKA: a
     multi-label/multi-target extension to WEKA", JMLR 17, 2016.
     """
-    if most_frequent is not None:
-        whole_number("most_frequent", most_frequent, minimum=1)
-    number = whole_number("held_out", held_out)
-    selection = Selection(labels=most_frequent, classes=classes, examples=examples, held_out=number, seed=seed)
+    selection = Selection.among_columns(most_frequent, classes, examples, held_out, seed)
     source = readable_file(path)
     with naming(source):
         relation, attributes, table = _parse(source)

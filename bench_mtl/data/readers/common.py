@@ -61,6 +61,15 @@ def parsing(kind: str) -> Iterator[None]:
         raise InputError(f"not readable as {kind}: {_reason(error)}") from None
 
 
+def is_number(text: str) -> bool:
+    """Return whether a cell of text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def one_against_all(classes: NDArray[Any]) -> Array:
     """Return a -1/+1 column for each value that occurs in `classes`, in ascending order of the values."""
     return np.where(classes[:, None] == np.unique(classes), 1.0, -1.0)

@@ -14,7 +14,7 @@ from bench_mtl.core.checks import whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.data.markets import market
-from bench_mtl.data.readers.common import naming, parsing, readable_file
+from bench_mtl.data.readers.common import is_number, naming, parsing, readable_file
 from bench_mtl.model.task_data import TaskData
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
@@ -74,19 +74,11 @@ def _cells(source: Path) -> NDArray[Any]:
     return table.to_numpy(dtype=object)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _columns(header: list[str], wanted: Sequence[str] | None) -> list[int]:
     """Return positions of the assets' columns."""
     if len(header) < 2:
         raise InputError("has one column only: the first one holds dates or labels, prices start at the second")
-    if all(_is_number(name) for name in header[1:]):
+    if all(is_number(name) for name in header[1:]):
         raise InputError("has numbers where the names of the columns should be: its first line must be a header")
     for j, name in enumerate(header[1:], start=2):
         if not name:

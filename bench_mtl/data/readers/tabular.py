@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench_mtl.core.checks import whole_number
 from bench_mtl.core.errors import InputError, plural
-from bench_mtl.data.readers.common import naming, parsing, readable_file
+from bench_mtl.data.readers.common import is_number, naming, parsing, readable_file
 from bench_mtl.data.selection import Selection, Table
 from bench_mtl.model.frames import Columns, chosen_columns
 from bench_mtl.model.task_data import TaskData
@@ -47,12 +46,10 @@ def read_tabular(
 
     Raises
     ------
-    InputError : anything but such a file; what `TaskData.from_frame` refuses, with the line of the file.
+    InputError : anything but such a file; what `TaskData.from_frame` refuses, with the line of the file (of one whose cells hold
+        no line breaks).
     """
-    if most_frequent is not None:
-        whole_number("most_frequent", most_frequent, minimum=1)
-    number = whole_number("held_out", held_out)
-    selection = Selection(labels=most_frequent, classes=classes, examples=examples, held_out=number, seed=seed)
+    selection = Selection.among_columns(most_frequent, classes, examples, held_out, seed)
     source = readable_file(path)
     with naming(source):
         is_text = source.suffix.lower() != PARQUET
@@ -84,7 +81,7 @@ def _text_frame(source: Path, header: object, separator: object) -> Any:
         except pd.errors.EmptyDataError:
             raise InputError("has no line of data") from None
     names = [str(name).strip() for name in top] if header else [str(j + 1) for j in range(len(top))]
-    if header and all(_is_number(name) for name in names):
+    if header and all(is_number(name) for name in names):
         raise InputError("has numbers where the names of the columns should be: header = false if its first line is an example")
     if len(names) == 1 and separator is None and (other := next((sign for sign in ";\t|" if sign in str(top[0])), None)):
         raise InputError(f"has one column only: its cells are separated by {other!r}, so give separator = {other!r}")
@@ -102,11 +99,3 @@ def _parquet_frame(source: Path, header: object, separator: object) -> Any:
             raise InputError(f"{name} is for tables of text, and this is a Parquet file")
     with parsing("a Parquet file"):
         return pd.read_parquet(source)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

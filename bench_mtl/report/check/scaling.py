@@ -48,7 +48,7 @@ def _rows_of(key: str, runs: list[Run], target: float, derived: Derived) -> Iter
         }
 
 
-def _slope(points: Mapping[int, float]) -> tuple[float, tuple[float, float] | None]:
+def _slope(points: Mapping[int, float]) -> tuple[float, tuple[float, float]]:
     """Return the slope of the least-squares line through the logarithms, and Student's 95 % interval of it."""
     from scipy.special import stdtrit
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl import InputError, Limits, TaskData, Tolerance, run
+from bench_mtl import InputError, Limits, Status, TaskData, Tolerance, run
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
 
@@ -20,9 +20,13 @@ def problem() -> L1InfHinge:
 
 
 def test_numbers_and_names_stand_for_what_they_mean(problem: L1InfHinge) -> None:
-    by_name = run(problem, "projected_subgradient", tolerance=0.1, limits=10)
-    in_full = run(problem, ProjectedSubgradient(), tolerance=Tolerance(0.1), limits=Limits(seconds=10.0))
-    assert (by_name.status, by_name.samples[-1].step) == (in_full.status, in_full.samples[-1].step)
+    for solver, tolerance in (("projected_subgradient", 0.1), (ProjectedSubgradient(), Tolerance(0.1))):
+        record = run(problem, solver, tolerance=tolerance)
+        assert record.status == Status.VERIFIED
+        assert record.best is not None
+        assert 1e-6 < record.best.relative_gap <= 0.1  # not the gap that is proven where none is given
+    for limits in (0.01, Limits(seconds=0.01)):
+        assert run(problem, "projected_subgradient", tolerance=1e-15, limits=limits).status == Status.TIMEOUT
 
 
 @pytest.mark.parametrize(
