@@ -10,7 +10,7 @@ import numpy as np
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.designs import Design, line_norms
-from bench_mtl.core.types import Array
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.predicting_problem import PredictingProblem
 from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
@@ -84,11 +84,18 @@ class CompositeProblem(PredictingProblem):
 def model_unit(design: Design) -> float:
     """Return the unit of the variables of a generic model, a power of two: 1, unless the data are in units far from that of a usual size.
 
-    Then it is one over the middle root mean square of a column. (Units of each feature would help some models, and spoil others: a row
-    that bounds a norm would have coefficients of all these sizes.)
+    Then it is one over the middle root mean square of a column, over its entries that are not 0: a column of a few words is not in small
+    units. (Units of each feature would help some models, and spoil others: a row that bounds a norm would have coefficients of all these
+    sizes.)
     """
     blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
-    sizes = np.concatenate([line_norms(X, axis=0) / np.sqrt(X.shape[0]) for X in blocks])
-    used = np.sort(sizes[sizes > 0.0])
-    middle = float(used[len(used) // 2]) if len(used) else 1.0
+    sizes = np.sort(np.concatenate([_entry_sizes(X) for X in blocks]))
+    middle = float(sizes[len(sizes) // 2]) if len(sizes) else 1.0
     return 1.0 if 1.0 / _FAR <= middle <= _FAR else float(np.ldexp(1.0, -int(np.frexp(middle)[1])))
+
+
+def _entry_sizes(X: Matrix) -> Array:
+    """Return the root mean square of the entries that are not 0, for every column that has one."""
+    counts = np.asarray((X != 0).sum(axis=0)).ravel()
+    norms = line_norms(X, axis=0)  # bounds, above 0 for empty columns too
+    return np.asarray(norms[counts > 0] / np.sqrt(counts[counts > 0]))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
@@ -225,3 +226,24 @@ def test_ordinary_data_are_modelled_as_they_are() -> None:
     unit = model_unit(TaskData.shared(1e-8 * np.ones((3, 2)), np.ones(3)).design)
     assert 0.5 <= 1e-8 * unit <= 2.0
     assert float(np.log2(unit)).is_integer()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-8])
+def test_rare_and_absent_features_do_not_make_sparse_data_small(scale: float) -> None:
+    """Most words of a text are in few documents, and some in none of those that are used."""
+    rare, n, absent = 25, 4000, 100
+    X = sp.csr_array((np.full(rare, 0.1 * scale), (np.arange(rare), np.arange(rare))), shape=(n, rare + absent))
+    dense = TaskData.shared(0.1 * scale * np.ones((n, 2)), np.ones(n))
+    assert model_unit(TaskData.shared(X, np.ones(n)).design) == model_unit(dense.design)
+    assert (model_unit(dense.design) == 1.0) == (scale == 1.0)
+
+
+@pytest.mark.parametrize("backend", ["SCS", "CLARABEL"])
+def test_a_generic_solver_gets_sparse_data_in_units_that_it_can_use(backend: str) -> None:
+    """A model of documents whose vocabulary is larger than its use once stood in a unit of 1e153, in which nobody proves anything."""
+    rng = np.random.default_rng(2)
+    X = sp.random_array((60, 400), density=0.01, format="csr", rng=rng)
+    problem = RidgeHinge(TaskData.shared(X, np.sign(rng.standard_normal(60))), ridge=1e-3)
+    assert np.count_nonzero(np.diff(X.tocsc().indptr)) < 200
+    record = run(problem, Conic(backend=backend), tolerance=Tolerance(1e-4), limits=Limits(seconds=60.0))
+    assert record.status is Status.VERIFIED, record.reason
