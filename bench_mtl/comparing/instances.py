@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import pickle
-from dataclasses import dataclass, field
+import uuid
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -71,18 +72,25 @@ def pickled(label: str, problem: Problem) -> bytes:
         raise InputError(f"{what}; isolation='inline' runs in this one") from None
 
 
-def filed(label: str, content: bytes, path: Path, described: Instance) -> FiledInstance:
+def filed(content: bytes, path: Path, described: Instance) -> FiledInstance:
     """Write a pickled problem to `path`, and return the instance that reads it from there."""
     path.write_bytes(content)
-    facts = {"problem": described.problem, "parameters": described.parameters, "seed": None, "code": described.code}
-    found = _digest(content)
-    return FiledInstance(label=label, data={"in memory": found}, fingerprint=found, path=str(path), **facts)
+    return FiledInstance(**_facts(described, _digest(content)), path=str(path))
 
 
-def held(label: str, problem: Problem, described: Instance, place: int) -> HeldInstance:
-    """Return the instance of a problem that stays in this process; `place` tells it from others."""
-    facts = {"problem": described.problem, "parameters": described.parameters, "seed": None, "code": described.code}
-    return HeldInstance(label=label, data={"in memory": place}, fingerprint=f"place {place}", held=problem, **facts)
+def held(problem: Problem, described: Instance) -> HeldInstance:
+    """Return the instance of a problem that stays in this process. What cannot be pickled equals no other one."""
+    try:
+        found = _digest(pickle.dumps(problem, protocol=5))
+    except Exception:
+        found = uuid.uuid4().hex
+    return HeldInstance(**_facts(described, found), held=problem)
+
+
+def _facts(described: Instance, found: str) -> dict[str, Any]:
+    """Return the fields of an instance that holds the problem with the digest `found`."""
+    of = {item.name: getattr(described, item.name) for item in fields(Instance)}
+    return of | {"data": {"in memory": found}, "fingerprint": found}
 
 
 def told_parameters(problem: Problem) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def test_solvers_run_in_processes_of_their_own_and_are_certified_in_another(prob
 
 def test_a_problem_whose_file_is_changed_is_not_built(problem: L1InfHinge, tmp_path: Path) -> None:
     path = tmp_path / "0.pickle"
-    instance = filed("mine", pickled("mine", problem), path, Instance("l1inf_hinge", "mine", {}, {}, None))
+    instance = filed(pickled("mine", problem), path, Instance("l1inf_hinge", "mine", {}, {}, None))
     assert isinstance(instance, FiledInstance)
     rebuilt = instance.build(load_registry(), None)
     zero = np.zeros((4, 2))

@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.comparing.comparison import Comparison
+from bench_mtl.comparing.given import labelled_problems, labelled_solvers, relative_gaps, require_importable, with_their_classes
 from bench_mtl.comparing.instances import filed, held, pickled, told_parameters
-from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import one_of, whole_number
 from bench_mtl.core.errors import InputError, plural
-from bench_mtl.core.text import require_label
 from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Limits
-from bench_mtl.engine.arguments import a_problem, a_solver, kind_of, the_limits
+from bench_mtl.engine.arguments import the_limits
 from bench_mtl.engine.description import RegistryPlanner
 from bench_mtl.engine.registry import Registry, load_registry, solver_options
 from bench_mtl.engine.source_digest import source_digest
@@ -29,10 +28,7 @@ if TYPE_CHECKING:
     from bench_mtl.results import Outcome
     from bench_mtl.runner import Executor
 
-_T = TypeVar("_T")
-
 _NAME = "comparison"
-_INLINE = "isolation='inline' runs it in this process"
 
 
 def compare(
@@ -78,8 +74,8 @@ def compare(
     InputError : an argument of another type, an unknown name, two labels that are the same, a class that another process cannot import.
     KeyboardInterrupt : at Ctrl-C; with `out`, the same call goes on from there.
     """
-    by_label = _problems(problems)
-    gaps = _targets(targets)
+    by_label = labelled_problems(problems)
+    gaps = relative_gaps(targets)
     limits = the_limits(limits)
     repetitions, threads = whole_number("repetitions", repetitions, minimum=1), whole_number("threads", threads, minimum=1)
     if threads > available_processors():
@@ -90,121 +86,25 @@ def compare(
     contents = {} if is_inline else {label: pickled(label, problem) for label, problem in by_label.items()}
     folder = None if plugins is None else Path(plugins)
     registry = load_registry(folder)
-    chosen = _solvers(solvers, registry)
+    chosen = labelled_solvers(solvers, registry)
     if is_inline:
-        registry = _with_their_classes(registry, by_label.values(), chosen.values())
+        registry = with_their_classes(registry, by_label.values(), chosen.values())
     else:
-        _require_importable(registry, by_label.values(), chosen.values())
-    with contextlib.ExitStack() as stack:
-        files = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench_mtl_")))
+        require_importable(registry, by_label.values(), chosen.values())
+    with tempfile.TemporaryDirectory(prefix="bench_mtl_") as files:
         instances = []
         for place, (label, problem) in enumerate(by_label.items()):
             described = Instance(problem.name, label, {}, told_parameters(problem), None, source_digest(registry.problem(problem.name)))
             if is_inline:
-                instances.append(held(label, problem, described, place))
+                instances.append(held(problem, described))
             else:
-                instances.append(filed(label, contents[label], files / f"{place}.pickle", described))
+                instances.append(filed(contents[label], Path(files, f"{place}.pickle"), described))
         cases = _cases(instances, chosen, registry, gaps, limits, repetitions, threads)
         suite = Suite(_NAME, _sentence(by_label, chosen), gaps, (), (), limits, repetitions, (), threads, _text(by_label, chosen, gaps))
         kept = None if out is not None else tempfile.TemporaryDirectory(prefix="bench_mtl_")
         where = Path(kept.name) if out is None else Path(out)
         _run(suite, cases, where, _executor(where, folder, registry, threads, isolation), progress, at_once=is_inline)
     return Comparison(where, kept)
-
-
-def _problems(problems: object) -> dict[str, Problem]:
-    """Return the problems by label."""
-    if isinstance(problems, Mapping):
-        by_label = {_label("problems", label): a_problem(problem, f"problems['{label}']") for label, problem in problems.items()}
-    elif isinstance(problems, Sequence) and not isinstance(problems, str):
-        given = [a_problem(problem, f"problems[{place}]") for place, problem in enumerate(problems)]
-        counts = Counter(problem.name for problem in given)
-        names = [problem.name if counts[problem.name] == 1 else f"{problem.name} {i}" for i, problem in enumerate(given, start=1)]
-        by_label = dict(zip(names, given, strict=True))
-    else:
-        problem = a_problem(problems, "problems")
-        by_label = {problem.name: problem}
-    if not by_label:
-        raise InputError("problems must hold at least one problem")
-    return by_label
-
-
-def _solvers(solvers: object, registry: Registry) -> dict[str, Solver]:
-    """Return the solvers by label."""
-    if isinstance(solvers, Mapping):
-        by_label = {_label("solvers", label): a_solver(solver, registry, f"solvers['{label}']") for label, solver in solvers.items()}
-    else:
-        listed = [solvers] if isinstance(solvers, (str, Solver)) else solvers
-        if not isinstance(listed, Sequence):
-            raise InputError(f"solvers must be a list of solvers or of their names, not {kind_of(solvers)}")
-        given = [a_solver(solver, registry, f"solvers[{place}]") for place, solver in enumerate(listed)]
-        by_label = {}
-        for solver in given:
-            label = require_label(f"the label of solver '{solver.name}'", str(solver.label))
-            if label in by_label:
-                raise InputError(f"solvers: two are labelled '{label}'; give them as a table, such as {{'a': ..., 'b': ...}}")
-            by_label[label] = solver
-    if not by_label:
-        raise InputError("solvers must hold at least one solver")
-    return by_label
-
-
-def _label(name: str, label: object) -> str:
-    if not isinstance(label, str) or not label:
-        raise InputError(f"{name}: labels must be words, not {label!r}")
-    return require_label(f"a label in {name}", label)
-
-
-def _targets(targets: object) -> tuple[float, ...]:
-    """Return relative gaps, loose to tight."""
-    listed = list(targets) if isinstance(targets, Sequence) and not isinstance(targets, str) else [targets]
-    gaps = {real_number("targets", target, strict=True) for target in listed}
-    if not gaps or max(gaps) > 1.0:
-        raise InputError(f"targets must be relative gaps, above 0 and at most 1, not {targets!r}")
-    return tuple(sorted(gaps, reverse=True))
-
-
-def _require_importable(registry: Registry, problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
-    """Refuse classes that another process would not find.
-
-    Raises
-    ------
-    InputError : names the class.
-    """
-    classes: list[tuple[str, type[Problem | Solver], type[Problem | Solver] | None]] = []
-    classes += [("problem", type(problem), registry.problems.get(problem.name)) for problem in problems]
-    classes += [("solver", type(solver), registry.solvers.get(solver.name)) for solver in solvers]
-    for kind, cls, found in classes:
-        if found is None or (found.__module__, found.__qualname__) != (cls.__module__, cls.__qualname__):
-            file = f"FOLDER/{kind}s/{cls.name}.py"
-            raise InputError(
-                f"{kind} {cls.__name__} is not installed, so that a process of its own cannot import it: "
-                f"save it as {file} and pass plugins='FOLDER'; or {_INLINE}"
-            )
-
-
-def _with_their_classes(registry: Registry, problems: Iterable[Problem], solvers: Iterable[Solver]) -> Registry:
-    """Return the registry with the classes of these problems and solvers, whether they are installed or not."""
-    return Registry(
-        _Beside({type(problem).name: type(problem) for problem in problems}, registry.problems),
-        _Beside({type(solver).name: type(solver) for solver in solvers}, registry.solvers),
-    )
-
-
-class _Beside(Mapping[str, _T]):
-    """A few classes by name, and beside them those of a registry, which are only imported when they are asked for."""
-
-    def __init__(self, own: Mapping[str, _T], others: Mapping[str, _T]) -> None:
-        self._own, self._others = own, others
-
-    def __getitem__(self, name: str) -> _T:
-        return self._own[name] if name in self._own else self._others[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._own, *self._others)))
-
-    def __len__(self) -> int:
-        return len({*self._own, *self._others})
 
 
 def _cases(
