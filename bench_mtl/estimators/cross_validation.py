@@ -177,6 +177,8 @@ class PathCV(SolvedTasks):
         if name != "radius":
             return float(getattr(self._model({name: "1 max"})._specification().on(data), name))
         model = self._penalised(f"{ratio:.17g} max").set_params(tol=_OF_LARGEST, max_iter=self.max_iter, max_seconds=self.max_seconds)
+        if model._specification().on(data).penalty == 0.0:
+            return 0.0
         with blas_threads_for(data):
             return self.norm.value(model._fit_data(data).coefficients)
 
