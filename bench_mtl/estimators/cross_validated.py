@@ -46,7 +46,7 @@ class L1InfRegressorCV(_L1InfCV, LinearTaskRegressor):
     radius_grid, penalty_grid : int or list, optional
         The radii, or the penalties, to choose from: at most one of the two, `radius_grid` with 10 values by default. A number of values
         makes a grid that is even on a log scale: of penalties down from the smallest with which all coefficients are 0, of radii up to the
-        norm of the coefficients under the last of these penalties. Penalties may be shares, such as "0.1 max".
+        norm of the coefficients under a thousandth of that penalty. Penalties may be shares, such as "0.1 max".
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
     reduction, fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
@@ -121,7 +121,7 @@ class L1BallRegressorCV(_L1BallCV, LinearTaskRegressor):
     ----------
     radius_grid : int or list
         The radii to choose from. A number of values makes a grid that is even on a log scale, up to the largest l1 norm of a task under the
-        l1 penalty of `grid_ratio` times the smallest with which all coefficients are 0.
+        l1 penalty of a thousandth of the smallest with which all coefficients are 0.
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
@@ -238,10 +238,10 @@ class _SparseLowRankCV(PathCV):
         """Return the low-rank part alone."""
         return TraceNormClassifier(penalty=penalty, loss=self.loss)
 
-    def _largest(self, name: str, data: TaskData, ratio: float) -> float:
+    def _largest(self, name: str, data: TaskData) -> float:
         """Of penalties the largest entry of the gradient at 0: the plain model takes no shares."""
         if name == "radius":
-            return super()._largest(name, data, ratio)
+            return super()._largest(name, data)
         return float(np.abs(self._model({})._specification().on(data).gradient_at_zero()).max())
 
 
@@ -254,7 +254,7 @@ class SparseLowRankRegressorCV(_SparseLowRankCV, LinearTaskRegressor):
     penalty_grid, radius_grid : int or list
         The penalties of the sparse part, and the radii of the low-rank part, to choose from; a list may have a single value. A number of
         values makes a grid that is even on a log scale: of penalties down from the smallest with which both parts can be 0, of radii up to
-        the trace norm of the coefficients of `TraceNormRegressor` under a penalty of `grid_ratio` times its largest one. Penalties may be
+        the trace norm of the coefficients of `TraceNormRegressor` under a penalty of a thousandth of its largest one. Penalties may be
         shares, such as "0.1 max". A path goes along the radii, for every penalty.
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.

@@ -31,7 +31,9 @@ from bench_mtl.estimators.linear import Examples, blas_threads_for, warn_unmet
 from bench_mtl.estimators.solved import SolvedTasks, Specification
 from bench_mtl.model.norms import Norm
 
-#: The relative gap to which the fit is solved that gives a grid its largest radius.
+#: The smallest value of a grid over the largest one, of penalties and of radii. The largest radius is the norm under the smallest penalty.
+_PENALTIES, _RADII = 1e-3, 1e-2
+#: The relative gap to which that fit is solved.
 _OF_LARGEST = 1e-2
 
 #: Rows to fit to, and rows to score on.
@@ -67,8 +69,9 @@ class PathCV(SolvedTasks):
 
     Parameters
     ----------
-    grid_ratio : float
-        Where a grid is given as a number of values, its smallest value over its largest one: between 0 and 1.
+    grid_ratio : float, optional
+        Where a grid is given as a number of values, its smallest value over its largest one, between 0 and 1; by default 0.001 for
+        penalties and 0.01 for radii.
     cv : int, splitter or iterable, optional
         As in scikit-learn: a number of folds (5 by default; of classes in equal shares, rows in their order), a splitter, or pairs of rows
         to fit to and rows to score on.
@@ -90,7 +93,7 @@ class PathCV(SolvedTasks):
         The parameters of that setting.
     """
 
-    grid_ratio: float = 0.01
+    grid_ratio: float | None = None
     cv: Any = None
     scoring: Any = None
 
@@ -156,9 +159,6 @@ class PathCV(SolvedTasks):
 
     def _grids(self, data: TaskData) -> dict[str, Array]:
         """Return the values of every parameter that is chosen, from the simplest fit to the richest."""
-        ratio = real_number("grid_ratio", self.grid_ratio, strict=True)
-        if ratio >= 1.0:
-            raise InputError(f"grid_ratio must be below 1, not {ratio:g}")
         grids = {name: getattr(self, f"{name}_grid") for name in self.tuned}
         if self.are_alternatives:
             grids = {name: grid for name, grid in grids.items() if grid is not None}
@@ -166,17 +166,26 @@ class PathCV(SolvedTasks):
                 raise InputError(f"give at most one of {' and '.join(f'{name}_grid' for name in grids)}")
             grids = grids or {self.tuned[0]: VALUES}
         return {
-            name: grid_of(f"{name}_grid", grid, partial(self._largest, name, data, ratio), ratio, is_penalty=name != "radius")
+            name: grid_of(f"{name}_grid", grid, partial(self._largest, name, data), self._ratio(name), is_penalty=name != "radius")
             for name, grid in grids.items()
         }
 
-    def _largest(self, name: str, data: TaskData, ratio: float) -> float:
+    def _ratio(self, name: str) -> float:
+        """Return the smallest value of a grid over its largest one."""
+        if self.grid_ratio is None:
+            return _RADII if name == "radius" else _PENALTIES
+        ratio = real_number("grid_ratio", self.grid_ratio, strict=True)
+        if ratio >= 1.0:
+            raise InputError(f"grid_ratio must be below 1, not {ratio:g}")
+        return ratio
+
+    def _largest(self, name: str, data: TaskData) -> float:
         """Return the largest value of a grid: the smallest penalty with which what it penalises can be 0, that is "1 max"; of radii the
-        norm of the coefficients under a penalty of `ratio` times that.
+        norm of the coefficients under a thousandth of that.
         """
         if name != "radius":
             return float(getattr(self._model({name: "1 max"})._specification().on(data), name))
-        model = self._penalised(f"{ratio:.17g} max").set_params(tol=_OF_LARGEST, max_iter=self.max_iter, max_seconds=self.max_seconds)
+        model = self._penalised(f"{_PENALTIES} max").set_params(tol=_OF_LARGEST, max_iter=self.max_iter, max_seconds=self.max_seconds)
         if model._specification().on(data).penalty == 0.0:
             return 0.0
         with blas_threads_for(data):
@@ -255,18 +264,17 @@ class PathCV(SolvedTasks):
         settings = [dict(zip(grids, map(float, values), strict=True)) for values in itertools.product(*grids.values())]
         along = next(reversed(grids))
         outcomes = [list(self._outcomes(f, fold, settings, along, len(grids[along]))) for f, fold in enumerate(folds)]
-        self.cv_scores_, self.cv_gaps_, self.cv_converged_ = (
-            np.array([[outcome[part] for outcome in fold] for fold in outcomes], dtype=kind).T
-            for part, kind in enumerate((np.float64, np.float64, np.bool_))
-        )
+        self.cv_scores_ = np.array([[outcome.score for outcome in fold] for fold in outcomes]).T
+        self.cv_gaps_ = np.array([[outcome.gap for outcome in fold] for fold in outcomes]).T
+        self.cv_converged_ = np.array([[outcome.is_met for outcome in fold] for fold in outcomes]).T
         means = self.cv_scores_.mean(axis=1)
         if np.isnan(means).all():
             raise InputError("scoring gives no number for any setting: each has a fold whose score is NaN")
         self.best_index_ = int(np.nanargmax(means))
         self.best_score_, self.best_params_ = float(means[self.best_index_]), settings[self.best_index_]
         for name in self.tuned:
-            vars(self).pop(f"{name}_", None)
-            vars(self).pop(f"{name}_grid_", None)
+            self.__dict__.pop(f"{name}_", None)
+            self.__dict__.pop(f"{name}_grid_", None)
         for name, value in self.best_params_.items():
             setattr(self, f"{name}_", value)
             setattr(self, f"{name}_grid_", np.array([setting[name] for setting in settings]))

@@ -155,7 +155,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _keep_task_names(self, y: Any, n_tasks: int) -> None:
         """Keep the names of the columns of a frame of targets, where each column is a task."""
-        vars(self).pop("task_names_", None)
+        self.__dict__.pop("task_names_", None)
         columns = list(getattr(y, "columns", ()))
         if len(columns) == n_tasks and all(isinstance(name, str) for name in columns):
             self.task_names_ = np.array(columns, dtype=object)
