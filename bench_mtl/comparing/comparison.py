@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import weakref
 from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
@@ -42,7 +43,8 @@ class Comparison:
 
     def __init__(self, folder: Path, kept: tempfile.TemporaryDirectory[str] | None = None) -> None:
         self._folder = folder
-        self._kept = kept
+        if kept is not None:
+            weakref.finalize(self, kept.cleanup)  # left to itself the folder would warn as it goes
 
     @cached_property
     def _results(self) -> Results:

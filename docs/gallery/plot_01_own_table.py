@@ -15,6 +15,7 @@ from bench_mtl import TaskData, compare
 from bench_mtl.data import preprocess
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.report.figures import use_style
+from bench_mtl.solvers.conic import Conic
 
 use_style()
 table = load_wine(as_frame=True).frame
@@ -26,8 +27,9 @@ problem = L1InfHinge(data, radius=1.0)
 # Two specialised solvers and two generic ones, which see the same problem as a linear programme. `isolation="inline"`
 # runs all of them in this process. Without it each run has a process of its own, with hard limits.
 
-result = compare(problem, ["auto", "pdhg", "clarabel", "scs"], targets=1e-4, limits=5, isolation="inline")
-print(result.frame().to_string())
+solvers = ["auto", "pdhg", Conic(backend="CLARABEL"), Conic(backend="SCS")]
+result = compare({"wines": problem}, solvers, targets=1e-4, limits=5, isolation="inline")
+print(result.frame()[["solver", "kind", "seconds", "status", "relative_gap", "dual", "primal"]].to_string())
 
 # %%
 # Lower is better, and further left is sooner. A generic solver answers once for each tolerance that it is asked for:

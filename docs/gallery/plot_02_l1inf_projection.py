@@ -20,17 +20,19 @@ A = rng.standard_normal((40, 12)) * np.linspace(0.3, 2.0, 40)[:, None]
 total = norm_l1inf(A)
 
 # %%
-# Project it onto smaller and smaller balls. Blank rows are exactly zero.
+# Project it onto smaller and smaller balls. Grey rows are exactly zero. Red is positive and blue negative, in each
+# picture as deep as its largest entry.
 
 shares = (1.0, 0.5, 0.2, 0.05)
 figure, panels = plt.subplots(1, len(shares), figsize=(8.0, 4.4), layout="constrained")
 for panel, share in zip(panels, shares, strict=True):
     B = project_l1inf_ball(A, share * total)
-    picture = panel.imshow(B, cmap="RdBu_r", vmin=-4.0, vmax=4.0, aspect="auto", interpolation="nearest")
-    panel.set(title=f"{share:.0%} of the norm:\n{np.any(B, axis=1).sum()} of 40 rows", xlabel="task", xticks=[], yticks=[])
+    shown, largest = np.where(B.any(axis=1, keepdims=True), B, np.nan), np.abs(B).max()
+    panel.imshow(shown, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
+    title = f"{share:.0%} of the norm:\n{B.any(axis=1).sum()} of 40 rows"
+    panel.set(title=title, xlabel="task", xticks=[], yticks=[], facecolor="0.75")
     panel.grid(visible=False)
-panels[0].set_ylabel("feature")
-colours = figure.colorbar(picture, ax=panels, shrink=0.6)
+labels = panels[0].set_ylabel("feature")
 
 # %%
 # Within a row the projection clips: entries above a level come down to it, those below stay. The levels differ, but
@@ -46,6 +48,6 @@ panels[0].set(title="The last row is clipped", xlabel="task", ylabel="magnitude 
 panels[0].legend()
 panels[1].bar(np.flatnonzero(~stays), cut[~stays], color="0.75", label="rows that vanish")
 panels[1].bar(np.flatnonzero(stays), cut[stays], label="rows that stay")
-panels[1].set(title="What each row loses", xlabel="row", ylabel="sum of what is cut off")
+panels[1].set(title="What each row loses", xlabel="row", ylabel="sum of what is cut off", ylim=(0.0, 1.3 * cut.max()))
 panels[1].legend()
 assert np.ptp(cut[stays]) < 1e-9

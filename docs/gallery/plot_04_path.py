@@ -33,15 +33,13 @@ assert max(gaps) <= target
 print(f"{len(path)} points, the largest proven gap is {max(gaps):.1e}")
 
 # %%
-# Left: features come in one by one. Right: what is proven of every point. Where rounding alone is left of a gap it is
-# drawn at 1e-15.
+# Left: features come in one by one. Right: what is proven of every point. At most of them rounding alone is left.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.6), layout="constrained", width_ratios=(3, 2))
-for name, line in zip(features.columns, coefficients.T, strict=True):
-    left.plot(radii, line)
-    left.annotate(name, (radii[-1], line[-1]), (4, 0), textcoords="offset points", va="center")
+left.plot(radii, coefficients)
 left.set(title="coefficients", xlabel="radius of the l1 ball")
-right.semilogy(radii, np.maximum(gaps, 1e-15), "o", markersize=4)
+right.semilogy(radii, gaps, "o", markersize=4)
 right.axhline(target, color="0.4", linestyle="--")
-text = right.annotate("the target", (radii[0], target), (0, 4), textcoords="offset points")
-limits = right.set(title="proven relative gap", xlabel="radius of the l1 ball")
+right.annotate("the target", (radii[0], target), (0, -12), textcoords="offset points")
+right.set(title="proven relative gap", xlabel="radius of the l1 ball")
+legend = figure.legend(left.lines, features.columns, loc="outside lower center", ncols=10, columnspacing=1.2, handlelength=1.2)

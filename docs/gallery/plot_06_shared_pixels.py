@@ -1,8 +1,8 @@
 """
 # Which pixels do ten digits share?
 
-An l1,inf classifier chooses its pixels for all digits together; a classifier with an l1 ball for each digit chooses
-for each by itself. Both see the same images. How many pixels must be looked at, and how well do they do?
+An l1,inf classifier chooses its pixels for all digits together: a pixel is looked at by nearly all of them, or by none.
+With an l1 ball for each digit each chooses by itself.
 """
 
 # %%
@@ -21,23 +21,27 @@ X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16.0, y, train_size=0.5, random_state=0, stratify=y)
 
 # %%
-# Three sizes of each. A fit ends when its gap is proven to be at most 1 %.
+# One model of each kind, of sizes that do about as well on new images. A fit ends when its gap is proven to be at most
+# one in a thousand.
 
-together = [L1InfClassifier(radius=radius, tol=1e-2).fit(X_train, y_train) for radius in (2.0, 6.0, 20.0)]
-alone = [L1BallClassifier(radius=radius, tol=1e-2).fit(X_train, y_train) for radius in (1.0, 3.0, 10.0)]
-assert all(model.gap_ <= 1e-2 for model in together + alone)
+together = L1InfClassifier(radius=6.0).fit(X_train, y_train)
+alone = L1BallClassifier(radius=3.0).fit(X_train, y_train)
+models = {"together": together, "each by itself": alone}
 
 # %%
-# The darker a pixel, the more digits look at it; a blank one is never needed.
+# Left: how many digits look at a pixel. Then the coefficients of three digits, red for and blue against. Grey pixels
+# have none.
 
-figure, panels = plt.subplots(2, 3, figsize=(7.0, 5.4), layout="constrained")
-for row, models, name in zip(panels, (together, alone), ("together", "each by itself"), strict=True):
-    for panel, model in zip(row, models, strict=True):
-        size = np.abs(model.coef_)
-        users = (size > 1e-3 * size.max()).sum(axis=0)
-        picture = panel.imshow(users.reshape(8, 8), cmap="Blues", vmin=0, vmax=10)
-        accuracy = model.score(X_test, y_test)
-        panel.set(title=f"{np.count_nonzero(users)} pixels, {accuracy:.0%} right", xticks=[], yticks=[])
-        panel.grid(visible=False)
-    row[0].set_ylabel(f"chosen {name}")
-colours = figure.colorbar(picture, ax=panels, shrink=0.6, label="digits that look at the pixel")
+figure, panels = plt.subplots(2, 4, figsize=(8.5, 4.6), layout="constrained")
+for (left, *others), (name, model) in zip(panels, models.items(), strict=True):
+    used = np.abs(model.coef_) > 1e-3 * np.abs(model.coef_).max()
+    users = left.imshow(used.sum(axis=0).reshape(8, 8), cmap="Blues", vmin=0, vmax=10)
+    left.set(title=f"{used.any(axis=0).sum()} pixels, {model.score(X_test, y_test):.0%} right", ylabel=f"chosen {name}")
+    for panel, digit in zip(others, (0, 3, 7), strict=True):
+        w = np.where(used[digit], model.coef_[digit], np.nan).reshape(8, 8)
+        panel.imshow(w, cmap="RdBu_r", vmin=-np.nanmax(np.abs(w)), vmax=np.nanmax(np.abs(w)))
+        panel.set(title=f"{digit}: {used[digit].sum()} pixels", facecolor="0.8")
+for panel in panels.flat:
+    panel.set(xticks=[], yticks=[])
+    panel.grid(visible=False)
+colours = figure.colorbar(users, ax=panels[:, 0], location="left", shrink=0.6)

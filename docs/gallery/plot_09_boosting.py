@@ -34,7 +34,7 @@ for norm, model in models.items():
 figure, panels = plt.subplots(1, 2, figsize=(7.5, 5.0), layout="constrained", sharey=True)
 for panel, (norm, model) in zip(panels, models.items(), strict=True):
     used = model.coef_ > 1e-6 * model.coef_.max()
-    weights = model.coef_[np.argsort(-used.sum(axis=1), kind="stable")]
+    weights = model.coef_[np.lexsort((used.argmax(axis=1), -used.sum(axis=1)))]
     picture = panel.imshow(np.sqrt(weights / weights.max()), cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
     panel.set(title=f"{norm}: {len(used)} stumps, each for {used.sum(axis=1).mean():.1f} classes", xlabel="class", xticks=range(6))
     panel.grid(visible=False)

@@ -17,7 +17,7 @@ from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.report.figures import use_style
 
 use_style()
-market = synthetic_market(periods=750, assets=12, drift_spread=0.001, held_out=250, seed=2)
+market = synthetic_market(periods=750, assets=12, volatility=0.05, drift_spread=0.0005, held_out=250)
 past, later = market.task(0)[0], market.held_out.task(0)[0]
 
 # %%

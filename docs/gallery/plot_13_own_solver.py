@@ -23,7 +23,7 @@ from bench_mtl.report.figures import solver_look, use_style
 @dataclass(frozen=True)
 class HeavyBall(IterativeSolver):
     momentum: float = 0.8
-    name: ClassVar[str] = "heavy_ball"
+    name: ClassVar[str] = "mine"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
 
     def steps(self, problem, start=None) -> Iterator[Iterate]:
@@ -45,12 +45,13 @@ solvers = [HeavyBall(), "projected_gradient", "accelerated_gradient", "auto"]
 records = [run(problem, solver, tolerance=1e-6, limits=1) for solver in solvers]
 
 # %%
-# A new solver has a colour of its own by its name, the same in every figure.
+# A pass is a product with the data and one with their transpose; seconds would be `points["seconds"]`. A new solver has a
+# colour of its own by its name, the same in every figure.
 
 figure, axes = plt.subplots(figsize=(6.0, 3.6), layout="constrained")
 for solver, record in zip(solvers, records, strict=True):
     name, points = getattr(solver, "name", solver), record.frame()
-    axes.loglog(points["seconds"], points["relative_gap"], drawstyle="steps-post", markevery=0.15, **solver_look(name))
+    axes.loglog(points["work"], points["relative_gap"], drawstyle="steps-post", markevery=0.15, **solver_look(name))
     print(f"{name}: {record.reason}")
-axes.set(xlabel="seconds", ylabel="proven relative gap")
+axes.set(xlabel="passes over the data", ylabel="proven relative gap")
 legend = axes.legend()

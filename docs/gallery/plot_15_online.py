@@ -22,7 +22,7 @@ true = dict(zip(rng.choice(300, 40, replace=False).tolist(), rng.choice([-2.0, 2
 ranks = np.exp(rng.random((examples, words)) * np.log(vocabulary)).astype(np.int64) - 1
 
 # %%
-# Logistic regression by one gradient step for each example, in two balls: one of radius 30, and one so large that it
+# Logistic regression by one gradient step for each example, in two balls: one of radius 200, and one so large that it
 # never matters.
 
 
@@ -39,14 +39,14 @@ def learn(radius):
     return np.array(wrong), stored, ball
 
 
-small, large = learn(30.0), learn(1e9)
+small, large = learn(200.0), learn(1e9)
 print(f"bytes: {small[2].nbytes} in the small ball, {large[2].nbytes} in the large one, {8 * vocabulary} for a dense vector")
 
 # %%
-# The small ball forgets words that do not help. It makes fewer mistakes with a hundredth of the coefficients.
+# The small ball forgets words that do not help: it makes as few mistakes with a twentieth of the coefficients.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.2), layout="constrained")
-for (wrong, stored, _), name in ((small, "radius 30"), (large, "no bound that matters")):
+for (wrong, stored, _), name in ((small, "radius 200"), (large, "no bound that matters")):
     left.plot(np.convolve(wrong, np.full(500, 1 / 500), "valid"), label=name)
     right.semilogy(stored, label=name)
 left.set(title="mistakes, of the last 500", xlabel="example", ylim=(0.0, 0.5))
