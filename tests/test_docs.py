@@ -7,12 +7,14 @@ import re
 import runpy
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench_mtl.cli import cli
+from bench_mtl.comparing import compare
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.validation.conformance import check_iterates, check_pair, problem_checks
@@ -73,9 +75,13 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_a_tutorial_runs_from_top_to_bottom(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pyplot: Any) -> None:
-    """A block that begins with the name of a file becomes that file, other Python goes on from block to block, commands are run."""
+    """A block that begins with the name of a file becomes that file, other Python goes on from block to block, commands are run.
+
+    Solvers run in this process: those of their own take seconds to start, and have tests.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("bench_mtl.comparing.compare", partial(compare, isolation="inline"))
     names: dict[str, Any] = {}
     ran = 0
     for language, block in re.findall(r"```(\w*)\n(.*?)```", page.read_text(), flags=re.DOTALL):
@@ -95,6 +101,8 @@ def test_a_tutorial_runs_from_top_to_bottom(page: Path, tmp_path: Path, monkeypa
 def run_command(line: str) -> None:
     """Run a command of a page. A comparison of times may end with 1, which says that something has become slower."""
     words = shlex.split(line, comments=True)[1:]
+    if words[0] == "run":
+        words += ["--isolation", "inline"]
     code = cli.main(words, prog_name="bench-mtl", standalone_mode=False)
     assert code in ((0, None, 1) if words[0] == "compare" else (0, None)), line
 

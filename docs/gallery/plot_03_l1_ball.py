@@ -32,12 +32,12 @@ axes.set(xlabel="place", ylabel="entry")
 legend = axes.legend()
 
 # %%
-# Time against size, the best of five. Four methods find the same level: by Newton's steps, by a filter, by pivots as
+# Time against size, the best of three. Four methods find the same level: by Newton's steps, by a filter, by pivots as
 # in quickselect, and by sorting. Radii are a hundredth of the norm, so that few entries stay.
 
 
 def best_seconds(function, v, number):
-    return min(timeit.repeat(lambda: function(v, number), number=1, repeat=5))
+    return min(timeit.repeat(lambda: function(v, number), number=1, repeat=3))
 
 
 sizes = np.logspace(2, 6, 9).astype(int)
