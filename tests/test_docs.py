@@ -64,7 +64,7 @@ def test_the_examples_of_the_guides_are_plugins_that_conform(tmp_path: Path) -> 
         check_iterates(tiny, solver)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md", "docs/experiments.md", "docs/your-own-data.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md", "docs/experiments.md", "docs/projections.md", "docs/your-own-data.md"])
 def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = python_blocks(ROOT / page)

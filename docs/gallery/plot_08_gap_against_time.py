@@ -22,8 +22,8 @@ solvers = ["pdhg", "working_set", "projected_subgradient", Conic(backend="ECOS")
 samples = compare(problem, solvers, targets=1e-6, limits=1, isolation="inline").samples()
 
 # %%
-# The gap of each solver, in the colours of all reports. The subgradient method, the one of the papers, is quick at
-# first and then stalls. ECOS answers once for each tolerance, so its markers are joined by a line and not by steps.
+# The gap of each solver, in the colours of all reports. The subgradient method, the one of the papers, comes
+# near and then stalls. ECOS answers once for each tolerance, so its markers are joined by a line and not by steps.
 
 figure, axes = plt.subplots(figsize=(6.0, 3.6), layout="constrained")
 for solver, points in samples.groupby("solver", sort=False):

@@ -1,5 +1,5 @@
 """
-# Boosting with weak learners that classes share
+# Boosting with stumps that classes share
 
 A decision stump looks at one pixel. Boosting adds up many of them, with weights for each class. A penalty on the norm
 of a stump's row of weights makes classes use the same stumps; an l1 penalty does not care.

@@ -6,11 +6,12 @@ bound. Here is the whole proof, in NumPy, for least squares in an l1 ball.
 """
 
 # %%
-# The problem is to minimise 1/2 ||y - X w||^2 with ||w||_1 <= C. For every vector r whatever, and every feasible w,
+# The problem is to minimise `1/2 ||y - X w||^2` with `||w||_1 <= C`. For every vector `r` whatever and every feasible `w`
 #
-# 1/2 ||y - X w||^2 >= <r, y - X w> - 1/2 ||r||^2 >= <r, y> - 1/2 ||r||^2 - C max |X^T r|
+#     1/2 ||y - X w||^2  >=  <r, y - X w> - 1/2 ||r||^2
+#                        >=  <r, y> - 1/2 ||r||^2 - C max |X^T r|
 #
-# The right side does not know w: it is below the optimum. The residual y - X w of any point is a good r.
+# The right side does not know `w`, so it is below the optimum. The residual `y - X w` of any point is a good `r`.
 
 import matplotlib.pyplot as plt
 import numpy as np

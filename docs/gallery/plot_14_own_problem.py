@@ -1,13 +1,13 @@
 """
-# A problem of your own: unmixing a spectrum
+# A problem of your own
 
 A problem is a loss and a regulariser. Bring one of them, and objective, gradient and proven bound come from the
 package. Every solver that needs no more than gradients and a projection can then be run on it.
 """
 
 # %%
-# A spectrum y is a mixture X w, with shares w between 0 and 1: minimise 1/2 ||y - X w||^2 over this box. Of the box
-# the proof needs one number, the most that <G, w> can be in it: the sum of the positive entries of G.
+# A spectrum `y` is a mixture `X w`, with shares `w` between 0 and 1: minimise `1/2 ||y - X w||^2` over this box. Of the
+# box the proof needs one number, the most that `<G, w>` can be in it: the sum of the positive entries of `G`.
 
 import matplotlib.pyplot as plt
 import numpy as np
