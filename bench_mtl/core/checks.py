@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, did_you_mean, listed
 from bench_mtl.core.types import AnyArray, Array, Matrix
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -148,5 +148,6 @@ def whole_number(name: str, value: Any, *, minimum: int = 0) -> int:
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """`value` if it is one of `allowed`."""
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+        hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+        raise InputError(f"{name} must be one of {listed(allowed, str(value))}, not {value!r}{hint}")
     return str(value)

@@ -475,6 +475,8 @@ class Solver(ABC):
     """All of these the problem must offer."""
     takes: ClassVar[tuple[type[Form], ...]] = ()
     """One of these the problem must have; empty for a solver that needs operators only."""
+    aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Other names by which users may call the solver, in lower case, each with the options that it stands for."""
 
     @property
     def label(self) -> str:

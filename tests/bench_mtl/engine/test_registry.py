@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl.cli.listing import render
+from bench_mtl.cli.listing import found, render
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import Registry, load_registry, make_problem, problem_parameters, solver_options
 from bench_mtl.model.protocols import Problem
@@ -60,7 +60,7 @@ def test_an_option_without_default_is_named(tmp_path: Path) -> None:
     folder = write(tmp_path, "mine", PLUGIN.format(name="mine").replace("size: float = 1.0", "size: float"))
     with pytest.raises(InputError, match="solver 'mine' needs option size"):
         load_registry(folder).solver("mine")
-    text = render("solvers", plugins=folder)
+    text = render("solvers", found("solvers", plugins=folder))
     assert "options: size\n" in text + "\n"
     assert "MISSING" not in text
 
