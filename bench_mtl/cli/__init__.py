@@ -1,9 +1,9 @@
 """The command line, a file a command. Commands are thin: they parse, call the library and choose the exit code.
 
 Exit codes: 0 when no run is wrong, crashed or error (timeouts, memory, inaccurate and skipped rows carry their reason), 1 when some run
-is, when no solver fits its problem, when the one run of `solve` does not prove its target, or when a comparison or check finds what it looks
-for, 2 for bad usage or input, 3 when a run could not go on to its end and can be resumed, 4 when bench-mtl itself has a bug (its traceback
-is on standard error), 130 when interrupted.
+is, when no solver fits its problem, when the one run of `solve` does not prove its target, or when a comparison or check finds what it
+looks for, 2 for bad usage or input, 3 when a run could not go on to its end and can be resumed, 4 when bench-mtl itself has a bug (its
+traceback is on standard error), 130 when interrupted.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def cli() -> None:
       bench-mtl paper quattoni-fig1                a paper's experiment, its published numbers beside ours
       bench-mtl validate --cases 200               check everything against CVXPY
 
-    Exit codes: 0, all is well; 1, a run failed, a target was missed, or a check found something; 2, bad usage or input; 3, not finished, the
-    same command goes on; 4, a bug of bench-mtl; 130, interrupted. The help of each command says more.
+    Exit codes: 0, all is well; 1, a run failed, a target was missed, or a check found something; 2, bad usage or input; 3, not finished,
+    the same command goes on; 4, a bug of bench-mtl; 130, interrupted. The help of each command says more.
     """
 
 

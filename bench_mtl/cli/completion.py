@@ -114,8 +114,11 @@ def _formats(_: click.Context) -> tuple[str, ...]:
 
 
 def _given(context: click.Context, name: str) -> str:
-    """Return what was given for an argument before the word that is completed; empty for nothing."""
-    return str(context.params.get(name) or "")
+    """Return what was given for an argument or an option before the word that is completed; empty for nothing."""
+    arguments = [parameter.name for parameter in context.command.params if isinstance(parameter, click.Argument)]
+    # Click gives arguments no names yet where an option is still without its value.
+    unnamed = dict(zip(arguments, context.args, strict=False))
+    return str(context.params.get(name) or unnamed.get(name) or "")
 
 
 def _data_dir(context: click.Context) -> Path | None:

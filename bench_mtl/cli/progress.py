@@ -123,6 +123,7 @@ def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = ()
     if is_quiet() or not sys.stdout.isatty():
         yield Reporter(cases, known, slots)
         return
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -131,7 +132,7 @@ def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = ()
         TimeElapsedColumn(),
         TextColumn("{task.description}", markup=False),
     )
-    with Progress(*columns) as progress:
+    with Progress(*columns, console=Console()) as progress:
 
         class BarReporter(Reporter):
             def start(self, case: Work) -> None:
@@ -147,7 +148,7 @@ def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = ()
                 running = [case.title for case, _ in self.running.values()]
                 head = bar_head(self)
                 title = running_title(running, progress.console.width - len(head) - _BAR - _CLOCK - 3)
-                progress.update(task, completed=self.done, head=head, description=title)
+                progress.update(task, completed=self.done, head=head, description=title, refresh=True)
 
         shown = BarReporter(cases, known, slots)
         task = progress.add_task("", total=len(cases), head=bar_head(shown))

@@ -170,15 +170,21 @@ def _solver(solver: object) -> Solver:
 
 
 def _tolerance(tolerance: object) -> Tolerance:
-    if tolerance is None or isinstance(tolerance, Tolerance):
-        return tolerance or Tolerance()
-    return Tolerance(real_number("tolerance", tolerance, strict=True))
+    if tolerance is None:
+        return Tolerance()
+    gap = tolerance.relative_gap if isinstance(tolerance, Tolerance) else tolerance
+    return Tolerance(real_number("tolerance", gap, strict=True))
 
 
 def _limits(limits: object) -> Limits:
-    if limits is None or isinstance(limits, Limits):
-        return limits or Limits()
-    return Limits(seconds=real_number("limits", limits, strict=True))
+    if limits is None:
+        return Limits()
+    if not isinstance(limits, Limits):
+        return Limits(seconds=real_number("limits", limits, strict=True))
+    for name, value in vars(limits).items():
+        if value is not None:
+            real_number(f"{name} of limits", value)
+    return limits
 
 
 def _kind(value: object) -> str:

@@ -460,7 +460,10 @@ def _number(name: str, value: float) -> float:
 
 
 def _checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be an array of real numbers: {error}") from None
     if array.shape != shape:
         raise InputError(f"{name} must have shape {shape}, but has {array.shape}")
     require_finite(name, array)

@@ -33,9 +33,9 @@ def test_the_nearest_name_does_not_mind_upper_case() -> None:
 def test_errors_suggest_and_stay_short() -> None:
     assert str(unknown("solver", "naem3", MANY)).startswith("unknown solver 'naem3': did you mean 'name3'? allowed: name3, ")
     assert len(str(unknown("solver", "x" * 10_000, MANY))) < 1_200
-    with pytest.raises(InputError, match="^method must be one of newton, merge, not 'nwton': did you mean 'newton'\\?$"):
+    with pytest.raises(InputError, match=r"^method must be one of newton, merge, not 'nwton': did you mean 'newton'\?$"):
         one_of("method", "nwton", ("newton", "merge"))
-    with pytest.raises(InputError, match="^method must be one of newton, merge, not 7$"):
+    with pytest.raises(InputError, match=r"^method must be one of newton, merge, not 7$"):
         one_of("method", 7, ("newton", "merge"))
 
 

@@ -197,9 +197,11 @@ def test_an_alias_is_a_solver_with_some_of_its_options() -> None:
     assert registry.meant("HiGHS", {"backend": "highs"}) == ("conic", {"backend": "HIGHS"})
     assert registry.meant("conic", {"backend": "ECOS"}) == ("conic", {"backend": "ECOS"})
     assert registry.solver("ecos") == registry.solver("conic", {"backend": "ECOS"})
-    with pytest.raises(InputError, match="^solver 'scs' is solver 'conic' with backend = 'SCS', so backend cannot be 'ECOS'$"):
+    with pytest.raises(InputError, match=r"^solver 'scs' is solver 'conic' with backend = 'SCS', so backend cannot be 'ECOS'$"):
         registry.solver("scs", {"backend": "ECOS"})
-    with pytest.raises(InputError, match=r"^unknown solver 'clarable': did you mean 'clarabel'\? allowed: .* more: bench-mtl list solvers$"):
+    with pytest.raises(
+        InputError, match=r"^unknown solver 'clarable': did you mean 'clarabel'\? allowed: .* more: bench-mtl list solvers$"
+    ):
         registry.solver("clarable")
 
 
