@@ -76,6 +76,7 @@ def run(
       bench-mtl run synthetic --cluster tcp://10.0.0.1:8786
     """
     from bench_mtl.core.checks import whole_number
+    from bench_mtl.core.files import exists, is_dir
     from bench_mtl.data.catalogue import named_directory
     from bench_mtl.engine.registry import load_registry
     from bench_mtl.engine.suite import expand, identified
@@ -88,6 +89,8 @@ def run(
     wish = _Wish(Selection(only, "--only"), force, retry_failed)
     chosen = read_suite(suite)
     folder = out or Path("results") / chosen.name
+    if exists("--out", folder) and not is_dir("--out", folder):
+        raise InputError(f"--out: {folder} is not a folder")
     if plugins is None or isolation == "inline":  # which runs all in this process
         cases = expand(chosen, load_registry(plugins))
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def run(command: Callable[..., Any], tmp_path: Path, plugins: Path, monkeypatch:
         with Store.open(folder) as store:
             return Written((), "", (), tuple(store.statuses()))
 
-    monkeypatch.setattr("bench_mtl.cli.run.said_report", said_report)
+    monkeypatch.setattr(import_module("bench_mtl.cli.run"), "said_report", said_report)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BENCH_MTL_DATA", raising=False)
     Path("tiny.toml").write_text(SUITE)
