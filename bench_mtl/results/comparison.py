@@ -183,6 +183,7 @@ def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = Fals
     results = read_results(old), read_results(new)
     sides = _keyed(results[0]), _keyed(results[1])
     paired = sides[0].merge(sides[1], on=_CASE, suffixes=("_a", "_b"), validate="one_to_one")
+    alone = [side[~side["place"].isin(paired[f"place_{name}"])] for side, name in zip(sides, "ab", strict=True)]
     for other in among:
         paired = paired.merge(_keyed(read_results(other))[_CASE], on=_CASE, validate="one_to_one")
     paired = paired.sort_values("place_b")
@@ -204,7 +205,6 @@ def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = Fals
     times = _times(results[0], pairs["id_a"], targets), _times(results[1], pairs["id_b"], targets)
     known = (pairs["data_fingerprint_a"] != "") & (pairs["data_fingerprint_b"] != "")  # files of schema 1 have none
     changed = pairs[pairs["status_a"] != pairs["status_b"]]
-    alone = [side[~side["place"].isin(paired[f"place_{name}"])] for side, name in zip(sides, "ab", strict=True)]
     return Comparison(
         names=(str(old), str(new)),
         runs=(len(sides[0]), len(sides[1])),
