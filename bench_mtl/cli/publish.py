@@ -14,13 +14,13 @@ from bench_mtl.core.errors import plural
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of the site: new, empty or an earlier site.")
-@click.option("--title", default="Comparisons of solvers", show_default=True, help="Title of the site.")
+@click.option("--title", help="Title of the index.")
 @click.option("--instances", is_flag=True, help="Build the instances again and write them as npz and as MPS or CBF; takes its time.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes that make pages.")
 @data_dir_option
 @plugins_option
 def publish(
-    results: tuple[Path, ...], out: Path, title: str, instances: bool, jobs: int, data_dir: Path | None, plugins: Path | None
+    results: tuple[Path, ...], out: Path, title: str | None, instances: bool, jobs: int, data_dir: Path | None, plugins: Path | None
 ) -> int:
     """Write a static site of RESULTS: results folders, or folders of such.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.errors import plural
+from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.publish.layout import address, history_path, links, site_page, suite_path
 from bench_mtl.publish.sources import Source
 from bench_mtl.report import text
@@ -79,7 +80,7 @@ def history_page(versions: Sequence[Source]) -> bytes:
         f"{plural(len(versions), 'result')} of this suite, made at different times. Ratios are of cases that all of them have; a case is "
         "the same problem, data, parameters, seed, solver, options, target and repetition. Times of different machines are not compared."
     )
-    title = f"History of {versions[0].title}"
+    title = f"History of {one_line(versions[0].results.name, LONGEST_LABEL)}"
     return site_page("history.html", title, links(page), head, md(text.provenance(environments, runs)), {"parts": parts})
 
 

@@ -44,7 +44,7 @@ def publish(
     paths: Sequence[Path],
     out: Path,
     *,
-    title: str = TITLE,
+    title: str | None = None,
     instances: bool = False,
     data_dir: Path | None = None,
     plugins: Path | None = None,
@@ -56,7 +56,7 @@ def publish(
     ----------
     paths : results folders, or folders of such
     out : the folder of the site, where nothing or an earlier site is
-    title : of the index
+    title : of the index; `TITLE` by default
     instances : whether instances are built again and written as files
     data_dir : where their data are looked for
     plugins : plug-in folder that they are built with
@@ -67,7 +67,9 @@ def publish(
     InputError : there are no results, or some cannot be read; `out` holds something else than an earlier site, or is a folder of results
         itself; a title that is none; no folder of data or plug-ins.
     """
-    title, jobs = require_label("--title", title), whole_number("--jobs", jobs, minimum=1)
+    title, jobs = require_label("--title", TITLE if title is None else title), whole_number("--jobs", jobs, minimum=1)
+    if not title.strip():
+        raise InputError("--title must be visible characters, not nothing")
     data_directory(data_dir)
     folders, left_out = results_folders(paths)
     for folder in folders:

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """One results folder."""
 
     folder: Path
     slug: str
     """The name of its files."""
+    title: str
+    """The name of the suite, on one line; with the days on which it was run where there are several results of it."""
     results: Results
     digest: str
     """Of the rows, as they are stored."""
@@ -38,24 +40,12 @@ class Source:
     version: int
     """How many results of the same suite were begun before."""
     is_latest: bool
-    """Whether none of that suite were begun later."""
-
-    @property
-    def title(self) -> str:
-        """The name of the suite, on one line."""
-        return one_line(self.results.name, LONGEST_LABEL)
-
-    @property
-    def dates(self) -> tuple[str, str]:
-        """The first and the last day on which its runs were made."""
-        days = sorted(one_line(str(each["started"])[:10], LONGEST_LABEL) for each in self.results.environments)
-        return days[0], days[-1]
+    """Whether none of that suite were begun later on the same machines."""
 
     @property
     def date(self) -> str:
-        """These in words."""
-        first, last = self.dates
-        return first if first == last else f"{first} to {last}"
+        """The days on which its runs were made."""
+        return dates_of(self.results)
 
     @cached_property
     def times(self) -> pd.DataFrame:
@@ -134,21 +124,31 @@ def read_sources(folders: Sequence[Path]) -> list[Source]:
     in_time = sorted(range(len(read)), key=lambda number: (begun[number], number))
     slugs: dict[int, str] = {}
     of_suite: dict[str, list[int]] = {}
+    latest: dict[tuple[str, frozenset[int]], int] = {}
     for number in in_time:
-        slugs[number] = slug(read[number].name, slugs.values())
-        of_suite.setdefault(read[number].name, []).append(number)
+        name = read[number].name
+        slugs[number] = slug(name, slugs.values())
+        of_suite.setdefault(name, []).append(number)
+        latest[name, frozenset(machine_of[number].values())] = number
     return [
         Source(
-            folder,
-            slugs[number],
-            results,
-            rows_digest(folder),
-            machine_of[number],
+            folder=folder,
+            slug=slugs[number],
+            title=one_line(results.name, LONGEST_LABEL) + (f" ({dates_of(results)})" if len(of_suite[results.name]) > 1 else ""),
+            results=results,
+            digest=rows_digest(folder),
+            machine_of=machine_of[number],
             version=of_suite[results.name].index(number),
-            is_latest=of_suite[results.name][-1] == number,
+            is_latest=number in latest.values(),
         )
         for number, (folder, results) in enumerate(zip(folders, read, strict=True))
     ]
+
+
+def dates_of(results: Results) -> str:
+    """Return the first and the last day on which runs were made."""
+    days = sorted(one_line(str(each["started"])[:10], LONGEST_LABEL) for each in results.environments)
+    return days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
 
 
 def all_machines(sources: Sequence[Source]) -> list[dict[str, Any]]:
