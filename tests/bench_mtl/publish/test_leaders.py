@@ -33,7 +33,7 @@ def board_of(tmp_path: Path, runs: Runs, target: float = TARGETS[-1]) -> Board:
 
 
 def random_runs(seed: int) -> Runs:
-    """Two specialised solvers, two generic ones and a peer on seven instances, with repetitions, ties and failures; not all were run on all."""
+    """Two specialised solvers, two generic ones and a peer on seven instances, with repetitions, ties, failures and gaps."""
     dice = random.Random(seed)
     kinds = {"pg": "specialised", "admm": "specialised", "scs": "generic", "ecos": "generic", "celer": "peer"}
     runs = []
