@@ -38,7 +38,7 @@ class Order:
     history: str | None
     """The `slug` that the history of the suite goes by, where there is one."""
     families: Mapping[str, str]
-    """The names of the files of leader boards, by family."""
+    """The names of the files of leader boards, by the families of its problems."""
     with_instances: bool
     data_dir: Path | None = None
     plugins: Path | None = None

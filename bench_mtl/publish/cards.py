@@ -11,7 +11,7 @@ from bench_mtl.core.errors import plural
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.publish.layout import LEADERS, history_path, site_page, suite_path
-from bench_mtl.publish.sources import Source, all_machines, versions_of
+from bench_mtl.publish.sources import Source, all_machines, provenance_of, versions_of
 from bench_mtl.report import text
 from bench_mtl.report.page.around import Link
 from bench_mtl.report.page.shell import Markdown
@@ -47,8 +47,6 @@ def index_page(title: str, sources: Sequence[Source], findings: Mapping[str, str
     title : of the site
     findings : by `slug` what the rows of each say, in Markdown, as `bench_mtl.report.index.finding` gives it
     """
-    import pandas as pd
-
     md = Markdown()
     history = {version.slug: versions[0].slug for versions in versions_of(sources).values() for version in versions}
     cards = [card(source, findings[source.slug], history.get(source.slug), md) for source in sources]
@@ -58,14 +56,13 @@ def index_page(title: str, sources: Sequence[Source], findings: Mapping[str, str
         "solvers": sorted({name for each in cards for name in each.solvers}),
         "data": sorted({name for each in cards for name in each.data}),
     }
-    runs = pd.concat([source.results.runs for source in sources], ignore_index=True)
-    environments = [environment for source in sources for environment in source.results.environments]
-    lines = text.provenance_lines(environments, runs)
+    lines = provenance_of(sources)
     provenance = "\n".join(f"- {name}: {lines[name]}" for name in ("Machine", "Run", "Versions") if name in lines)
-    verified = int((runs["status"] == Status.VERIFIED).sum())
+    statuses = [status for source in sources for status in source.results.runs["status"]]
+    verified = statuses.count(Status.VERIFIED)
     several = len(all_machines(sources)) > 1
     head = (
-        f"{plural(len(sources), 'suite')}, {plural(len(runs), 'run')}, {verified} of them verified: every gap is proven from the problem's "
+        f"{plural(len(sources), 'suite')}, {plural(len(statuses), 'run')}, {verified} of them verified: every gap is proven from the problem's "
         "own data." + (" Times of different machines are never compared." if several else "")
     )
     above = (Link("Leader boards", LEADERS),)

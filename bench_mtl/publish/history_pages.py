@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from bench_mtl.core.errors import plural
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.publish.layout import address, history_path, links, site_page, suite_path
-from bench_mtl.publish.sources import Source
-from bench_mtl.report import text
+from bench_mtl.publish.sources import Source, provenance_of
 from bench_mtl.report.comparison_text import basis, change, reading, times_table, verdict
 from bench_mtl.report.page.shell import Markdown
 from bench_mtl.report.render import escaped
@@ -68,20 +67,17 @@ def history_page(versions: Sequence[Source]) -> bytes:
     ----------
     versions : its results, the earliest first
     """
-    import pandas as pd
-
     md, page = Markdown(), history_path(versions[0].slug)
     parts = [_Part("versions", "Results", md(_listed(versions, page)))]
     for number, step in enumerate(steps(versions), start=1):
         parts.append(_Part(f"step-{number}", f"From {_named(step.old)} to {_named(step.new)}", md(_words(step, len(versions)))))
-    runs = pd.concat([version.results.runs for version in versions], ignore_index=True)
-    environments = [environment for version in versions for environment in version.results.environments]
+    provenance = md("\n".join(f"- {name}: {line}" for name, line in provenance_of(versions).items()))
     head = md(
         f"{plural(len(versions), 'result')} of this suite, made at different times. Ratios are of cases that all of them have; a case is "
         "the same problem, data, parameters, seed, solver, options, target and repetition. Times of different machines are not compared."
     )
     title = f"History of {one_line(versions[0].results.name, LONGEST_LABEL)}"
-    return site_page("history.html", title, links(page), head, md(text.provenance(environments, runs)), {"parts": parts})
+    return site_page("history.html", title, links(page), head, provenance, {"parts": parts})
 
 
 def _named(version: Source) -> str:
@@ -92,7 +88,7 @@ def _listed(versions: Sequence[Source], page: str) -> str:
     """Return the results as a list, with what they were made with."""
     lines = []
     for version in versions:
-        facts = text.provenance_lines(version.results.environments, version.results.runs)
+        facts = provenance_of([version])
         about = "; ".join(facts[name] for name in ("Machine", "Versions") if name in facts)
         lines.append(f"- [{escaped(_named(version))}]({address(suite_path(version.slug), page)}): {about}")
     return "\n".join(lines)

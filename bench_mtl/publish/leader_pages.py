@@ -10,12 +10,12 @@ from bench_mtl.core.errors import plural
 from bench_mtl.publish.layout import LEADERS, address, family_path, instance_path, links, site_page, suite_path
 from bench_mtl.publish.leaders import KINDS, RATIO_SHIFT, Block, Board, Contest, Entry
 from bench_mtl.publish.names import slug
-from bench_mtl.publish.sources import Source
-from bench_mtl.report import text
+from bench_mtl.publish.sources import Source, provenance_of
 from bench_mtl.report.page.shell import Markdown
 from bench_mtl.report.page.tables import Cell, Column, Table, linked_table
 from bench_mtl.report.render import BLANK, enumerated, escaped, format_ratio, format_seconds, format_target
 from bench_mtl.report.tables.winners import ABOUT_EQUAL
+from bench_mtl.report.text import machine_words
 from bench_mtl.results.frames import SPECIALISED
 from bench_mtl.results.loading import machine_name
 
@@ -147,25 +147,17 @@ def _family_page(
     shown = [source for source in sources if source.slug in used]
     named = enumerated([f"[{escaped(source.title)}]({address(suite_path(source.slug), page)})" for source in shown])
     head = md(f"Who is fastest on {escaped(family)}, instance by instance. From {named}." if shown else "No instance can be counted.")
-    provenance = md(_provenance(shown or list(sources), machines, family))
+    provenance = md(_provenance(shown or sources, machines, family if shown else None))
     parts_of_page = {"boards": parts, "reading": md(READING)}
     return site_page("family.html", f"Leaders: {family}", links(page), head, provenance, parts_of_page)
 
 
 def _provenance(sources: Sequence[Source], machines: Sequence[Mapping[str, object]], family: str | None) -> str:
     """Return what the times of a family, or of all, depend on."""
-    import pandas as pd
-
-    runs = pd.concat([source.results.runs for source in sources], ignore_index=True)
-    used = set()
-    if family is not None:
-        runs = runs[runs["problem"] == family] if (runs["problem"] == family).any() else runs
-    for source in sources:
-        used |= set(source.machine_of.values())
-    lines = text.provenance_lines([environment for source in sources for environment in source.results.environments], runs)
+    lines = provenance_of(sources, family)
     if len(machines) > 1:
-        named = [f"{machine_name(place)}: {escaped(text.machine_words(machines[place]))}" for place in sorted(used)]
-        lines = {**lines, "Machine": "; ".join(named)}
+        used = sorted({place for source in sources for place in source.machine_of.values()})
+        lines["Machine"] = "; ".join(f"{machine_name(place)}: {escaped(machine_words(machines[place]))}" for place in used)
     kept = ("Machine", "Run", "Versions", "Libraries", "Threads")
     return "\n".join(f"- {title}: {lines[title]}" for title in kept if title in lines)
 

@@ -70,7 +70,8 @@ def publish(
     title, jobs = require_label("--title", TITLE if title is None else title), whole_number("--jobs", jobs, minimum=1)
     if not title.strip():
         raise InputError("--title must be visible characters, not nothing")
-    data_directory(data_dir)
+    if instances:
+        data_directory(data_dir)
     folders, left_out = results_folders(paths)
     for folder in folders:
         if out.resolve() == folder.resolve():
@@ -108,9 +109,10 @@ def _orders(
 ) -> list[Order]:
     """Return what is to be made of each results folder."""
     history = {version.slug: versions[0].slug for versions in versions_of(sources).values() for version in versions}
+    own = [{family: families[family] for family in families if (source.results.runs["problem"] == family).any()} for source in sources]
     return [
-        Order(source.folder, source.slug, source.title, history.get(source.slug), families, instances, data_dir, plugins)
-        for source in sources
+        Order(source.folder, source.slug, source.title, history.get(source.slug), of_source, instances, data_dir, plugins)
+        for source, of_source in zip(sources, own, strict=True)
     ]
 
 

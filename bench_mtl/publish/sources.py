@@ -15,12 +15,16 @@ from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.engine.environment import machines
 from bench_mtl.publish.names import slug
 from bench_mtl.report.tables.instances import run_times
+from bench_mtl.report.text import provenance_lines
 from bench_mtl.results import FILE_NAME
 from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.loading import Results, read_results
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Columns that say what times depend on.
+_PROVENANCE = ["problem", "solver_label", "repetition", "threads", "limits", "info"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +158,16 @@ def dates_of(results: Results) -> str:
 def all_machines(sources: Sequence[Source]) -> list[dict[str, Any]]:
     """Return the machines of all results, in the order of their places."""
     return machines([environment for source in sources for environment in source.results.environments])[0]
+
+
+def provenance_of(sources: Sequence[Source], family: str | None = None) -> dict[str, str]:
+    """Return what the times of several results depend on, or those of one family of problems in them, as of `provenance_lines`."""
+    import pandas as pd
+
+    runs = pd.concat([source.results.runs[_PROVENANCE] for source in sources], ignore_index=True)
+    if family is not None:
+        runs = runs[runs["problem"] == family]
+    return provenance_lines([environment for source in sources for environment in source.results.environments], runs)
 
 
 def rows_digest(folder: Path) -> str:

@@ -31,7 +31,8 @@ def test_an_instance_is_one_seed(tmp_path: Path) -> None:
     page = Page(next(content for path, content in first.items() if path.endswith(".html")))
     for words in (
         "lasso, seed 0", "n = 7 examples in all, d = 3, m = 2", "name = synthetic_l1inf", "radius = 1.0", "a note", "verified",
-        "time limit", "the optimum lies between 0.9999500000 (by pg) and 1.000000000 (by pg)", "quick one", "not among the files of this site",
+        "time limit", "the optimum lies between 0.9999500000 (by pg) and 1.000000000 (by pg)", "quick one",
+        "not among the files of this site",
     ):  # fmt: skip
         assert words in page.text, words
     assert "seed 1" not in page.text
