@@ -60,11 +60,8 @@ def index_page(title: str, sources: Sequence[Source], findings: Mapping[str, str
     provenance = "\n".join(f"- {name}: {lines[name]}" for name in ("Machine", "Run", "Versions") if name in lines)
     statuses = [status for source in sources for status in source.results.runs["status"]]
     verified = statuses.count(Status.VERIFIED)
-    several = len(all_machines(sources)) > 1
-    head = (
-        f"{plural(len(sources), 'suite')}, {plural(len(statuses), 'run')}, {verified} of them verified: every gap is proven from the problem's "
-        "own data." + (" Times of different machines are never compared." if several else "")
-    )
+    head = f"{plural(len(sources), 'suite')}, {plural(len(statuses), 'run')}, {verified} of them verified, from the problems' own data."
+    head += " Times of different machines are never compared." if len(all_machines(sources)) > 1 else ""
     above = (Link("Leader boards", LEADERS),)
     return site_page("index.html", title, above, md(head), md(provenance), parts, scripts=("index.js",))
 
