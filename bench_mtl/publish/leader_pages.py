@@ -103,16 +103,7 @@ def _overview_page(
             Cell(board.family, address=address(f"{family_path(slugs[board.family])}#{_anchor(board, several=several)}", LEADERS)),
             *([Cell(machine_name(board.machine))] if several else []),
             _number(board.target, format_target(board.target)),
-            *(
-                _number(count)
-                for count in (
-                    len(board.contests),
-                    *(each.fastest for each in board.kinds),
-                    sum(each.level for each in board.kinds),
-                    board.nobody,
-                    board.alone,
-                )
-            ),
+            *map(_number, _overview_counts(board)),
         ]
         for board in boards
     ]
@@ -124,6 +115,12 @@ def _overview_page(
     )
     provenance = md(_provenance([source for source in sources if source.is_latest], machines, None))
     return site_page("leaders.html", "Leader boards", links(LEADERS)[:1], head, provenance, {"overview": table})
+
+
+def _overview_counts(board: Board) -> tuple[int, ...]:
+    """Return all instances, and how they divide."""
+    level = sum(each.level for each in board.kinds)
+    return len(board.contests), *(each.fastest for each in board.kinds), level, board.nobody, board.alone
 
 
 def _family_page(
@@ -139,10 +136,9 @@ def _family_page(
     titles = {source.slug: source.title for source in sources}
     parts = []
     for board in boards:
-        where = f", {machine_name(board.machine)}" if several else ""
-        tables = [*_standings(board, several=several, md=md), *_blocks(board, titles, several=several, md=md)]
-        tables += _instances(board, titles, page, several=several, md=md)
-        parts.append(_Part(_anchor(board, several=several), f"To {format_target(board.target)}{where}", md(_words(board)), tables))
+        where, anchor = f", {machine_name(board.machine)}" if several else "", _anchor(board, several=several)
+        tables = [*_standings(board, anchor, md), *_blocks(board, anchor, titles, md), *_instances(board, anchor, titles, page, md)]
+        parts.append(_Part(anchor, f"To {format_target(board.target)}{where}", md(_words(board)), tables))
     used = {contest.suite for board in boards for contest in board.contests}
     shown = [source for source in sources if source.slug in used]
     named = enumerated([f"[{escaped(source.title)}]({address(suite_path(source.slug), page)})" for source in shown])
@@ -177,7 +173,7 @@ def _words(board: Board) -> str:
     return " ".join(sentences)
 
 
-def _standings(board: Board, *, several: bool, md: Markdown) -> list[Table]:
+def _standings(board: Board, anchor: str, md: Markdown) -> list[Table]:
     """Return the table of all solvers."""
     if not board.contests:
         return []
@@ -191,11 +187,11 @@ def _standings(board: Board, *, several: bool, md: Markdown) -> list[Table]:
         ]
         for each in board.standings
     ]
-    about = md(f"Instances of {len(board.contests)}.")
-    return [linked_table(f"standings-{_anchor(board, several=several)}", "Solvers", about, columns, rows)]
+    about = md(f"Numbers of instances, of {len(board.contests)} in all.")
+    return [linked_table(f"standings-{anchor}", "Solvers", about, columns, rows)]
 
 
-def _blocks(board: Board, titles: Mapping[str, str], *, several: bool, md: Markdown) -> list[Table]:
+def _blocks(board: Board, anchor: str, titles: Mapping[str, str], md: Markdown) -> list[Table]:
     """Return the table of the ratios to the virtual best; none where no two solvers were run on the same instances."""
     rows = [row for block in board.blocks for row in _block_rows(block, titles)]
     if not rows:
@@ -208,7 +204,7 @@ def _blocks(board: Board, titles: Mapping[str, str], *, several: bool, md: Markd
         "A solver that fails on one of them has no mean."
     )
     about += f"\n\nRun on some instances alone, and not compared: {'; '.join(left_out)}." if left_out else ""
-    return [linked_table(f"virtual-best-{_anchor(board, several=several)}", "Against the virtual best", md(about), columns, rows)]
+    return [linked_table(f"virtual-best-{anchor}", "Against the virtual best", md(about), columns, rows)]
 
 
 def _block_title(block: Block, titles: Mapping[str, str]) -> str:
@@ -227,7 +223,7 @@ def _block_rows(block: Block, titles: Mapping[str, str]) -> list[list[Cell]]:
     return rows
 
 
-def _instances(board: Board, titles: Mapping[str, str], page: str, *, several: bool, md: Markdown) -> list[Table]:
+def _instances(board: Board, anchor: str, titles: Mapping[str, str], page: str, md: Markdown) -> list[Table]:
     """Return the table of all instances: the fastest solver of every kind."""
     if not board.contests:
         return []
@@ -238,7 +234,7 @@ def _instances(board: Board, titles: Mapping[str, str], page: str, *, several: b
         "The fastest solver of every kind; *fails*: none of that kind got there; *not run*: none was run. In brackets those that are about "
         "as fast."
     )
-    return [linked_table(f"instances-{_anchor(board, several=several)}", "Instances", about, columns, rows)]
+    return [linked_table(f"instances-{anchor}", "Instances", about, columns, rows)]
 
 
 def _instance_row(contest: Contest, titles: Mapping[str, str], page: str) -> list[Cell]:
