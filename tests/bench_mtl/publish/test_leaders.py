@@ -44,7 +44,7 @@ def random_runs(seed: int) -> Runs:
                     continue
                 fails = dice.random() < 0.25
                 for repetition in range(dice.choice((1, 1, 3))):
-                    early = dice.choice((0.5, 0.52, 1.0, 2.0))
+                    early = dice.choice((0.5, 0.52, 1.0, 2.0)) + dice.random() / 1000  # no two are equal
                     late = None if fails else early + dice.choice((0.5, 1.0, 1.04))
                     runs.append(run(solver, early, late, kind=kind, problem=f"p{problem}", seed=number, repetition=repetition))
     # of both kinds each solver is known to be of its kind
