@@ -12,7 +12,7 @@ from bench_mtl.publish.rows import rows_json, runs_csv
 from bench_mtl.report import text
 from bench_mtl.report.contents import TABLES
 from bench_mtl.report.page.around import Link
-from bench_mtl.report.page.shell import Markdown
+from bench_mtl.report.page.shell import SCRIPT, Markdown
 from bench_mtl.report.page.tables import Table, html_table
 from bench_mtl.report.tables.summary import not_verified, summary
 from bench_mtl.results.enclosures import enclosures, objectives
@@ -83,9 +83,10 @@ def instance_files(
     }
     page = instance_path(suite, instance.key)
     named = page.rpartition("/")[2].removesuffix("html")
+    tables = _tables(instance, bounds, results.targets, md)
     parts = {
         "optimum": md(text.enclosure_sentences(best) or "No run has proven anything of it."),
-        "tables": _tables(instance, bounds, results.targets, md),
+        "tables": tables,
         "downloads": [Link(_KINDS[ending], named + ending) for ending in files],
         "said": attached.said,
     }
@@ -97,6 +98,7 @@ def instance_files(
         md(text.provenance(environments, instance.runs)),
         parts,
         alarms=text.contradictions(best),
+        scripts=SCRIPT if any(table.more for table in tables) else (),  # tables of a few rows need none, and there are many pages
     )
     return {page: html} | {instance_path(suite, instance.key, ending): content for ending, content in files.items()}
 

@@ -177,17 +177,20 @@ def _standings(board: Board, anchor: str, md: Markdown) -> list[Table]:
     """Return the table of all solvers."""
     if not board.contests:
         return []
-    titles = ("Run on", "Gets there", "Fastest", "About as fast", "Fastest of its kind", "About as fast, of its kind")
+    titles = ("Run on", "Gets there", "Fails", "Fastest", "About as fast", "Fastest of its kind", "About as fast, of its kind")
     columns = [Column("Solver", "solver", False), Column("Kind", "", False), *(Column(title, "", True) for title in titles)]
     rows = [
         [
             Cell(each.solver),
             Cell(each.kind),
-            *map(_number, (each.run_on, each.there, each.fastest, each.level, each.fastest_of_kind, each.level_of_kind)),
+            *map(_number, (each.run_on, each.there, each.run_on - each.there)),
+            *map(_number, (each.fastest, each.level, each.fastest_of_kind, each.level_of_kind)),
         ]
         for each in board.standings
     ]
-    about = md(f"Numbers of instances, of {len(board.contests)} in all.")
+    about = md(
+        f"Numbers of instances, of {len(board.contests)} in all. Those that fail on the smallest share of what they were run on come first."
+    )
     return [linked_table(f"standings-{anchor}", "Solvers", about, columns, rows)]
 
 

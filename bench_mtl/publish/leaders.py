@@ -187,7 +187,7 @@ class Board:
 
     @property
     def standings(self) -> tuple[Standing, ...]:
-        """All solvers, those that get there most often first, then those that are fastest most often."""
+        """All solvers: those that fail on the smallest share of what they were run on first, then those that are fastest most often."""
         kinds = {entry.solver: entry.kind for contest in self.contests for entry in contest.entries}
         overall = _places((contest, contest.winner, contest.there) for contest in self.contests if contest.is_contested)
         of_kind = _places(
@@ -202,7 +202,7 @@ class Board:
             there = sum(entry.solver == solver for contest in self.contests for entry in contest.there)
             counts = (*(overall[solver, place] for place in _PLACES), *(of_kind[solver, place] for place in _PLACES))
             found.append(Standing(solver, kind, run_on, there, *counts))
-        return tuple(sorted(found, key=lambda each: (-each.there, -each.fastest - each.level, -each.fastest_of_kind, each.solver)))
+        return tuple(sorted(found, key=lambda each: (-each.there / each.run_on, -each.fastest - each.level, -each.there, each.solver)))
 
     @property
     def blocks(self) -> tuple[Block, ...]:

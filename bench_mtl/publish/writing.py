@@ -139,7 +139,8 @@ def write_site(folder: Path, files: Mapping[str, bytes], suites: Mapping[str, Su
             if changed or set(earlier.files) - set(hashes):
                 _replace(folder, {MARK: _mark({**earlier.files, **hashes}, {})})
             _replace(folder, changed)
-            for path in sorted(set(earlier.files) - set(hashes)):
+            left_behind = {path for path in _present(folder) if path.endswith(_PART)}  # by a build that was killed
+            for path in sorted((set(earlier.files) - set(hashes)) | left_behind):
                 _delete(folder, path)
             if not is_whole(folder, {MARK: hashed(mark)}):
                 _replace(folder, {MARK: mark})
@@ -177,7 +178,6 @@ def _replace(folder: Path, files: Mapping[str, bytes]) -> None:
 def _delete(folder: Path, path: str) -> None:
     """Delete a file of an earlier site, and its folder where that is empty then."""
     (folder / path).unlink(missing_ok=True)
-    (folder / f"{path}{_PART}").unlink(missing_ok=True)
     for parent in Path(path).parents[:-1]:
         with suppress(OSError):
             (folder / parent).rmdir()

@@ -72,7 +72,7 @@ def rendered(
 
 def _policy(scripts: Sequence[str], sheet: str, *, pictures: bool) -> str:
     """Return the content security policy: these scripts and this style sheet, by their hashes, and nothing else."""
-    hashed = " ".join(map(_hash, scripts))
+    hashed = " ".join(map(_hash, scripts)) or "'none'"
     images = " img-src data:;" if pictures else ""
     return f"default-src 'none'; script-src {hashed}; style-src {_hash(sheet)};{images} base-uri 'none'; form-action 'none'"
 
