@@ -19,7 +19,7 @@ from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.data.catalogue import load
 from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.engine.registry import Registry, make_problem
-from bench_mtl.model.protocols import Capability, Problem
+from bench_mtl.model.protocols import Capability, Iterate, Problem
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.publish.cone_programme import cone_programme, to_cbf, to_mps
 from bench_mtl.publish.names import key_name
@@ -36,8 +36,8 @@ MOST_ENTRIES, MOST_MODELLED = 500_000, 200_000
 #: Bytes of a file.
 MOST_BYTES = 4 * 2**20
 
-#: By how much the objective where solvers start may differ from that in the rows, relative to it.
-_SAME_START = 1e-9
+#: By how much what is proven of the start point may differ from that in the rows, relative to it.
+_SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Attachments:
 def attachments(runs: pd.DataFrame, samples: pd.DataFrame, registry: Registry, data_dir: Path | None) -> Attachments:
     """Return an instance as npz and as MPS or CBF, or say why not.
 
-    It is built again here, and left out where it is not the instance of the rows: where its dimensions differ, or both the fingerprint
-    of its data and its objective where iterative solvers start.
+    It is built again here, and left out where it is not shown to be the instance of the rows: where its dimensions differ, or both the
+    fingerprint of its data and what is proven of the point that solvers start from, which depends on all of them.
 
     Parameters
     ----------
@@ -103,11 +103,16 @@ def _doubt(problem: Problem, runs: pd.DataFrame, samples: pd.DataFrame, found: s
         return "it was never built for the rows, so that nothing tells whether it is the same"
     if found in set(runs["data_fingerprint"]):
         return ""
-    iterative = samples[samples["asked_tolerance"].isna() & (samples["number"] == 0) & (samples["iteration"] == 0)]
-    start = problem.objective(problem.start_point())
-    if any(math.isclose(start, primal, rel_tol=_SAME_START) for primal in iterative["primal"].tolist()):
+    start = problem.certify(Iterate(problem.start_point()))
+    first = samples[samples["asked_tolerance"].isna() & (samples["number"] == 0)]
+    told = {pair for rows in (first, runs) for pair in zip(numbers(rows, "primal"), numbers(rows, "dual"), strict=True)}
+    if any(_is_same(start.primal, primal) and _is_same(start.dual, dual) for primal, dual in told):
         return ""
-    return "the fingerprint of its data is another than in the rows, and no run says that its objective at the start is the same"
+    return "the fingerprint of its data is another than in the rows, and no run has the bounds that its start point proves"
+
+
+def _is_same(value: float, told: float) -> bool:
+    return math.isfinite(value) and math.isclose(value, told, rel_tol=_SAME)
 
 
 def npz(data: TaskData, parameters: Mapping[str, Any]) -> bytes:

@@ -165,7 +165,7 @@ def _anchor(board: Board, *, several: bool) -> str:
 def _words(board: Board) -> str:
     sentences = [counts_sentence(board)]
     if board.repeated:
-        sentences.append(f"Left out: {plural(board.repeated, 'second measurement')} of instances that several suites hold.")
+        sentences.append(f"Not counted: {plural(board.repeated, 'further measurement')} of instances that several suites hold.")
     if board.contradicted:
         sentences.append(
             f"**Left out: {plural(board.contradicted, 'instance')} on which proven bounds contradict each other; see the suite's report.**"
@@ -206,6 +206,8 @@ def _blocks(board: Board, anchor: str, titles: Mapping[str, str], md: Markdown) 
         "Only instances on which some solver gets there, and only solvers that were run on all instances of their part. "
         "A solver that fails on one of them has no mean."
     )
+    if all(block.suite is not None for block in board.blocks):
+        about += f" No two solvers were run on all {len(board.contests)} instances, so that there are only parts, by suite."
     about += f"\n\nRun on some instances alone, and not compared: {'; '.join(left_out)}." if left_out else ""
     return [linked_table(f"virtual-best-{anchor}", "Against the virtual best", md(about), columns, rows)]
 

@@ -31,7 +31,8 @@ def run(solver: str, *seconds: float | None, **more: Any) -> dict[str, Any]:
 def _samples(given: Mapping[str, Any], targets: tuple[float, ...]) -> list[Sample]:
     primal = given.get("optimum", 1.0)
     asked = given.get("kind", "specialised") != "specialised"
-    samples = [] if asked else [Sample(0.0, 0, 1.0, Certificate(primal, primal - 0.5, 0.0))]
+    start = given.get("start", (primal, primal - 0.5))
+    samples = [] if asked else [Sample(0.0, 0, 1.0, Certificate(*start, 0.0))]
     for step, (seconds, target) in enumerate(zip(given["seconds"], targets, strict=True), start=1):
         if seconds is not None:
             samples.append(Sample(seconds, step, 1.0, Certificate(primal, primal - target / 2, 0.0), target if asked else None))

@@ -14,7 +14,7 @@ from shown_results import fill, run
 from bench_mtl.data import read_npz
 from bench_mtl.data.synthetic import synthetic_l1inf
 from bench_mtl.engine.registry import load_registry, make_problem
-from bench_mtl.model.protocols import Capability
+from bench_mtl.model.protocols import Capability, Iterate
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.publish import attachments as module
 from bench_mtl.publish.attachments import attachments, npz
@@ -159,11 +159,14 @@ def attached(tmp_path: Path, **more: Any) -> module.Attachments:
     return attachments(results.runs, results.samples, REGISTRY, None)
 
 
-def test_an_instance_is_written_where_its_start_is_that_of_the_rows(tmp_path: Path) -> None:
-    start = make_problem(REGISTRY.problem("l1inf_hinge"), synthetic_l1inf(tasks=2, features=4, examples=5, seed=0), {"radius": 2.0}).scale()
-    found = attached(tmp_path, optimum=start)
+def test_an_instance_is_written_where_its_start_proves_what_the_rows_have(tmp_path: Path) -> None:
+    problem = make_problem(REGISTRY.problem("l1inf_hinge"), synthetic_l1inf(tasks=2, features=4, examples=5, seed=0), {"radius": 2.0})
+    start = problem.certify(Iterate(problem.start_point()))
+    found = attached(tmp_path / "a", start=(start.primal, start.dual))
     assert (set(found.files), found.said) == ({"npz", "mps"}, ())
     assert b"instance_" in found.files["mps"]
+    # the objective at zero is the same for all data with these losses, what it proves is not
+    assert attached(tmp_path / "b", start=(start.primal, 0.99 * start.dual)).files == {}
 
 
 @pytest.mark.parametrize(
@@ -171,7 +174,7 @@ def test_an_instance_is_written_where_its_start_is_that_of_the_rows(tmp_path: Pa
     [
         ({"dimensions": {"n": 11, "d": 4, "m": 2}}, "it has other dimensions than in the rows"),
         ({"dimensions": {}}, "it was never built for the rows"),
-        ({"optimum": 0.123}, "the fingerprint of its data is another than in the rows"),
+        ({}, "the fingerprint of its data is another than in the rows"),
         ({"data": {"name": "lost"}}, "its data, or its problem, are not to be had where this site was made"),
         ({"family": "lost"}, "its data, or its problem, are not to be had where this site was made"),
         ({"parameters": {"radius": -1.0}}, "it cannot be built: radius must be"),
