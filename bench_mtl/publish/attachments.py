@@ -16,10 +16,11 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.errors import BenchError
 from bench_mtl.core.text import LONGEST_LABEL, one_line
+from bench_mtl.core.types import Iterate
 from bench_mtl.data.catalogue import load
 from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.engine.registry import Registry, make_problem
-from bench_mtl.model.protocols import Capability, Iterate, Problem
+from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.publish.cone_programme import cone_programme, to_cbf, to_mps
 from bench_mtl.publish.names import key_name

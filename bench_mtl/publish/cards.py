@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,7 +82,7 @@ def card(source: Source, finding: str, history: str | None, md: Markdown) -> Car
     missing = f" ({plural(results.missing, 'case')} of the suite not run yet)" if results.missing else ""
     facts = {
         "Problems": enumerated(list(dict.fromkeys(map(str, runs["problem"])))),
-        "Data": enumerated(list(data_names(runs["data"].unique()))),
+        "Data": enumerated(list(data_names(runs["data"]))),
         "Solvers": plural(ran["solver_label"].nunique(), "solver") + ", settings counted apart",
         "Runs": f"{len(runs)}, {int((runs['status'] == Status.VERIFIED).sum())} of them verified{missing}",
         "Instances": str(len(source.instances)),
@@ -100,12 +100,12 @@ def card(source: Source, finding: str, history: str | None, md: Markdown) -> Car
         facts=facts,
         problems=tuple(dict.fromkeys(map(str, runs["problem"]))),
         solvers=tuple(dict.fromkeys(map(str, ran["solver_label"]))),
-        data=data_names(runs["data"].unique()),
+        data=data_names(runs["data"]),
         links=(Link("Report", suite_path(source.slug)), *more),
     )
 
 
-def data_names(specs: Sequence[str]) -> tuple[str, ...]:
+def data_names(specs: Iterable[str]) -> tuple[str, ...]:
     """Return what data are called in the tables that ask for them."""
-    tables = [json.loads(spec) for spec in specs]
+    tables = [json.loads(spec) for spec in dict.fromkeys(specs)]
     return tuple(dict.fromkeys(one_line(str(table.get("name") or table.get("file") or "data"), LONGEST_LABEL) for table in tables))

@@ -100,7 +100,7 @@ def to_mps(programme: ConeProgramme, name: str) -> bytes:
     lp.row_upper_ = programme.b
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
-    highs = highspy.Highs()
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]
     highs.setOptionValue("output_flag", False)
     if highs.passModel(lp) == highspy.HighsStatus.kError:
         raise ValueError("HiGHS does not take the model")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench_mtl.core.text import LONGEST_WORD, one_line
+from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.publish.sources import Source
 from bench_mtl.report.tables.grid import Column, grids
@@ -276,7 +276,7 @@ def boards(sources: Sequence[Source]) -> list[Board]:
     frames = [_times(source) for source in sources if source.is_latest]
     if not frames:
         return []
-    times = with_names(pd.concat(frames, ignore_index=True))
+    times = _with_names(pd.concat(frames, ignore_index=True))
     times = times[times["status"] != Status.SKIPPED]
     doubted = {instance for source in sources for instance in source.contradicted}
     found = []
@@ -305,25 +305,34 @@ def _times(source: Source) -> pd.DataFrame:
     return times.assign(problem=times["suite"] + "\n" + times["label"])
 
 
-def with_names(times: pd.DataFrame) -> pd.DataFrame:
+def _with_names(times: pd.DataFrame) -> pd.DataFrame:
     """Return the times with one name in `solver` for each solver of a family: its label, and its options where a label has several.
 
     The most frequent options of a label go without saying. What tolerances a solver is asked for is not among them.
     """
-    keys = ["family", "name", "class", "options"]
-    counts = times.groupby(keys, sort=False)["run_id"].nunique()
+    asked = {options: _without_asked(options) for options in times["options"].unique()}
+    solvers = [
+        (family, name, cls, asked[options])
+        for family, name, cls, options in zip(*(times[key] for key in ("family", "name", "class", "options")), strict=True)
+    ]
     of_label: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
-    for (family, name, kind, options), count in counts.items():  # type: ignore[misc]
-        of_label.setdefault((family, name), Counter())[kind, _without_asked(options)] += int(count)
-    names: dict[tuple[str, str, str, str], str] = {}
-    for (family, name), identities in of_label.items():
-        usual = identities.most_common(1)[0][0]
-        for identity in identities:
-            names[family, name, *identity] = name if identity == usual else one_line(f"{name} {_unlike(usual, identity)}", LONGEST_WORD)
+    for family, name, cls, options in solvers:
+        of_label.setdefault((family, name), Counter())[cls, options] += 1
+    usual = {label: found.most_common(1)[0][0] for label, found in of_label.items()}
+    names = {(*label, *identity): label[1] for label, identity in usual.items()}
+    for (family, name), found in of_label.items():
+        for other in [identity for identity in found if identity != usual[family, name]]:
+            words = one_line(f"{name} {_unlike(usual[family, name], other)}", LONGEST_LABEL)
+            names[family, name, *other] = _unused(words, family, names)
     known = {cls: kind for cls, kind in zip(times["class"], times["kind"], strict=True) if kind != UNKNOWN}
     kinds = [known.get(cls, kind) for cls, kind in zip(times["class"], times["kind"], strict=True)]  # one may have got nowhere in a suite
-    rows = zip(*(times[key] for key in keys), strict=True)
-    return times.assign(kind=kinds, solver=[names[family, name, kind, _without_asked(options)] for family, name, kind, options in rows])
+    return times.assign(kind=kinds, solver=[names[solver] for solver in solvers])
+
+
+def _unused(name: str, family: str, names: Mapping[tuple[str, str, str, str], str]) -> str:
+    """Return a name that no other solver of the family has: with a number behind it where one has."""
+    taken = {other for (of_family, *_), other in names.items() if of_family == family}
+    return next(each for each in (name, *(f"{name} ({number})" for number in range(2, len(taken) + 3))) if each not in taken)
 
 
 def _without_asked(options: str) -> str:
@@ -342,12 +351,14 @@ def _unlike(usual: tuple[str, str], other: tuple[str, str]) -> str:
 
 def _once(rows: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Return the rows of one target with every instance from one suite alone, and how many measurements of an instance are left out."""
-    run = rows.groupby(["instance", "suite"], sort=False)["solver"].nunique()
-    chosen: dict[str, tuple[int, str]] = {}
-    for (instance, suite), solvers in run.items():  # type: ignore[misc]
-        if instance not in chosen or solvers > chosen[instance][0]:
-            chosen[instance] = (int(solvers), suite)
-    kept = [chosen[instance][1] == suite for instance, suite in zip(rows["instance"], rows["suite"], strict=True)]
+    run: dict[tuple[str, str], set[str]] = {}
+    for instance, suite, solver in zip(rows["instance"], rows["suite"], rows["solver"], strict=True):
+        run.setdefault((instance, suite), set()).add(solver)
+    chosen: dict[str, str] = {}
+    for instance, suite in run:
+        if instance not in chosen or len(run[instance, suite]) > len(run[instance, chosen[instance]]):
+            chosen[instance] = suite
+    kept = [chosen[instance] == suite for instance, suite in zip(rows["instance"], rows["suite"], strict=True)]
     return rows[kept], len(run) - len(chosen)
 
 

@@ -216,6 +216,8 @@ def test_a_label_with_several_options_is_several_solvers(tmp_path: Path) -> None
     usual = {"ladder": [1e-2], "restart": True}
     runs = [run("pg", 1.0, 2.0, problem=str(place), options=usual) for place in range(2)]
     runs.append(run("pg", 1.0, 2.0, problem="other", options={"ladder": [1e-4], "restart": True, "step": 2}))
-    runs.append(run("pg", 1.0, 2.0, problem="third", name="another"))
+    runs += [run("pg", 1.0, 2.0, problem=problem, name="another", options={"at": problem}) for problem in ("third", "fourth")]
     board = board_of(tmp_path, runs)
-    assert {each.solver: each.run_on for each in board.standings} == {"pg": 2, "pg (step=2)": 1, "pg (solver another)": 1}
+    assert {each.solver: each.run_on for each in board.standings} == {
+        "pg": 2, "pg (step=2)": 1, "pg (solver another)": 1, "pg (solver another) (2)": 1,
+    }  # fmt: skip
