@@ -10,11 +10,12 @@ from statistics import median
 from typing import Any
 
 import pytest
-from shown_results import TARGETS, fill, run
+from shown_results import TARGETS, Page, fill, run
 
-from bench_mtl.publish.leader_pages import counts_sentence
+from bench_mtl.publish.instance_pages import instances
+from bench_mtl.publish.leader_pages import counts_sentence, leader_pages
 from bench_mtl.publish.leaders import Board, boards
-from bench_mtl.publish.sources import read_sources
+from bench_mtl.publish.sources import all_machines, read_sources
 from bench_mtl.report.tables.winners import winners
 
 Runs = list[dict[str, Any]]
@@ -192,6 +193,20 @@ def test_machines_are_kept_apart(tmp_path: Path) -> None:
     assert [source.slug for source in sources] == ["hand", "hand-2"]
     found = [board for board in boards(sources) if board.target == TARGETS[-1]]
     assert [(board.machine, board.contests[0].winner.solver) for board in found if board.contests[0].winner] == [(0, "pg"), (1, "scs")]
+    page = Page(leader_pages(boards(sources), sources, all_machines(sources))["leaders/l1inf_hinge.html"])
+    assert {"to-1e-4-1", "to-1e-4-2"} <= page.places
+    assert "machine 1: quick one, 4 cores, 16.0 GiB, Linux x86_64; machine 2: slow one" in page.text
+
+
+def test_one_result_may_be_of_several_machines(tmp_path: Path) -> None:
+    fill(tmp_path / "a", run("pg", 1.0, 2.0, seed=0), run("scs", 2.0, 4.0, kind="generic", seed=0))
+    fill(tmp_path / "a", run("pg", 1.0, 9.0, seed=1), run("scs", 2.0, 4.0, kind="generic", seed=1), processor="slow one")
+    (source,) = read_sources([tmp_path / "a"])
+    found = [board for board in boards([source]) if board.target == TARGETS[-1]]
+    assert [(board.machine, [(each.problem, each.seed) for each in board.contests]) for board in found] == [
+        (0, [("lasso", 0)]), (1, [("lasso", 1)]),
+    ]  # fmt: skip
+    assert [each.title for each in instances(source.results)] == ["lasso, seed 0", "lasso, seed 1"]
 
 
 def test_the_latest_results_of_a_suite_count(tmp_path: Path) -> None:

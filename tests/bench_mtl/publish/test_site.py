@@ -31,6 +31,8 @@ OTHERS = (run("admm", 0.5, 1.0, problem="another", data={"name": "digits"}), run
 
 #: Words that would run, or break what they are put in, if they were not taken for text.
 HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">'`${1}`&lt;|[a](javascript:alert(1))"
+#: And some that cannot be seen, but that a terminal or a browser obeys.
+HIDDEN = "\x1b[2J\u202e\u2028"
 
 
 @pytest.fixture(scope="module")
@@ -224,10 +226,11 @@ def test_a_build_that_was_killed_can_be_made_again(after: int, tmp_path: Path, m
 
 
 def test_words_of_others_are_text(tmp_path: Path) -> None:
-    runs = [run("pg" + HOSTILE, 1.0, 2.0, problem=HOSTILE, notes=[HOSTILE], options={HOSTILE: HOSTILE}, data={"name": HOSTILE})]
-    runs += [run("scs", 2.0, None, kind="generic", problem=HOSTILE, reason=HOSTILE, data={"name": HOSTILE}, family=HOSTILE)]
-    folder = fill(tmp_path / "results", *runs, name=HOSTILE, description=HOSTILE, text=HOSTILE, processor=HOSTILE, commit=HOSTILE)
-    publish([folder, fill(tmp_path / "more", *runs, name=HOSTILE, processor=HOSTILE, commit="x")], tmp_path / "site", title=HOSTILE)
+    words = HOSTILE + HIDDEN
+    runs = [run("pg" + words, 1.0, 2.0, problem=words, notes=[words], options={words: words}, data={"name": words})]
+    runs += [run("scs", 2.0, None, kind="generic", problem=words, reason=words, data={"name": words}, family=words)]
+    folder = fill(tmp_path / "results", *runs, name=words, description=words, text=words, processor=words, commit=words)
+    publish([folder, fill(tmp_path / "more", *runs, name=words, processor=words, commit="x")], tmp_path / "site", title=HOSTILE)
     require_whole(tmp_path / "site")
     for path, page in pages(tmp_path / "site"):
         assert page.acting == [], path
@@ -235,6 +238,8 @@ def test_words_of_others_are_text(tmp_path: Path) -> None:
         expected = 4 if path.parent.name == "suites" else 0 if path.parent.parent.name == "suites" else 1
         assert path.read_text().count("<script>") == expected, path
         assert page.elements.count("script") == path.read_text().count("</script>"), path
+    for path, text in content(tmp_path / "site").items():
+        assert not set(HIDDEN[:1] + HIDDEN[-2:]) & set(text.decode()), path
 
 
 def test_names_of_files_are_harmless() -> None:
