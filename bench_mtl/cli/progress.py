@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from bench_mtl.cli.console import say
 from bench_mtl.core.text import one_line, visible
 from bench_mtl.core.types import Status
+from bench_mtl.engine.places import place_text
 from bench_mtl.results import Outcome
 from bench_mtl.runner.job import Work
 
@@ -146,5 +147,6 @@ def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = ()
 def outcome_line(case: Work, outcome: Outcome) -> str:
     """Return one case in one line."""
     record = outcome.record
-    head = f"{one_line(case.title)}: {record.status} ({one_line(record.reason, _LONGEST_REASON)})"
+    where = f", {one_line(place_text(record.places))}" if record.places else ""
+    head = f"{one_line(case.title)}: {record.status} ({one_line(record.reason, _LONGEST_REASON)}{where})"
     return f"{head}, {record.times.solve:.3g} s" if record.samples else head

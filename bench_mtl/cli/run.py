@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_mtl.cli.console import say, warn
+from bench_mtl.cli.failures import say_tracebacks, traceback_option
 from bench_mtl.cli.interrupt import Interrupt
 from bench_mtl.cli.options import EXIT_INTERRUPTED, data_dir_option, fail, isolation_option, plugins_option
 from bench_mtl.cli.report import exit_code_of, written_report
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Run everything again.")
 @click.option("--retry-failed", is_flag=True, help="Run again what ended as wrong, crashed or error.")
 @click.option("--dry-run", is_flag=True, help="Only say which cases would be run.")
+@traceback_option
 @data_dir_option
 @plugins_option
 def run(
     suite: str, out: Path | None, slots: int, isolation: str, cluster: str | None, force: bool, retry_failed: bool, dry_run: bool,
-    data_dir: Path | None, plugins: Path | None,
+    traceback: bool, data_dir: Path | None, plugins: Path | None,
 ) -> int:  # fmt: skip
     """Run SUITE (a shipped name or a TOML file), store a row for every case and write the report.
 
@@ -77,6 +79,8 @@ def run(
         if latest != repeats:
             say(f"the fastest solvers again, {plural(len(latest), 'run')}")
             made += _run(chosen, [*cases, *latest], folder, make_executor, interrupt, force=False, retry_failed=False)
+        if traceback:
+            say_tracebacks(folder)
         if made or not _report_is_current(folder):
             return written_report(folder)
         say(f"nothing to run; report: {folder / 'report.md'}")

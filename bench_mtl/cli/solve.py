@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from bench_mtl.cli.console import say, warn
+from bench_mtl.cli.failures import at, raising_here, say_places, traceback_option
 from bench_mtl.cli.options import EXIT_FAILED, data_spec, key_values, limits_of, problem_options
 from bench_mtl.cli.output import replacing, writing_to
 from bench_mtl.core.errors import InputError
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
     metavar="local|ADDRESS",
     help="For solvers that use Dask: workers of this machine, or those of the scheduler at ADDRESS.",
 )
+@traceback_option
 @click.option("--save", type=click.Path(path_type=Path), help="Write the solution and its certificate to this .npz file.")
 @problem_options
 def solve(
     problem: str, solver: str, data: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
     preprocess: tuple[str, ...], target: float, cluster: str | None, seconds: float, iterations: int | None, seed: int, threads: int,
-    save: Path | None, data_dir: Path | None, plugins: Path | None,
+    save: Path | None, traceback: bool, data_dir: Path | None, plugins: Path | None,
 ) -> int:  # fmt: skip
     """Solve one PROBLEM with one SOLVER in this process and show every certified sample.
 
@@ -64,16 +66,22 @@ def solve(
     chosen = registry.solver(solver, options)
     if cluster not in (None, "local") and (exposed := exposure(cluster)) is not None:
         warn(exposed)
-    built = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed)).build(registry, data_dir)
+    instance = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed))
+    with raising_here("the problem cannot be built", registry, traceback=traceback):
+        built = instance.build(registry, data_dir)
+        sizes = ", ".join(f"{key} = {value}" for key, value in built.dimensions.items())
     with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
-        say(f"{problem}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
+        say(f"{problem}: {sizes}")
         for note in built.notes:
             say(f"note: {one_line(note, LONGEST_LINE)}")
         with pinned_threads(threads), threadpool_limits(threads):
-            if chosen.incompatibility(built) is None:
-                chosen.warm_up()
+            with raising_here("warm-up failed", registry, traceback=traceback):
+                if chosen.incompatibility(built) is None:
+                    chosen.warm_up()
             record = _solve_live(built, chosen, tolerance, limits)
-        say(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}")
+        if traceback:
+            say_places(record.places)
+        say(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}{at(record.places)}")
         if not type(chosen).__module__.startswith("bench_mtl."):
             say("certified in the process of the solver, which can change what judges it; `bench-mtl run` certifies again in another")
         if said := dict(record.info).get("note"):

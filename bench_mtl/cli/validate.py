@@ -13,15 +13,17 @@ from bench_mtl.cli.options import EXIT_FAILED, plugins_option
 @click.command()
 @click.option("--cases", type=int, default=50, show_default=True, help="Random cases for each projection and each problem.")
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--only", multiple=True, metavar="NAME", help="Only this problem, solver or projection, and its pairs. Repeatable.")
 @plugins_option
-def validate(cases: int, seed: int, plugins: Path | None) -> int:
+def validate(cases: int, seed: int, only: tuple[str, ...], plugins: Path | None) -> int:
     """Check projections, certificates and every problem-solver pair against CVXPY on random small cases.
 
     Bounds of the built-in problems are also held to exact rational arithmetic, on as many small nasty instances of each.
 
     \b
-    Example:
+    Examples:
       bench-mtl validate --cases 200
+      bench-mtl validate --plugins my-plugins --only heavy_ball
     """
     from bench_mtl.core.checks import whole_number
     from bench_mtl.engine.registry import load_registry
@@ -30,10 +32,11 @@ def validate(cases: int, seed: int, plugins: Path | None) -> int:
 
     whole_number("--cases", cases, minimum=1)
     whole_number("--seed", seed)
+    require_importable(plugins)
+    found = checks(load_registry(plugins), cases=cases, seed=seed, only=only)
     say(f"{'subject':44} {'check':24} {'cases':>6} {'failed':>6}  worst error")
     failures = 0
-    require_importable(plugins)
-    for check in checks(load_registry(plugins), cases=cases, seed=seed):
+    for check in found:
         failures += check.failures
         worst = "-" if check.worst is None else f"{check.worst:.1e}"
         say(f"{check.subject:44} {check.what:24} {check.cases:6} {check.failures:6}  {worst}")

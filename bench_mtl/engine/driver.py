@@ -20,8 +20,9 @@ import numpy as np
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import InputError, plural
-from bench_mtl.core.types import Array, Certificate, Ending, Iterate, Limits, Proof, Record, Rung, Sample, Status, Times, Tolerance
+from bench_mtl.core.types import Array, Certificate, Ending, Iterate, Limits, Place, Proof, Record, Rung, Sample, Status, Times, Tolerance
 from bench_mtl.engine.clock import Clock, Deadline, timed
+from bench_mtl.engine.places import packages_of, places_of
 from bench_mtl.engine.proofs import RUNGS, certified, contradiction, explicit, is_spoilt, passed, proven_gap, real_array, sharpened
 from bench_mtl.engine.rehearsal import rehearse
 from bench_mtl.model.protocols import Answer, Capability, IterativeSolver, OneShotSolver, Problem, Solver
@@ -119,7 +120,7 @@ def run(
     -------
     Record
         Always: a solver that raises, lies or does not fit gives a record with that status. That holds for whatever it raises, a
-        KeyboardInterrupt of its own included.
+        KeyboardInterrupt of its own included; `places` of the record says where.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def run(
                 reason = solver.incompatibility(problem)
                 sentence = None if reason is None else str(reason) or f"{solver.label} does not fit, and does not say why"
         except BaseException as error:
-            return Record(Status.ERROR, describe(error))
+            return Record(Status.ERROR, describe(error), places=places_of(error, packages_of(problem, solver)))
         if sentence is not None:
             return Record(Status.SKIPPED, sentence)
         if start is not None:
@@ -150,7 +151,7 @@ def run(
         except MemoryError as error:
             return session.record(Status.MEMORY, f"out of memory: {error}")
         except BaseException as error:
-            return session.record(Status.ERROR, describe(error))
+            return session.record(Status.ERROR, describe(error), places_of(error, packages_of(problem, solver)))
 
 
 def _problem(problem: object) -> Problem:
@@ -371,7 +372,7 @@ class _Session:
             self.seconds["compile"] = self.seconds.get("compile", 0.0) + clock.compiling
             self.info["compiled while the clock stood"] = f"{clock.compiling:.3g} s"
 
-    def record(self, status: Status, reason: str) -> Record:
+    def record(self, status: Status, reason: str, places: tuple[Place, ...] = ()) -> Record:
         if self.clock is not None:
             self.seconds["solve"] = self.clock.elapsed
             self.note_compiling(self.clock)
@@ -383,14 +384,14 @@ class _Session:
         info, times = tuple(self.info.items()), Times(**self.seconds)
         counted = self.counted if self.clock is None else self.clock.elapsed + self.clock.compiling
         if self._best is None:
-            return Record(status, reason, tuple(self.samples), times, info=info, counted=counted, rungs=tuple(self.asked))
+            return Record(status, reason, tuple(self.samples), times, info=info, counted=counted, rungs=tuple(self.asked), places=places)
         proof = self._best.proof
         if status is not Status.VERIFIED and proof.bound_point is not None:
             proof = _explicit_unless_broken(self.problem, proof)
         self.on_proof(proof, True)
         return Record(
             status, reason, tuple(self.samples), times, proof.point, info, dual=proof.dual, bound_point=proof.bound_point, counted=counted,
-            rungs=tuple(self.asked),
+            rungs=tuple(self.asked), places=places,
         )  # fmt: skip
 
 

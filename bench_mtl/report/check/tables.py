@@ -199,9 +199,17 @@ def status_rows(derived: Derived) -> list[Row]:
 
 
 def failure_rows(derived: Derived) -> list[Row]:
-    """Return every run that is not verified, with its reason."""
+    """Return every run that is not verified, with its reason, and where it raised if any of them has."""
     failed = [run for run in derived.rows.runs if run.status != VERIFIED]
-    return [{**_named(run), "Status": run.status, "Reason": run.reason} for run in failed]
+    rows: list[Row] = [{**_named(run), "Status": run.status, "Reason": run.reason} for run in failed]
+    if any(run.places for run in failed):
+        rows = [row | {"Place": _left_at(run)} for row, run in zip(rows, failed, strict=True)]
+    return rows
+
+
+def _left_at(run: Run) -> str:
+    """Return the last line of its author's code that the exception of a run passed; empty where there is none."""
+    return f"{run.places[-1].file}:{run.places[-1].line}" if run.places else ""
 
 
 def objective_rows(derived: Derived) -> list[Row]:
