@@ -151,7 +151,7 @@ def run(
         except MemoryError as error:
             return session.record(Status.MEMORY, f"out of memory: {error}")
         except BaseException as error:
-            return session.record(Status.ERROR, describe(error), places_of(error, packages_of(problem, solver)))
+            return session.record(Status.ERROR, describe(error), places_of(error, packages_of(problem, solver), session.steps))
 
 
 def _problem(problem: object) -> Problem:
@@ -294,6 +294,8 @@ class _Session:
     """How many samples rounding alone has kept from the target."""
     _is_spoilt: bool = False
     """Whether it still does when products are compensated."""
+    steps: Iterator[Iterate] | None = None
+    """What the iterates of an iterative solver come from."""
 
     def certify(self, iterate: Iterate) -> tuple[Certificate, Array, Measures]:
         """The problem's verdict on an iterate, its repaired point and the measures of that, off the solver's clock; keeps the best points.
@@ -432,6 +434,7 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     with clock.running():
         aimed = solver.aimed_at(session.aim)
         steps = aimed.resume(problem, start) if isinstance(start, Iterate) else aimed.steps(problem, start)
+    session.steps = steps
 
     def sample(iterate: Iterate) -> bool:
         """Certify, tighten the proven enclosure, and tell whether the target is met."""

@@ -6,7 +6,7 @@ import linecache
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import PurePath
-from types import FrameType
+from types import FrameType, GeneratorType
 
 from bench_mtl.core.types import Place
 from bench_mtl.engine.source_digest import PLUGIN_PACKAGE
@@ -26,16 +26,18 @@ _SHIPPED = (f"{_OURS}.problems", f"{_OURS}.solvers")
 _LONGEST_CHAIN = 5
 
 
-def places_of(error: BaseException, packages: Collection[str] = ()) -> tuple[Place, ...]:
+def places_of(error: BaseException, packages: Collection[str] = (), steps: object = None) -> tuple[Place, ...]:
     """Return the last lines of its author's own code that an exception passed, in their order; the last one is where it left that code.
 
-    The author's code is that of the plug-in folder and of `packages`. Where the exception passed none of it, that of the problems and
-    solvers that come with this package counts, and where it passed none of that either, the rest of this package but for what runs,
-    measures and judges. An exception with none of these has none here, but that which it was raised from may.
+    The author's code is that of the plug-in folder and of `packages`. Where the exception passed none of it, what counts is the line of it
+    where `steps` waits, for what was yielded there is what was refused; then the code of the problems and solvers that come with this
+    package; then the rest of this package, but for what runs, measures and judges. Of an exception that has passed nothing of one kind it
+    is that of the exception that it was raised from.
 
     Parameters
     ----------
     packages : names of top-level packages that problems and solvers come from
+    steps : what a solver's iterates come from; only of a generator it is known where it waits
 
     Returns
     -------
@@ -43,7 +45,7 @@ def places_of(error: BaseException, packages: Collection[str] = ()) -> tuple[Pla
         At most `MOST_PLACES`; none where the exception has passed no such line, or cannot be looked at.
     """
     try:
-        return _places(error, frozenset({PLUGIN_PACKAGE, *packages} - {_OURS}))
+        return _places(error, frozenset({PLUGIN_PACKAGE, *packages} - {_OURS}), steps)
     except BaseException:  # one can be made so that it raises when it is looked at
         return ()
 
@@ -67,13 +69,24 @@ def traceback_lines(places: Sequence[Place]) -> list[str]:
     return lines
 
 
-def _places(error: BaseException, packages: frozenset[str]) -> tuple[Place, ...]:
+def _places(error: BaseException, packages: frozenset[str], steps: object) -> tuple[Place, ...]:
     chain = list(_chain(error))
-    for is_own in (lambda module: module.partition(".")[0] in packages, _is_shipped, _is_ours):
-        for each in chain:
-            if passed := deque(_passed(each, is_own), MOST_PLACES):
-                return tuple(_place(frame, line) for frame, line in passed)
-    return ()
+
+    def passed(is_own: Callable[[str], bool]) -> tuple[Place, ...]:
+        """Return the places of the first exception of the chain that has any."""
+        found = (deque(_passed(each, is_own), MOST_PLACES) for each in chain)
+        return tuple(_place(frame, line) for frame, line in next(filter(None, found), ()))
+
+    def is_authors(module: str) -> bool:
+        return module.partition(".")[0] in packages
+
+    return passed(is_authors) or _waiting(steps, is_authors) or passed(_is_shipped) or passed(_is_ours)
+
+
+def _waiting(steps: object, is_own: Callable[[str], bool]) -> tuple[Place, ...]:
+    """Return where a generator of own code waits, if it is one and does."""
+    frame = steps.gi_frame if isinstance(steps, GeneratorType) else None
+    return (_place(frame, frame.f_lineno),) if frame is not None and _is_kept(frame, is_own) else ()
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -91,11 +104,14 @@ def _passed(error: BaseException, is_own: Callable[[str], bool]) -> Iterator[tup
     """Yield the frames of own code that an exception passed, each with the number of the line."""
     trace = error.__traceback__
     while trace is not None:
-        frame = trace.tb_frame
-        # Code that was made, such as the constructors of dataclasses, stands in no file.
-        if not frame.f_code.co_filename.startswith("<") and is_own(_module(frame)):
-            yield frame, trace.tb_lineno
+        if _is_kept(trace.tb_frame, is_own):
+            yield trace.tb_frame, trace.tb_lineno
         trace = trace.tb_next
+
+
+def _is_kept(frame: FrameType, is_own: Callable[[str], bool]) -> bool:
+    """Whether a frame is of own code; code that was made, such as the constructors of dataclasses, stands in no file."""
+    return not frame.f_code.co_filename.startswith("<") and is_own(_module(frame))
 
 
 def _module(frame: FrameType) -> str:
