@@ -47,7 +47,7 @@ def at(places: Sequence[Place]) -> str:
     """Return where an exception was raised as the end of a sentence, `` (solvers/mine.py:31)``; empty where nobody knows."""
     from bench_mtl.engine.places import place_text
 
-    return f" ({one_line(place_text(places), LONGEST_LINE)})" if places else ""
+    return f" ({place_text(places)})" if places else ""
 
 
 @contextlib.contextmanager

@@ -147,6 +147,6 @@ def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = ()
 def outcome_line(case: Work, outcome: Outcome) -> str:
     """Return one case in one line."""
     record = outcome.record
-    where = f", {one_line(place_text(record.places))}" if record.places else ""
+    where = f", {place_text(record.places)}" if record.places else ""
     head = f"{one_line(case.title)}: {record.status} ({one_line(record.reason, _LONGEST_REASON)}{where})"
     return f"{head}, {record.times.solve:.3g} s" if record.samples else head

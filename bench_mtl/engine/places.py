@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import PurePath
 from types import FrameType, GeneratorType
 
+from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Place
 from bench_mtl.engine.source_digest import PLUGIN_PACKAGE
 
@@ -57,15 +58,16 @@ def packages_of(*things: object) -> frozenset[str]:
 
 def place_text(places: Sequence[Place]) -> str:
     """Return where an exception left its author's code, as ``solvers/mine.py:31``; empty where nobody knows."""
-    return f"{places[-1].file}:{places[-1].line}" if places else ""
+    return f"{one_line(places[-1].file, LONGEST_FILE)}:{places[-1].line}" if places else ""
 
 
 def traceback_lines(places: Sequence[Place]) -> list[str]:
-    """Return places as lines for people, each with its line of code below it where that is known."""
+    """Return places as lines for people, each with its line of code below it where that is known; what cannot be seen is an escape."""
     lines = []
     for place in places:
-        lines.append(f"  {place.file}:{place.line}, in {place.function}")
-        lines += [f"    {place.source}"] if place.source else []
+        lines.append(f"  {place_text([place])}, in {one_line(place.function, LONGEST_FUNCTION)}")
+        source = one_line(place.source, LONGEST_SOURCE)
+        lines += [f"    {source}"] if source else []
     return lines
 
 

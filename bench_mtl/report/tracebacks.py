@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bench_mtl.core.errors import plural
 from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Status
-from bench_mtl.engine.places import LONGEST_FILE, LONGEST_FUNCTION, LONGEST_SOURCE, MOST_PLACES, traceback_lines
+from bench_mtl.engine.places import MOST_PLACES, traceback_lines
 from bench_mtl.report.render import LONGEST_CELL
 from bench_mtl.report.text import verbatim
 
@@ -37,7 +37,7 @@ def tracebacks(runs: pd.DataFrame, places: Mapping[int, Sequence[Place]]) -> str
     columns = (runs[name] for name in ("id", "problem_label", "solver_label", "status", "reason"))
     for run, problem, solver, status, reason in zip(*columns, strict=True):
         if status == Status.ERROR and (passed := places.get(run)):
-            lines = [f"  {one_line(str(reason), LONGEST_CELL)}", *traceback_lines([_shown(place) for place in passed[-MOST_PLACES:]])]
+            lines = [f"  {one_line(str(reason), LONGEST_CELL)}", *traceback_lines(passed[-MOST_PLACES:])]
             named.setdefault("\n".join(lines), []).append(f"{solver} on {problem}")
     texts = [f"{_named(labels)}\n{text}" for text, labels in named.items()]
     rest = [f"and {plural(len(texts) - MOST_TRACEBACKS, 'other traceback')}"] if len(texts) > MOST_TRACEBACKS else []
@@ -53,9 +53,3 @@ def folded(results: Results) -> list[str]:
 def _named(labels: Sequence[str]) -> str:
     more = len(labels) - 1
     return f"{labels[0]}{f' and {more} more' if more else ''}"
-
-
-def _shown(place: Place) -> Place:
-    """Return a place as it can be seen: whoever has written the file may have put in it what they liked."""
-    file, function = one_line(place.file, LONGEST_FILE), one_line(place.function, LONGEST_FUNCTION)
-    return place._replace(file=file, function=function, source=one_line(place.source, LONGEST_SOURCE))

@@ -8,7 +8,7 @@ from bench_mtl.core.text import one_line, visible
 from bench_mtl.report.check import patterns
 from bench_mtl.report.check.document import Block
 from bench_mtl.report.check.faults import Finding
-from bench_mtl.report.check.rows import Run
+from bench_mtl.report.check.rows import Place, Run
 
 #: Characters of a reason, of the names of a file and of a function, and of a line of code.
 _REASON, _FILE, _FUNCTION, _SOURCE = 2_000, 300, 200, 200
@@ -18,6 +18,15 @@ _MOST_LINES, _MOST = 5, 100
 
 #: The status of a run that raised.
 _ERROR = "error"
+
+
+def raised_at(run: Run) -> str:
+    """Return file and line of the last of its author's lines of code that the exception of a run passed; empty where there is none."""
+    return _at(run.places[-1]) if run.places else ""
+
+
+def _at(place: Place) -> str:
+    return f"{one_line(place.file, _FILE)}:{place.line}"
 
 
 def raised(runs: Sequence[Run]) -> str:
@@ -35,7 +44,7 @@ def raised(runs: Sequence[Run]) -> str:
 def _lines(run: Run) -> Iterator[str]:
     yield f"  {one_line(run.reason, _REASON)}"
     for place in run.places[-_MOST_LINES:]:
-        yield f"  {one_line(place.file, _FILE)}:{place.line}, in {one_line(place.function, _FUNCTION)}"
+        yield f"  {_at(place)}, in {one_line(place.function, _FUNCTION)}"
         if source := one_line(place.source, _SOURCE):
             yield f"    {source}"
 

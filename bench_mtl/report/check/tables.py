@@ -16,6 +16,7 @@ from bench_mtl.report.check.entrants import Entrant, entrants, fastest
 from bench_mtl.report.check.faults import Finding
 from bench_mtl.report.check.measures import measure_rows
 from bench_mtl.report.check.pairs import Pair, holm, mean_interval, pair, shifted_mean
+from bench_mtl.report.check.raised import raised_at
 from bench_mtl.report.check.rows import GENERIC, ONE_SHOT, PEER, SKIPPED, SPECIALISED, STATUSES, VERIFIED, Rows, Run
 from bench_mtl.report.check.scaling import scaling_rows
 
@@ -203,13 +204,8 @@ def failure_rows(derived: Derived) -> list[Row]:
     failed = [run for run in derived.rows.runs if run.status != VERIFIED]
     rows: list[Row] = [{**_named(run), "Status": run.status, "Reason": run.reason} for run in failed]
     if any(run.places for run in failed):
-        rows = [row | {"Place": _left_at(run)} for row, run in zip(rows, failed, strict=True)]
+        rows = [row | {"Place": raised_at(run)} for row, run in zip(rows, failed, strict=True)]
     return rows
-
-
-def _left_at(run: Run) -> str:
-    """Return the last line of its author's code that the exception of a run passed; empty where there is none."""
-    return f"{run.places[-1].file}:{run.places[-1].line}" if run.places else ""
 
 
 def objective_rows(derived: Derived) -> list[Row]:
