@@ -80,7 +80,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         meta, environments = store.meta(), store.environments()
         runs, samples, measures, patterns = store.runs(), store.samples(), store.measures(), store.patterns()
         runs["had_seconds"] = runs["id"].map(seconds_had(runs, samples, store.rungs()))
-        places = store.places()
+        raised = store.places()
     if runs.empty:
         raise InputError(f"{folder} has no finished run: nothing to report yet")
     missing = max(0, int(meta.get("cases", 0)) - len(runs))
@@ -124,7 +124,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         samples=samples,
         measures=measures,
         patterns=patterns,
-        places=places,
+        places=raised,
     )
 
 
