@@ -220,13 +220,13 @@ class _Classes(Mapping[str, type[C]]):
         if name not in self._classes:
             entry = self._entries[name]
             try:
-                cls = entry.load()
+                cls: Any = entry.load()
             except (Exception, SystemExit) as error:  # of another package
                 where = _where(error, "", entry.module.partition(".")[0])
                 raise InputError(
                     f"entry point {entry.value} of '{name}' cannot be loaded: {type(error).__name__}: {error}{where}"
                 ) from error
-            if not (inspect.isclass(cls) and issubclass(cls, self._kinds)):
+            if not self._is_one(cls):
                 kinds = " nor ".join(kind.__name__ for kind in self._kinds)
                 raise InputError(f"entry point {entry.value} of '{name}' cannot be used: it is no subclass of {kinds}")
             if inspect.isabstract(cls):
@@ -235,6 +235,9 @@ class _Classes(Mapping[str, type[C]]):
                 raise InputError(f"entry point {entry.value} is called '{name}', but its class is called '{cls.name}'")
             self._classes[name] = cls
         return self._classes[name]
+
+    def _is_one(self, thing: object) -> bool:
+        return inspect.isclass(thing) and issubclass(thing, self._kinds)
 
     def __contains__(self, name: object) -> bool:
         return name in self._classes or name in self._entries
