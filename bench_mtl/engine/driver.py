@@ -137,7 +137,7 @@ def run(
                 reason = solver.incompatibility(problem)
                 sentence = None if reason is None else str(reason) or f"{solver.label} does not fit, and does not say why"
         except BaseException as error:
-            return Record(Status.ERROR, describe(error), places=places_of(error, packages_of(problem, solver)))
+            return Record(Status.ERROR, describe(error), places=places_of(error, packages_of(type(problem), type(solver))))
         if sentence is not None:
             return Record(Status.SKIPPED, sentence)
         if start is not None:
@@ -151,7 +151,7 @@ def run(
         except MemoryError as error:
             return session.record(Status.MEMORY, f"out of memory: {error}")
         except BaseException as error:
-            return session.record(Status.ERROR, describe(error), places_of(error, packages_of(problem, solver), session.steps))
+            return session.record(Status.ERROR, describe(error), places_of(error, packages_of(type(problem), type(solver)), session.steps))
 
 
 def _problem(problem: object) -> Problem:

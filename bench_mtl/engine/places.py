@@ -51,9 +51,9 @@ def places_of(error: BaseException, packages: Collection[str] = (), steps: objec
         return ()
 
 
-def packages_of(*things: object) -> frozenset[str]:
-    """Return the names of the top-level packages that the classes of these problems and solvers come from."""
-    return frozenset(str(type(thing).__module__).partition(".")[0] for thing in things)
+def packages_of(*kinds: type) -> frozenset[str]:
+    """Return the names of the top-level packages that these classes of problems and solvers come from."""
+    return frozenset(str(kind.__module__).partition(".")[0] for kind in kinds)
 
 
 def place_text(places: Sequence[Place]) -> str:

@@ -111,7 +111,7 @@ def _checks(registry: Registry, chosen: Sequence[Operator], cases: int, seed: in
         yield from _check_operator(operator, "agrees with long double", larger, operator.tolerance)
     solvers = set(registry.solvers) & only
     needed = registry.problems.keys() if solvers else registry.problems.keys() & only
-    problems = {name: _loaded(registry.problems, name) for name in registry.problems if name in needed}
+    problems = {name: _with_examples(_loaded(registry.problems, name), seed) for name in registry.problems if name in needed}
     for name, problem in problems.items():
         if isinstance(problem, Check):
             yield problem
@@ -140,6 +140,17 @@ def _loaded(classes: Mapping[str, type[C]], name: str) -> type[C] | Check:
         return classes[name]
     except InputError as error:
         return _gather(name, "can be loaded", [str(error)])
+
+
+def _with_examples(problem: type[Problem] | Check, seed: int) -> type[Problem] | Check:
+    """Return a problem whose tiny instances can be made, or the check that fails where they cannot."""
+    if isinstance(problem, Check):
+        return problem
+    try:
+        conformance.tiny_instances(problem, seed)
+    except Exception as error:
+        return _gather(problem.name, "has examples", [_said(error, problem)])
+    return problem
 
 
 def _verdicts(registry: Registry, name: str, cases: int, seed: int) -> list[str]:
@@ -359,10 +370,14 @@ def _check_pairs(problem: type[Problem], solver_class: type[Solver], seed: int) 
     try:
         variants = solver_class.variants()
     except Exception as error:  # an option without default, say
-        yield _gather(f"{problem.name} / {solver_class.name}", "has variants", [describe(error)])
+        yield _gather(f"{problem.name} / {solver_class.name}", "has variants", [_said(error, problem, solver_class)])
         return
     for solver in variants:
-        fitting = [tiny for tiny in conformance.tiny_instances(problem, seed) if solver.incompatibility(tiny) is None]
+        try:
+            fitting = [tiny for tiny in conformance.tiny_instances(problem, seed) if solver.incompatibility(tiny) is None]
+        except Exception as error:
+            yield _gather(f"{problem.name} / {solver_class.name}", "tells what it fits", [_said(error, problem, solver_class)])
+            continue
         if not fitting:
             continue
         results = [_attempt(conformance.check_pair, tiny, solver) for tiny in fitting]
@@ -390,9 +405,14 @@ def _attempt(check: Callable[..., Any], *arguments: Any) -> str:
     except Exception as error:
         if isinstance(error, AssertionError) and str(error):
             return str(error)
-        places = places_of(error, packages_of(*(each for each in arguments if isinstance(each, (Problem, Solver)))))
-        return f"{describe(error)} ({place_text(places)})" if places else describe(error)
+        return _said(error, *(type(each) for each in arguments if isinstance(each, (Problem, Solver))))
     return ""
+
+
+def _said(error: Exception, *kinds: type) -> str:
+    """Return what was raised, and where the code of the author of these problems and solvers did."""
+    places = places_of(error, packages_of(*kinds))
+    return f"{describe(error)} ({place_text(places)})" if places else describe(error)
 
 
 def _gather(subject: str, what: str, results: list[str]) -> Check:

@@ -188,18 +188,65 @@ def test_a_name_that_is_none_is_refused_before_anything_is_checked(subjects: Cal
             validate(EMPTY if name == "project_simplx" else load_registry(), cases=1, only=(name,))
 
 
-def test_a_check_that_raises_says_where(tmp_path: Path) -> None:
-    (tmp_path / "solvers").mkdir()
-    (tmp_path / "solvers" / "odd.py").write_text(
-        "from dataclasses import dataclass\nfrom bench_mtl.model.protocols import IterativeSolver\n"
-        "@dataclass(frozen=True)\nclass Odd(IterativeSolver):\n    where: str = 'steps'\n    name = 'odd'\n    requires = frozenset()\n"
-        "    @classmethod\n    def variants(cls):\n        return [cls(), cls('warm_up')]\n"
-        "    @property\n    def label(self):\n        return f'odd_{self.where}'\n"
-        "    def warm_up(self):\n        if self.where == 'warm_up':\n            raise KeyError('warm')\n"
-        "    def steps(self, problem, start=None):\n        raise KeyError('cold')\n        yield\n"
-    )
+ODD = """
+from dataclasses import dataclass
+from bench_mtl.model.protocols import IterativeSolver
+
+@dataclass(frozen=True)
+class Odd(IterativeSolver):
+    where: str = "steps"
+    name = "odd"
+    requires = frozenset()
+
+    @classmethod
+    def variants(cls):
+        return [cls(), cls("warm_up"), cls("incompatibility")]
+
+    @property
+    def label(self):
+        return f"odd_{self.where}"
+
+    def warm_up(self):
+        if self.where == "warm_up":
+            raise KeyError("warm")
+
+    def incompatibility(self, problem):
+        if self.where == "incompatibility":
+            raise KeyError("unfit")
+
+    def steps(self, problem, start=None):
+        raise KeyError("cold")
+        yield
+"""
+
+ODD_PROBLEM = """
+from bench_mtl.problems.ridge_hinge import RidgeHinge
+
+class Odd(RidgeHinge):
+    name = "odd_problem"
+    offers = RidgeHinge.offers
+
+    @classmethod
+    def examples(cls, rng):
+        raise KeyError("none")
+"""
+
+
+def test_a_check_that_raises_says_where_and_the_others_go_on(tmp_path: Path) -> None:
+    for folder, text in {"solvers": ODD, "problems": ODD_PROBLEM}.items():
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "odd.py").write_text(text)
     loaded = load_registry(tmp_path)
-    registry = Registry({"ridge_hinge": loaded.problems["ridge_hinge"]}, {"odd": loaded.solvers["odd"]})
-    said = {check.subject: check.message for check in validate(registry, cases=1, only=["odd"]) if check.what.startswith("proves")}
-    assert said["ridge_hinge / odd_steps"].endswith("error: KeyError: 'cold' (solvers/odd.py:18)")
-    assert said["ridge_hinge / odd_warm_up"].endswith("KeyError: 'warm' (solvers/odd.py:16)")
+    problems = {name: loaded.problems[name] for name in ("odd_problem", "ridge_hinge")}
+    registry = Registry(problems, {"odd": loaded.solvers["odd"]})
+    said = {(check.subject, check.what): check.message for check in validate(registry, cases=1, only=["odd"]) if check.failures}
+    wanted = {
+        ("ridge_hinge / odd_steps", "proves a gap of 0.05"): ("cold", "solvers/odd.py", ODD),
+        ("ridge_hinge / odd_warm_up", "proves a gap of 0.05"): ("warm", "solvers/odd.py", ODD),
+        ("ridge_hinge / odd", "tells what it fits"): ("unfit", "solvers/odd.py", ODD),
+        ("odd_problem", "has examples"): ("none", "problems/odd.py", ODD_PROBLEM),
+    }
+    for check, (word, file, text) in wanted.items():
+        line = text[: text.index(f'KeyError("{word}")')].count("\n") + 1
+        assert said[check].endswith(f"KeyError: '{word}' ({file}:{line})"), check
+    assert {subject for subject, _ in said} == {subject for subject, _ in wanted}
