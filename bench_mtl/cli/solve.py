@@ -10,6 +10,7 @@ import click
 
 from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer, answer_json, say, warn
+from bench_mtl.cli.failures import at, raising_here, say_places, traceback_option
 from bench_mtl.cli.options import (
     EXIT_FAILED,
     allowed_threads,
@@ -42,6 +43,7 @@ _OF_ONE_PROBLEM = ["Problem", "Runs"]
     metavar="local|ADDRESS",
     help="For solvers that use Dask: workers of this machine, or those of the scheduler at ADDRESS.",
 )
+@traceback_option
 @click.option("--save", type=click.Path(path_type=Path), help="Write the solution and its certificate to this .npz file.")
 @click.option("--out", type=click.Path(path_type=Path), help="Of several solvers: keep the results in this folder, with their report.")
 @problem_options
@@ -50,7 +52,7 @@ _OF_ONE_PROBLEM = ["Problem", "Runs"]
 def solve(
     problem: str, solvers: tuple[str, ...], data: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
     preprocess: tuple[str, ...], target: float, cluster: str | None, seconds: float, iterations: int | None, seed: int, threads: int,
-    save: Path | None, out: Path | None, data_dir: Path | None, plugins: Path | None,
+    traceback: bool, save: Path | None, out: Path | None, data_dir: Path | None, plugins: Path | None,
 ) -> int:  # fmt: skip
     """Solve one PROBLEM with one SOLVER in this process and show every certified sample; or compare several SOLVERs on it.
 
@@ -100,14 +102,18 @@ def solve(
     chosen = registry.solver(name, options)
     if cluster not in (None, "local") and (exposed := exposure(cluster)) is not None:
         warn(exposed)
-    built = instance.build(registry, data_dir)
+    with raising_here("the problem cannot be built", registry, traceback=traceback):
+        built = instance.build(registry, data_dir)
     with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
         _say_problem(problem, built)
         with pinned_threads(threads), threadpool_limits(threads):
-            if chosen.incompatibility(built) is None:
-                chosen.warm_up()
+            with raising_here("warm-up failed", registry, traceback=traceback):
+                if chosen.incompatibility(built) is None:
+                    chosen.warm_up()
             record = _solve_live(built, chosen, tolerance, limits)
-        answer(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}")
+        if traceback:
+            say_places(record.places)
+        answer(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}{at(record.places)}")
         if not type(chosen).__module__.startswith("bench_mtl."):
             say("certified in the process of the solver, which can change what judges it; `bench-mtl run` certifies again in another")
         if said := dict(record.info).get("note"):
