@@ -13,7 +13,7 @@ from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.validation.conformance import check_iterates, check_pair, problem_checks
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "reports").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in ("docs", "paper", "reports") for page in (ROOT / folder).rglob("*.md"))])
 
 
 def python_blocks(page: Path) -> list[str]:
