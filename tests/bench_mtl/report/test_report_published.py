@@ -94,6 +94,11 @@ def winners_of(report):
     return winners(results.runs, run_times(results.runs, results.samples, results.targets), None).astype(object).fillna("")
 
 
+def name_of(label):
+    """Return how a page calls a solver: rivals by name, ours by label, without what a report says after it."""
+    return SOLVERS.get(label, label.split()[0])
+
+
 def ratio_of(found):
     """Return a ratio with its interval, where it has one."""
     value, low, high = (found[name] and format_ratio(float(found[name])).rstrip("x") for name in ("ratio", "ratio_low", "ratio_high"))
@@ -102,7 +107,7 @@ def ratio_of(found):
 
 @pytest.mark.parametrize(("page", "least"), [("README.md", 10), ("paper/paper.md", 6)])
 def test_a_page_says_what_the_reports_say(page, least):
-    row = r"^\|(.*?)\| (1e-\d) \| (\w+) \| ([\d.]+) \| (.*?) \| ([\d.]+|-) \| (.*?) \|$"
+    row = r"^\|(.*?)\| (1e-\d) \| (.*?) \| ([\d.]+) \| (.*?) \| ([\d.]+|-) \| (.*?) \|$"
     rows = re.findall(row, (ROOT / page).read_text(), re.MULTILINE)
     assert len(rows) >= least
     problem = ""
@@ -111,15 +116,12 @@ def test_a_page_says_what_the_reports_say(page, least):
         report, label = PROBLEMS[problem]
         table = winners_of(report)
         (found,) = table[(table["problem"] == label) & (table["target"] == float(gap))].to_dict("records")
-        assert (found["winner"].split()[0], format_seconds(float(found["seconds"]))) == (winner, seconds), (problem, gap)
+        assert (name_of(found["winner"]), format_seconds(float(found["seconds"]))) == (winner, seconds), (problem, gap)
         if its_seconds == "-":
             assert not found["other"], (problem, gap)
             assert ratio == ("-" if not found["ratio"] else f"over {format_ratio(float(found['ratio']), '>=').rstrip('x')}")
         else:
-            assert (SOLVERS.get(found["other"], found["other"]), format_seconds(float(found["other_seconds"]))) == (rival, its_seconds), (
-                problem,
-                gap,
-            )
+            assert (name_of(found["other"]), format_seconds(float(found["other_seconds"]))) == (rival, its_seconds), (problem, gap)
             assert ratio_of(found) == ratio, (problem, gap)
             of_report = winners_of(report)
             hardest = of_report[(of_report["target"] == float(gap)) & (of_report["ratio"] != "")]["ratio"].min()
