@@ -105,6 +105,10 @@ def test_the_source_archive_holds_the_project_without_its_reports(built: Built) 
     assert {"pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "Makefile", "tests", "docs", "problems", "solvers", ".ci"} <= top
     assert "reports" not in top
     assert not [name for name in built.source if "__pycache__" in name or name.endswith(".sqlite")]
+    for folder in ("problems/", "solvers/"):
+        at_the_top = {name for name in built.source if name.startswith(folder)}
+        assert at_the_top
+        assert {f"bench_mtl/{name}" for name in at_the_top} <= built.source
 
 
 def test_the_wheel_says_what_the_project_says(built: Built) -> None:
