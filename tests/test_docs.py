@@ -25,7 +25,7 @@ from bench_mtl.validation.conformance import check_iterates, check_pair, problem
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "reports").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in ("docs", "paper", "reports") for page in (ROOT / folder).rglob("*.md"))])
 
 
 def python_blocks(page: Path) -> list[str]:

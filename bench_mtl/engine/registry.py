@@ -51,8 +51,7 @@ class Registry:
             return name, given
         alias, cls = name.lower(), self._of_alias(name)
         if cls is None:
-            known = [*self.solvers, *(other for cls in self.solvers.values() for other in cls.aliases)]
-            raise self._label_taken_for_a_name(name) or unknown("solver", name, known, more="bench-mtl list solvers")
+            raise self._label_taken_for_a_name(name) or unknown("solver", name, self.names_of_solvers(), more="bench-mtl list solvers")
         for key, value in cls.aliases[alias].items():
             if not _is_same_option(given.get(key, value), value):
                 raise InputError(f"solver '{name}' is solver '{cls.name}' with {key} = {value!r}, so {key} cannot be {given[key]!r}")
@@ -92,12 +91,21 @@ class Registry:
         """Return the name of the module that a solver, named and not by an alias, comes from; empty where this registry does not say."""
         return self.solvers.module_of(solver) if isinstance(self.solvers, _Classes) else ""
 
+    def names_of_solvers(self) -> list[str]:
+        """Return the names and the aliases of all solvers."""
+        return sorted({*self.solvers, *self._aliases()})
+
     def _of_alias(self, name: str) -> type[Solver] | None:
-        for known in self.solvers:
-            with suppress(InputError):  # of another package, and not what is asked for
-                if name.lower() in self.solvers[known].aliases:
-                    return self.solvers[known]
-        return None
+        return self._aliases().get(name.lower())
+
+    def _aliases(self) -> dict[str, type[Solver]]:
+        """Return the solvers by alias; what cannot be loaded has none, and says why to those who ask for it."""
+        found: dict[str, type[Solver]] = {}
+        for name in self.solvers:
+            with suppress(InputError):
+                cls = self.solvers[name]
+                found.update(dict.fromkeys(cls.aliases, cls))
+        return found
 
     @property
     def packages(self) -> frozenset[str]:
