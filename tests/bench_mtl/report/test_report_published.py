@@ -1,4 +1,4 @@
-"""The reports in reports/: that they are those of their results, and that the README says what they say."""
+"""The reports in reports/: that they are those of their results, and that the README and the results at a glance say what they say."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EACH = pytest.mark.parametrize(
     "folder", [pytest.param(folder, marks=[] if folder.name in QUICK else pytest.mark.slow, id=folder.name) for folder in PUBLISHED]
 )
 
-#: Problems and solvers of the README's table by the report and the labels that they stand for.
+#: Problems and solvers of these tables by the report and the labels that they stand for.
 PROBLEMS = {
     "hinge, 60 tasks, 200 features, 40 examples a task": ("headline-hinge", "hinge, d=200 m=60, 40 examples a task"),
     "the same, 160 examples a task": ("headline-hinge", "hinge, d=200 m=60, 160 examples a task"),
@@ -98,10 +98,11 @@ def ratio_of(found):
     return f"{value} ({low} to {high})" if low else value
 
 
-def test_the_readme_says_what_the_reports_say():
+@pytest.mark.parametrize(("page", "least"), [("README.md", 3), ("docs/results-at-a-glance.md", 20)])
+def test_the_tables_of_results_say_what_the_reports_say(page, least):
     row = r"^\|(.*?)\| (1e-\d) \| (\w+) \| ([\d.]+) \| (.*?) \| ([\d.]+|-) \| (.*?) \|$"
-    rows = re.findall(row, (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert len(rows) >= 10
+    rows = re.findall(row, (ROOT / page).read_text(), re.MULTILINE)
+    assert len(rows) >= least
     problem = ""
     for about, gap, winner, seconds, rival, its_seconds, ratio in rows:
         problem = about.strip() or problem
