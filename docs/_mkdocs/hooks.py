@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,14 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
+sys.path.insert(0, str(Path(__file__).parent))  # MkDocs loads this file by its path, beside which the next one lies
+
+from gallery import overview, run_example
+
 ROOT = Path(__file__).resolve().parents[2]
+
+#: The page of the gallery, and the programs that it shows.
+GALLERY, PROGRAMS = "gallery/README.md", sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
 
 #: Where pages from outside docs/ stand on the site. Reports keep their places.
 PLACES = {
@@ -50,13 +58,31 @@ class Escapes(Extension):
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.markdown_extensions.append(Escapes())  # type: ignore[arg-type] # names are meant, extensions are taken
+    config.nav = with_examples(config.nav)
     return config
+
+
+def with_examples(nav: Any) -> Any:
+    """Return the list of pages with the examples of the gallery below it."""
+    if nav == GALLERY:
+        return [GALLERY, *(f"gallery/{program.stem}.md" for program in PROGRAMS)]
+    if isinstance(nav, list):
+        return [with_examples(entry) if isinstance(entry, dict) else entry for entry in nav]
+    return {title: with_examples(entry) for title, entry in nav.items()} if isinstance(nav, dict) else nav
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, place in outside():
         level = InclusionLevel.INCLUDED if source in PLACES else InclusionLevel.NOT_IN_NAV
         files.append(File.generated(config, place, abs_src_path=str(ROOT / source), inclusion=level))
+    if (introduction := files.get_file_from_path(GALLERY)) is not None:
+        examples = [run_example(program) for program in PROGRAMS]
+        files.remove(introduction)
+        files.append(File.generated(config, GALLERY, content=overview(introduction.content_string, examples)))
+        for example in examples:
+            files.append(File.generated(config, f"gallery/{example.name}.md", content=example.page))
+            for name, drawing in example.figures.items():
+                files.append(File.generated(config, f"gallery/{name}", content=drawing))
     return files
 
 
@@ -70,18 +96,16 @@ def outside() -> Iterator[tuple[str, str]]:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    source, place = source_of(page.file), page.file.src_uri
+    place = page.file.src_uri
     if place.startswith("reports/"):
         page.meta["search"] = {"exclude": True}  # numbers; the list of reports is found
-    if source is None:  # made under way, with links and markup of its own
-        return markdown
-    return without_false_markup(with_links(markdown, source, place, files))
+    return without_false_markup(with_links(markdown, source_of(place), place, files))
 
 
-def source_of(file: File) -> str | None:
-    """Return where a file of the site stands in the repository; None for one that is made under way."""
-    path = Path(str(file.abs_src_path)).resolve()
-    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) and "generated" not in path.parts else None
+def source_of(place: str) -> str:
+    """Return where a page of the site stands in the repository."""
+    named = {there: source for source, there in PLACES.items()}
+    return named.get(place, place if place.startswith("reports/") else f"docs/{place}")
 
 
 def with_links(markdown: str, source: str, place: str, files: Files) -> str:
@@ -122,7 +146,7 @@ def _is_indented(block: str) -> bool:
     return all(line.startswith("    ") for line in block.split("\n") if line.strip())
 
 
-def outside_code(markdown: str, change: Any, *, spans: bool = True) -> str:
+def outside_code(markdown: str, change: Callable[[str], str], *, spans: bool = True) -> str:
     """Return a page with its text changed, and its code blocks as they are; with `spans` code in a line as well."""
     written, end = [], 0
     for match in _CODE.finditer(markdown):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ def tool(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"site_{name}", TOOLS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -69,6 +70,77 @@ def test_every_page_from_outside_is_there() -> None:
     assert places["README.md"] == "index.md"
     assert "reports/quick/report.md" in places
     assert all((hooks.ROOT / source).is_file() for source in places)
+
+
+def test_the_gallery_stands_below_its_entry() -> None:
+    nav = [{"Start": ["index.md", {"Gallery": hooks.GALLERY}]}, {"About": "changelog.md"}]
+    examples = [f"gallery/{program.stem}.md" for program in hooks.PROGRAMS]
+    assert hooks.with_examples(nav) == [{"Start": ["index.md", {"Gallery": [hooks.GALLERY, *examples]}]}, {"About": "changelog.md"}]
+
+
+PROGRAM = '''"""
+# A line
+
+It rises.
+"""
+
+# %%
+# Two numbers.
+
+a, b = 1, 2
+print(a < b)
+
+# %%
+# A line between them, ||b||_2.
+
+from matplotlib import pyplot
+
+pyplot.plot([a, b])
+'''
+
+PAGE = """# A line
+
+It rises.
+
+[plot_line.py](plot_line.py) is the program as it stands.
+
+Two numbers.
+
+```python
+a, b = 1, 2
+print(a < b)
+```
+
+```text
+True
+```
+
+A line between them, ||b||_2.
+
+```python
+from matplotlib import pyplot
+
+pyplot.plot([a, b])
+```
+
+![A line](plot_line-1.svg)
+"""
+
+
+def test_an_example_shows_what_it_says_does_prints_and_draws(tmp_path: Path) -> None:
+    gallery = tool("gallery")
+    (tmp_path / "plot_line.py").write_text(PROGRAM)
+    example = gallery.run_example(tmp_path / "plot_line.py")
+    assert (example.name, example.title, example.page) == ("plot_line", "A line", PAGE)
+    assert list(example.figures) == ["plot_line-1.svg"]
+    assert b"<svg" in example.figures["plot_line-1.svg"]
+    assert "[![A line](plot_line-1.svg)<br>A line](plot_line.md)" in gallery.overview("# Gallery", [example])
+
+
+def test_an_example_that_does_not_run_is_named(tmp_path: Path) -> None:
+    (tmp_path / "plot_line.py").write_text(PROGRAM.replace("print(a", "print(c"))
+    with pytest.raises(RuntimeError, match=r"plot_line.py does not run: NameError: name 'c' is not defined"):
+        tool("gallery").run_example(tmp_path / "plot_line.py")
 
 
 HOUSE = """argmin_B ||B - A||_*, of ::
