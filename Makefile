@@ -40,9 +40,9 @@ lint: $(STAMP)
 compiled: $(STAMP)
 	-$(BIN)/bench-mtl doctor --compile
 
-# Warnings are errors.
+# Warnings are errors (mkdocs.yml). With --quiet they would be none.
 docs: $(STAMP)
-	$(BIN)/mkdocs build --quiet
+	$(BIN)/mkdocs build
 	$(BIN)/python docs/_mkdocs/check.py site
 
 bench: $(STAMP)

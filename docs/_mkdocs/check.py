@@ -80,6 +80,8 @@ def _fault(file: Path, address: str, pages: dict[Path, _Page], what: str, *, is_
     if parts.scheme or parts.netloc:
         yield f"{what} {address}, which is on the network"
         return
+    if file.name == "404.html":  # a server shows it, whose addresses begin at its root
+        parts = parts._replace(path=parts.path.lstrip("/"))
     there = (file.parent / unquote(parts.path)).resolve() if parts.path else file
     if not there.is_file():
         yield f"{what} {address}, which is no file of the site"
