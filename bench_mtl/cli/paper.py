@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench_mtl.cli.console import say
-from bench_mtl.cli.interrupt import Interrupt
+from bench_mtl.cli.console import say, warn
 from bench_mtl.cli.options import EXIT_FAILED, EXIT_INTERRUPTED, data_dir_option, fail, isolation_option
 
 if TYPE_CHECKING:
     from bench_mtl.papers import Cell, CellStore
     from bench_mtl.runner import Executor
+    from bench_mtl.runner.interrupt import Interrupt
 
 
 @click.command()
@@ -45,6 +45,7 @@ def paper(
     from bench_mtl.engine.registry import load_registry
     from bench_mtl.papers import CellStore, cells_of, experiment, write_paper_report
     from bench_mtl.runner import Setting, executor_for
+    from bench_mtl.runner.interrupt import Interrupt
 
     whole_number("--slots", slots, minimum=1)
     chosen = experiment(name)
@@ -52,7 +53,7 @@ def paper(
     folder = out or Path("results") / name
     setting = Setting(1, None, named_directory(data_dir), guarded=folder.absolute())
     make_executor = executor_for(setting, slots=slots, isolation=isolation)
-    interrupt = Interrupt(at_once=isolation == "inline")
+    interrupt = Interrupt(at_once=isolation == "inline", notify=warn)
     with CellStore.create(folder, name) as store:
         waiting = store.plan(cells, force=force, retry_failed=retry_failed)
         if len(waiting) < len(cells):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_mtl.cli.console import say, warn
-from bench_mtl.cli.interrupt import Interrupt
 from bench_mtl.cli.options import EXIT_INTERRUPTED, data_dir_option, fail, isolation_option, plugins_option
 from bench_mtl.cli.report import exit_code_of, written_report
 from bench_mtl.core.errors import InputError, plural
@@ -18,6 +17,7 @@ from bench_mtl.core.errors import InputError, plural
 if TYPE_CHECKING:
     from bench_mtl.engine.suite import Case, Suite
     from bench_mtl.runner import Executor
+    from bench_mtl.runner.interrupt import Interrupt
 
 
 @click.command()
@@ -53,6 +53,7 @@ def run(
     from bench_mtl.engine.suite_file import read_suite
     from bench_mtl.results import Store
     from bench_mtl.runner import Setting, executor_for
+    from bench_mtl.runner.interrupt import Interrupt
     from bench_mtl.runner.planning import PluginPlanner
 
     whole_number("--slots", slots, minimum=1)
@@ -70,7 +71,7 @@ def run(
     setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir), guarded=folder.absolute())
     make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster, notify=warn)
     try:
-        interrupt = Interrupt(at_once=isolation == "inline")
+        interrupt = Interrupt(at_once=isolation == "inline", notify=warn)
         repeats = [] if force else _decisive_cases(chosen, cases, folder)
         made = _run(chosen, [*cases, *repeats], folder, make_executor, interrupt, force=force, retry_failed=retry_failed)
         latest = _decisive_cases(chosen, cases, folder)

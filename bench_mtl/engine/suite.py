@@ -96,6 +96,15 @@ class Instance:
         """A hash of all of this but the label."""
         return digest([self.problem, self.code, self.data, self.fingerprint, self.parameters, self.seed])
 
+    def fingerprint_here(self, data_dir: Path | None) -> str:
+        """Return the hash of what its data are made from on this machine.
+
+        Raises
+        ------
+        InputError : a data file is missing or cannot be read.
+        """
+        return fingerprint(self.data, data_dir=data_dir, seed=self.seed)
+
     def build(self, registry: Registry, data_dir: Path | None) -> Problem:
         """The problem itself.
 
@@ -170,7 +179,7 @@ def identified(cases: Iterable[Case], data_dir: Path | None) -> list[Case]:
 
     def of(instance: Instance) -> Instance:
         if instance.key not in known:
-            known[instance.key] = replace(instance, fingerprint=fingerprint(instance.data, data_dir=data_dir, seed=instance.seed))
+            known[instance.key] = replace(instance, fingerprint=instance.fingerprint_here(data_dir))
         return known[instance.key]
 
     return [replace(case, instance=of(case.instance)) for case in cases]

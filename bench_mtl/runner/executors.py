@@ -15,7 +15,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Certificate, Status
 from bench_mtl.engine.driver import describe
 from bench_mtl.engine.environment import pinned_threads
-from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
 from bench_mtl.runner import watch
@@ -248,12 +248,16 @@ class InlineExecutor:
 
     What it proves is weaker, for solver and judge are in one process: a solver that means to can change what judges it. Rows say so in
     their environment.
+
+    Parameters
+    ----------
+    registry : the problems and solvers; by default what is installed and what the setting's plug-in folder defines
     """
 
     capacity = 1
 
-    def __init__(self, setting: Setting) -> None:
-        self._runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
+    def __init__(self, setting: Setting, registry: Registry | None = None) -> None:
+        self._runner = CaseRunner(registry or load_registry(setting.plugins), setting.data_dir)
         self._data_dir = setting.data_dir
         weaker = {"certified": "in the process of the solvers only, which they can change: weaker than a row of isolation process"}
         self._environment = {**replace(setting, isolation="inline").environment(), **weaker}
