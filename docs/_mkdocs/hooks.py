@@ -99,6 +99,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     place = page.file.src_uri
     if place.startswith("reports/"):
         page.meta["search"] = {"exclude": True}  # numbers; the list of reports is found
+    elif place.startswith("adr/0"):
+        page.meta["search"] = {"boost": 0.2}  # why something is as it is comes after what it is
     return without_false_markup(with_links(markdown, source_of(place), place, files))
 
 
