@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
+import weakref
 from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
@@ -37,12 +37,13 @@ class Comparison:
     Parameters
     ----------
     folder : the results folder
-    kept : the temporary folder that it is, to go with this object; None where the folder stays
+    is_temporary : whether the folder goes with this object
     """
 
-    def __init__(self, folder: Path, kept: tempfile.TemporaryDirectory[str] | None = None) -> None:
+    def __init__(self, folder: Path, *, is_temporary: bool = False) -> None:
         self._folder = folder
-        self._kept = kept
+        if is_temporary:
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
     @cached_property
     def _results(self) -> Results:

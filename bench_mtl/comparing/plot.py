@@ -29,10 +29,10 @@ def draw(results: Results, problem: str, ax: Axes | None) -> Axes:
     points = curves(runs, results.samples)
     looks = style.line_styles(kinds_of(runs))
     target = results.targets[-1]
-    for run in runs.itertuples():
+    for run in runs[runs["status"] != Status.SKIPPED].itertuples():
         label = str(run.solver_label)
         own = points[points["run_id"] == run.id]
-        _draw_run(ax, own, looks[label], label if run.repetition == 0 else None, target, is_verified=run.status == Status.VERIFIED)
+        _draw_run(ax, own, looks[label], label if run.repetition == 0 else None, target, is_verified=bool(run.status == Status.VERIFIED))
     for gap in results.targets:
         ax.axhline(gap, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
     ax.set(xscale="log", yscale="log", xlabel="solve time (s)", ylabel="proven relative gap", title=problem)

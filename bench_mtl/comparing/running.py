@@ -20,7 +20,7 @@ from bench_mtl.engine.arguments import the_limits
 from bench_mtl.engine.description import RegistryPlanner
 from bench_mtl.engine.registry import Registry, load_registry, solver_options
 from bench_mtl.engine.source_digest import source_digest
-from bench_mtl.engine.suite import Case, Instance, Suite
+from bench_mtl.engine.suite import Case, Instance, Suite, require_distinct
 from bench_mtl.engine.suite_file import require_storable
 from bench_mtl.model.protocols import Problem, Solver
 
@@ -92,7 +92,7 @@ def compare(
     else:
         require_importable(registry, by_label.values(), chosen.values())
     with tempfile.TemporaryDirectory(prefix="bench_mtl_") as files:
-        instances = []
+        instances: list[Instance] = []
         for place, (label, problem) in enumerate(by_label.items()):
             described = Instance(problem.name, label, {}, told_parameters(problem), None, source_digest(registry.problem(problem.name)))
             if is_inline:
@@ -101,10 +101,10 @@ def compare(
                 instances.append(filed(contents[label], Path(files, f"{place}.pickle"), described))
         cases = _cases(instances, chosen, registry, gaps, limits, repetitions, threads)
         suite = Suite(_NAME, _sentence(by_label, chosen), gaps, (), (), limits, repetitions, (), threads, _text(by_label, chosen, gaps))
-        kept = None if out is not None else tempfile.TemporaryDirectory(prefix="bench_mtl_")
-        where = Path(kept.name) if out is None else Path(out)
+        where = Path(tempfile.mkdtemp(prefix="bench_mtl_")) if out is None else Path(out)
+        found = Comparison(where, is_temporary=out is None)
         _run(suite, cases, where, _executor(where, folder, registry, threads, isolation), progress, at_once=is_inline)
-    return Comparison(where, kept)
+    return found
 
 
 def _cases(
@@ -117,14 +117,14 @@ def _cases(
     for label, solver in solvers.items():
         options = _options(solver)
         plans[label] = (solver.name, options, planner.plan_solver(solver.name, options))
-    return [
-        Case(
-            instance, name, label, options, targets[-1], limits, threads, repetition, plan.version, plan.code, plan.module, targets[:-1]
-        )
+    cases = [
+        Case(instance, name, label, options, targets[-1], limits, threads, repetition, plan.version, plan.code, plan.module, targets[:-1])
         for instance in instances
         for repetition in range(repetitions)
         for label, (name, options, plan) in plans.items()
-    ]  # fmt: skip
+    ]
+    require_distinct(cases)
+    return cases
 
 
 def _options(solver: Solver) -> dict[str, Any]:

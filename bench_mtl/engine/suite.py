@@ -233,7 +233,7 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
                 ]  # fmt: skip
     if not cases:
         raise InputError("the suite has no case: no solver is meant for any of its problems")
-    _require_distinct(cases)
+    require_distinct(cases)
     return cases
 
 
@@ -266,7 +266,7 @@ def _combinations_of(*grids: Mapping[str, list[Any]]) -> int:
     return math.prod(len(values) for grid in grids for values in grid.values())
 
 
-def _require_distinct(cases: list[Case]) -> None:
+def require_distinct(cases: list[Case]) -> None:
     """A case is stored once, under its key; two with the same key would be the same run."""
     seen: dict[str, Case] = {}
     for case in cases:

@@ -39,11 +39,15 @@ class Stubborn(IterativeSolver):
             yield Iterate(problem.start_point(), step=step)
 
 
-@pytest.fixture(scope="module")
-def problem() -> L1InfHinge:
+def hinge(radius: float) -> L1InfHinge:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20, 4))
-    return L1InfHinge(TaskData.shared(X, np.sign(X @ rng.standard_normal((4, 2))), name="tiny"), radius=1.0)
+    return L1InfHinge(TaskData.shared(X, np.sign(X @ rng.standard_normal((4, 2))), name="tiny"), radius=radius)
+
+
+@pytest.fixture(scope="module")
+def problem() -> L1InfHinge:
+    return hinge(1.0)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +59,7 @@ def inline(problem: L1InfHinge) -> Comparison:
 def test_every_solver_has_a_row_for_every_target(inline: Comparison) -> None:
     frame = inline.frame()
     solvers = ("projected_subgradient", "clarabel", "partial_minimisation")
-    assert list(zip(frame["solver"], frame["target"], strict=True)) == [(solver, target) for target in (0.1, 0.001) for solver in solvers]
+    assert list(zip(frame["solver"], frame["target"], strict=True)) == [(solver, target) for solver in solvers for target in (0.1, 0.001)]
     by_solver = frame.groupby("solver")["status"].first()
     assert by_solver["clarabel"] == Status.VERIFIED
     assert by_solver["partial_minimisation"] == Status.SKIPPED
@@ -148,7 +152,7 @@ def test_a_problem_whose_file_is_changed_is_not_built(problem: L1InfHinge, tmp_p
 
 
 def test_a_solver_of_a_script_runs_in_its_process_only(problem: L1InfHinge) -> None:
-    found = compare([problem, problem], Stubborn(), targets=0.5, isolation="inline")
+    found = compare([problem, hinge(0.5)], Stubborn(), targets=0.01, isolation="inline")
     assert list(found.frame()["problem"]) == ["l1inf_hinge 1", "l1inf_hinge 2"]
     assert set(found.frame()["status"]) == {Status.INACCURATE}
     with pytest.raises(InputError, match=r"^problem must be one of l1inf_hinge 1, l1inf_hinge 2"):
@@ -179,6 +183,7 @@ def test_it_can_be_called_from_a_thread(problem: L1InfHinge) -> None:
         ({"solvers": [ProjectedSubgradient]}, r"^solvers\[0\] must be a Solver, such as Auto\(\), .* not the class ProjectedSubgradient"),
         ({"solvers": ["projected_subgradent"]}, "did you mean 'projected_subgradient'"),
         ({"solvers": [ProjectedSubgradient(), "projected_subgradient"]}, "^solvers: two are labelled 'projected_subgradient'"),
+        ({"solvers": {"a": "projected_subgradient", "b": ProjectedSubgradient()}}, "^two cases are the same run: .* a' and .* b'"),
         ({"targets": "1e-3"}, "^targets must be a number"),
         ({"targets": 2.0}, "^targets must be relative gaps"),
         ({"targets": []}, r"^targets must be relative gaps, above 0 and at most 1, not \[\]"),
