@@ -1,4 +1,4 @@
-"""Check a built site: that no page needs the network, and that links between its files lead somewhere.
+"""Check a built site: that no page needs the network, that links between its files lead somewhere, and that none is shown as Markdown.
 
 ``python docs/_mkdocs/check.py site`` prints a line for every fault and ends with 1 where there is one.
 """
@@ -27,20 +27,26 @@ _FETCHED = {
 #: Links to nothing that a browser would fetch.
 _NOT_FETCHED = {"canonical", "prev", "next", "alternate"}
 
+#: Where text is shown as it is written.
+_VERBATIM = {"code", "pre", "script", "style"}
+
 _IN_CSS = re.compile(r"""(?:url\(|@import)\s*["']?([^"')\s;]+)""")
 
 
 class _Page(HTMLParser):
-    """Collects what a page fetches, where it links to, and its anchors."""
+    """Collects what a page fetches, where it links to, its anchors, and links that are shown as they are written."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.verbatim = 0
+        self.unread: list[str] = []
         self.fetched: list[str] = []
         self.links: list[str] = []
         self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
+        self.verbatim += tag in _VERBATIM
         self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
         if tag == "a" and given.get("href"):
             self.links.append(given["href"])
@@ -50,6 +56,13 @@ class _Page(HTMLParser):
         self.fetched += [part.split()[0] for part in given.get("srcset", "").split(",") if part.strip()]
         self.fetched += _IN_CSS.findall(given.get("style", ""))
 
+    def handle_endtag(self, tag: str) -> None:
+        self.verbatim -= tag in _VERBATIM
+
+    def handle_data(self, data: str) -> None:
+        if not self.verbatim:
+            self.unread += re.findall(r"\]\([^)]*\)", data)
+
 
 def faults(site: Path) -> Iterator[str]:
     """Yield what is wrong with a site, a line each."""
@@ -58,6 +71,7 @@ def faults(site: Path) -> Iterator[str]:
         yield f"{site} has no page"
     for file, page in pages.items():
         name = file.relative_to(site.resolve())
+        yield from (f"{name}: shows {link} as it is written" for link in page.unread)
         for address in page.fetched:
             yield from _fault(file, address, pages, f"{name}: fetches", is_fetched=True)
         for address in page.links:

@@ -223,7 +223,7 @@ def site(folder: Path, body: str, css: str = "") -> list[str]:
 @pytest.mark.parametrize(
     "body",
     [
-        '<a href="https://example.org/">a</a>',
+        '<a href="https://example.org/">a</a> <code>[a](b.md)</code>',
         '<a href="other.html#here">a</a> <a href="other.html">b</a> <a href="#c" id="c">c</a>',
         '<script src="site.css"></script> <img src="data:image/png;base64,AAAA">',
     ],
@@ -240,6 +240,7 @@ def test_a_site_that_needs_no_network_has_no_fault(body: str, tmp_path: Path) ->
         ('<img srcset="a.png 2x">', "", "index.html: fetches a.png, which is no file of the site"),
         ('<a href="gone.html">a</a>', "", "index.html: links to gone.html, which is no file of the site"),
         ('<a href="other.html#gone">a</a>', "", "index.html: links to other.html#gone, and there is no such place on that page"),
+        ("<p>[a](b.md)</p>", "", "index.html: shows ](b.md) as it is written"),
         ("", "@import 'https://example.org/a.css'", "site.css: fetches https://example.org/a.css, which is on the network"),
     ],
 )
