@@ -42,7 +42,7 @@ compiled: $(STAMP)
 
 # Warnings are errors (mkdocs.yml). With --quiet they would be none.
 docs: $(STAMP)
-	$(BIN)/mkdocs build
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	$(BIN)/python docs/_mkdocs/check.py site
 
 bench: $(STAMP)
