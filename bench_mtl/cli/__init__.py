@@ -27,6 +27,7 @@ from bench_mtl.cli.merge import merge
 from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_BUG, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
 from bench_mtl.cli.paper import paper
 from bench_mtl.cli.path import path
+from bench_mtl.cli.publish import publish
 from bench_mtl.cli.report import report
 from bench_mtl.cli.run import run
 from bench_mtl.cli.solve import solve
@@ -92,5 +93,5 @@ def cli() -> None:
     """
 
 
-for command in (run, report, compare, export, merge, check, list_, solve, path, paper, validate, doctor):
+for command in (run, report, publish, compare, export, merge, check, list_, solve, path, paper, validate, doctor):
     cli.add_command(command)

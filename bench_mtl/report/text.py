@@ -97,7 +97,7 @@ def machines(machines: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence naming the machines where there are several."""
     if len(machines) < 2:
         return ""
-    names = "; ".join(f"{machine_name(place)}: {escaped(_machine(machine))}" for place, machine in enumerate(machines))
+    names = "; ".join(f"{machine_name(place)}: {escaped(machine_words(machine))}" for place, machine in enumerate(machines))
     return (
         f"**The runs were made on {len(machines)} machines** ({names}). Every problem is reported for each machine by itself: no "
         "ratio, mean or profile mixes their times. Proven bounds hold on all of them."
@@ -198,6 +198,11 @@ def environment(environments: Sequence[Mapping[str, Any]]) -> str:
 
 def provenance(environments: Sequence[Mapping[str, Any]], runs: pd.DataFrame) -> str:
     """Return in a few lines what the times depend on: machine, date, versions, threads, limits and repetitions."""
+    return "\n".join(f"- {title}: {line}" for title, line in provenance_lines(environments, runs).items())
+
+
+def provenance_lines(environments: Sequence[Mapping[str, Any]], runs: pd.DataFrame) -> dict[str, str]:
+    """Return the lines of `provenance`, in Markdown, by what each begins with; those that say nothing are left out."""
     flat, _ = _environments(environments)
     dates = sorted(str(entry["started"])[:10] for entry in environments)
 
@@ -208,7 +213,7 @@ def provenance(environments: Sequence[Mapping[str, Any]], runs: pd.DataFrame) ->
     again = sorted(set(runs["repetition"].astype(int) + 1))
     repeated = "every case once" if again == [1] else f"1 to {again[-1]} runs of a case"
     lines = [
-        ("Machine", "; ".join(dict.fromkeys(escaped(_machine(entry)) for entry in environments))),
+        ("Machine", "; ".join(dict.fromkeys(escaped(machine_words(entry)) for entry in environments))),
         ("Run", f"{dates[0]}" + (f" to {dates[-1]}" if dates[-1] != dates[0] else "") + f", {repeated}"),
         ("Versions", escaped(of("bench mtl", "commit", "python", "numpy", "blas", "numba"))),
         ("Libraries", escaped(of(*_LIBRARIES))),
@@ -216,7 +221,7 @@ def provenance(environments: Sequence[Mapping[str, Any]], runs: pd.DataFrame) ->
         ("Threads", escaped(_either([str(threads) for threads in runs["threads"].unique()]))),
         ("Limits", escaped(limits)),
     ]
-    return "\n".join(f"- {title}: {line}" for title, line in lines if line)
+    return {title: line for title, line in lines if line}
 
 
 #: What a suite may limit, in words, in which the number stands for {}.
@@ -326,7 +331,8 @@ def _flat(table: Mapping[str, Any]) -> dict[str, str]:
     return flat
 
 
-def _machine(machine: Mapping[str, Any]) -> str:
+def machine_words(machine: Mapping[str, Any]) -> str:
+    """Return a machine in words, as far as its description says: ``AMD EPYC (family 25), 2 cores, 7.8 GiB, Linux x86_64``."""
     cores, memory = machine.get("logical_cores"), machine.get("memory_gib")
     sizes = [f"{cores} cores" if cores is not None else "", f"{memory} GiB" if memory is not None else ""]
     details = machine.get("processor_details")

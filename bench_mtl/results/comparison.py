@@ -50,6 +50,15 @@ _NOT_SOFTWARE = {*_MACHINE, "id", "started", "threads"}
 _UNRECORDED = "not recorded"
 
 
+class NotComparableError(InputError):
+    """Two results whose times say nothing of each other."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        """Why, in words that name no folder."""
+
+
 class Verdict(enum.StrEnum):
     """What the interval of a ratio says."""
 
@@ -154,7 +163,7 @@ class Comparison:
         return bool(self.lost or self.contradictory) or any(cell.verdict == Verdict.SLOWER for cell in self.cells)
 
 
-def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = False) -> Comparison:
+def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = False, among: Sequence[Path] = ()) -> Comparison:
     """Compare the results in two folders, case by case.
 
     Parameters
@@ -162,28 +171,30 @@ def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = Fals
     old, new : A and B.
     threshold : a slowdown of this share is accepted.
     anyway : compare results of different machines or numbers of threads too.
+    among : other folders of results; only cases that all of them have too are compared.
 
     Raises
     ------
-    InputError : a folder has no results, they have no case in common or none of the same problem, they were made on different
-        machines or with different numbers of threads (unless `anyway`), or the threshold is no number of at least 0.
+    InputError : a folder has no results, or the threshold is no number of at least 0.
+    NotComparableError : they have no case in common or none of the same problem, or they were made on different machines or with different
+        numbers of threads (unless `anyway`).
     """
     threshold = real_number("threshold", threshold)
     results = read_results(old), read_results(new)
     sides = _keyed(results[0]), _keyed(results[1])
-    paired = sides[0].merge(sides[1], on=_CASE, suffixes=("_a", "_b"), validate="one_to_one").sort_values("place_b")
+    paired = sides[0].merge(sides[1], on=_CASE, suffixes=("_a", "_b"), validate="one_to_one")
+    alone = [side[~side["place"].isin(paired[f"place_{name}"])] for side, name in zip(sides, "ab", strict=True)]
+    for other in among:
+        paired = paired.merge(_keyed(read_results(other))[_CASE], on=_CASE, validate="one_to_one")
+    paired = paired.sort_values("place_b")
     if paired.empty:
-        raise InputError(
-            f"{old} and {new} have no case in common: a case is the same problem, data, parameters, seed, solver, options, target "
-            "and repetition"
-        )
+        reason = "a case is the same problem, data, parameters, seed, solver, options, target and repetition"
+        raise NotComparableError(f"{old} and {new} have no case in common: {reason}", "they have no case in common")
     contradictory = paired["instance"].isin(_contradictions(results, sides))
     pairs = paired[~contradictory].reset_index(drop=True)
     if pairs.empty:
-        raise InputError(
-            f"{old} and {new} did not solve the same problems: what they prove of the optimum contradicts the other in each of the "
-            f"{len(paired)} cases that both have"
-        )
+        reason = f"what they prove of the optimum contradicts the other in each of the {len(paired)} cases that both have"
+        raise NotComparableError(f"{old} and {new} did not solve the same problems: {reason}", reason)
     # A run that crashed or was skipped has no times, and may be put down to the machine that waited for it.
     timed = pairs[~pairs[["status_a", "status_b"]].isin([Status.CRASHED, Status.SKIPPED]).any(axis=1)]
     conditions = _differences(timed, ["environment", "threads"], _machine)
@@ -194,7 +205,6 @@ def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = Fals
     times = _times(results[0], pairs["id_a"], targets), _times(results[1], pairs["id_b"], targets)
     known = (pairs["data_fingerprint_a"] != "") & (pairs["data_fingerprint_b"] != "")  # files of schema 1 have none
     changed = pairs[pairs["status_a"] != pairs["status_b"]]
-    alone = [side[~side["place"].isin(paired[f"place_{name}"])] for side, name in zip(sides, "ab", strict=True)]
     return Comparison(
         names=(str(old), str(new)),
         runs=(len(sides[0]), len(sides[1])),
@@ -275,10 +285,11 @@ def _limits(limits: str) -> dict[str, Any]:
     return dict(json.loads(limits))
 
 
-def _other_machine_error(machine: Sequence[Difference], old: Path, new: Path) -> InputError:
+def _other_machine_error(machine: Sequence[Difference], old: Path, new: Path) -> NotComparableError:
     told = ", ".join(f"{entry.what} ({entry.old} in A, {entry.new} in B)" for entry in machine)
-    return InputError(
-        f"times of A ({old}) and B ({new}) do not compare, for they differ in {told}: compare them all the same with --anyway"
+    return NotComparableError(
+        f"times of A ({old}) and B ({new}) do not compare, for they differ in {told}: compare them all the same with --anyway",
+        f"they were made under different conditions: {told}",
     )
 
 

@@ -34,7 +34,7 @@ def printing(drawings: Sequence[Drawing], formats: Collection[str], processes: i
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    pool = ProcessPoolExecutor(processes - 1, get_context("spawn"), initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(processes - 1, get_context("spawn"), initializer=ignore_interrupts)
     try:
         made = pool.map(draw, drawings)
 
@@ -53,7 +53,7 @@ def _together(parts: Iterable[dict[str, bytes]]) -> dict[str, bytes]:
     return {path: content for part in parts for path, content in part.items()}
 
 
-def _ignore_interrupts() -> None:
+def ignore_interrupts() -> None:
     """Leave Ctrl-C to the process that waits for this one."""
     import signal
 

@@ -13,6 +13,7 @@ from bench_mtl.report.contents import TABLES, without_skipped
 from bench_mtl.report.figures import convergence, style
 from bench_mtl.report.figures.drawing import Drawing, Undrawn
 from bench_mtl.report.markdown import main_findings, notices
+from bench_mtl.report.page.around import Around
 from bench_mtl.report.page.charts import charts
 from bench_mtl.report.page.curves import convergence_charts
 from bench_mtl.report.page.markup import json_script
@@ -48,7 +49,13 @@ class _Problem:
     parts: Sequence[Markup]
 
 
-def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[Drawing], undrawn: Sequence[Undrawn]) -> bytes:
+def page(
+    results: Results,
+    tables: Mapping[str, pd.DataFrame],
+    drawn: Sequence[Drawing],
+    undrawn: Sequence[Undrawn],
+    around: Around | None = None,
+) -> bytes:
     """Return the report as one HTML file: the same results give the same bytes.
 
     Everything is in the file, and its content security policy lets nothing run but the scripts that were put there, and no request out.
@@ -58,6 +65,7 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
     results : of a suite
     tables : by name, as of `bench_mtl.report.contents.report_tables`; every one that has a row is shown
     drawn, undrawn : the figures, and those that there are none of
+    around : links to other pages and files, where the page is one of a site
     """
     kinds = dict(zip(results.runs["solver_label"], results.runs["kind"], strict=True))
     styles = style.line_styles(kinds)
@@ -100,6 +108,7 @@ def page(results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[D
         "environment": md(text.environment(results.environments)),
         "description": md(_description(results)),
         "suite": text.suite_text(results.text),
+        "around": around,
     }
     return rendered("template.html", parts, CHART_SCRIPTS)
 

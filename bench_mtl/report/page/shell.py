@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markupsafe import Markup
 
+#: The package whose files all pages are made with.
+_HOME = "bench_mtl.report.page"
+
 #: Of every page; and of one with charts, in the order in which they must run.
+SHEET = "page.css"
 SCRIPT = ("page.js",)
 CHART_SCRIPTS = ("vendor/chart.umd.min.js", "vendor/hammer.min.js", "vendor/chartjs-plugin-zoom.min.js", *SCRIPT)
 
@@ -38,27 +43,36 @@ class Markdown:
         return raw(self._parser.renderInline(words))
 
 
-def rendered(template: str, parts: Mapping[str, Any], scripts: Sequence[str] = SCRIPT, *, pictures: bool = False) -> bytes:
+def rendered(
+    template: str,
+    parts: Mapping[str, Any],
+    scripts: Sequence[str] = SCRIPT,
+    *,
+    sheets: Sequence[str] = (SHEET,),
+    pictures: bool = False,
+    home: str = _HOME,
+) -> bytes:
     """Return a page: the same parts give the same bytes.
 
     Everything is in the file, and its content security policy lets nothing run but the scripts that were put there, and no request out.
 
     Parameters
     ----------
-    template : name of a file of this package
+    template : name of a file
     parts : what it shows
-    scripts : names of files of this package
+    scripts, sheets : names of files
     pictures : whether figures on the page hold pictures, which are in the file, too
+    home : the package that has these files; what is not in it is looked for in this one
     """
-    texts, sheet = [_script(name) for name in scripts], _asset("page.css")
+    texts, sheet = [_script(name, home) for name in scripts], "".join(asset(name, home) for name in sheets)
     frame = {"policy": _policy(texts, sheet, pictures=pictures), "sheet": raw(sheet), "scripts": list(map(raw, texts))}
-    text: str = _templates().get_template(template).render({**frame, **parts})
+    text: str = _templates(home).get_template(template).render({**frame, **parts})
     return text.encode()
 
 
 def _policy(scripts: Sequence[str], sheet: str, *, pictures: bool) -> str:
     """Return the content security policy: these scripts and this style sheet, by their hashes, and nothing else."""
-    hashed = " ".join(map(_hash, scripts))
+    hashed = " ".join(map(_hash, scripts)) or "'none'"
     images = " img-src data:;" if pictures else ""
     return f"default-src 'none'; script-src {hashed}; style-src {_hash(sheet)};{images} base-uri 'none'; form-action 'none'"
 
@@ -67,19 +81,21 @@ def _hash(content: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
-def _asset(name: str) -> str:
-    return resources.files("bench_mtl.report.page").joinpath(name).read_text(encoding="utf-8")
+def asset(name: str, home: str = _HOME) -> str:
+    """Return a file of the package `home`, or of this one where that has none of the name."""
+    own = resources.files(home).joinpath(name)
+    return (own if own.is_file() else resources.files(_HOME).joinpath(name)).read_text(encoding="utf-8")
 
 
-def _script(name: str) -> str:
+def _script(name: str, home: str) -> str:
     """Without the line that names a source map, which a browser's tools would fetch."""
-    return "\n".join(line for line in _asset(name).splitlines() if not line.startswith("//# sourceMappingURL"))
+    return "\n".join(line for line in asset(name, home).splitlines() if not line.startswith("//# sourceMappingURL"))
 
 
-def _templates() -> Any:
+def _templates(home: str) -> Any:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    made = FunctionLoader(_asset)
+    made = FunctionLoader(partial(asset, home=home))
     return Environment(
         loader=made, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )

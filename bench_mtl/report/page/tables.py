@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.types import Status
 from bench_mtl.report.contents import printed
-from bench_mtl.report.page.markup import json_script
+from bench_mtl.report.page.markup import json_script, raw
 from bench_mtl.report.render import BLANK, display, shown_columns
 from bench_mtl.results.frames import numbers
 
@@ -60,6 +60,8 @@ class Cell:
     """What a number sorts by, where that is not its text; empty where the text will do or there is no number; None for words."""
     tone: str = ""
     """How the cell of a status is coloured: good, bad, mixed or quiet; empty for other cells."""
+    address: str = ""
+    """Where it leads, relative to the page; in `linked_table` alone."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,11 @@ def text_table(name: str, title: str, about: Markup, frame: pd.DataFrame) -> Tab
         keys = [(_key(text, float(match[1])) if match else "") if numeric else None for match, text in zip(found, texts, strict=True)]
         cells.append([Cell(text, key) for text, key in zip(texts, keys, strict=True)])
     return _table(name, title, about, columns, cells, len(head), len(frame))
+
+
+def linked_table(name: str, title: str, about: Markup, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Table:
+    """Return a table of cells that may be links, all of whose rows are in HTML and on paper."""
+    return Table(name, title, about, tuple(columns), rows, 0, raw(""), 0, len(rows))
 
 
 def _table(

@@ -131,7 +131,7 @@ def test_processes_that_fail_are_done_without(made, monkeypatch, broken):
     _, _, drawn = made(*(run("pg", f"p{i}", 1.0 + i) for i in range(2)))
     monkeypatch.setattr(printing, "MANY", 2)
     if broken == "gone":
-        monkeypatch.setattr(printing, "_ignore_interrupts", sys.exit)
+        monkeypatch.setattr(printing, "ignore_interrupts", sys.exit)
     else:
         drawn = [replace(one, draw=lambda one=one: one.draw()) for one in drawn]
     assert list(files_of(drawn, ["png", "csv"], 2)) == [f"figures/p{i}.{form}" for i in range(2) for form in ("png", "csv")]

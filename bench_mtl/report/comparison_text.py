@@ -17,12 +17,12 @@ def to_words(comparison: Comparison) -> str:
     """Return the whole comparison: what was compared, what differs, times, statuses, verdict."""
     parts = [
         f"# A: {comparison.names[0]}, B: {comparison.names[1]}",
-        "\n".join(f"- {line}" for line in _basis(comparison)),
+        "\n".join(f"- {line}" for line in basis(comparison)),
         "## Times to a proven gap, B / A",
-        _times(comparison.groups, comparison.targets),
-        _reading(comparison),
+        times_table(comparison.groups, comparison.targets),
+        reading(comparison),
         "## Changes of status",
-        "\n".join(map(_change, comparison.changes)) or "None.",
+        "\n".join(f"- {change(each)}" for each in comparison.changes) or "None.",
         "## Verdict",
         verdict(comparison),
     ]
@@ -66,7 +66,7 @@ def verdict(comparison: Comparison) -> str:
     return " ".join(found)
 
 
-def _basis(comparison: Comparison) -> list[str]:
+def basis(comparison: Comparison) -> list[str]:
     """Return what is compared, and what differs besides the results."""
     runs, alone = comparison.runs, comparison.unpaired
     lines = [f"{plural(comparison.pairs, 'pair')} compared, of {runs[0]} runs in A and {runs[1]} in B"]
@@ -81,7 +81,8 @@ def _basis(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _times(groups: Sequence[Group], targets: Sequence[float]) -> str:
+def times_table(groups: Sequence[Group], targets: Sequence[float]) -> str:
+    """Return the ratios of every solver on every problem as a Markdown table."""
     import pandas as pd
 
     titles = ["Problem", "Solver", "Pairs", "Verified", *(f"To {format_target(target)}" for target in targets)]
@@ -111,7 +112,8 @@ def _cell(cell: Cell, pairs: int) -> str:
     return ", ".join(words) or BLANK
 
 
-def _reading(comparison: Comparison) -> str:
+def reading(comparison: Comparison) -> str:
+    """Return what the ratios and their verdicts mean, as a list."""
     tested = sum(cell.verdict not in (None, Verdict.TOO_FEW) for cell in comparison.cells)
     each = _percent(float(f"{joint_confidence(CONFIDENCE, tested):.6g}"))
     lines = [
@@ -127,8 +129,9 @@ def _reading(comparison: Comparison) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _change(change: Change) -> str:
-    return f"- {_arrow(change.old, change.new)}: {_cases(change.cases, _MANY)}"
+def change(of: Change) -> str:
+    """Return pairs whose status changed in the same way, in a line."""
+    return f"{_arrow(of.old, of.new)}: {_cases(of.cases, _MANY)}"
 
 
 def _differences(entries: Sequence[Difference], pairs: int) -> str:

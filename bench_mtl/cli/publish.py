@@ -1,0 +1,49 @@
+"""`bench-mtl publish`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bench_mtl.cli.console import say, warn
+from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, plugins_option
+from bench_mtl.core.errors import plural
+
+
+@click.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of the site: new, empty or an earlier site.")
+@click.option("--title", help="Title of the index.")
+@click.option("--instances", is_flag=True, help="Build the instances again and write them as npz and as MPS or CBF; takes its time.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes that make pages.")
+@data_dir_option
+@plugins_option
+def publish(
+    results: tuple[Path, ...], out: Path, title: str | None, instances: bool, jobs: int, data_dir: Path | None, plugins: Path | None
+) -> int:
+    """Write a static site of RESULTS: results folders, or folders of such.
+
+    An index of all suites, the report of each, a page for every instance with its rows, leader boards by problem and target, and the
+    history of suites that were run several times. It needs no server and asks the network for nothing. What has not changed since the
+    last time is kept.
+
+    Exit code 1 when proven bounds in some results exclude each other; the site says where.
+
+    \b
+    Examples:
+      bench-mtl publish reports --out site --jobs 2
+      bench-mtl publish results/quick results/mine --out site --title "Our solvers"
+      bench-mtl publish results/mine --out site --instances --data-dir ~/data
+    """
+    from bench_mtl.publish import publish as written
+
+    site = written(results, out, title=title, instances=instances, data_dir=data_dir, plugins=plugins, jobs=jobs)
+    if site.left_out:
+        warn(f"no results of a suite, left out: {', '.join(site.left_out)}")
+    boards = f"leader boards of {plural(site.families, 'problem')}"
+    say(f"{plural(site.suites, 'suite')} ({site.rendered} made, {site.suites - site.rendered} as before), {boards}")
+    say(f"site: {site.index}, {plural(site.instances, 'instance')}")
+    for name in site.contradictions:
+        warn(f"proven bounds in {name} contradict each other")
+    return EXIT_FAILED if site.contradictions else 0

@@ -1,0 +1,207 @@
+"""Instances as files: the optimum of what is read back is that of the problem, by readers that share no code with the writers."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from shown_results import fill, run
+
+from bench_mtl.core.types import Iterate
+from bench_mtl.data import read_npz
+from bench_mtl.data.synthetic import synthetic_l1inf
+from bench_mtl.engine.registry import load_registry, make_problem
+from bench_mtl.model.protocols import Capability
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.publish import attachments as module
+from bench_mtl.publish.attachments import attachments, npz
+from bench_mtl.publish.cone_programme import cone_programme, to_cbf, to_mps
+from bench_mtl.results.loading import read_results
+
+REGISTRY = load_registry()
+
+#: Families whose models have a kind of cone.
+CONES = {"l1inf_glm": "Q", "trace_norm_glm": "PSDCON", "portfolio": "EXP"}
+
+
+def read_cbf(text: str) -> dict[str, list[list[str]]]:
+    """Return the sections of a file in the Conic Benchmark Format, each as its lines in words."""
+    found: dict[str, list[list[str]]] = {}
+    section: list[list[str]] | None = None
+    for line in text.splitlines():
+        if not line.strip():
+            section = None
+        elif not line.startswith("#"):
+            if section is None:
+                section = found.setdefault(line.strip(), [])
+            else:
+                section.append(line.split())
+    return found
+
+
+def optimum_of_cbf(text: str) -> float:
+    """Return the optimum of such a file, by a model that is written down again row by row."""
+    import cvxpy as cp
+
+    parts = read_cbf(text)
+    assert parts["OBJSENSE"] == [["MIN"]]
+    columns = int(parts["VAR"][0][0])
+    x = cp.Variable(columns)
+    c = np.zeros(columns)
+    for j, value in parts["OBJACOORD"][1:]:
+        c[int(j)] = float(value)
+    offset = float(parts["OBJBCOORD"][0][0]) if "OBJBCOORD" in parts else 0.0
+    constraints: list[Any] = []
+    if "CON" in parts:
+        rows = int(parts["CON"][0][0])
+        A, b = np.zeros((rows, columns)), np.zeros(rows)
+        for i, j, value in parts["ACOORD"][1:]:
+            A[int(i), int(j)] += float(value)
+        for i, value in parts.get("BCOORD", [[]])[1:]:
+            b[int(i)] += float(value)
+        place = 0
+        for cone, size in parts["CON"][1:]:
+            g = A[place : place + int(size)] @ x + b[place : place + int(size)]
+            if cone == "L=":
+                constraints.append(g == 0)
+            elif cone == "L+":
+                constraints.append(g >= 0)
+            elif cone == "Q":
+                constraints.append(cp.SOC(g[0], g[1:]))
+            else:
+                assert (cone, size) == ("EXP", "3")
+                constraints.append(cp.ExpCone(g[2], g[1], g[0]))
+            place += int(size)
+        assert place == rows
+    for number, (size,) in enumerate(parts.get("PSDCON", [[]])[1:]):
+        n = int(size)
+        matrix: Any = np.zeros((n, n))
+        for k, i, j, value in parts.get("DCOORD", [[]])[1:]:
+            if int(k) == number:
+                matrix[int(i), int(j)] = matrix[int(j), int(i)] = float(value)
+        for k, column, i, j, value in parts["HCOORD"][1:]:
+            if int(k) == number:
+                H = np.zeros((n, n))
+                H[int(i), int(j)] = H[int(j), int(i)] = float(value)
+                matrix = matrix + x[int(column)] * H
+        constraints.append(matrix >> 0)
+    return float(cp.Problem(cp.Minimize(c @ x + offset), constraints).solve(solver="CLARABEL"))
+
+
+@pytest.mark.parametrize(("family", "cone"), CONES.items())
+def test_a_cone_programme_that_is_read_back_has_the_optimum(family: str, cone: str) -> None:
+    problems = list(REGISTRY.problem(family).examples(np.random.default_rng(0)))
+    for problem in [each for each in problems if Capability.CONIC in each.offers][:2]:
+        model = problem.to_cvxpy(next(iter(problem.conic_forms)))
+        programme = cone_programme(model)
+        text = to_cbf(programme, "a comment").decode()
+        assert optimum_of_cbf(text) == pytest.approx(model.problem.solve(solver="CLARABEL"), rel=1e-5, abs=1e-7)
+        sections = read_cbf(text)
+        assert cone in {*sections, *(line[0] for line in sections["CON"][1:])}
+        for name, lines in sections.items():
+            if name.endswith("COORD") and name != "OBJBCOORD":
+                assert int(lines[0][0]) == len(lines) - 1
+
+
+def test_a_linear_programme_that_is_read_back_has_the_optimum(tmp_path: Path) -> None:
+    import highspy
+
+    problem = next(REGISTRY.problem("l1inf_hinge").examples(np.random.default_rng(0)))
+    model = problem.to_cvxpy("lp")
+    programme = cone_programme(model)
+    assert programme.is_linear
+    (tmp_path / "x.mps").write_bytes(to_mps(programme, "tiny"))
+    assert to_mps(programme, "tiny") == (tmp_path / "x.mps").read_bytes()
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.readModel(str(tmp_path / "x.mps"))
+    highs.run()
+    expected = model.problem.solve(solver="CLARABEL")
+    assert highs.getInfo().objective_function_value == pytest.approx(expected, rel=1e-6)
+    assert optimum_of_cbf(to_cbf(programme, "the same").decode()) == pytest.approx(expected, rel=1e-5)
+
+
+def tasks(kind: str) -> TaskData:
+    from scipy import sparse
+
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((6, 4)), np.sign(rng.standard_normal((6, 2)))
+    if kind == "shared":
+        return TaskData.shared(X, Y)
+    if kind == "real, sparse":
+        return TaskData.shared(sparse.csr_array(X * (X > 0)), rng.standard_normal((6, 2)))
+    blocks = [X[:2], X[2:]] if kind == "per task" else [sparse.csr_array(X[:2]), sparse.csr_array(X[2:] * (X[2:] > 0))]
+    return TaskData.per_task(blocks, [Y[:2, 0], Y[2:, 0]])
+
+
+@pytest.mark.parametrize("kind", ["shared", "real, sparse", "per task", "per task, sparse"])
+def test_arrays_can_be_read_as_data(kind: str, tmp_path: Path) -> None:
+    data = tasks(kind)
+    content = npz(data, {"radius": 2.0})
+    assert content == npz(data, {"radius": 2.0})
+    (tmp_path / "x.npz").write_bytes(content)
+    again = read_npz(tmp_path / "x.npz")
+    assert (again.design.is_shared, again.design.is_sparse) == (data.design.is_shared, data.design.is_sparse)
+    assert np.array_equal(again.targets, data.targets)
+    for k in range(data.design.n_tasks):
+        own, read = (each.design.stacked().toarray() for each in (data, again))
+        assert np.array_equal(own, read), k
+    assert json.loads(bytes(np.load(io.BytesIO(content))["parameters"])) == {"radius": 2.0}
+
+
+SPEC = {"name": "synthetic_l1inf", "tasks": 2, "features": 4, "examples": 5}
+
+
+def attached(tmp_path: Path, **more: Any) -> module.Attachments:
+    given = {"data": SPEC, "parameters": {"radius": 2.0}, "seed": 0, "dimensions": {"n": 10, "d": 4, "m": 2}, **more}
+    results = read_results(fill(tmp_path / "results", run("pg", 1.0, 2.0, **given)))
+    return attachments(results.runs, results.samples, REGISTRY, None)
+
+
+def test_an_instance_is_written_where_its_start_proves_what_the_rows_have(tmp_path: Path) -> None:
+    problem = make_problem(REGISTRY.problem("l1inf_hinge"), synthetic_l1inf(tasks=2, features=4, examples=5, seed=0), {"radius": 2.0})
+    start = problem.certify(Iterate(problem.start_point()))
+    found = attached(tmp_path / "a", start=(start.primal, start.dual))
+    assert (set(found.files), found.said) == ({"npz", "mps"}, ())
+    assert b"instance_" in found.files["mps"]
+    # the objective at zero is the same for all data with these losses, what it proves is not
+    assert attached(tmp_path / "b", start=(start.primal, 0.99 * start.dual)).files == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"dimensions": {"n": 11, "d": 4, "m": 2}}, "it has other dimensions than in the rows"),
+        ({"dimensions": {}}, "it was never built for the rows"),
+        ({}, "the fingerprint of its data is another than in the rows"),
+        ({"data": {"name": "lost"}}, "its data, or its problem, are not to be had where this site was made"),
+        ({"family": "lost"}, "its data, or its problem, are not to be had where this site was made"),
+        ({"parameters": {"radius": -1.0}}, "it cannot be built: radius must be"),
+    ],
+    ids=["dimensions", "never built", "start", "data", "family", "parameters"],
+)
+def test_an_instance_that_is_not_that_of_the_rows_is_left_out(more: dict[str, Any], why: str, tmp_path: Path) -> None:
+    found = attached(tmp_path, **more)
+    assert found.files == {}
+    assert why in found.said[0]
+
+
+def test_large_instances_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_doubt", lambda *_: "")
+    monkeypatch.setattr(module, "MOST_MODELLED", 39)
+    found = attached(tmp_path / "a")
+    assert (set(found.files), found.said) == (
+        {"npz"}, ("No MPS or CBF file: over all tasks the data have 40 entries, and of 39 models are made.",)
+    )  # fmt: skip
+    monkeypatch.setattr(module, "MOST_ENTRIES", 39)
+    assert attached(tmp_path / "b").said == ("No files of the instance: its data have 40 entries, and 39 are written.",)
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "_doubt", lambda *_: "")
+    monkeypatch.setattr(module, "MOST_BYTES", 10)
+    found = attached(tmp_path / "c")
+    assert found.files == {}
+    assert [sentence.split(":")[0] for sentence in found.said] == ["No NPZ file", "No MPS file"]
