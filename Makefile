@@ -43,6 +43,8 @@ compiled: $(STAMP)
 # Warnings are errors (mkdocs.yml). With --quiet they would be none.
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	$(BIN)/bench-mtl publish reports --out results/boards --jobs 2
+	cp -R results/boards site/
 	$(BIN)/python docs/_mkdocs/check.py site
 
 bench: $(STAMP)

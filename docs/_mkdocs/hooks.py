@@ -34,6 +34,9 @@ PLACES = {
 
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 
+#: What the list of reports says of the pages that `bench-mtl publish` makes beside these.
+BOARDS = 'The suites can also be <a href="boards/index.html">searched and compared</a>: curves to zoom into, tables to sort, leader boards.'
+
 #: Code, which is left alone: blocks with a fence, and spans.
 _CODE = re.compile(
     r"(^(?P<fence> *(?:```+|~~~+)).*?^(?P=fence)|(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))", re.MULTILINE | re.DOTALL
@@ -101,6 +104,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         page.meta["search"] = {"exclude": True}  # numbers; the list of reports is found
     elif place.startswith("adr/0"):
         page.meta["search"] = {"boost": 0.2}  # why something is as it is comes after what it is
+    elif place == PLACES["reports/README.md"]:
+        title, rest = markdown.split("\n\n", 1)
+        markdown = f"{title}\n\n{BOARDS}\n\n{rest}"
     return without_false_markup(with_links(markdown, source_of(place), place, files))
 
 
