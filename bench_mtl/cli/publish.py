@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from bench_mtl.cli.console import say, warn
-from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, plugins_option
+from bench_mtl.cli.console import answer, answer_json, say, warn
+from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, json_option, plugins_option, quiet_option
 from bench_mtl.core.errors import plural
 
 
@@ -19,6 +19,8 @@ from bench_mtl.core.errors import plural
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes that make pages.")
 @data_dir_option
 @plugins_option
+@quiet_option
+@json_option
 def publish(
     results: tuple[Path, ...], out: Path, title: str | None, instances: bool, jobs: int, data_dir: Path | None, plugins: Path | None
 ) -> int:
@@ -43,7 +45,8 @@ def publish(
         warn(f"no results of a suite, left out: {', '.join(site.left_out)}")
     boards = f"leader boards of {plural(site.families, 'problem')}"
     say(f"{plural(site.suites, 'suite')} ({site.rendered} made, {site.suites - site.rendered} as before), {boards}")
-    say(f"site: {site.index}, {plural(site.instances, 'instance')}")
+    answer(f"site: {site.index}, {plural(site.instances, 'instance')}")
+    answer_json(lambda: site)
     for name in site.contradictions:
         warn(f"proven bounds in {name} contradict each other")
     return EXIT_FAILED if site.contradictions else 0

@@ -26,7 +26,7 @@ def a_problem(problem: object, name: str = "problem") -> Problem:
 
 
 def a_solver(solver: object, registry: Registry | None = None, name: str = "solver") -> Solver:
-    """Return a solver, or the one of this name with its default options.
+    """Return a solver, or the one of this name or alias with its default options.
 
     Parameters
     ----------
@@ -52,9 +52,10 @@ def a_tolerance(tolerance: object) -> Tolerance:
     ------
     InputError : it is not a number above zero.
     """
-    if tolerance is None or isinstance(tolerance, Tolerance):
-        return tolerance or Tolerance()
-    return Tolerance(real_number("tolerance", tolerance, strict=True))
+    if tolerance is None:
+        return Tolerance()
+    gap = tolerance.relative_gap if isinstance(tolerance, Tolerance) else tolerance
+    return Tolerance(real_number("tolerance", gap, strict=True))
 
 
 def the_limits(limits: object) -> Limits:
@@ -64,9 +65,14 @@ def the_limits(limits: object) -> Limits:
     ------
     InputError : it is not a number above zero.
     """
-    if limits is None or isinstance(limits, Limits):
-        return limits or Limits()
-    return Limits(seconds=real_number("limits", limits, strict=True))
+    if limits is None:
+        return Limits()
+    if not isinstance(limits, Limits):
+        return Limits(seconds=real_number("limits", limits, strict=True))
+    for name, value in vars(limits).items():
+        if value is not None:
+            real_number(f"{name} of limits", value)
+    return limits
 
 
 def kind_of(value: object) -> str:

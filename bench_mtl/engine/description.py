@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from bench_mtl.engine.registry import Registry, problem_parameters, solver_names, solver_options
@@ -31,6 +31,10 @@ class SolverPlan:
     """The digest of the files that it computes with."""
     module: str
     """The module that it comes from; empty where nobody says."""
+    name: str = ""
+    """The name of the solver, whichever of its aliases was given."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Those that were given, and those of an alias."""
 
 
 class Planner(Protocol):
@@ -54,9 +58,10 @@ class RegistryPlanner:
         return ProblemPlan(source_digest(problem), problem.without_aliases(dict(parameters)))
 
     def plan_solver(self, name: str, options: Mapping[str, Any]) -> SolverPlan:
+        name, options = self.registry.meant(name, options)
         solver = self.registry.solver(name, options)
         label, version = solver_names(solver)
-        return SolverPlan(label, version, source_digest(type(solver)), self.registry.module_of(name))
+        return SolverPlan(label, version, source_digest(type(solver)), self.registry.module_of(name), name, options)
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,8 @@ class Entry:
     forms: str
     options: str
     """Names of its parameters or options, with their defaults."""
+    aliases: str = ""
+    """Other names of a solver."""
 
 
 def entries(registry: Registry, what: str) -> list[Entry]:
@@ -81,7 +88,14 @@ def entries(registry: Registry, what: str) -> list[Entry]:
             for name, cls in sorted(registry.problems.items())
         ]
     return [
-        Entry(name, _first_sentence(cls), _listed(cls.requires), _named(cls.takes, " or "), _options(solver_options(cls)))
+        Entry(
+            name,
+            _first_sentence(cls),
+            _listed(cls.requires),
+            _named(cls.takes, " or "),
+            _options(solver_options(cls)),
+            ", ".join(cls.aliases),
+        )
         for name, cls in sorted(registry.solvers.items())
     ]
 

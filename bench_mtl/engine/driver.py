@@ -95,7 +95,7 @@ def run(
 
     Parameters
     ----------
-    solver : a solver, or the name of one with its default options (`bench-mtl list solvers`)
+    solver : a solver, or the name or an alias of one with its default options (`bench-mtl list solvers`)
     tolerance : the relative gap to prove; 1e-6 by default
     limits : on the solver's own clock, a number is seconds; 60 s by default. For a one-shot solver the seconds hold for each of its
         tolerances; iterations and work are for iterative solvers.

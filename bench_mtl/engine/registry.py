@@ -33,21 +33,41 @@ class Registry:
 
     def problem(self, name: str) -> type[Problem]:
         if name not in self.problems:
-            raise unknown("problem", name, self.problems)
+            raise unknown("problem", name, self.problems, more="bench-mtl list problems")
         return self.problems[name]
 
+    def meant(self, name: str, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Return the name of the solver that `name` stands for, and its options: those given, and those of an alias (`Solver.aliases`).
+
+        Names of solvers come before aliases, in which upper and lower case are one.
+
+        Raises
+        ------
+        InputError : an unknown solver (the nearest name is suggested), or an option that contradicts the alias.
+        """
+        given = dict(options or {})
+        if name in self.solvers:
+            return name, given
+        alias, cls = name.lower(), self._of_alias(name)
+        if cls is None:
+            known = [*self.solvers, *(other for cls in self.solvers.values() for other in cls.aliases)]
+            raise self._label_taken_for_a_name(name) or unknown("solver", name, known, more="bench-mtl list solvers")
+        for key, value in cls.aliases[alias].items():
+            if not _is_same_option(given.get(key, value), value):
+                raise InputError(f"solver '{name}' is solver '{cls.name}' with {key} = {value!r}, so {key} cannot be {given[key]!r}")
+        return cls.name, {**given, **cls.aliases[alias]}
+
     def solver(self, name: str, options: Mapping[str, Any] | None = None) -> Solver:
-        """The solver `name` with `options`, its dataclass fields.
+        """The solver `name`, or of that alias, with `options`, its dataclass fields.
 
         Raises
         ------
         InputError : an unknown solver or option (the nearest name is suggested), an option that is needed and not given, or a
             value that the solver refuses.
         """
-        if name not in self.solvers:
-            raise self._label_taken_for_a_name(name) or unknown("solver", name, self.solvers)
+        name, options = self.meant(name, options)
         cls = self.solvers[name]
-        given = {key: tuple(value) if isinstance(value, list) else value for key, value in (options or {}).items()}
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
         allowed = solver_options(cls)
         for key in given:
             if key not in allowed:
@@ -62,9 +82,16 @@ class Registry:
         except Exception as error:  # a plug-in that does not check its options by name
             raise InputError(f"solver '{name}' refuses its options: {type(error).__name__}: {error}") from error
 
+    def knows_solver(self, name: str) -> bool:
+        """Return whether a solver has this name, or this alias."""
+        return name in self.solvers or self._of_alias(name) is not None
+
     def module_of(self, solver: str) -> str:
-        """Return the name of the module that a solver comes from; empty where this registry does not say."""
+        """Return the name of the module that a solver, named and not by an alias, comes from; empty where this registry does not say."""
         return self.solvers.module_of(solver) if isinstance(self.solvers, _Classes) else ""
+
+    def _of_alias(self, name: str) -> type[Solver] | None:
+        return next((cls for cls in self.solvers.values() if name.lower() in cls.aliases), None)
 
     def _label_taken_for_a_name(self, name: str) -> InputError | None:
         """The error for what reports call a solver with some of its options."""
@@ -76,6 +103,11 @@ class Registry:
                     )
                     return InputError(f"unknown solver '{name}': that is solver '{cls.name}' with {options or 'its defaults'}")
         return None
+
+
+def _is_same_option(given: Any, value: Any) -> bool:
+    """Whether an option given beside an alias is the alias's own; words may be in upper or lower case."""
+    return str(given).lower() == value.lower() if isinstance(value, str) else bool(given == value)
 
 
 def solver_options(cls: type[Solver]) -> dict[str, Any]:
@@ -237,7 +269,19 @@ def _checked_name(cls: type, origin: str) -> str:
         raise InputError(f"'{name}' of {origin}: its {kinds} must be a tuple of subclasses of Form, not {forms!r}")
     if not any(attribute in vars(base) for base in cls.__mro__ if base is not Solver for attribute in (capabilities, kinds)):
         raise InputError(f"'{name}' of {origin} states neither {capabilities} nor {kinds}")
+    if issubclass(cls, Solver):
+        _require_aliases(cls.aliases, f"'{name}' of {origin}")
     return name
+
+
+def _require_aliases(aliases: Any, owner: str) -> None:
+    """Raise InputError for aliases that are no table of names in lower case, each with a table of options."""
+    if not isinstance(aliases, Mapping) or not all(isinstance(options, Mapping) for options in aliases.values()):
+        raise InputError(f"{owner}: its aliases must be a table of names, each with a table of options, not {aliases!r}")
+    for alias in aliases:
+        if not isinstance(alias, str) or alias != alias.lower():
+            raise InputError(f"{owner}: its aliases must be names in lower case, not {alias!r}")
+        require_label(f"an alias of {owner}", alias)
 
 
 def _open_plugins(folder: Path) -> None:

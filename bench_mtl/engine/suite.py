@@ -315,13 +315,13 @@ class _Chosen:
 def _solvers(spec: SolverSpec, planner: Planner) -> Iterator[_Chosen]:
     """Every combination of the grid; those that a label does not tell apart get their grid values added."""
     combinations = list(_combinations(spec.grid))
-    options = [{**spec.options, **combination} for combination in combinations]
-    plans = [planner.plan_solver(spec.name, chosen) for chosen in options]
+    # By the solver's own name, whichever of its aliases is given: one run has one key.
+    plans = [planner.plan_solver(spec.name, {**spec.options, **combination}) for combination in combinations]
     labels = [spec.label or plan.label for plan in plans]
     counts = Counter(labels)
-    for label, chosen, plan, combination in zip(labels, options, plans, combinations, strict=True):
+    for label, plan, combination in zip(labels, plans, combinations, strict=True):
         unique = _labelled(label, _suffix(combination) if counts[label] > 1 else "")
-        yield _Chosen(spec.name, unique, chosen, plan.version, plan.code, plan.module)
+        yield _Chosen(plan.name, unique, plan.options, plan.version, plan.code, plan.module)
 
 
 def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:

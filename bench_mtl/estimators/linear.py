@@ -19,7 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from bench_mtl.core.checks import is_sparse, real_number
+from bench_mtl.core.checks import is_sparse, real_number, true_or_false
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.threads import fitting_blas_threads
 from bench_mtl.core.types import Array, Certificate, Matrix
@@ -173,8 +173,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _with_constant(self, X: Matrix) -> Matrix:
         """X, and where there is to be an intercept the constant feature after the others."""
-        if not isinstance(self.fit_intercept, (bool, np.bool_)):
-            raise InputError(f"fit_intercept must be true or false, not {self.fit_intercept!r}")
+        true_or_false("fit_intercept", self.fit_intercept)
         if not self.fit_intercept:
             return X
         constant = np.full((X.shape[0], 1), real_number("intercept_scaling", self.intercept_scaling, strict=True))
