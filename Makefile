@@ -3,6 +3,7 @@
 # make portable: the numerical tests again, as other processors would run them (ten minutes).
 # make soak: the long fault tests (minutes).
 # make system: install what a few tests need beyond Python, through apt: Chromium and LaTeX. Without them those tests are skipped.
+# make docs: the documentation as a site that needs no network, in site/: open site/index.html.
 # make bench: time the projections and the framework itself, tables into results/bench (minutes; GRID=quick: under one for the projections).
 # make reports: write the published reports in reports/ again, each from its results, in all formats; make reports-kept: what the repository keeps.
 PYTHON ?= python3
@@ -13,7 +14,7 @@ GRID ?= full
 # Tests start hundreds of processes, each of which would compile our sources again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test wheel portable soak lint compiled bench reports reports-kept setup system clean
+.PHONY: demo test wheel portable soak lint compiled docs bench reports reports-kept setup system clean
 
 demo: $(STAMP)
 	rm -rf results/demo
@@ -43,6 +44,13 @@ lint: $(STAMP)
 compiled: $(STAMP)
 	-$(BIN)/bench-mtl doctor --compile
 
+# Warnings are errors (mkdocs.yml). With --quiet they would be none.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	$(BIN)/bench-mtl publish reports --out results/boards --jobs 2
+	cp -R results/boards site/
+	$(BIN)/python docs/_mkdocs/check.py site
+
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks --grid $(GRID) --out results/bench
 	$(BIN)/python -m benchmarks.overhead --out results/bench
@@ -71,4 +79,4 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist results
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist results site

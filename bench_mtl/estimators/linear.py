@@ -71,14 +71,17 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         penalised or restricted as all coefficients are, so that the gap of a fit covers it.
     intercept_scaling : float
         The value of the constant feature. The larger, the less an intercept is held back.
-    solver : str, optional
-        Name of a registered solver that can take the problem; by default one that suits it.
-    solver_options : dict, optional
-        Its options.
     tol : float
         The relative gap, (objective - lower bound) / objective, to prove.
     max_iter : int
         Solver iterations, at most.
+
+    Other Parameters
+    ----------------
+    solver : str, optional
+        Name of a registered solver that can take the problem; by default one that suits it.
+    solver_options : dict, optional
+        Its options.
     max_seconds : float, optional
         Seconds of the solver, at most (roughly: a step is not broken off), beginning once its code is compiled. What proves the gap is
         not counted. Where a model is not convex they are all seconds of the fit from its data on.
