@@ -1,4 +1,5 @@
 # make demo: install into .venv and run the suite "quick" into results/demo.   make test: lint, types, tests.   Override PYTHON to choose one.
+# make wheel: build the wheel, install it as the README says into an environment of its own, and run it there (minutes).
 # make portable: the numerical tests again, as other processors would run them (ten minutes).
 # make soak: the long fault tests (minutes).
 # make system: install what a few tests need beyond Python, through apt: Chromium and LaTeX. Without them those tests are skipped.
@@ -13,7 +14,7 @@ GRID ?= full
 # Tests start hundreds of processes, each of which would compile our sources again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test portable soak lint compiled docs bench reports reports-kept setup system clean
+.PHONY: demo test wheel portable soak lint compiled docs bench reports reports-kept setup system clean
 
 demo: $(STAMP)
 	rm -rf results/demo
@@ -22,6 +23,9 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(MAKE) --no-print-directory -j 2 lint compiled  # side by side
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+wheel: $(STAMP)
+	$(BIN)/python .ci/wheel --out dist
 
 portable: $(STAMP)
 	$(MAKE) --no-print-directory compiled
@@ -75,4 +79,4 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis results site
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist results site

@@ -15,6 +15,9 @@ import pytest
 
 from bench_mtl.cli import cli
 from bench_mtl.comparing import compare
+from bench_mtl.core.errors import InputError
+from bench_mtl.engine.driver import describe, run
+from bench_mtl.engine.places import place_text, places_of, traceback_lines
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.validation.conformance import check_iterates, check_pair, problem_checks
@@ -22,7 +25,7 @@ from bench_mtl.validation.conformance import check_iterates, check_pair, problem
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "reports").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in ("docs", "paper", "reports") for page in (ROOT / folder).rglob("*.md"))])
 
 
 def python_blocks(page: Path) -> list[str]:
@@ -44,12 +47,7 @@ def pyplot() -> Iterator[Any]:
 def test_the_examples_of_the_guides_are_plugins_that_conform(tmp_path: Path) -> None:
     import numpy as np
 
-    for page in ("add-a-solver.md", "add-a-problem.md"):
-        for block in python_blocks(ROOT / "docs" / page):
-            folder, name = re.match(r"# my-plugins/(\w+)/(\w+\.py)\n", block).groups()  # type: ignore[union-attr]
-            (tmp_path / folder).mkdir(exist_ok=True)
-            (tmp_path / folder / name).write_text(block)
-    registry = load_registry(tmp_path)
+    registry = load_registry(plugins_of_the_guides(tmp_path))
     problem = registry.problem("ridge_ball")
     for tiny in problem.examples(np.random.default_rng(0)):
         for check in problem_checks(problem):
@@ -62,6 +60,45 @@ def test_the_examples_of_the_guides_are_plugins_that_conform(tmp_path: Path) -> 
     for tiny in registry.problem("sparse_low_rank").examples(np.random.default_rng(0)):
         check_pair(tiny, solver, target=1e-3)
         check_iterates(tiny, solver)
+
+
+def plugins_of_the_guides(folder: Path, *change: str) -> Path:
+    """Write the plug-ins of the guides, with a mistake in one of them, as files of a plug-in folder."""
+    for page in ("add-a-solver.md", "add-a-problem.md"):
+        for block in python_blocks(ROOT / "docs" / page):
+            kind, name = re.match(r"# my-plugins/(\w+)/(\w+\.py)\n", block).groups()  # type: ignore[union-attr]
+            (folder / kind).mkdir(parents=True, exist_ok=True)
+            (folder / kind / name).write_text(block.replace(*change) if change else block)
+    return folder
+
+
+def test_what_the_guides_show_of_failures_is_what_is_printed(tmp_path: Path) -> None:
+    import numpy as np
+
+    solver_page, problem_page = ((ROOT / "docs" / name).read_text() for name in ("add-a-solver.md", "add-a-problem.md"))
+    registry = load_registry(plugins_of_the_guides(tmp_path / "a", "value_and_gradient(point)[1]", "value_and_gradiant(point)[1]"))
+    tiny = next(iter(registry.problem("sparse_low_rank").examples(np.random.default_rng(0))))
+    record = run(tiny, registry.solver("heavy_ball"))
+    assert f"error: {record.reason} ({place_text(record.places)})\n" in solver_page
+    assert "\n".join(["```", *traceback_lines(record.places), "```"]) in solver_page
+    registry = load_registry(plugins_of_the_guides(tmp_path / "b", "data.targets, data", "data.target, data"))
+    with pytest.raises(AttributeError) as error:
+        next(iter(registry.problem("ridge_ball").examples(np.random.default_rng(0))))
+    places = places_of(error.value)[-1:]
+    assert f"error (the problem cannot be built: {describe(error.value)}, {place_text(places)})\n" in problem_page
+    assert "\n".join(["```", *traceback_lines(places), "```"]) in problem_page
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("def steps", "def step"), ("Iterator[Iterate]:", "Iterator[Iterate]"), ("from dataclasses", "import momenta\nfrom dataclasses")],
+    ids=["method", "syntax", "import"],
+)
+def test_what_the_guide_says_of_mistakes_is_what_is_said(tmp_path: Path, change: tuple[str, str]) -> None:
+    page = (ROOT / "docs" / "add-a-solver.md").read_text()
+    with pytest.raises(InputError) as error:
+        load_registry(plugins_of_the_guides(tmp_path, *change))
+    assert f"`{str(error.value).replace(str(tmp_path), 'my-plugins')}`" in page
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/estimators.md", "docs/experiments.md", "docs/projections.md", "docs/your-own-data.md"])

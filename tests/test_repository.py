@@ -1,4 +1,4 @@
-"""The repository stays light: of a published report it keeps the results, the text and the figures that the text shows."""
+"""The repository stays light and tidy: of a published report it keeps the results, the text and the figures that the text shows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ ROOT = Path(__file__).resolve().parents[1]
 MOST_BYTES = 60_000_000
 MOST_FILES = 900
 
+#: All that may lie at the top of the tree.
+TOP = {
+    # the packages, their tests and what they found
+    "bench_mtl", "problems", "solvers", "tests", "reports", "benchmarks", "pyproject.toml", "constraints.txt", "Makefile", ".gitignore",
+    ".pre-commit-config.yaml", ".ci",
+    # what a reader begins with
+    "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "LICENSE", "docs", "mkdocs.yml",
+    # what a release needs
+    "CITATION.cff", "paper", "recipe",
+}  # fmt: skip
+
 
 def kept(folder: str) -> list[Path]:
     """Return the files below a folder that git tracks."""
@@ -20,6 +31,18 @@ def kept(folder: str) -> list[Path]:
         pytest.skip("not a git checkout")
     names = subprocess.run(["git", "ls-files", "-z", folder], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [path for name in names.split("\0") if name and (path := ROOT / name).exists()]
+
+
+def test_nothing_else_lies_at_the_top() -> None:
+    assert {file.relative_to(ROOT).parts[0] for file in kept(".")} <= TOP
+
+
+def test_the_folders_of_a_release_are_small() -> None:
+    assert {file.relative_to(ROOT).as_posix() for folder in ("paper", "recipe") for file in kept(folder)} == {
+        "paper/paper.md",
+        "paper/paper.bib",
+        "recipe/recipe.yaml",
+    }
 
 
 def test_reports_are_light() -> None:

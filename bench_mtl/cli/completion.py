@@ -49,7 +49,7 @@ def _registry() -> Registry:
 
 def _solvers(_: click.Context) -> list[str]:
     registry = _registry()
-    return sorted({*registry.solvers, *(alias for cls in registry.solvers.values() for alias in cls.aliases)})
+    return registry.names_of_solvers()
 
 
 def _problems(_: click.Context) -> list[str]:

@@ -11,6 +11,7 @@ import click
 
 from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer, answer_json, say
+from bench_mtl.cli.failures import at, raising_here
 from bench_mtl.cli.options import (
     EXIT_FAILED,
     allowed_threads,
@@ -90,7 +91,8 @@ def path(
     tasks = load(spec, data_dir=data_dir, seed=whole_number("--seed", seed), prices=family.takes_prices)
 
     def instance(value: float) -> Problem:
-        return make_problem(family, tasks, {**parameters, key: value})
+        with raising_here("the problem cannot be built", registry):
+            return make_problem(family, tasks, {**parameters, key: value})
 
     first = instance(values[0])
     with replacing("--csv", "table", csv_file) if csv_file is not None else contextlib.nullcontext() as file:
@@ -98,8 +100,9 @@ def path(
         for note in first.notes:
             say(f"note: {one_line(note, LONGEST_LINE)}")
         with pinned_threads(threads), threadpool_limits(threads):
-            if chosen.incompatibility(first) is None:
-                chosen.warm_up()
+            with raising_here("warm-up failed", registry):
+                if chosen.incompatibility(first) is None:
+                    chosen.warm_up()
             points = regularisation_path(
                 instance, values, chosen, tolerance=tolerance, limits=limits, warm_start=not cold, on_point=_live(key)
             )
@@ -155,7 +158,7 @@ def _live(key: str) -> Callable[[PathPoint], None]:
         texts = [_text(name, value) for name, value in cells.items()]
         answer(" ".join([f"{point.value:>10.6g}", *_aligned(texts), *(f"{text:>9}" for text in texts[len(_COLUMNS) :])]))
         if point.record.status != "verified":
-            answer(f"{'':>10} {one_line(point.record.reason, LONGEST_LINE)}")
+            answer(f"{'':>10} {one_line(point.record.reason, LONGEST_LINE)}{at(point.record.places)}")
 
     return show
 

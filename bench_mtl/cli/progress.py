@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from bench_mtl.cli.console import is_quiet, say
 from bench_mtl.core.text import one_line, shortened, visible
 from bench_mtl.core.types import Status
+from bench_mtl.engine.places import place_text
 from bench_mtl.results import Outcome
 from bench_mtl.runner.job import Work
 
@@ -172,7 +173,8 @@ def running_title(titles: Sequence[str], width: int) -> str:
 def outcome_line(case: Work, outcome: Outcome, width: int | None = None) -> str:
     """Return one case in one line; where that would be longer than `width`, the title is shortened in the middle, as far as that helps."""
     record = outcome.record
-    rest = f": {record.status} ({one_line(record.reason, _LONGEST_REASON)})"
+    where = f", {place_text(record.places)}" if record.places else ""
+    rest = f": {record.status} ({one_line(record.reason, _LONGEST_REASON)}{where})"
     rest += f", {record.times.solve:.3g} s" if record.samples else ""
     title = one_line(case.title)
     return (title if width is None else shortened(title, max(_SHORTEST_TITLE, width - len(rest)))) + rest

@@ -13,6 +13,7 @@ import click
 
 from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer, answer_json, say, warn
+from bench_mtl.cli.failures import say_tracebacks, traceback_option
 from bench_mtl.cli.options import EXIT_INTERRUPTED, data_dir_option, fail, isolation_option, json_option, plugins_option, quiet_option
 from bench_mtl.cli.report import exit_code_of, exit_code_of_report, said_report
 from bench_mtl.core.errors import InputError, plural
@@ -46,13 +47,14 @@ _MANY = 10_000
 @click.option("--force", is_flag=True, help="Run everything again.")
 @click.option("--retry-failed", is_flag=True, help="Run again what ended as wrong, crashed or error.")
 @click.option("--dry-run", is_flag=True, help="Only say which cases would be run.")
+@traceback_option
 @data_dir_option
 @plugins_option
 @quiet_option
 @json_option
 def run(
     suite: str, out: Path | None, slots: int, isolation: str, cluster: str | None, only: tuple[str, ...], force: bool, retry_failed: bool,
-    dry_run: bool, data_dir: Path | None, plugins: Path | None,
+    dry_run: bool, traceback: bool, data_dir: Path | None, plugins: Path | None,
 ) -> int:  # fmt: skip
     """Run SUITE (a shipped name or a TOML file), store a row for every case and write the report.
 
@@ -113,6 +115,8 @@ def run(
             if waiting := again.plan(folder, chosen, [*cases, *latest]).waiting:
                 say(f"the fastest solvers again, {plural(len(waiting), 'run')}")
             made += _run(chosen, [*cases, *latest], folder, make_executor, interrupt, again)
+        if traceback:
+            say_tracebacks(folder)
         code, contradictions = _reported(folder, is_current=not made and _report_is_current(folder))
     except KeyboardInterrupt:
         return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)

@@ -10,6 +10,7 @@ import click
 
 from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer, answer_json, say, warn
+from bench_mtl.cli.failures import at, raising_here, say_places, traceback_option
 from bench_mtl.cli.options import (
     EXIT_FAILED,
     allowed_threads,
@@ -26,39 +27,48 @@ from bench_mtl.core.text import LONGEST_LINE, one_line
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Limits, Record, Sample, Tolerance
+    from bench_mtl.engine.suite import Instance
     from bench_mtl.model.protocols import Problem, Solver
+
+#: Columns of a summary that are the same in all rows of one problem.
+_OF_ONE_PROBLEM = ["Problem", "Runs"]
 
 
 @click.command()
 @click.argument("problem", shell_complete=completion.problems)
-@click.argument("solver", shell_complete=completion.solvers)
+@click.argument("solvers", metavar="SOLVER...", nargs=-1, required=True, shell_complete=completion.solvers)
 @click.option("--target", type=float, default=1e-6, show_default=True, help="Relative gap to prove.")
 @click.option(
     "--cluster",
     metavar="local|ADDRESS",
     help="For solvers that use Dask: workers of this machine, or those of the scheduler at ADDRESS.",
 )
+@traceback_option
 @click.option("--save", type=click.Path(path_type=Path), help="Write the solution and its certificate to this .npz file.")
+@click.option("--out", type=click.Path(path_type=Path), help="Of several solvers: keep the results in this folder, with their report.")
 @problem_options
 @quiet_option
 @json_option
 def solve(
-    problem: str, solver: str, data: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
+    problem: str, solvers: tuple[str, ...], data: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
     preprocess: tuple[str, ...], target: float, cluster: str | None, seconds: float, iterations: int | None, seed: int, threads: int,
-    save: Path | None, data_dir: Path | None, plugins: Path | None,
+    traceback: bool, save: Path | None, out: Path | None, data_dir: Path | None, plugins: Path | None,
 ) -> int:  # fmt: skip
-    """Solve one PROBLEM with one SOLVER in this process and show every certified sample.
+    """Solve one PROBLEM with one SOLVER in this process and show every certified sample; or compare several SOLVERs on it.
 
-    --quiet leaves the line that says how it ended.
+    Several run one after the other, each in a process of its own, as in `bench-mtl run`, and a table says what each has proven.
 
-    Exit code 0: the target gap is proven; 1: it is not, the solver failed, or it does not fit the problem; 2: bad usage or input; 4: a bug
-    of bench-mtl; 130: interrupted.
+    --quiet leaves the line, or the table, that says how it ended.
+
+    Exit code 0: the target gap is proven, of several solvers by one; 1: it is not, a solver failed, or none fits the problem; 2: bad usage
+    or input; 4: a bug of bench-mtl; 130: interrupted.
 
     \b
     Examples:
       bench-mtl solve l1inf_hinge projected_subgradient --data synthetic_l1inf --param radius=truth --target 1e-2
       bench-mtl solve sparse_low_rank accelerated_gradient --data digits --param penalty=1 --param radius=5
       bench-mtl solve l1inf_hinge scs --data digits --param radius=5 --json
+      bench-mtl solve l1inf_hinge auto pdhg ecos --data flowers.csv --data-option labels=3 --param radius=5 --target 1e-4
     """
     from threadpoolctl import threadpool_limits
 
@@ -77,22 +87,33 @@ def solve(
     require_importable(plugins)
     registry = load_registry(plugins)
     spec = data_spec(data, data_option, preprocess, data_dir)
+    instance = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed))
+    if len(solvers) > 1:
+        _require_alone({"--option": option, "--cluster": cluster, "--save": save})
+        for name in solvers:
+            registry.solver(name)  # before data are read
+        return _compared(instance, instance.build(registry, data_dir), solvers, target, limits, threads, plugins, out)
+    if out is not None:
+        raise InputError("--out is for several solvers; --save keeps the solution of one")
+    (solver,) = solvers
     name, options = registry.meant(solver, key_values(option, "--option"))
     if cluster is not None:
         options |= _on_cluster(registry.solvers[name], solver, cluster)
     chosen = registry.solver(name, options)
     if cluster not in (None, "local") and (exposed := exposure(cluster)) is not None:
         warn(exposed)
-    built = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed)).build(registry, data_dir)
+    with raising_here("the problem cannot be built", registry, traceback=traceback):
+        built = instance.build(registry, data_dir)
     with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
-        say(f"{problem}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
-        for note in built.notes:
-            say(f"note: {one_line(note, LONGEST_LINE)}")
+        _say_problem(problem, built)
         with pinned_threads(threads), threadpool_limits(threads):
-            if chosen.incompatibility(built) is None:
-                chosen.warm_up()
+            with raising_here("warm-up failed", registry, traceback=traceback):
+                if chosen.incompatibility(built) is None:
+                    chosen.warm_up()
             record = _solve_live(built, chosen, tolerance, limits)
-        answer(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}")
+        if traceback:
+            say_places(record.places)
+        answer(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}{at(record.places)}")
         if not type(chosen).__module__.startswith("bench_mtl."):
             say("certified in the process of the solver, which can change what judges it; `bench-mtl run` certifies again in another")
         if said := dict(record.info).get("note"):
@@ -116,6 +137,52 @@ def solve(
         }
     )
     return 0 if record.status is Status.VERIFIED else EXIT_FAILED
+
+
+def _require_alone(given: dict[str, object]) -> None:
+    """Refuse options that are for one solver."""
+    for name, value in given.items():
+        if value:
+            raise InputError(f"{name} is for one solver; a suite file gives several solvers options of their own (bench-mtl run)")
+
+
+def _compared(
+    instance: Instance, built: Problem, solvers: tuple[str, ...], target: float, limits: Limits, threads: int, plugins: Path | None,
+    out: Path | None,
+) -> int:  # fmt: skip
+    """Compare several solvers on a problem, and return the exit code."""
+    from bench_mtl.cli.documents import problem_document
+    from bench_mtl.comparing import compare
+    from bench_mtl.core.types import Status
+    from bench_mtl.report.render import to_text
+
+    _say_problem(instance.problem, built)
+    names = {instance.problem: built}
+    result = compare(names, solvers, targets=target, limits=limits, threads=threads, plugins=plugins, out=out, progress=say)
+    say()
+    answer(to_text(result.summary().drop(columns=_OF_ONE_PROBLEM, errors="ignore")))
+    report = None if out is None else result.report(out)
+    if report is not None:
+        say(f"report: {report}")
+    frame = result.frame()
+    answer_json(
+        lambda: {
+            **problem_document(instance.problem, built),
+            "target": target,
+            "runs": frame.drop(columns=["problem", "repetition", "target"]).to_dict("records"),
+            "report": report,
+        }
+    )
+    statuses = [Status(status) for status in frame["status"]]
+    is_proven = Status.VERIFIED in statuses and not any(status.is_failure for status in statuses)
+    return 0 if is_proven else EXIT_FAILED
+
+
+def _say_problem(name: str, built: Problem) -> None:
+    """Say how large a problem is, and what was done to its data."""
+    say(f"{name}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
+    for note in built.notes:
+        say(f"note: {one_line(note, LONGEST_LINE)}")
 
 
 def _on_cluster(kind: type[Solver], name: str, cluster: str) -> dict[str, str]:

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--cases", type=int, default=50, show_default=True, help="Random cases for each projection and each problem.")
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--only", multiple=True, metavar="NAME", help="Only this problem, solver or projection, and its pairs. Repeatable.")
 @plugins_option
 @quiet_option
 @json_option
-def validate(cases: int, seed: int, plugins: Path | None) -> int:
+def validate(cases: int, seed: int, only: tuple[str, ...], plugins: Path | None) -> int:
     """Check projections, certificates and every problem-solver pair against CVXPY on random small cases.
 
     Bounds of the built-in problems are also held to exact rational arithmetic, on as many small nasty instances of each.
@@ -28,8 +29,9 @@ def validate(cases: int, seed: int, plugins: Path | None) -> int:
     Exit code 0: all checks passed; 1: some failed; 2: bad usage or input; 4: a bug of bench-mtl; 130: interrupted.
 
     \b
-    Example:
+    Examples:
       bench-mtl validate --cases 200
+      bench-mtl validate --plugins my-plugins --only heavy_ball
     """
     from bench_mtl.core.checks import whole_number
     from bench_mtl.engine.registry import load_registry
@@ -38,11 +40,12 @@ def validate(cases: int, seed: int, plugins: Path | None) -> int:
 
     whole_number("--cases", cases, minimum=1)
     whole_number("--seed", seed)
+    require_importable(plugins)
+    found = checks(load_registry(plugins), cases=cases, seed=seed, only=only)
     say(f"{'subject':44} {'check':24} {'cases':>6} {'failed':>6}  worst error")
     failures = 0
     seen: list[Check] = []
-    require_importable(plugins)
-    for check in checks(load_registry(plugins), cases=cases, seed=seed):
+    for check in found:
         failures += check.failures
         seen.append(check)
         tell = answer if check.failures else say  # --quiet leaves what failed

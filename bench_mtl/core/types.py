@@ -242,6 +242,19 @@ class Proof:
     """Another feasible point whose residuals give the lower bound; None where it is `point`."""
 
 
+class Place(NamedTuple):
+    """A line of code that an exception passed, named without a path of this machine."""
+
+    file: str
+    """From the plug-in folder, or from where its package stands: ``solvers/mine.py``."""
+    line: int
+    """Its number, from 1; 0 where nobody knows."""
+    function: str
+    """With the class that it belongs to: ``Mine.steps``."""
+    source: str
+    """The line itself, without its indentation; empty where it could not be read."""
+
+
 @dataclass(frozen=True, repr=False)
 class Record:
     """The outcome of one solver on one problem."""
@@ -264,6 +277,9 @@ class Record:
     """Seconds that all clocks of the run have counted, as in `Sample`."""
     rungs: tuple[Rung, ...] = ()
     """What was asked of a one-shot solver, in order."""
+    places: tuple[Place, ...] = ()
+    """Where status `error` was raised: the last lines of the author's own code that the exception passed, in their order. None where
+    nothing was raised, or outside that code."""
 
     @property
     def best(self) -> Certificate | None:

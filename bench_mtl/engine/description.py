@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import Registry, problem_parameters, solver_names, solver_options
 from bench_mtl.engine.source_digest import source_digest
+from bench_mtl.model.protocols import Problem, Solver
+
+C = TypeVar("C")
 
 
 @dataclass(frozen=True)
@@ -81,23 +85,26 @@ class Entry:
 
 
 def entries(registry: Registry, what: str) -> list[Entry]:
-    """Return the "problems" or "solvers" of a registry, in the order of their names."""
+    """Return the "problems" or "solvers" of a registry, in the order of their names; one that cannot be loaded says why."""
     if what == "problems":
-        return [
-            Entry(name, _first_sentence(cls), _listed(cls.offers), _named(cls.forms, ", "), _options(problem_parameters(cls)))
-            for name, cls in sorted(registry.problems.items())
-        ]
-    return [
-        Entry(
-            name,
-            _first_sentence(cls),
-            _listed(cls.requires),
-            _named(cls.takes, " or "),
-            _options(solver_options(cls)),
-            ", ".join(cls.aliases),
-        )
-        for name, cls in sorted(registry.solvers.items())
-    ]
+        return [_entry(registry.problems, name, _problem_entry) for name in sorted(registry.problems)]
+    return [_entry(registry.solvers, name, _solver_entry) for name in sorted(registry.solvers)]
+
+
+def _entry(classes: Mapping[str, type[C]], name: str, entry_of: Callable[[type[C]], Entry]) -> Entry:
+    try:
+        return entry_of(classes[name])
+    except InputError as error:  # an entry point of another package: the others are listed all the same
+        return Entry(name, f"cannot be used: {error}", "", "", "unknown")
+
+
+def _problem_entry(cls: type[Problem]) -> Entry:
+    return Entry(cls.name, _first_sentence(cls), _listed(cls.offers), _named(cls.forms, ", "), _options(problem_parameters(cls)))
+
+
+def _solver_entry(cls: type[Solver]) -> Entry:
+    aliases = ", ".join(cls.aliases)
+    return Entry(cls.name, _first_sentence(cls), _listed(cls.requires), _named(cls.takes, " or "), _options(solver_options(cls)), aliases)
 
 
 def _listed(capabilities: frozenset[Any]) -> str:

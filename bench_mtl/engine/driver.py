@@ -19,9 +19,10 @@ import numpy as np
 
 from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import InputError, plural
-from bench_mtl.core.types import Array, Certificate, Ending, Iterate, Limits, Proof, Record, Rung, Sample, Status, Times, Tolerance
+from bench_mtl.core.types import Array, Certificate, Ending, Iterate, Limits, Place, Proof, Record, Rung, Sample, Status, Times, Tolerance
 from bench_mtl.engine.arguments import a_problem, a_solver, a_tolerance, the_limits
 from bench_mtl.engine.clock import Clock, Deadline, timed
+from bench_mtl.engine.places import packages_of, places_of
 from bench_mtl.engine.proofs import RUNGS, certified, contradiction, explicit, is_spoilt, passed, proven_gap, real_array, sharpened
 from bench_mtl.engine.rehearsal import rehearse
 from bench_mtl.model.protocols import Answer, Capability, IterativeSolver, OneShotSolver, Problem, Solver
@@ -119,7 +120,7 @@ def run(
     -------
     Record
         Always: a solver that raises, lies or does not fit gives a record with that status. That holds for whatever it raises, a
-        KeyboardInterrupt of its own included.
+        KeyboardInterrupt of its own included; `places` of the record says where.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def run(
                 reason = solver.incompatibility(problem)
                 sentence = None if reason is None else str(reason) or f"{solver.label} does not fit, and does not say why"
         except BaseException as error:
-            return Record(Status.ERROR, describe(error))
+            return Record(Status.ERROR, describe(error), places=places_of(error, packages_of(type(problem), type(solver))))
         if sentence is not None:
             return Record(Status.SKIPPED, sentence)
         if start is not None:
@@ -150,7 +151,7 @@ def run(
         except MemoryError as error:
             return session.record(Status.MEMORY, f"out of memory: {error}")
         except BaseException as error:
-            return session.record(Status.ERROR, describe(error))
+            return session.record(Status.ERROR, describe(error), places_of(error, packages_of(type(problem), type(solver)), session.steps))
 
 
 def _run(session: _Session, solver: Solver, start: Array | Iterate | None, warmed: bool) -> Record:
@@ -261,6 +262,8 @@ class _Session:
     """How many samples rounding alone has kept from the target."""
     _is_spoilt: bool = False
     """Whether it still does when products are compensated."""
+    steps: Iterator[Iterate] | None = None
+    """What the iterates of an iterative solver come from."""
 
     def certify(self, iterate: Iterate) -> tuple[Certificate, Array, Measures]:
         """The problem's verdict on an iterate, its repaired point and the measures of that, off the solver's clock; keeps the best points.
@@ -339,7 +342,7 @@ class _Session:
             self.seconds["compile"] = self.seconds.get("compile", 0.0) + clock.compiling
             self.info["compiled while the clock stood"] = f"{clock.compiling:.3g} s"
 
-    def record(self, status: Status, reason: str) -> Record:
+    def record(self, status: Status, reason: str, places: tuple[Place, ...] = ()) -> Record:
         if self.clock is not None:
             self.seconds["solve"] = self.clock.elapsed
             self.note_compiling(self.clock)
@@ -351,14 +354,14 @@ class _Session:
         info, times = tuple(self.info.items()), Times(**self.seconds)
         counted = self.counted if self.clock is None else self.clock.elapsed + self.clock.compiling
         if self._best is None:
-            return Record(status, reason, tuple(self.samples), times, info=info, counted=counted, rungs=tuple(self.asked))
+            return Record(status, reason, tuple(self.samples), times, info=info, counted=counted, rungs=tuple(self.asked), places=places)
         proof = self._best.proof
         if status is not Status.VERIFIED and proof.bound_point is not None:
             proof = _explicit_unless_broken(self.problem, proof)
         self.on_proof(proof, True)
         return Record(
             status, reason, tuple(self.samples), times, proof.point, info, dual=proof.dual, bound_point=proof.bound_point, counted=counted,
-            rungs=tuple(self.asked),
+            rungs=tuple(self.asked), places=places,
         )  # fmt: skip
 
 
@@ -399,6 +402,7 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     with clock.running():
         aimed = solver.aimed_at(session.aim)
         steps = aimed.resume(problem, start) if isinstance(start, Iterate) else aimed.steps(problem, start)
+    session.steps = steps
 
     def sample(iterate: Iterate) -> bool:
         """Certify, tighten the proven enclosure, and tell whether the target is met."""

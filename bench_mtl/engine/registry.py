@@ -7,8 +7,8 @@ import importlib
 import importlib.util
 import inspect
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from bench_mtl.core.errors import BenchError, InputError, unknown
 from bench_mtl.core.files import is_dir, require_readable
 from bench_mtl.core.text import require_label
+from bench_mtl.engine.places import places_of
 from bench_mtl.engine.source_digest import PLUGIN_PACKAGE
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, OneShotSolver, Problem, Solver
 
@@ -50,8 +51,7 @@ class Registry:
             return name, given
         alias, cls = name.lower(), self._of_alias(name)
         if cls is None:
-            known = [*self.solvers, *(other for cls in self.solvers.values() for other in cls.aliases)]
-            raise self._label_taken_for_a_name(name) or unknown("solver", name, known, more="bench-mtl list solvers")
+            raise self._label_taken_for_a_name(name) or unknown("solver", name, self.names_of_solvers(), more="bench-mtl list solvers")
         for key, value in cls.aliases[alias].items():
             if not _is_same_option(given.get(key, value), value):
                 raise InputError(f"solver '{name}' is solver '{cls.name}' with {key} = {value!r}, so {key} cannot be {given[key]!r}")
@@ -80,7 +80,8 @@ class Registry:
         except BenchError:
             raise
         except Exception as error:  # a plug-in that does not check its options by name
-            raise InputError(f"solver '{name}' refuses its options: {type(error).__name__}: {error}") from error
+            where = _where(error, "", *self.packages)
+            raise InputError(f"solver '{name}' refuses its options: {type(error).__name__}: {error}{where}") from error
 
     def knows_solver(self, name: str) -> bool:
         """Return whether a solver has this name, or this alias."""
@@ -90,18 +91,39 @@ class Registry:
         """Return the name of the module that a solver, named and not by an alias, comes from; empty where this registry does not say."""
         return self.solvers.module_of(solver) if isinstance(self.solvers, _Classes) else ""
 
+    def names_of_solvers(self) -> list[str]:
+        """Return the names and the aliases of all solvers."""
+        return sorted({*self.solvers, *self._aliases()})
+
     def _of_alias(self, name: str) -> type[Solver] | None:
-        return next((cls for cls in self.solvers.values() if name.lower() in cls.aliases), None)
+        return self._aliases().get(name.lower())
+
+    def _aliases(self) -> dict[str, type[Solver]]:
+        """Return the solvers by alias; what cannot be loaded has none, and says why to those who ask for it."""
+        found: dict[str, type[Solver]] = {}
+        for name in self.solvers:
+            with suppress(InputError):
+                cls = self.solvers[name]
+                found.update(dict.fromkeys(cls.aliases, cls))
+        return found
+
+    @property
+    def packages(self) -> frozenset[str]:
+        """The names of the top-level packages that problems and solvers come from, as far as this registry knows."""
+        known = [found for found in (self.problems, self.solvers) if isinstance(found, _Classes)]
+        return frozenset(module.partition(".")[0] for found in known for module in found.modules if module)
 
     def _label_taken_for_a_name(self, name: str) -> InputError | None:
         """The error for what reports call a solver with some of its options."""
-        for cls in self.solvers.values():
-            for variant in cls.variants():
-                if variant.label == name and dataclasses.is_dataclass(variant):
-                    options = ", ".join(
-                        f"{key} = {value!r}" for key, default in solver_options(cls).items() if (value := getattr(variant, key)) != default
-                    )
-                    return InputError(f"unknown solver '{name}': that is solver '{cls.name}' with {options or 'its defaults'}")
+        for known in self.solvers:
+            with suppress(Exception):  # that one cannot be loaded, made or called by its label is for those to hear who ask for it
+                cls = self.solvers[known]
+                for variant in cls.variants():
+                    if variant.label == name and dataclasses.is_dataclass(variant):
+                        given = {key: getattr(variant, key) for key in solver_options(cls)}
+                        others = {key: value for key, value in given.items() if value != solver_options(cls)[key]}
+                        options = ", ".join(f"{key} = {value!r}" for key, value in others.items())
+                        return InputError(f"unknown solver '{name}': that is solver '{cls.name}' with {options or 'its defaults'}")
         return None
 
 
@@ -176,8 +198,8 @@ def load_registry(
     ------
     InputError : a name is taken twice, a plug-in folder is missing, or a plug-in cannot be imported or lacks a declaration.
     """
-    problems: _Classes[Problem] = _Classes("bench_mtl.problems")
-    solvers: _Classes[Solver] = _Classes("bench_mtl.solvers")
+    problems: _Classes[Problem] = _Classes("bench_mtl.problems", (Problem,))
+    solvers: _Classes[Solver] = _Classes("bench_mtl.solvers", (IterativeSolver, OneShotSolver))
     if plugins is not None:
         if not is_dir("plug-in folder", plugins):
             raise InputError(f"plug-in folder {plugins} does not exist")
@@ -192,11 +214,11 @@ def load_registry(
             on_import(file)
             module = _import(file)
             found = _defined_classes(module)
-            if not found and not file.stem.startswith("_"):
-                raise InputError(f"plug-in {file} {_why_nothing(module)}")
+            if not file.stem.startswith("_") and (fault := _why_nothing(module) if not found else _unfinished(module)):
+                raise InputError(f"plug-in {file} {fault}")
             for cls in found:
                 if issubclass(cls, Problem):
-                    problems.add(cls, str(file))
+                    problems.add(cls, str(file), _module_name(file))
                 elif issubclass(cls, Solver):
                     solvers.add(cls, str(file), _module_name(file))
     return Registry(problems, solvers)
@@ -205,7 +227,8 @@ def load_registry(
 class _Classes(Mapping[str, type[C]]):
     """Classes by name. One that is installed is imported when it is asked for: a worker needs two of them all."""
 
-    def __init__(self, group: str) -> None:
+    def __init__(self, group: str, kinds: tuple[type, ...]) -> None:
+        self._kinds = kinds
         self._entries: dict[str, metadata.EntryPoint] = {}
         self._modules: dict[str, str] = {}
         self._classes: dict[str, type[C]] = {}
@@ -218,6 +241,11 @@ class _Classes(Mapping[str, type[C]]):
     def module_of(self, name: str) -> str:
         """Return the module that the class was, or will be, imported from, which the class itself has no say in."""
         return self._modules.get(name, "")
+
+    @property
+    def modules(self) -> Collection[str]:
+        """The modules that classes were, or will be, imported from."""
+        return self._modules.values()
 
     def add(self, cls: type[C], origin: str, module: str = "") -> None:
         """Add the class of a plug-in.
@@ -236,13 +264,24 @@ class _Classes(Mapping[str, type[C]]):
         if name not in self._classes:
             entry = self._entries[name]
             try:
-                cls = entry.load()
+                cls: Any = entry.load()
             except (Exception, SystemExit) as error:  # of another package
-                raise InputError(f"entry point {entry.value} of '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+                where = _where(error, "", entry.module.partition(".")[0])
+                raise InputError(
+                    f"entry point {entry.value} of '{name}' cannot be loaded: {type(error).__name__}: {error}{where}"
+                ) from error
+            if not self._is_one(cls):
+                kinds = " nor ".join(kind.__name__ for kind in self._kinds)
+                raise InputError(f"entry point {entry.value} of '{name}' cannot be used: it is no subclass of {kinds}")
+            if inspect.isabstract(cls):
+                raise InputError(f"entry point {entry.value} of '{name}' cannot be used: {_lacking(cls)}")
             if _checked_name(cls, f"entry point {entry.value}") != name:
                 raise InputError(f"entry point {entry.value} is called '{name}', but its class is called '{cls.name}'")
             self._classes[name] = cls
         return self._classes[name]
+
+    def _is_one(self, thing: object) -> bool:
+        return inspect.isclass(thing) and issubclass(thing, self._kinds)
 
     def __contains__(self, name: object) -> bool:
         return name in self._classes or name in self._entries
@@ -310,11 +349,20 @@ def _import(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-        # That of a mistake of syntax is in its own text.
-        where = f" (line {lines[-1]})" if lines else ""
+        where = _where(error, f"{file.parent.name}/{file.name}")
         raise InputError(f"plug-in {file} cannot be imported: {type(error).__name__}: {error}{where}") from error
     return module
+
+
+def _where(error: BaseException, named: str, *packages: str) -> str:
+    """Say at which line of its author's code a module could not be imported, and of which file unless it is the one that is named.
+
+    The text of a mistake of syntax says where that is; what follows is the line that imports the file it is in, if another one does.
+    """
+    passed = places_of(error, packages)
+    if not passed or passed[-1].file.startswith("bench_mtl/"):
+        return ""
+    return f" (line {passed[-1].line})" if passed[-1].file == named else f" ({passed[-1].file}, line {passed[-1].line})"
 
 
 def _own_classes(module: ModuleType) -> list[type]:
@@ -333,11 +381,27 @@ def _defined_classes(module: ModuleType) -> list[type]:
     ]
 
 
+def _lacking(cls: type) -> str:
+    return f"{cls.__name__} lacks {', '.join(sorted(getattr(cls, '__abstractmethods__', ())))}"
+
+
+def _unfinished(module: ModuleType) -> str:
+    """Say which class of a module has a name of its own, and lacks methods; empty where none does.
+
+    An abstract class without a name, or that another one of the module derives from, is one to derive from.
+    """
+    own = _own_classes(module)
+    for cls in own:
+        if inspect.isabstract(cls) and "name" in vars(cls) and not any(issubclass(other, cls) for other in own if other is not cls):
+            return f"cannot be used: {_lacking(cls)}"
+    return ""
+
+
 def _why_nothing(module: ModuleType) -> str:
     """Say why a module has no concrete problem and no concrete solver."""
     own = _own_classes(module)
-    if own and (missing := sorted(getattr(own[0], "__abstractmethods__", ()))):
-        return f"cannot be used: {own[0].__name__} lacks {', '.join(missing)}"
+    if abstract := [cls for cls in own if inspect.isabstract(cls)]:
+        return f"cannot be used: {_lacking(abstract[-1])}"
     if own:
         return f"cannot be used: {own[0].__name__} must derive from IterativeSolver or OneShotSolver, not from Solver itself"
     return "defines no problem and no solver; the name of a file that others import from begins with _"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,6 +24,8 @@ from bench_mtl.results.loading import Results
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bench_mtl.core.types import Place
+
 #: What a table repeats in every row is left out of its printed form.
 _CONSTANT = ("Seed", "Repetition", "Runs")
 
@@ -43,6 +45,7 @@ class Made:
     measures: pd.DataFrame
     targets: tuple[float, ...]
     baseline: str | None
+    places: Mapping[int, tuple[Place, ...]]
 
     @cached_property
     def times(self) -> pd.DataFrame:
@@ -184,14 +187,14 @@ not meet cannot both be right.""",
     "not_verified": TableKind(
         "Not verified",
         "Runs that are not verified, and why.",
-        lambda made: not_verified(made.runs),
+        lambda made: not_verified(made.runs, made.places),
     ),
 }
 
 
 def report_tables(results: Results) -> dict[str, pd.DataFrame]:
     """Return the tables of a report, by the names of their files; ``measures`` only where a problem measures anything."""
-    made = Made(results.runs, results.samples, results.measures, results.targets, results.view.baseline)
+    made = Made(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
     tables = {name: kind.build(made) for name, kind in TABLES.items()}
     if tables["measures"].empty:
         del tables["measures"]

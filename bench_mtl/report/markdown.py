@@ -11,6 +11,7 @@ from bench_mtl.report.figures.drawing import FORMATS, Drawing, Kind, Undrawn
 from bench_mtl.report.render import escaped, to_markdown
 from bench_mtl.report.tables.winners import certainty, findings, headlines
 from bench_mtl.report.text import contradictions
+from bench_mtl.report.tracebacks import folded
 from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def markdown(
     parts += _section("scaling", tables, figures=figures_of("scaling"))
     parts += [*_section("times", tables), *_section("tolerances", tables)]
     parts += ["## Objectives", *_objectives(tables)]
-    parts += ["## Not verified", *_failures(tables)]
+    parts += ["## Not verified", *_failures(tables), *folded(results)]
     parts += ["## How to read this", text.reading(results.runs["kind"])]
     parts += ["## Known limitations", text.limitations(results.runs)]
     parts += ["## Environment", text.environment(results.environments)]

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.files import exists, is_file
-from bench_mtl.core.types import Status
+from bench_mtl.core.types import Place, Status
 from bench_mtl.engine.suite import Case, Suite
 from bench_mtl.results.digests import ENVIRONMENT, Part, differing, digests_of_words, put, words
 from bench_mtl.results.files import (
@@ -30,12 +30,13 @@ from bench_mtl.results.files import (
     require_own_wal,
     require_regular,
 )
-from bench_mtl.results.rows import Outcome, measure_rows, pattern_rows, run_row, rung_rows, sample_rows
+from bench_mtl.results.rows import Outcome, measure_rows, pattern_rows, place_rows, run_row, rung_rows, sample_rows
 from bench_mtl.results.schema import (
+    LACKING,
     MEASURE,
     NEW_TABLES,
-    NEWEST_TABLES,
     PATTERN,
+    PLACE,
     PROOF,
     RUN,
     RUN_PARTS,
@@ -116,7 +117,7 @@ class Store(SqliteStore):
     """
 
     schema_version, unsealed_version = SCHEMA_VERSION, 4
-    parts, added_tables, newest_tables = RUN_PARTS, NEW_TABLES, NEWEST_TABLES
+    parts, added_tables, lacking = RUN_PARTS, NEW_TABLES, LACKING
     tables = (*SCHEMA, *NEW_TABLES)
     label = "solver_label || ' on ' || problem_label"
 
@@ -274,6 +275,8 @@ class Store(SqliteStore):
             connection.executemany("INSERT INTO proof VALUES (?, ?, ?, ?, ?)", proofs)
             rungs = ((run_id, *rung) for rung in rung_rows(outcome.record.rungs))
             connection.executemany("INSERT INTO rung VALUES (?, ?, ?, ?, ?, ?)", rungs)
+            places = ((run_id, *place) for place in place_rows(outcome.record.places))
+            connection.executemany("INSERT INTO place VALUES (?, ?, ?, ?, ?, ?)", places)
             self._put_row(connection, run_id, case.key)
 
     def runs(self) -> Any:
@@ -288,6 +291,13 @@ class Store(SqliteStore):
         import pandas as pd
 
         return pd.DataFrame([row for rows in self.chunks("rungs", _MANY) for row in rows], columns=list(self.columns("rungs")))
+
+    def places(self) -> dict[int, tuple[Place, ...]]:
+        """Return where listed runs of status `error` raised, by the id of the run; none of files of earlier schemas."""
+        found: dict[int, tuple[Place, ...]] = {}
+        for run_id, _, *place in (row for rows in self.chunks("places", _MANY) for row in rows):
+            found[run_id] = (*found.get(run_id, ()), Place(*place))
+        return found
 
     def samples(self) -> Any:
         """The samples of the listed runs as a DataFrame, run by run in the order they were made."""
@@ -348,14 +358,13 @@ class Store(SqliteStore):
         return self._all(f"SELECT point, dual, bound_point FROM proof WHERE run_id = {int(run_id)} ORDER BY number")
 
     def columns(self, table: str) -> dict[str, str]:
-        """Names of the columns of the listed "runs", "samples", "measures", "environments", "patterns" or "rungs", with their kinds:
-        INTEGER, REAL or TEXT.
+        """Names of the columns of the listed "runs", "samples", "measures", "environments", "patterns", "rungs" or "places", with their
+        kinds: INTEGER, REAL or TEXT.
 
         The bits of a pattern, which no table can show, are not among them.
         """
         columns = {name: kind for _, name, kind, *_ in self._all(f"PRAGMA table_info({table.removesuffix('s')})")}
-        if table == "rungs" and not columns:
-            columns = dict(_RUNG_COLUMNS)
+        columns = columns or dict(_LATER_COLUMNS.get(table, {}))
         return {name: kind for name, kind in columns.items() if name not in _OF_THE_LISTING and kind != "BLOB"}
 
     def _query(self, table: str) -> str:
@@ -365,7 +374,7 @@ class Store(SqliteStore):
     def chunks(self, table: str, size: int) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of one of the tables of `columns`, at most `size` at a time, in the order of `runs` and `samples`."""
         self._require(RUN, _PART_OF[table])
-        if table == "rungs" and self.version != str(SCHEMA_VERSION):
+        if not self.has_table(_PART_OF[table].table):
             return
         with naming(self.path), closing(self._connection.execute(self._query(table))) as cursor:
             while rows := cursor.fetchmany(size):
@@ -380,11 +389,16 @@ _IN_ORDER = "ORDER BY position IS NULL, position, id"
 #: Columns that say which runs are listed, and in which order: those that are read say so by being there.
 _OF_THE_LISTING = ("position", "listed", "superseded")
 
-_PART_OF = {"environments": ENVIRONMENT, "runs": RUN, "samples": SAMPLE, "measures": MEASURE, "patterns": PATTERN, "rungs": RUNG}
+_PART_OF = {
+    "environments": ENVIRONMENT, "runs": RUN, "samples": SAMPLE, "measures": MEASURE, "patterns": PATTERN, "rungs": RUNG, "places": PLACE
+}  # fmt: skip
 
-#: The columns of table `rung`, which earlier files have not got.
-_RUNG_COLUMNS = {
-    "run_id": "INTEGER", "number": "INTEGER", "asked_tolerance": "REAL", "seconds": "REAL", "setup_seconds": "REAL", "ending": "TEXT"
+#: The columns of the tables that earlier files have not got.
+_LATER_COLUMNS = {
+    "rungs": {
+        "run_id": "INTEGER", "number": "INTEGER", "asked_tolerance": "REAL", "seconds": "REAL", "setup_seconds": "REAL", "ending": "TEXT"
+    },
+    "places": {"run_id": "INTEGER", "number": "INTEGER", "file": "TEXT", "line": "INTEGER", "function": "TEXT", "source": "TEXT"},
 }  # fmt: skip
 
 #: Rows that are read at a time.
@@ -396,6 +410,7 @@ _LISTED_ROWS = {
     "measures": f"measure WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number, name",
     "patterns": f"pattern WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, part",
     "rungs": f"rung WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number",
+    "places": f"place WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number",
     "environments": f"environment WHERE id IN (SELECT environment_id FROM run WHERE {_IS_LISTED}) ORDER BY id",
 }
 

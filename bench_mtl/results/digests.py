@@ -150,6 +150,8 @@ def put(connection: sqlite3.Connection, part: Part, keys: Iterable[int]) -> None
 
 def _replace(connection: sqlite3.Connection, table: str, key: int, digest: bytes | None) -> None:
     held = connection.execute("SELECT digest FROM digest WHERE part = ? AND id = ?", (table, key)).fetchone()
+    if digest is None and held is None:  # most runs have no rows of some parts
+        return
     change = (_number(digest) if digest is not None else 0) - (_number(held[0]) if held else 0)
     if digest is not None:
         connection.execute("INSERT OR REPLACE INTO digest VALUES (?, ?, ?)", (table, key, digest))

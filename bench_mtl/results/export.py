@@ -18,7 +18,7 @@ from bench_mtl.results.files import decoding, made_folder
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLES = ("runs", "samples", "measures", "environments", "patterns", "rungs")
+TABLES = ("runs", "samples", "measures", "environments", "patterns", "rungs", "places")
 
 FORMATS = ("parquet", "csv")
 
@@ -29,10 +29,10 @@ _CHUNK = 50_000
 def export(folder: Path, form: str, out: Path | None = None) -> dict[Path, int]:
     """Write the listed runs of the results in `folder` and what belongs to them, a file a table.
 
-    The columns are those of `Store.runs`, `Store.samples`, `Store.measures`, tables `environment` and `rung`, and table `pattern` without
-    its bits, which no table can show. A column of whole numbers keeps them beside nulls, times are timestamps, floats in CSV have all the
-    digits it takes to read the same number again. Parquet has every text as it is; in CSV one that a spreadsheet would take for a formula
-    has a ``'`` before it, and what cannot be seen is an escape (`bench_mtl.core.text.csv_cell`).
+    The columns are those of `Store.runs`, `Store.samples`, `Store.measures`, tables `environment`, `rung` and `place`, and table
+    `pattern` without its bits, which no table can show. A column of whole numbers keeps them beside nulls, times are timestamps, floats in
+    CSV have all the digits it takes to read the same number again. Parquet has every text as it is; in CSV one that a spreadsheet would
+    take for a formula has a ``'`` before it, and what cannot be seen is an escape (`bench_mtl.core.text.csv_cell`).
 
     Parameters
     ----------

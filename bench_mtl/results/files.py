@@ -41,7 +41,7 @@ def naming(path: Path) -> Iterator[None]:
         if kind.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             reason = f"another program is using this file ({error}): wait for its end, or choose another folder with --out"
         elif kind.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR")) or str(error).startswith("Could not decode"):
-            reason = f"not a readable results file ({error}): move it away and run again"
+            reason = f"not a readable results file ({' '.join(str(error).split())}): move it away and run again"
         elif kind.startswith(_FULL):
             raise IncompleteError(
                 f"{path}: cannot be read or written: {error}; what was stored before is kept, and the same command goes on from there"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import one_line
+from bench_mtl.core.types import Place
 from bench_mtl.engine.environment import machines
 from bench_mtl.results import Store
 from bench_mtl.results.frames import counting, integers, kinds, numbers, seconds_had, with_ranges
@@ -53,6 +55,8 @@ class Results:
     """What the problems measure of the samples' own points, all finite: run_id, number, name, value."""
     patterns: tuple[Pattern, ...] = ()
     """The patterns of the solutions, as far as runs have them."""
+    places: Mapping[int, tuple[Place, ...]] = field(default_factory=dict)
+    """Where runs of status `error` raised, by the id of the run: lines of code, the last one last."""
 
     @property
     def in_full(self) -> Results:
@@ -76,6 +80,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         meta, environments = store.meta(), store.environments()
         runs, samples, measures, patterns = store.runs(), store.samples(), store.measures(), store.patterns()
         runs["had_seconds"] = runs["id"].map(seconds_had(runs, samples, store.rungs()))
+        raised = store.places()
     if runs.empty:
         raise InputError(f"{folder} has no finished run: nothing to report yet")
     missing = max(0, int(meta.get("cases", 0)) - len(runs))
@@ -119,6 +124,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         samples=samples,
         measures=measures,
         patterns=patterns,
+        places=raised,
     )
 
 

@@ -16,7 +16,7 @@ from bench_mtl.engine.environment import machines
 from bench_mtl.results.database import FILE_NAME, Store, require_free
 from bench_mtl.results.digests import ENVIRONMENT, META, put_all
 from bench_mtl.results.files import FolderLock, decoding, made_folder, make_file
-from bench_mtl.results.schema import RUN_PARTS, SCHEMA_VERSION, lay_out
+from bench_mtl.results.schema import PLACE, RUN_PARTS, RUNG, lay_out
 from bench_mtl.results.sqlite_store import SEALED_SINCE, now
 
 
@@ -171,8 +171,10 @@ def _fill(connection: sqlite3.Connection, stores: Sequence[Store], facts: Mappin
         before, offset = offset, _add_runs(connection, store, number, known, selection, offset)
         if proofs and store.is_sealed:
             _add_proofs(connection, store, before)
-        if store.version == str(SCHEMA_VERSION):
+        if store.has_table(RUNG.table):
             _add_rungs(connection, store, before)
+        if store.has_table(PLACE.table):
+            _add_places(connection, store, before)
     put_all(connection, (META, ENVIRONMENT, *RUN_PARTS))
     return Merged(len(selection.positions), selection.superseded, _ambiguous(connection), _machines(connection))
 
@@ -225,6 +227,11 @@ def _add_proofs(connection: sqlite3.Connection, store: Store, offset: int) -> No
 def _add_rungs(connection: sqlite3.Connection, store: Store, offset: int) -> None:
     rungs = f"SELECT run_id + {offset}, number, asked_tolerance, seconds, setup_seconds, ending FROM rung ORDER BY run_id, number"
     connection.executemany("INSERT INTO rung VALUES (?, ?, ?, ?, ?, ?)", store.query(rungs))
+
+
+def _add_places(connection: sqlite3.Connection, store: Store, offset: int) -> None:
+    places = f"SELECT run_id + {offset}, number, file, line, function, source FROM place ORDER BY run_id, number"
+    connection.executemany("INSERT INTO place VALUES (?, ?, ?, ?, ?, ?)", store.query(places))
 
 
 def _standing(key: str, counts: bool, selection: _Selection) -> dict[str, Any]:

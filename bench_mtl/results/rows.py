@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bench_mtl.core.types import Certificate, Proof, Record, Rung, Sample
+    from bench_mtl.core.types import Certificate, Place, Proof, Record, Rung, Sample
     from bench_mtl.engine.suite import Case
     from bench_mtl.model.patterns import PackedPattern
 
@@ -97,6 +97,11 @@ def rung_rows(rungs: tuple[Rung, ...]) -> Iterator[tuple[Any, ...]]:
     for number, rung in enumerate(rungs):
         setup = None if rung.setup is None else float(rung.setup)
         yield number, float(rung.asked), float(rung.seconds), setup, str(rung.ending)
+
+
+def place_rows(places: tuple[Place, ...]) -> Iterator[tuple[Any, ...]]:
+    """The rows of table `place`, without the run's id."""
+    return ((number, *map(storable, place)) for number, place in enumerate(places))
 
 
 def pattern_rows(patterns: tuple[PackedPattern, ...]) -> Iterator[tuple[Any, ...]]:

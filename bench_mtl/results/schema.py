@@ -9,20 +9,35 @@ from contextlib import closing
 from bench_mtl.results.digests import Part
 from bench_mtl.results.sqlite_store import ADDED_TABLES, COMMON_TABLES, lay_out_common
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 #: The rows of a run, each table of which has a digest a run.
-RUN, SAMPLE, MEASURE, PATTERN, PROOF, RUNG = RUN_PARTS = (
+RUN, SAMPLE, MEASURE, PATTERN, PROOF, RUNG, PLACE = RUN_PARTS = (
     Part("run", "id"),
     Part("sample", "run_id", "number", in_words=True),
     Part("measure", "run_id", "number, name", in_words=True),
     Part("pattern", "run_id", "part"),
     Part("proof", "run_id", "number"),
     Part("rung", "run_id", "number"),
+    Part("place", "run_id", "number"),
+)
+
+#: What files of schema 6 have not got.
+_SINCE_7 = (
+    """CREATE TABLE place (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL,
+    file TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    function TEXT NOT NULL,
+    source TEXT NOT NULL,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID""",
 )
 
 #: What files of schema 5 have not got.
-NEWEST_TABLES = (
+_SINCE_6 = (
+    *_SINCE_7,
     """CREATE TABLE rung (
     run_id INTEGER NOT NULL REFERENCES run (id),
     number INTEGER NOT NULL,
@@ -36,7 +51,7 @@ NEWEST_TABLES = (
 
 #: What files of schema 4 have not got.
 NEW_TABLES = (
-    *NEWEST_TABLES,
+    *_SINCE_6,
     *ADDED_TABLES,
     """CREATE TABLE proof (
     run_id INTEGER NOT NULL REFERENCES run (id),
@@ -47,6 +62,9 @@ NEW_TABLES = (
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID""",
 )
+
+#: What files of earlier versions have not got, by their version.
+LACKING: Mapping[int, tuple[str, ...]] = {4: NEW_TABLES, 5: _SINCE_6, 6: _SINCE_7}
 
 SCHEMA = (
     *COMMON_TABLES,
@@ -134,7 +152,7 @@ def lay_out(connection: sqlite3.Connection, facts: Mapping[str, str]) -> None:
 
 def has_its_tables(connection: sqlite3.Connection, version: int) -> bool:
     """Whether the tables are those of a file of this version, column by column."""
-    lacking = {SCHEMA_VERSION: (), 5: NEWEST_TABLES, 4: NEW_TABLES}[version]
+    lacking = LACKING.get(version, ())
     with closing(sqlite3.connect(":memory:")) as model:
         for statement in (*SCHEMA, *NEW_TABLES):
             if statement not in lacking:

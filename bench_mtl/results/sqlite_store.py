@@ -60,8 +60,8 @@ class SqliteStore:
     """What belongs to a row, the table of rows first."""
     added_tables: ClassVar[tuple[str, ...]]
     """What a file without digests has not got."""
-    newest_tables: ClassVar[tuple[str, ...]] = ()
-    """What a file of the version before has not got."""
+    lacking: ClassVar[Mapping[int, tuple[str, ...]]] = {}
+    """What files of earlier versions that have digests have not got, by their version."""
     tables: ClassVar[tuple[str, ...]]
     """The statements that make all tables and indices."""
     label: ClassVar[str]
@@ -148,7 +148,11 @@ class SqliteStore:
     @property
     def is_sealed(self) -> bool:
         """Whether the file has digests, by which damage is noticed."""
-        return bool(self._all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'digest'"))
+        return self.has_table("digest")
+
+    def has_table(self, name: str) -> bool:
+        """Whether the file has a table of this name, which those of earlier versions may not have."""
+        return bool(self._all(f"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '{name}'"))
 
     def require_whole(self) -> None:
         """Raise InputError where anything is not what was written."""
@@ -194,7 +198,7 @@ class SqliteStore:
 
     def _impossible(self, part: Part) -> Iterator[Damage]:
         """Yield the rows of a part that no run can have made: all that can be told of a file without digests."""
-        if part.table not in RULES or not self._all(f"SELECT 1 FROM sqlite_master WHERE name = '{part.table}'"):
+        if part.table not in RULES or not self.has_table(part.table):
             return
         with (
             any_text(self._connection),
@@ -279,10 +283,10 @@ class SqliteStore:
                 facts = {"schema_version": str(self.schema_version), SEALED_SINCE: since}
                 connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
                 put_all(connection, (META, ENVIRONMENT, *self.parts))
-        elif self.version != str(self.schema_version):
+        elif (version := self.version) != str(self.schema_version):
             self._require(META)
             with self._writing() as connection:
-                for statement in self.newest_tables:
+                for statement in self.lacking.get(int(version), ()):
                     connection.execute(statement)
                 self._set_meta(connection, {"schema_version": str(self.schema_version)})
 

@@ -118,6 +118,10 @@ _RUNG: Mapping[str, Callable[[Any], bool]] = {
     "ending": lambda value: value in set(Ending),
 }  # fmt: skip
 
+_PLACE: Mapping[str, Callable[[Any], bool]] = {
+    "number": _is_count, "file": _is_label, "line": _is_count, "function": _is_text, "source": _is_text,
+}  # fmt: skip
+
 _CELL: Mapping[str, Callable[[Any], bool]] = {
     "key": _is_label, "superseded": _is_flag, "environment_id": _is_whole, "settings": _is_table, "status": _is_status, "reason": _is_text,
     "found": _is_table, "seconds": _is_seconds, "wall_seconds": _or_null(_is_seconds), "peak_memory_mib": _or_null(_is_seconds),
@@ -176,6 +180,7 @@ RULES: Mapping[str, Rule] = {
     "sample": _wrong_sample,
     "measure": lambda row: _wrong_columns({"name": _is_label, "value": _is_number}, row),
     "rung": lambda row: _wrong_columns(_RUNG, row),
+    "place": lambda row: _wrong_columns(_PLACE, row),
     "environment": lambda row: _wrong_columns({"started": _is_text, "description": _is_table}, row),
     "cell": lambda row: _wrong_columns(_CELL, row),
 }

@@ -134,13 +134,13 @@ class Slot:
             used = gathered.used_before - gathered.phases.get("compile", 0.0)
             early = early_work(used, self._certifier_started().longest_preparation)
             if early is not None:
-                return replace(outcome, record=replace(record, status=Status.ERROR, reason=early, samples=()), patterns=()), True
+                return replace(outcome, record=replace(record, status=Status.ERROR, reason=early, samples=(), places=()), patterns=()), True
         proofs, names = [kept.proof for kept in gathered.proofs], tuple(pattern.part for pattern in outcome.patterns)
         try:
             found = self._certifier_started().certify(case.instance, proofs, case.target, names)
         except UncertifiableError as error:
             reason = f"nothing that it showed could be certified again: {error}"
-            return replace(outcome, record=replace(record, status=Status.ERROR, reason=reason, samples=()), patterns=()), True
+            return replace(outcome, record=replace(record, status=Status.ERROR, reason=reason, samples=(), places=()), patterns=()), True
         judgement = judged(gathered, record, case.target, found, case.threads)
         if judgement.is_refuted:
             return replace(outcome, record=judgement.record, baseline=found.baseline, patterns=()), True

@@ -287,8 +287,9 @@ class Gathered:
         reason = self.record.reason.encode("utf-8", "backslashreplace").decode()  # halves of characters can be neither shown nor stored
         peak = self.peak_mib if ran else None
         info = self.record.info if not self.leftovers else (*self.record.info, (LEFT_BEHIND, ", ".join(self.leftovers)))
+        places = self.record.places if self.record.status is Status.ERROR else ()
         whole = dataclasses.replace(
-            self.record, reason=reason, samples=tuple(self.samples), info=info, peak_memory_mib=peak, rungs=tuple(self.asked)
+            self.record, reason=reason, samples=tuple(self.samples), info=info, peak_memory_mib=peak, rungs=tuple(self.asked), places=places
         )
         ended = self.ended_at if self.ended_at is not None else time.monotonic()
         # A run that is killed as it begins may be heard to begin when it is over.

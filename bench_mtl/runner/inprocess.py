@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -19,6 +19,7 @@ from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Status, Tolerance
 from bench_mtl.engine.clock import Clock, Deadline
 from bench_mtl.engine.driver import describe, run
+from bench_mtl.engine.places import places_of
 from bench_mtl.engine.registry import Registry
 from bench_mtl.engine.rehearsal import rehearse_all
 from bench_mtl.engine.source_digest import source_digest
@@ -116,7 +117,7 @@ class CaseRunner:
         try:
             built = self.problem(case.instance)
         except (Exception, SystemExit) as error:
-            return Ran(failed("the problem cannot be built", error))
+            return Ran(failed("the problem cannot be built", error, self._registry.packages))
         looked = 0.0
         problem = built.problem
         try:
@@ -137,9 +138,9 @@ class CaseRunner:
                 self._require_warm(case, solver)
             compiled = compiling_seconds() - before if isinstance(solver, IterativeSolver) else 0.0
         except BenchError as error:
-            return Ran(Record(Status.ERROR, describe(error)))
+            return Ran(failed("", error, self._registry.packages))
         except (Exception, SystemExit) as error:
-            return Ran(failed("warm-up failed", error))
+            return Ran(failed("warm-up failed", error, self._registry.packages))
 
         def on_phase(phase: str, seconds: float) -> None:
             if phase == WARM_UP:
@@ -169,7 +170,7 @@ class CaseRunner:
             return self._void(tell, "the problem", record)
         # Solutions are not stored, only their patterns, and what a solver says of itself may be of any type and size.
         info = tuple((_short(key), _plain(value)) for key, value in record.info[:_MOST_ENTRIES])
-        told = Record(record.status, _short(record.reason), (), record.times, None, info, counted=record.counted)
+        told = Record(record.status, _short(record.reason), (), record.times, None, info, counted=record.counted, places=record.places)
         return Ran(told, problem, record.solution)
 
     def find_mistake(self, instance: Instance) -> str | None:
@@ -301,10 +302,17 @@ def _short(value: object) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
 
 
-def failed(what: str, error: BaseException) -> Record:
-    """The record of a run that did not come as far as the driver."""
+def failed(what: str, error: BaseException, packages: Collection[str] = ()) -> Record:
+    """The record of a run that did not come as far as the driver.
+
+    Parameters
+    ----------
+    packages : that problems and solvers come from, as of `bench_mtl.engine.places.places_of`
+    """
     sentence = f"{what}: {describe(error)}" if what else describe(error)
-    return Record(Status.MEMORY if isinstance(error, MemoryError) else Status.ERROR, sentence)
+    if isinstance(error, MemoryError):
+        return Record(Status.MEMORY, sentence)
+    return Record(Status.ERROR, sentence, places=places_of(error, packages))
 
 
 def _plain(value: Any) -> bool | int | float | str:

@@ -179,7 +179,7 @@ def meets(certificate: Certificate, target: float, scale: float) -> bool:
 
 
 def _dropped(record: Record, status: Status, reason: str) -> Judgement:
-    return Judgement(replace(record, status=status, reason=reason, samples=()), True)
+    return Judgement(replace(record, status=status, reason=reason, samples=(), places=()), True)
 
 
 def _lowest_from_here(values: Sequence[float]) -> list[float]:

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.types import Array, Certificate, Ending, Proof, Record, Rung, Sample, Status, Times
+from bench_mtl.core.types import Array, Certificate, Ending, Place, Proof, Record, Rung, Sample, Status, Times
+from bench_mtl.engine.places import LONGEST_FILE, LONGEST_FUNCTION, LONGEST_SOURCE, MOST_PLACES
 from bench_mtl.model.patterns import PackedPattern
 from bench_mtl.runner.gathered import GONE, TAKEN, Message
 
@@ -101,7 +102,8 @@ def _pack_rung(content: list[Any], arrays: list[Array]) -> Any:
 
 def _pack_record(content: list[Any], arrays: list[Array]) -> Any:
     record, peak = content
-    return [str(record.status), record.reason, asdict(record.times), list(record.info), record.counted, peak]
+    places = [list(place) for place in record.places]
+    return [str(record.status), record.reason, asdict(record.times), list(record.info), record.counted, peak, places]
 
 
 def _pack_patterns(content: list[Any], arrays: list[Array]) -> Any:
@@ -170,8 +172,8 @@ def _count(value: Any) -> int:
     return int(value)
 
 
-def _word(value: Any) -> str:
-    _require(isinstance(value, str) and len(value) <= _LONGEST_WORD)
+def _word(value: Any, longest: int = _LONGEST_WORD) -> str:
+    _require(isinstance(value, str) and len(value) <= longest)
     return str(value)
 
 
@@ -226,13 +228,22 @@ def _read_rung(content: Any, arrays: _Arrays) -> Message:
 
 
 def _read_record(content: Any, arrays: _Arrays) -> Message:
-    status, reason, times, info, counted, peak = content
+    status, reason, times, info, counted, peak, places = content
     seconds = Times(**{_word(name): max(0.0, _finite(value)) for name, value in _table(times).items()})
     _require(len(info) <= _MOST_ENTRIES)
     facts = tuple((_word(name), value) for name, value in info)
     _require(all(isinstance(value, (bool, int, float, str)) for _, value in facts))
-    record = Record(Status(_word(status)), _word(reason), (), seconds, None, facts, counted=_finite(counted))
+    passed = _places(places)
+    record = Record(Status(_word(status)), _word(reason), (), seconds, None, facts, counted=_finite(counted), places=passed)
     return "record", record, _optional(_finite, peak)
+
+
+def _places(rows: Any) -> tuple[Place, ...]:
+    _require(isinstance(rows, list) and len(rows) <= MOST_PLACES)
+    return tuple(
+        Place(_word(file, LONGEST_FILE), _count(line), _word(function, LONGEST_FUNCTION), _word(source, LONGEST_SOURCE))
+        for file, line, function, source in rows
+    )
 
 
 def _read_patterns(content: Any, arrays: _Arrays) -> Message:

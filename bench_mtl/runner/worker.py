@@ -9,6 +9,7 @@ from functools import partial
 
 from bench_mtl.core.types import Record, Status
 from bench_mtl.engine.driver import describe
+from bench_mtl.engine.places import places_of
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Case
 from bench_mtl.runner.apart import Apart
@@ -88,7 +89,7 @@ def _run(
         else:
             ran = run_job(content, setting.data_dir, tell)
     except BaseException as error:  # even a KeyboardInterrupt can only come from the solver here
-        ran = Ran(Record(Status.ERROR, describe(error)))
+        ran = Ran(Record(Status.ERROR, describe(error), places=places_of(error)))
     tell(("record", ran.record, peak_mib()))
     # What a job loads and compiles on its way stays, and is no leftover of a solver that somebody plugged in.
     left = () if before is None else (*ran.changed, *before.leftovers())

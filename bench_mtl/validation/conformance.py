@@ -14,6 +14,7 @@ import numpy as np
 
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Proof, Record, Sample, Status, Tolerance
 from bench_mtl.engine.driver import run
+from bench_mtl.engine.places import place_text
 from bench_mtl.engine.proofs import certify_proof
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, NotOfferedError, Problem, Solver
 
@@ -237,7 +238,8 @@ def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET)
         warmed=True,  # tiny as it is; and no clock counts what is compiled
     )
     assert problem.certify(Iterate(probe)) == before, "the solver changed the problem"
-    assert record.status is Status.VERIFIED, f"{record.status}: {record.reason}"
+    where = f" ({place_text(record.places)})" if record.places else ""
+    assert record.status is Status.VERIFIED, f"{record.status}: {record.reason}{where}"
     certificate = record.best
     assert certificate is not None
     assert record.solution is not None

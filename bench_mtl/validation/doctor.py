@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from bench_mtl.core.errors import BenchError
+from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Limits, Status
 from bench_mtl.data.catalogue import data_directory
 from bench_mtl.engine.environment import describe_environment
@@ -61,6 +61,7 @@ def findings(plugins: Path | None = None, data_dir: Path | None = None) -> Itera
     about = describe_environment(1)
     yield from _machine(about)
     yield from _packages(about)
+    yield from _problems(registry)
     yield from _solvers(registry)
     yield from _threads()
     yield from _clock()
@@ -84,10 +85,19 @@ def _packages(about: Mapping[str, Any]) -> Iterator[Finding]:
     )
 
 
-def _solvers(registry: Registry) -> Iterator[Finding]:
-    for name, cls in sorted(registry.solvers.items()):
+def _problems(registry: Registry) -> Iterator[Finding]:
+    """Yield the problems of other packages that cannot be loaded."""
+    for name in sorted(registry.problems):
         try:
-            variants = cls.variants()
+            registry.problems[name]
+        except InputError as error:
+            yield Finding("problems", name, f"cannot be used: {_said(error)}", False)
+
+
+def _solvers(registry: Registry) -> Iterator[Finding]:
+    for name in sorted(registry.solvers):
+        try:
+            variants = registry.solvers[name].variants()
         except Exception as error:
             yield Finding("solvers", name, f"cannot be made: {_said(error)}", False)
             continue

@@ -6,22 +6,26 @@ The bounds of the problems that are shipped are held to exact arithmetic besides
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl import projections as fast
+from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.types import Array
 from bench_mtl.engine.driver import describe
+from bench_mtl.engine.places import packages_of, place_text, places_of
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.validation import conformance
 from bench_mtl.validation import slow_projections as references
 from bench_mtl.validation.exact.judge import verdicts
+
+C = TypeVar("C")
 
 #: Largest allowed distance to CVXPY's answer, relative to the largest entry: what Clarabel at 1e-12 resolves where a constraint
 #: and its multiplier are both zero.
@@ -76,26 +80,81 @@ class Operator:
     largest: int = LARGEST_CASE
 
 
-def validate(registry: Registry, *, cases: int, seed: int = 0) -> Iterator[Check]:
-    """Yield a `Check` for every projection, problem and pair.
+def validate(registry: Registry, *, cases: int, seed: int = 0, only: Collection[str] = ()) -> Iterator[Check]:
+    """Return an iterator over a `Check` for every projection, problem and pair.
+
+    What comes from another package and cannot be loaded is a check that fails; the others go on.
 
     Parameters
     ----------
     cases : random small cases for each projection and each problem; larger ones for each projection are a twentieth of them.
+    only : names of problems, solvers and projections: of each a projection, a problem, and every pair that one of them is in; none for all
+
+    Raises
+    ------
+    InputError : `only` has a name that is none, before anything is checked.
     """
-    for operator in operators():
+    chosen = operators()
+    known = {*registry.problems, *registry.solvers, *(name for operator in chosen for name in _functions(operator))}
+    for name in only:
+        if name not in known:
+            raise unknown("problem, solver or projection", name, known)
+    return _checks(registry, chosen, cases, seed, frozenset(only) or frozenset(known))
+
+
+def _checks(registry: Registry, chosen: Sequence[Operator], cases: int, seed: int, only: frozenset[str]) -> Iterator[Check]:
+    for operator in chosen:
+        if only.isdisjoint(_functions(operator)):
+            continue
         yield from _check_operator(operator, "agrees with CVXPY", list(_small_cases(operator, cases, seed)), PROJECTION_TOLERANCE)
         larger = list(_larger_cases(operator, max(len(operator.forms), cases // 20), seed))
         yield from _check_operator(operator, "agrees with long double", larger, operator.tolerance)
-    for problem in registry.problems.values():
-        yield from _check_problem(problem, cases, seed)
-    for name in registry.problems:
-        messages = [fault[0].message if fault else "" for fault in verdicts(registry, name, cases, seed)]
+    solvers = set(registry.solvers) & only
+    needed = registry.problems.keys() if solvers else registry.problems.keys() & only
+    problems = {name: _with_examples(_loaded(registry.problems, name), seed) for name in registry.problems if name in needed}
+    for name, problem in problems.items():
+        if isinstance(problem, Check):
+            yield problem
+        elif name in only:
+            yield from _check_problem(problem, cases, seed)
+    for name, problem in problems.items():
+        messages = [] if isinstance(problem, Check) or name not in only else _verdicts(registry, name, cases, seed)
         if messages:
             yield _gather(name, "exact arithmetic", messages)
-    for problem in registry.problems.values():
-        for solver in registry.solvers.values():
-            yield from _check_pairs(problem, solver, seed)
+    classes = {name: _loaded(registry.solvers, name) for name in registry.solvers if name in only or problems.keys() & only}
+    yield from (solver for solver in classes.values() if isinstance(solver, Check))
+    for name, problem in problems.items():
+        for of_solver, solver in classes.items():
+            if not isinstance(problem, Check) and not isinstance(solver, Check) and not only.isdisjoint((name, of_solver)):
+                yield from _check_pairs(problem, solver, seed)
+
+
+def _functions(operator: Operator) -> set[str]:
+    """Return the names of the functions that compute an operator."""
+    return {name.split()[0] for name in operator.kernels}
+
+
+def _loaded(classes: Mapping[str, type[C]], name: str) -> type[C] | Check:
+    """Return a class by its name, or the check that fails where it cannot be loaded."""
+    try:
+        return classes[name]
+    except InputError as error:
+        return _gather(name, "can be loaded", [str(error)])
+
+
+def _with_examples(problem: type[Problem] | Check, seed: int) -> type[Problem] | Check:
+    """Return a problem whose tiny instances can be made, or the check that fails where they cannot."""
+    if isinstance(problem, Check):
+        return problem
+    try:
+        conformance.tiny_instances(problem, seed)
+    except Exception as error:
+        return _gather(problem.name, "has examples", [_said(error, problem)])
+    return problem
+
+
+def _verdicts(registry: Registry, name: str, cases: int, seed: int) -> list[str]:
+    return [fault[0].message if fault else "" for fault in verdicts(registry, name, cases, seed)]
 
 
 def operators() -> tuple[Operator, ...]:
@@ -311,10 +370,14 @@ def _check_pairs(problem: type[Problem], solver_class: type[Solver], seed: int) 
     try:
         variants = solver_class.variants()
     except Exception as error:  # an option without default, say
-        yield _gather(f"{problem.name} / {solver_class.name}", "has variants", [describe(error)])
+        yield _gather(f"{problem.name} / {solver_class.name}", "has variants", [_said(error, problem, solver_class)])
         return
     for solver in variants:
-        fitting = [tiny for tiny in conformance.tiny_instances(problem, seed) if solver.incompatibility(tiny) is None]
+        try:
+            fitting = [tiny for tiny in conformance.tiny_instances(problem, seed) if solver.incompatibility(tiny) is None]
+        except Exception as error:
+            yield _gather(f"{problem.name} / {solver_class.name}", "tells what it fits", [_said(error, problem, solver_class)])
+            continue
         if not fitting:
             continue
         results = [_attempt(conformance.check_pair, tiny, solver) for tiny in fitting]
@@ -336,12 +399,20 @@ def _instances(problem: type[Problem], cases: int, seed: int) -> list[Problem]:
 
 
 def _attempt(check: Callable[..., Any], *arguments: Any) -> str:
-    """Empty when the check passes, else what it said."""
+    """Empty when the check passes, else what it said, and where its author's code raised it."""
     try:
         check(*arguments)
     except Exception as error:
-        return str(error) if isinstance(error, AssertionError) and str(error) else describe(error)
+        if isinstance(error, AssertionError) and str(error):
+            return str(error)
+        return _said(error, *(type(each) for each in arguments if isinstance(each, (Problem, Solver))))
     return ""
+
+
+def _said(error: Exception, *kinds: type) -> str:
+    """Return what was raised, and where the code of the author of these problems and solvers did."""
+    places = places_of(error, packages_of(*kinds))
+    return f"{describe(error)} ({place_text(places)})" if places else describe(error)
 
 
 def _gather(subject: str, what: str, results: list[str]) -> Check:

@@ -63,10 +63,10 @@ def read_tabular(
         return selection.of(Table(chosen.X, chosen.targets, chosen.are_labels, chosen.task, notes=chosen.notes), source.stem)
 
 
-def _text_frame(source: Path, header: object, separator: object) -> Any:
+def _text_frame(source: Path, header: bool, separator: object) -> Any:
     import pandas as pd
 
-    true_or_false("header", header)
+    header = true_or_false("header", header)
     if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
         raise InputError(f"separator must be one character, not {separator!r}")
     how: dict[str, Any] = {

@@ -167,6 +167,11 @@ PLACE_CLAIMS: Final = _compiled({
 NO_FAILURE: Final = "Every run is verified."
 NO_POINT: Final = "No run has a proven point."
 
+#: The section of failed runs, and in it what stands before and after the lines of code where they raised.
+FAILURES: Final = "Not verified"
+FOLD: Final = "<details><summary>Where the runs of status error raised</summary>"
+FOLD_END: Final = "</details>"
+
 #: Lines before the findings.
 PROVENANCE: Final = re.compile(r"(?P<title>Machine|Run|Versions|Libraries|Linear solvers|Threads|Limits): (?P<words>.+)")
 #: Limits of a run by their names in a suite.

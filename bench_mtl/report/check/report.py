@@ -15,6 +15,7 @@ from bench_mtl.report.check.cells import said_to_be_left_out
 from bench_mtl.report.check.contests import Derived
 from bench_mtl.report.check.document import Block, blocks, readable, table
 from bench_mtl.report.check.faults import Fault, Finding
+from bench_mtl.report.check.raised import missing_fold, raised_faults
 from bench_mtl.report.check.rows import SPECIALISED, VERIFIED, read_rows
 from bench_mtl.report.check.tables import UNCHECKED, faults_of_table, missing_tables
 
@@ -77,6 +78,8 @@ def _faults(parts: Sequence[Block], derived: Derived) -> Iterator[Finding]:
             continue  # compared as a whole
         elif block.section == "Suite":
             yield from _suite(block, derived)
+        elif block.kind == "code" and block.section == patterns.FAILURES:
+            yield from raised_faults(block, derived.rows.runs)
         elif block.kind == "code":
             yield from _command(block, derived)
         elif block.kind == "table":
@@ -144,6 +147,8 @@ def _paragraph(block: Block, derived: Derived, *, is_below_figure: bool) -> Iter
         yield from provenance.started_faults(block, derived.rows)
     elif text in (patterns.NO_FAILURE, patterns.NO_POINT):
         yield from _whole(block, text, derived)
+    elif block.section == patterns.FAILURES and block.text in (patterns.FOLD, patterns.FOLD_END):
+        return  # that both are there with what is between them is looked at as a whole
     elif patterns.FIGURE.fullmatch(block.text) or said_to_be_left_out(block.text) is not None or block.text in _explanations():
         return  # what is left out is counted with the table above it
     elif block.section == FINDINGS:
@@ -248,6 +253,8 @@ def _missing_parts(parts: Sequence[Block], derived: Derived) -> Iterator[Finding
     for section in (FINDINGS, *(["Objectives"] if derived.enclosures else [])):
         for why in problems.missing_warnings(of(section, "paragraph"), derived):
             yield (of(section, "heading") or [first])[0].fault(why)
+    if why := missing_fold(parts, derived.rows.runs):
+        yield (of(patterns.FAILURES, "heading") or [first])[0].fault(why)
     is_verified = all(run.status == VERIFIED for run in derived.rows.runs)
     wanted = {
         "the table of environments": of("Environment", "table"),

@@ -67,6 +67,16 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A line of code that an exception passed."""
+
+    file: str
+    line: int
+    function: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Run:
     """A run that the suite lists, with its samples and the seconds of the tolerances that it was asked for."""
 
@@ -103,6 +113,8 @@ class Run:
     kind: str = UNKNOWN
     machine: str = ""
     samples: tuple[Sample, ...] = ()
+    places: tuple[Place, ...] = ()
+    """Where it raised, the last line of code last; files of older versions have none."""
     rungs: tuple[float, ...] = ()
     """Seconds of every tolerance, set-up included; files of older versions have none."""
     measured: tuple[Measured, ...] = ()
@@ -169,9 +181,10 @@ def _read(connection: sqlite3.Connection) -> Rows:
     for row in connection.execute("SELECT * FROM sample ORDER BY run_id, number"):
         samples.setdefault(row["run_id"], []).append(row)
     rungs: dict[int, list[float]] = {}
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'rung'").fetchone():
+    if _has_table(connection, "rung"):
         for run_id, seconds in connection.execute("SELECT run_id, seconds FROM rung ORDER BY run_id, number"):
             rungs.setdefault(run_id, []).append(float(seconds))
+    raised = _raised(connection)
     measures = _measures(connection)
     machines, places = _machines(environments)
     names = {e["id"]: f"machine {place + 1}" if len(machines) > 1 else "" for e, place in zip(environments, places, strict=True)}
@@ -180,6 +193,7 @@ def _read(connection: sqlite3.Connection) -> Rows:
         replace(
             _run(row, samples.get(row["id"], []), rungs.get(row["id"], []), kinds, names),
             measured=_measured(samples.get(row["id"], []), measures.get(row["id"], {})),
+            places=tuple(raised.get(row["id"], [])),
         )
         for row in rows
     ]
@@ -249,6 +263,20 @@ def _sample(row: sqlite3.Row) -> Sample | None:
     return Sample(
         row["number"], seconds, row["iteration"], passes, primal, dual, max(0.0, gap), infeasibility, _finite(row["asked_tolerance"])
     )
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone()
+    return found is not None
+
+
+def _raised(connection: sqlite3.Connection) -> dict[int, list[Place]]:
+    """Return where runs raised, by run."""
+    found: dict[int, list[Place]] = {}
+    if _has_table(connection, "place"):
+        for run_id, *place in connection.execute("SELECT run_id, file, line, function, source FROM place ORDER BY run_id, number"):
+            found.setdefault(run_id, []).append(Place(*place))
+    return found
 
 
 def _measures(connection: sqlite3.Connection) -> dict[int, dict[int, dict[str, float]]]:

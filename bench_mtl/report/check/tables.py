@@ -16,6 +16,7 @@ from bench_mtl.report.check.entrants import Entrant, entrants, fastest
 from bench_mtl.report.check.faults import Finding
 from bench_mtl.report.check.measures import measure_rows
 from bench_mtl.report.check.pairs import Pair, holm, mean_interval, pair, shifted_mean
+from bench_mtl.report.check.raised import raised_at
 from bench_mtl.report.check.rows import GENERIC, ONE_SHOT, PEER, SKIPPED, SPECIALISED, STATUSES, VERIFIED, Rows, Run
 from bench_mtl.report.check.scaling import scaling_rows
 
@@ -199,9 +200,12 @@ def status_rows(derived: Derived) -> list[Row]:
 
 
 def failure_rows(derived: Derived) -> list[Row]:
-    """Return every run that is not verified, with its reason."""
+    """Return every run that is not verified, with its reason, and where it raised if any of them has."""
     failed = [run for run in derived.rows.runs if run.status != VERIFIED]
-    return [{**_named(run), "Status": run.status, "Reason": run.reason} for run in failed]
+    rows: list[Row] = [{**_named(run), "Status": run.status, "Reason": run.reason} for run in failed]
+    if any(run.places for run in failed):
+        rows = [row | {"Place": raised_at(run)} for row, run in zip(rows, failed, strict=True)]
+    return rows
 
 
 def objective_rows(derived: Derived) -> list[Row]:

@@ -22,6 +22,7 @@ from bench_mtl.report.page.speed_up_map import speed_up_map
 from bench_mtl.report.page.tables import Table, html_table
 from bench_mtl.report.render import LONGEST_CELL, escaped, format_target
 from bench_mtl.report.text import contradictions
+from bench_mtl.report.tracebacks import TITLE, tracebacks
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
 
@@ -103,6 +104,7 @@ def page(
         "problems": list(_problems(results, tables, undrawn, {problem["label"] for problem in problems}, anchors, md)),
         "tables": list(_tables(tables, _others(tables), md)),
         "failures": list(_tables(tables, _FAILURES, md)),
+        "raised": {"title": TITLE, "text": text.suite_text(tracebacks(results.runs, results.places))},
         "reading": md(text.reading(results.runs["kind"])),
         "limitations": md(text.limitations(results.runs)),
         "environment": md(text.environment(results.environments)),

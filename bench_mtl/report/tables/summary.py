@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
+from bench_mtl.engine.places import place_text
 from bench_mtl.report.render import format_target
 from bench_mtl.results.frames import GROUP, ONE_SHOT, counting, integers, kinds, numbers, status_counts, times_to_gap, titled
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bench_mtl.core.types import Place
 
 _TIMES = ("build_seconds", "compile_seconds", "setup_seconds", "solve_seconds", "certify_seconds")
 
@@ -102,10 +105,17 @@ def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     return titled(table)
 
 
-def not_verified(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return every run that did not end `verified`, with its reason in full: problem, seed, repetition, solver, status, reason."""
+def not_verified(runs: pd.DataFrame, places: Mapping[int, Sequence[Place]] | None = None) -> pd.DataFrame:
+    """Return every run that did not end `verified`, with its reason in full: problem, seed, repetition, solver, status, reason.
+
+    Where any of them has places, by the id of the run, there is a column `place` too: file and line where it raised, empty for others.
+    """
     columns = {"problem_label": "problem", "seed": "seed", "repetition": "repetition", "solver_label": "solver"}
-    failed = runs.loc[runs["status"] != Status.VERIFIED, [*columns, "status", "reason"]].rename(columns=columns)
+    kept = runs[runs["status"] != Status.VERIFIED]
+    failed = kept[[*columns, "status", "reason"]].rename(columns=columns)
+    texts = [place_text((places or {}).get(run, ())) for run in kept["id"]]
+    if any(texts):
+        failed = failed.assign(place=texts)
     return failed.assign(seed=integers(failed, "seed")).reset_index(drop=True)
 
 

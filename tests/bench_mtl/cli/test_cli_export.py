@@ -22,7 +22,7 @@ def test_tables_are_written_beside_the_results(command: Callable[..., Any], make
         f"{folder}/export/runs.parquet: 3 rows", f"{folder}/export/samples.parquet: 6 rows",
         f"{folder}/export/measures.parquet: 0 rows",
         f"{folder}/export/environments.parquet: 1 row", f"{folder}/export/patterns.parquet: 0 rows",
-        f"{folder}/export/rungs.parquet: 0 rows",
+        f"{folder}/export/rungs.parquet: 0 rows", f"{folder}/export/places.parquet: 0 rows",
     ]  # fmt: skip
     with Store.open(folder) as store:
         pd.testing.assert_frame_equal(pd.read_parquet(folder / "export" / "samples.parquet"), store.samples())

@@ -12,9 +12,10 @@ import pytest
 
 from bench_mtl import cli
 from bench_mtl.cli.console import say, warn
+from bench_mtl.cli.failures import say_places
 from bench_mtl.cli.progress import outcome_line
 from bench_mtl.core.text import csv_cell, one_line, visible
-from bench_mtl.core.types import Certificate, Limits, Record, Sample, Status, Times
+from bench_mtl.core.types import Certificate, Limits, Place, Record, Sample, Status, Times
 from bench_mtl.engine.suite import Case, Instance, Suite
 from bench_mtl.results import Outcome, Store
 
@@ -53,7 +54,8 @@ def fill(folder: Path) -> Path:
             samples = tuple(Sample(0.1 / gap, 1, 1.0, Certificate(1.0, 1.0 - gap, 0.0), measures=(("size", 1.0),)) for gap in gaps)
             status = (Status.VERIFIED, Status.CRASHED, Status.SKIPPED, Status.ERROR)[i % 4] if text is not LONG else Status.VERIFIED
             kept = () if status is Status.SKIPPED else samples
-            record = Record(status, f"{text} {word(i + 5)}", kept, Times(solve=0.5), info=(("note", text),))
+            places = tuple(Place(word(i + j), i, word(i + j + 1), word(i + j + 2)) for j in range(3))
+            record = Record(status, f"{text} {word(i + 5)}", kept, Times(solve=0.5), info=(("note", text),), places=places)
             store.add(case, Outcome(record, {"n": 7, "d": 3, word(i): 2}, (text,), word(i)), environment)
     return folder
 
@@ -104,8 +106,9 @@ def test_no_output_obeys_the_words_of_a_results_file(
         if path.suffix == ".csv":
             require_no_formulas(path)
         if path.suffix not in (".html", ".csv"):
-            # In Markdown the sign before it makes a tag plain text; the suite's own file is in a code block.
+            # In Markdown the sign before it makes a tag plain text; the suite's own file and lines of code are in code blocks.
             shown = text[: text.rfind("## Suite")] if path.suffix == ".md" else text
+            shown = re.sub(r"<details><summary>[^<]*</summary>\n\n(```+)text\n.*?\n\1\n\n</details>", "", shown, flags=re.DOTALL)
             assert not re.search(r"(?<!\\)<(script|img)", shown), path.name
             assert path.suffix != ".md" or not re.search(r"(?<!\\)\]\(javascript", shown)
     page = (out / "report.html").read_text(encoding="utf-8")
@@ -122,10 +125,15 @@ def test_a_line_says_what_it_cannot_show(text: str, capfd: pytest.CaptureFixture
     say(text)
     warn(text)
     instance = Instance("family", text, {}, {}, None)
-    say(outcome_line(Case(instance, "solver", text, {}, 1e-4, Limits(), 1, 0), Outcome(Record(Status.ERROR, text), {}, (), "")))
+    record = Record(Status.ERROR, text, places=(Place(text, 1, text, text),))
+    say(outcome_line(Case(instance, "solver", text, {}, 1e-4, Limits(), 1, 0), Outcome(record, {}, (), "")))
     said = capfd.readouterr()
     require_harmless(said.out + said.err, "terminal")
     assert len(said.err.splitlines()) == 1
+    say_places(record.places)
+    said = capfd.readouterr()
+    require_harmless(said.err, "terminal")
+    assert len(said.err.splitlines()) == 2
     assert "\n" not in one_line(text)
     assert json.dumps(text)  # it is a text after all
 

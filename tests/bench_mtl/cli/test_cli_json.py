@@ -76,7 +76,7 @@ def test_every_command_has_json_and_those_that_go_on_can_be_quiet() -> None:
     for name, command in cli.commands.items():
         options = {option for parameter in command.params for option in parameter.opts}
         assert "--json" in options, name
-        assert ("--quiet" in options) == (name in {"run", "solve", "path", "paper", "validate", "doctor"}), name
+        assert ("--quiet" in options) == (name in {"run", "solve", "path", "paper", "publish", "validate", "doctor"}), name
 
 
 def test_values_are_json() -> None:
@@ -255,7 +255,7 @@ def test_doctor(command: Command, monkeypatch: pytest.MonkeyPatch, works: bool) 
 
 
 def test_validate(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    def checks(registry: Any, *, cases: int, seed: int) -> Iterator[Check]:
+    def checks(registry: Any, *, cases: int, seed: int, only: tuple[str, ...]) -> Iterator[Check]:
         yield Check("good", "agrees", cases, 0, 1e-9)
         yield Check("bad", "agrees", cases, 2, math.inf, "why")
 

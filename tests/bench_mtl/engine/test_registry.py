@@ -15,9 +15,11 @@ import pytest
 from bench_mtl.cli.listing import found, render
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import Registry, load_registry, make_problem, problem_parameters, solver_options
-from bench_mtl.model.protocols import Problem
+from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.validation.validate import validate
+from bench_mtl.validation import doctor
+from bench_mtl.validation.doctor import Finding
+from bench_mtl.validation.validate import Check, validate
 
 PLUGIN = '''
 from dataclasses import dataclass
@@ -138,6 +140,70 @@ def test_a_plugin_without_anything_to_run_says_why(tmp_path: Path, text: str, sa
         load_registry(write(tmp_path, "mine", text))
 
 
+TWO = f"""{PLUGIN}
+@dataclass(frozen=True)
+class Other(IterativeSolver):
+    name = "other"
+    requires = frozenset()
+"""
+
+
+def test_a_class_that_lacks_a_method_beside_one_that_lacks_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"mine\.py cannot be used: Other lacks steps$"):
+        load_registry(write(tmp_path, "mine", TWO.format(name="mine")))
+
+
+BASE = '''
+from dataclasses import dataclass
+from bench_mtl.core.types import Iterate
+from bench_mtl.model.protocols import IterativeSolver
+
+@dataclass(frozen=True)
+class Base(IterativeSolver):
+    """Is there to be derived from."""
+    {first}
+    requires = frozenset()
+
+@dataclass(frozen=True)
+class Mine({base}):
+    """Stands still."""
+    name = "mine"
+    requires = frozenset()
+
+    def steps(self, problem, start=None):
+        yield Iterate(problem.zero())
+'''
+
+
+@pytest.mark.parametrize(("first", "base"), [('name = "base"', "Base"), ("size = 1.0", "IterativeSolver")], ids=["derived", "nameless"])
+def test_a_class_to_derive_from_may_lack_methods(tmp_path: Path, first: str, base: str) -> None:
+    registry = load_registry(write(tmp_path, "mine", BASE.format(first=first, base=base)))
+    assert "mine" in registry.solvers
+    assert "base" not in registry.solvers
+
+
+MISTAKES = {
+    "syntax": ("x = 1\nclass Mine\n", r"mine\.py cannot be imported: SyntaxError: .* \(mine\.py, line 2\)$"),
+    "indentation": ("def f():\nx = 1\n", r"IndentationError: .* \(mine\.py, line 2\)$"),
+    "module": ("x = 1\nimport no_such_module.at_all\n", r"ModuleNotFoundError: No module named 'no_such_module' \(line 2\)$"),
+    "name": ("from os import nothing_there\n", r"ImportError: cannot import name 'nothing_there' from 'os' .*\(line 1\)$"),
+    "module of another file": ("from ..broken import Form\n", r"mine\.py cannot be .* 'no_such_module' \(broken\.py, line 3\)$"),
+    "syntax of another file": ("from ..odd import Form\n", r"mine\.py cannot be .* \(odd\.py, line 1\) \(line 1\)$"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_what_cannot_be_imported_names_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    text, said = MISTAKES[mistake]
+    (tmp_path / "broken.py").write_text("\n\nimport no_such_module\n")
+    (tmp_path / "odd.py").write_text("def\n")
+    write(tmp_path, "mine", text)
+    monkeypatch.chdir(tmp_path.parent)
+    for folder in (tmp_path, Path(tmp_path.name)):  # a path from here too
+        with pytest.raises(InputError, match=said):
+            load_registry(folder)
+
+
 def test_a_file_that_others_import_from_needs_no_class(tmp_path: Path) -> None:
     write(tmp_path, "_shared", "SIZE = 2.0\n")
     registry = load_registry(write(tmp_path, "mine", PLUGIN.format(name="mine") + "\nfrom ._shared import SIZE\n"))
@@ -149,6 +215,67 @@ def test_an_entry_point_that_cannot_be_loaded_is_named(monkeypatch: pytest.Monke
     monkeypatch.setattr(metadata, "entry_points", lambda group: [broken] if group == "bench_mtl.solvers" else [])
     with pytest.raises(InputError, match=r"^entry point no_such_package.solver:Solver of 'broken' cannot be loaded: ModuleNotFoundError"):
         load_registry().solver("broken")
+
+
+PACKAGE = {
+    "raises": ("x = 1\n\n1 / 0\n", r"cannot be loaded: ZeroDivisionError: division by zero \(a_package_of_mine/raises\.py, line 3\)$"),
+    "syntax": ("x = 1\ndef\n", r"cannot be loaded: SyntaxError: .* \(syntax\.py, line 2\)$"),
+    "nothing": ("x = 1\n", r"cannot be loaded: AttributeError: module 'a_package_of_mine\.nothing' has no attribute 'Mine'$"),
+    "instance": ("Mine = 3\n", r"cannot be used: it is no subclass of IterativeSolver nor OneShotSolver$"),
+    "other": ("class Mine:\n    pass\n", r"cannot be used: it is no subclass of IterativeSolver nor OneShotSolver$"),
+    "abstract": (PLUGIN.format(name="abstract").replace("def steps", "def step"), r"cannot be used: Mine lacks steps$"),
+}
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entry points of a package that is broken in many ways, one that is not there, and two whole ones."""
+    package = tmp_path / "a_package_of_mine"
+    package.mkdir()
+    group = "bench_mtl.solvers"
+    entries = [metadata.EntryPoint(name, f"a_package_of_mine.{name}:Mine", group) for name in PACKAGE]
+    for name, (text, _) in PACKAGE.items():
+        (package / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    whole = metadata.EntryPoint("conic", "bench_mtl.solvers.conic:Conic", group)
+    problem = metadata.EntryPoint("l1inf_hinge", "bench_mtl.problems.l1inf_hinge:L1InfHinge", "bench_mtl.problems")
+    broken = metadata.EntryPoint("lost", "no_such_package.problem:Problem", "bench_mtl.problems")
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [*entries, whole] if group.endswith("solvers") else [problem, broken])
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("name", PACKAGE)
+def test_a_broken_entry_point_is_one_line_for_who_asks_for_it(name: str) -> None:
+    with pytest.raises(InputError, match=rf"^entry point a_package_of_mine\.{name}:Mine of '{name}' {PACKAGE[name][1]}"):
+        load_registry().solver(name)
+
+
+@pytest.mark.usefixtures("installed")
+def test_broken_entry_points_leave_the_others_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_registry().solver("conic").label == "clarabel"
+    assert load_registry().solver("ecos").label == "ecos"
+    with pytest.raises(InputError, match="unknown solver 'highs_ipx': that is solver 'conic' with backend = 'HIGHS', method = 'ipx'"):
+        load_registry().solver("highs_ipx")
+    with pytest.raises(InputError, match="unknown solver 'conik': did you mean 'conic'"):
+        load_registry().solver("conik")
+    text = render("solvers")
+    assert "raises\n  cannot be used: entry point a_package_of_mine.raises:Mine of 'raises' cannot be loaded: ZeroDivisionError" in text
+    assert "\nconic\n" in text
+    assert "lost\n  cannot be used: entry point no_such_package" in render("problems")
+    assert {finding.what for finding in doctor._problems(load_registry())} == {"lost"}
+    monkeypatch.setattr(doctor, "_solver", lambda solver: Finding("solvers", solver.label, "works", True))
+    assert {finding.what for finding in doctor._solvers(load_registry()) if finding.works is False} == set(PACKAGE)
+
+    def checked(problem: type[Problem], solver: type[Solver], seed: int) -> Iterator[Check]:
+        yield Check(problem.name, solver.name, 1, 0, None)
+
+    monkeypatch.setattr("bench_mtl.validation.validate.operators", lambda: ())
+    monkeypatch.setattr("bench_mtl.validation.validate._check_problem", lambda *_: iter(()))
+    monkeypatch.setattr("bench_mtl.validation.validate._verdicts", lambda *_: [])
+    monkeypatch.setattr("bench_mtl.validation.validate._check_pairs", checked)
+    *failed, pair = list(validate(load_registry(), cases=1))
+    assert (pair.subject, pair.what) == ("l1inf_hinge", "conic")
+    assert {(check.subject, check.what, check.failures) for check in failed} == {(name, "can be loaded", 1) for name in ("lost", *PACKAGE)}
 
 
 def test_options_and_parameters_are_read_off_the_classes() -> None:

@@ -90,7 +90,8 @@ def _record(run: dict[str, Any]) -> Record:
     times = run.get("times", Times(build=build, solve=samples[-1].seconds if samples else 0.0, certify=0.1))
     rungs = tuple(Rung(asked, seconds, ending) for asked, seconds, ending in run.get("rungs", ()))
     info = tuple(run.get("info", {}).items())
-    return Record(Status(run["status"]), run.get("reason", "as it is"), samples, times, info=info, rungs=rungs)
+    places = run.get("places", ())
+    return Record(Status(run["status"]), run.get("reason", "as it is"), samples, times, info=info, rungs=rungs, places=places)
 
 
 def audited(folder: Path, given: list[dict[str, Any]] | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""The reports in reports/: that they are those of their results, and that the README and the results at a glance say what they say."""
+"""The reports in reports/: that they are those of their results, and that tables of results in texts say what they say."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EACH = pytest.mark.parametrize(
     "folder", [pytest.param(folder, marks=[] if folder.name in QUICK else pytest.mark.slow, id=folder.name) for folder in PUBLISHED]
 )
 
-#: Problems and solvers of these tables by the report and the labels that they stand for.
+#: Problems and solvers of the tables of these texts by the report and the labels that they stand for.
 PROBLEMS = {
     "hinge, 60 tasks, 200 features, 40 examples a task": ("headline-hinge", "hinge, d=200 m=60, 40 examples a task"),
     "the same, 160 examples a task": ("headline-hinge", "hinge, d=200 m=60, 160 examples a task"),
@@ -49,6 +49,8 @@ PROBLEMS = {
     "dirty model, 16 tasks, 263 features": ("more-problems", "dirty model, oes97"),
     "trace norm, Scene": ("more-problems", "trace norm, Scene"),
     "relationships of 139 schools": ("more-problems", "relationships, School"),
+    "dirty model, 6 tasks, 30 features": ("more-problems", "dirty model, andro"),
+    "hinge, 60 tasks, the paper's subgradient method alone": ("synthetic", "hinge, d=200 m=60, 40 examples a task"),
 }
 SOLVERS = {
     "pdlp": "PDLP",
@@ -92,15 +94,20 @@ def winners_of(report):
     return winners(results.runs, run_times(results.runs, results.samples, results.targets), None).astype(object).fillna("")
 
 
+def name_of(label):
+    """Return how a page calls a solver: rivals by name, ours by label, without what a report says after it."""
+    return SOLVERS.get(label, label.split()[0])
+
+
 def ratio_of(found):
     """Return a ratio with its interval, where it has one."""
     value, low, high = (found[name] and format_ratio(float(found[name])).rstrip("x") for name in ("ratio", "ratio_low", "ratio_high"))
     return f"{value} ({low} to {high})" if low else value
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 3), ("docs/results-at-a-glance.md", 20)])
-def test_the_tables_of_results_say_what_the_reports_say(page, least):
-    row = r"^\|(.*?)\| (1e-\d) \| (\w+) \| ([\d.]+) \| (.*?) \| ([\d.]+|-) \| (.*?) \|$"
+@pytest.mark.parametrize(("page", "least"), [("README.md", 3), ("docs/results-at-a-glance.md", 20), ("paper/paper.md", 6)])
+def test_a_page_says_what_the_reports_say(page, least):
+    row = r"^\|(.*?)\| (1e-\d) \| (.*?) \| ([\d.]+) \| (.*?) \| ([\d.]+|-) \| (.*?) \|$"
     rows = re.findall(row, (ROOT / page).read_text(), re.MULTILINE)
     assert len(rows) >= least
     problem = ""
@@ -109,12 +116,12 @@ def test_the_tables_of_results_say_what_the_reports_say(page, least):
         report, label = PROBLEMS[problem]
         table = winners_of(report)
         (found,) = table[(table["problem"] == label) & (table["target"] == float(gap))].to_dict("records")
-        assert (found["winner"].split()[0], format_seconds(float(found["seconds"]))) == (winner, seconds), (problem, gap)
+        assert (name_of(found["winner"]), format_seconds(float(found["seconds"]))) == (winner, seconds), (problem, gap)
         if its_seconds == "-":
             assert not found["other"], (problem, gap)
             assert ratio == ("-" if not found["ratio"] else f"over {format_ratio(float(found['ratio']), '>=').rstrip('x')}")
         else:
-            assert (SOLVERS[found["other"]], format_seconds(float(found["other_seconds"]))) == (rival, its_seconds), (problem, gap)
+            assert (name_of(found["other"]), format_seconds(float(found["other_seconds"]))) == (rival, its_seconds), (problem, gap)
             assert ratio_of(found) == ratio, (problem, gap)
             of_report = winners_of(report)
             hardest = of_report[(of_report["target"] == float(gap)) & (of_report["ratio"] != "")]["ratio"].min()

@@ -160,7 +160,7 @@ def test_what_changes_with_the_plan_is_whole_again(tmp_path: Path) -> None:
 # Check, drop, seal -------------------------------------------------------------------------------------------------------------------
 
 FORMER = (
-    *(f"DROP TABLE {table}" for table in ("digest", "started", "proof", "rung")),
+    *(f"DROP TABLE {table}" for table in ("digest", "started", "proof", "rung", "place")),
     "UPDATE meta SET value = '4' WHERE key = 'schema_version'",
 )
 

@@ -46,6 +46,14 @@ def test_faults_that_python_sees_are_rows(tmp_path: Path, shared: AbstractContex
     assert reasons["silent"] == "the solver yielded no iterate"
     assert "claims optimal" in reasons["liar"]
     assert runs.loc["faulty_far", "infeasibility"] > 1e6
+    with Store.open(tmp_path) as store:
+        places = {label: store.places().get(key, ()) for label, key in runs["id"].items()}
+    # Where each left the code of its author; what returns a false answer, or nothing, has raised nothing there.
+    assert {label: [(place.file, place.function) for place in found] for label, found in places.items() if found} == {
+        f"faulty_{fault}": [("solvers/faulty.py", "Faulty.steps")] for fault in ("raises", "nan", "shape", "type", "writes")
+    }
+    assert places["faulty_raises"][0].source == r'raise RuntimeError("two lines\nof trouble")'
+    assert places["faulty_type"][0].source.startswith('yield "not an iterate"')
     # What a solver yielded before its fault counts.
     faulty = runs[runs["solver"] == "faulty"]
     assert (faulty["relative_gap"] < 1).all()
@@ -89,6 +97,9 @@ def test_what_raises_beyond_exceptions_is_a_row(tmp_path: Path, shared: Abstract
     expected = {f"later_{kind}": status for kind, status in later.items()} | {f"warm_up_{kind}": status for kind, status in before.items()}
     assert runs["status"].to_dict() == expected | {"incompatibility_error": "error", "incompatibility_exit": "error"}
     assert runs.loc["warm_up_error", "reason"] == "warm-up failed: RuntimeError: two lines of trouble"
+    with Store.open(tmp_path) as store:
+        files = {label: {place.file for place in store.places().get(key, ())} for label, key in runs["id"].items()}
+    assert files == {label: {"solvers/odd.py"} if status == "error" else set() for label, status in runs["status"].items()}
     assert runs.loc["later_wordless", "reason"] == "WordlessError"
     assert "half a letter" in runs.loc["later_surrogate", "reason"]
     assert runs["reason"].str.len().max() < 1200
@@ -153,6 +164,10 @@ def test_problems_that_break_are_rows(tmp_path: Path, shared: AbstractContextMan
     runs = runs_in(tmp_path).set_index("problem_label")
     assert runs["status"].to_dict() == statuses
     assert runs.loc["raises", "reason"] == "the problem cannot be built: RuntimeError: two lines of trouble"
+    with Store.open(tmp_path) as store:
+        (place,) = store.places()[runs.loc["raises", "id"]]
+    assert (place.file, place.function) == ("problems/boxes.py", "Broken.__init__")
+    assert place.source == r'raise RuntimeError("two lines\nof trouble")'
     assert "signal 6" in runs.loc["aborts", "reason"]
     assert json.loads(runs.loc["dimensions", "dimensions"]) == {"n": 5, "d": 5, "7": 8}
 

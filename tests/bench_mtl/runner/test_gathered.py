@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench_mtl.core.types import Certificate, Record, Sample, Status
+from bench_mtl.core.types import Certificate, Place, Record, Sample, Status
 from bench_mtl.runner.gathered import WARM_UP, Gathered, Message, TooMuchError
 
 BASELINE = Certificate(9.0, 1.0, 0.0)
@@ -50,3 +50,10 @@ def test_only_the_first_problem_counts() -> None:
     for message in (*BEGUN, ("problem", {"n": 7}, (), other)):
         gathered.take(message)
     assert (gathered.baseline, gathered.dimensions) == (BASELINE, {"n": 3})
+
+
+@pytest.mark.parametrize("status", Status)
+def test_only_an_error_says_where_it_was_raised(status: Status) -> None:
+    gathered, places = Gathered(), (Place("solvers/mine.py", 31, "Mine.steps", ""),)
+    gathered.take(("record", Record(status, "", places=places), None))
+    assert gathered.outcome().record.places == (places if status is Status.ERROR else ())

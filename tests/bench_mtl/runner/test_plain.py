@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl.core.types import Certificate, Record, Sample, Status, Times
+from bench_mtl.core.types import Certificate, Place, Record, Sample, Status, Times
 from bench_mtl.model.patterns import PackedPattern
 from bench_mtl.results import Outcome
 from bench_mtl.runner.plain import built, flat
@@ -21,7 +21,7 @@ CERTIFICATE = Certificate(0.1 + 0.2, -np.inf, 5e-324)
 SAMPLES = Sample(0.5, 3, 1.5, CERTIFICATE, 1e-3, (("error", 0.25),), 0.75), Sample(1.0, 4, 2.0, CERTIFICATE)
 RECORD = Record(
     Status.TIMEOUT, "half a character \udc80", SAMPLES, Times(solve=1.0), np.array([[np.nan, -0.0], [1e-310, 2.0]]),
-    (("version", "1.2"), ("count", 3), ("is", True)), None, None, 12.5, 2.0,
+    (("version", "1.2"), ("count", 3), ("is", True)), None, None, 12.5, 2.0, (), (Place("a\udc80.py", 3, "f", "x = 1"),),
 )  # fmt: skip
 PATTERNS = (PackedPattern("W", 1, 9, 3, None, b"\x00\xff"),)
 OUTCOME = Outcome(RECORD, {"n": 3}, ("a note",), "1.0", CERTIFICATE, 2.5, {"cpu": "x", "numbers": [1, 2]}, PATTERNS)
@@ -50,7 +50,7 @@ def test_bytes_that_are_no_outcome_are_unreadable(tmp_path: Path) -> None:
     record = whole["record"]
     wrong: list[tuple[str, Any]] = [
         ("status", "perfect"), ("reason", 1), ("samples", [[1, 2]]), ("counted", "1"),
-        ("solution", [[2, 2], "AAAA"]), ("solution", [[2**62], ""]),
+        ("solution", [[2, 2], "AAAA"]), ("solution", [[2**62], ""]), ("places", [["a.py", 3, "f"]]), ("places", [["a.py", "3", "f", ""]]),
     ]  # fmt: skip
     mistakes: list[Any] = [
         [], 1, None, {}, whole | {"more": 1}, {key: value for key, value in whole.items() if key != "notes"},

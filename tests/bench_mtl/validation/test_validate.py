@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bench_mtl import projections
+from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.validation import slow_projections as references
 from bench_mtl.validation.validate import EXACT_TOLERANCE, Check, _small_cases, operators, validate
 
 EMPTY = Registry({}, {})
+
+KINDS = ("agrees with CVXPY", "agrees with long double")
 
 
 def checks_of(name: str, **kernels: Callable[..., Any]) -> list[Check]:
@@ -135,3 +139,114 @@ def test_a_tolerance_at_which_the_reference_fails_is_no_failure_of_ours(monkeypa
     monkeypatch.setattr(cp.Problem, "solve", lambda self, **options: (_ for _ in ()).throw(cp.SolverError("failed")))
     with pytest.raises(cp.SolverError):
         case.answer()
+
+
+@pytest.fixture
+def subjects(monkeypatch: pytest.MonkeyPatch) -> Callable[..., set[tuple[str, str]]]:
+    """What is checked of two problems, two solvers and all operators, by subject and check, without the checks."""
+    whole = load_registry()
+    names = {"problems": ("ridge_hinge", "l1inf_hinge"), "solvers": ("pegasos", "pdhg")}
+    registry = Registry(*({name: getattr(whole, kind)[name] for name in of_kind} for kind, of_kind in names.items()))  # type: ignore[arg-type]
+    stubs: dict[str, Callable[..., Any]] = {
+        "_check_operator": lambda operator, what, cases, tolerance: (Check(name, what, 1, 0, None) for name in operator.kernels),
+        "_small_cases": lambda *_: iter(()),
+        "_larger_cases": lambda *_: iter(()),
+        "_check_problem": lambda problem, cases, seed: iter([Check(problem.name, "problem", 1, 0, None)]),
+        "_verdicts": lambda registry, name, cases, seed: [""],
+        "_check_pairs": lambda problem, solver, seed: iter([Check(f"{problem.name} / {solver.name}", "pair", 1, 0, None)]),
+    }
+    for name, stub in stubs.items():
+        monkeypatch.setattr(f"bench_mtl.validation.validate.{name}", stub)
+    return lambda *only: {(check.subject, check.what) for check in validate(registry, cases=1, only=only)}
+
+
+def of_problem(name: str) -> set[tuple[str, str]]:
+    return {(name, "problem"), (name, "exact arithmetic")}
+
+
+def pairs(*names: str) -> set[tuple[str, str]]:
+    return {(name, "pair") for name in names}
+
+
+def test_only_what_belongs_to_a_name_is_checked(subjects: Callable[..., set[tuple[str, str]]]) -> None:
+    of_pdhg = pairs("ridge_hinge / pdhg", "l1inf_hinge / pdhg")
+    of_ridge = of_problem("ridge_hinge") | pairs("ridge_hinge / pegasos", "ridge_hinge / pdhg")
+    assert subjects("pdhg") == of_pdhg
+    assert subjects("ridge_hinge") == of_ridge
+    assert subjects("ridge_hinge", "pdhg") == of_ridge | of_pdhg
+    simplex = {(f"project_simplex {method}", what) for method in ("newton", "filter", "sort", "pivot") for what in KINDS}
+    assert subjects("project_simplex") == simplex
+    assert subjects("project_simplex", "pdhg") == simplex | of_pdhg
+    every = {(name, what) for operator in operators() for name in operator.kernels for what in KINDS}
+    others = of_problem("l1inf_hinge") | pairs("l1inf_hinge / pegasos", "l1inf_hinge / pdhg")
+    assert subjects() == every | of_ridge | others
+
+
+def test_a_name_that_is_none_is_refused_before_anything_is_checked(subjects: Callable[..., set[tuple[str, str]]]) -> None:
+    for name, near in {"pdgh": "pdhg", "ridge_hing": "ridge_hinge", "project_simplx": "project_simplex"}.items():
+        with pytest.raises(InputError, match=f"unknown problem, solver or projection '{name}': did you mean '{near}'"):
+            validate(EMPTY if name == "project_simplx" else load_registry(), cases=1, only=(name,))
+
+
+ODD = """
+from dataclasses import dataclass
+from bench_mtl.model.protocols import IterativeSolver
+
+@dataclass(frozen=True)
+class Odd(IterativeSolver):
+    where: str = "steps"
+    name = "odd"
+    requires = frozenset()
+
+    @classmethod
+    def variants(cls):
+        return [cls(), cls("warm_up"), cls("incompatibility")]
+
+    @property
+    def label(self):
+        return f"odd_{self.where}"
+
+    def warm_up(self):
+        if self.where == "warm_up":
+            raise KeyError("warm")
+
+    def incompatibility(self, problem):
+        if self.where == "incompatibility":
+            raise KeyError("unfit")
+
+    def steps(self, problem, start=None):
+        raise KeyError("cold")
+        yield
+"""
+
+ODD_PROBLEM = """
+from bench_mtl.problems.ridge_hinge import RidgeHinge
+
+class Odd(RidgeHinge):
+    name = "odd_problem"
+    offers = RidgeHinge.offers
+
+    @classmethod
+    def examples(cls, rng):
+        raise KeyError("none")
+"""
+
+
+def test_a_check_that_raises_says_where_and_the_others_go_on(tmp_path: Path) -> None:
+    for folder, text in {"solvers": ODD, "problems": ODD_PROBLEM}.items():
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "odd.py").write_text(text)
+    loaded = load_registry(tmp_path)
+    problems = {name: loaded.problems[name] for name in ("odd_problem", "ridge_hinge")}
+    registry = Registry(problems, {"odd": loaded.solvers["odd"]})
+    said = {(check.subject, check.what): check.message for check in validate(registry, cases=1, only=["odd"]) if check.failures}
+    wanted = {
+        ("ridge_hinge / odd_steps", "proves a gap of 0.05"): ("cold", "solvers/odd.py", ODD),
+        ("ridge_hinge / odd_warm_up", "proves a gap of 0.05"): ("warm", "solvers/odd.py", ODD),
+        ("ridge_hinge / odd", "tells what it fits"): ("unfit", "solvers/odd.py", ODD),
+        ("odd_problem", "has examples"): ("none", "problems/odd.py", ODD_PROBLEM),
+    }
+    for check, (word, file, text) in wanted.items():
+        line = text[: text.index(f'KeyError("{word}")')].count("\n") + 1
+        assert said[check].endswith(f"KeyError: '{word}' ({file}:{line})"), check
+    assert {subject for subject, _ in said} == {subject for subject, _ in wanted}

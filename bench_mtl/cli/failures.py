@@ -1,0 +1,76 @@
+"""What commands say where code of a problem or a solver has raised."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bench_mtl.cli.console import say
+from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.text import LONGEST_LINE, one_line
+
+if TYPE_CHECKING:
+    from bench_mtl.core.types import Place
+    from bench_mtl.engine.registry import Registry
+
+traceback_option = click.option(
+    "--traceback", is_flag=True, help="Print the last lines of code of every run that raised, on standard error."
+)
+
+
+def say_places(places: Sequence[Place]) -> None:
+    """Print where an exception was raised on standard error: two lines a line of code; nothing where nobody knows."""
+    from bench_mtl.engine.places import traceback_lines
+
+    for line in traceback_lines(places):
+        say(line, error=True)
+
+
+def say_tracebacks(folder: Path) -> None:
+    """Print the reasons of the listed runs of status `error` in a folder on standard error, each with the lines of code it came from."""
+    from bench_mtl.core.types import Status
+    from bench_mtl.results import Store
+
+    with Store.open(folder) as store, store.snapshot():
+        runs, places = store.runs(), store.places()
+    failed = runs[runs["status"] == Status.ERROR]
+    for run, problem, solver, reason in zip(*(failed[name] for name in ("id", "problem_label", "solver_label", "reason")), strict=True):
+        say(one_line(f"{problem} | {solver}: {reason}", LONGEST_LINE), error=True)
+        say_places(places.get(run, ()))
+
+
+def at(places: Sequence[Place]) -> str:
+    """Return where an exception was raised as the end of a sentence, `` (solvers/mine.py:31)``; empty where nobody knows."""
+    from bench_mtl.engine.places import place_text
+
+    return f" ({place_text(places)})" if places else ""
+
+
+@contextlib.contextmanager
+def raising_here(what: str, registry: Registry, *, traceback: bool = False) -> Iterator[None]:
+    """Run code of a problem or a solver in this process; what it raises becomes one line that says what failed, and where.
+
+    Parameters
+    ----------
+    traceback : whether its lines of code are printed on standard error before
+
+    Raises
+    ------
+    InputError : in place of any exception that has no name of ours.
+    """
+    from bench_mtl.engine.driver import describe
+    from bench_mtl.engine.places import places_of
+
+    try:
+        yield
+    except BenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        places = places_of(error, registry.packages)
+        if traceback:
+            say_places(places)
+        raise InputError(f"{what}: {describe(error)}{at(places)}") from error
