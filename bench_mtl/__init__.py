@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bench_mtl.core.version import __version__
 
 if TYPE_CHECKING:
+    from bench_mtl.comparing import Comparison, compare
     from bench_mtl.core.errors import InputError
     from bench_mtl.core.types import Certificate, Iterate, Limits, Record, Status, Tolerance
     from bench_mtl.data import load
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "Capability": "model.protocols",
     "Certificate": "core.types",
+    "Comparison": "comparing",
     "ConicModel": "model.protocols",
     "InputError": "core.errors",
     "Iterate": "core.types",
@@ -36,6 +38,7 @@ _MODULES = {
     "Status": "core.types",
     "TaskData": "model.task_data",
     "Tolerance": "core.types",
+    "compare": "comparing",
     "load": "data",
     "load_registry": "engine.registry",
     "regularisation_path": "engine.regularisation_path",
@@ -46,6 +49,7 @@ _MODULES = {
 __all__ = [
     "Capability",
     "Certificate",
+    "Comparison",
     "ConicModel",
     "InputError",
     "Iterate",
@@ -59,6 +63,7 @@ __all__ = [
     "TaskData",
     "Tolerance",
     "__version__",
+    "compare",
     "load",
     "load_registry",
     "regularisation_path",

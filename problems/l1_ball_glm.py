@@ -8,9 +8,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of
+from bench_mtl.core.checks import one_of, true_or_false
 from bench_mtl.core.designs import Design, frozen
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import L1Form, SimplexForm
@@ -87,8 +86,7 @@ class L1BallGLM(FitProblem):
         balls: str = "task",
         nonneg: bool = False,
     ) -> None:
-        if not isinstance(nonneg, bool):
-            raise InputError(f"nonneg must be true or false, not {nonneg!r}")
+        true_or_false("nonneg", nonneg)
         self.balls, chosen = one_of("balls", balls, BALLS), loss_named(loss, LOSSES)
         super().__init__(data, chosen, _weights(data.design, chosen))
         orientation = data.orientation if nonneg else None

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import runpy
+import shlex
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench_mtl.cli import cli
+from bench_mtl.comparing import compare
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.driver import describe, run
 from bench_mtl.engine.places import place_text, places_of, traceback_lines
@@ -16,11 +23,25 @@ from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.validation.conformance import check_iterates, check_pair, problem_checks
 
 ROOT = Path(__file__).resolve().parents[1]
+TUTORIALS = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+GALLERY = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "reports").rglob("*.md")])
 
 
 def python_blocks(page: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+
+
+@pytest.fixture
+def pyplot() -> Iterator[Any]:
+    """pyplot that draws on no screen, without figures and with the settings of before at the end."""
+    import matplotlib
+    from matplotlib import pyplot
+
+    pyplot.switch_backend("agg")
+    with matplotlib.rc_context():
+        yield pyplot
+    pyplot.close("all")
 
 
 def test_the_examples_of_the_guides_are_plugins_that_conform(tmp_path: Path) -> None:
@@ -80,13 +101,75 @@ def test_what_the_guide_says_of_mistakes_is_what_is_said(tmp_path: Path, change:
     assert f"`{str(error.value).replace(str(tmp_path), 'my-plugins')}`" in page
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md", "docs/experiments.md", "docs/your-own-data.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md", "docs/experiments.md", "docs/projections.md", "docs/your-own-data.md"])
 def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = python_blocks(ROOT / page)
     assert blocks
     for block in blocks:
         exec(compile(block, page, "exec"), {})
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_runs_from_top_to_bottom(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pyplot: Any) -> None:
+    """A block that begins with the name of a file becomes that file, other Python goes on from block to block, commands are run.
+
+    Solvers run in this process: those of their own take seconds to start, and have tests.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("bench_mtl.comparing.compare", partial(compare, isolation="inline"))
+    names: dict[str, Any] = {}
+    ran = 0
+    for language, block in re.findall(r"```(\w*)\n(.*?)```", page.read_text(), flags=re.DOTALL):
+        named = re.match(r"# (\S+\.(?:py|toml))\n", block)
+        if named:
+            (tmp_path / named[1]).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / named[1]).write_text(block)
+        elif language == "python":
+            exec(compile(block, page.name, "exec"), names)
+        for line in block.splitlines():
+            if line.startswith("bench-mtl "):
+                run_command(line)
+        ran += language == "python" or bool(named)
+    assert ran
+
+
+def run_command(line: str) -> None:
+    """Run a command of a page. A comparison of times may end with 1, which says that something has become slower."""
+    words = shlex.split(line, comments=True)[1:]
+    if words[0] == "run":
+        words += ["--isolation", "inline"]
+    code = cli.main(words, prog_name="bench-mtl", standalone_mode=False)
+    assert code in ((0, None, 1) if words[0] == "compare" else (0, None)), line
+
+
+@pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)
+def test_an_example_of_the_gallery_runs_and_draws(script: Path, pyplot: Any) -> None:
+    runpy.run_path(str(script), run_name="__main__")
+    figures = [pyplot.figure(number) for number in pyplot.get_fignums()]
+    assert figures
+    for figure in figures:
+        figure.canvas.draw()  # which is when a layout or a letter that is not there warns
+        assert any(axes.has_data() for axes in figure.axes)
+
+
+@pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)
+def test_an_example_of_the_gallery_is_short_and_says_what_it_shows(script: Path) -> None:
+    text = script.read_text()
+    title, empty, *intro = (ast.get_docstring(ast.parse(text)) or "").splitlines()
+    assert title.startswith("# ")
+    assert not empty
+    assert len(" ".join(intro)) > 80
+    assert len([line for line in text.splitlines() if line.strip()]) < 60
+    cells = text.split("\n# %%\n")[1:]
+    assert len(cells) >= 2
+    assert all(cell.startswith("# ") for cell in cells)
+
+
+def test_the_gallery_has_examples_and_an_introduction() -> None:
+    assert len(GALLERY) >= 14
+    assert (ROOT / "docs" / "gallery" / "README.md").read_text().startswith("# ")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,8 +1,9 @@
 """The command line, a file a command. Commands are thin: they parse, call the library and choose the exit code.
 
 Exit codes: 0 when no run is wrong, crashed or error (timeouts, memory, inaccurate and skipped rows carry their reason), 1 when some run
-is, or a comparison or check finds what it looks for, 2 for bad usage or input, 3 when a run could not go on to its end and can be
-resumed, 4 when bench-mtl itself has a bug (its traceback is on standard error), 130 when interrupted.
+is, when no solver fits its problem, when the one run of `solve` does not prove its target, or when a comparison or check finds what it
+looks for, 2 for bad usage or input, 3 when a run could not go on to its end and can be resumed, 4 when bench-mtl itself has a bug (its
+traceback is on standard error), 130 when interrupted.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from bench_mtl.cli.validate import validate
 from bench_mtl.core.errors import FULL, BenchError, IncompleteError
 from bench_mtl.core.version import __version__
 
+#: The name of the command, however it is started: a shell asks for completions under it.
+_NAME = "bench-mtl"
 #: How long the threads of a command that has been stopped may take to end.
 _ENDING_SECONDS = 3.0
 
@@ -42,7 +45,7 @@ def main() -> None:
     """Run the command line: an error with a name becomes one line and exit code 2, any other a traceback and exit code 4."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        code = cli(standalone_mode=False)
+        code = cli(prog_name=_NAME, standalone_mode=False)
     except click.exceptions.Abort:  # what click makes of a KeyboardInterrupt
         code = fail("interrupted", EXIT_INTERRUPTED)
     except click.ClickException as error:
@@ -78,7 +81,7 @@ def _interrupt(*_: object) -> NoReturn:
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="bench-mtl")
+@click.version_option(__version__, prog_name=_NAME)
 def cli() -> None:
     """Compare specialised with generic solvers on structured multi-task problems, every number proven.
 
@@ -86,9 +89,12 @@ def cli() -> None:
     Examples:
       bench-mtl run quick                          run a shipped suite, write results/quick/report.md
       bench-mtl run scene --data-dir ~/data        a suite on real data
-      bench-mtl solve l1inf_hinge conic --data digits --param radius=5
+      bench-mtl solve l1inf_hinge scs --data digits --param radius=5
       bench-mtl paper quattoni-fig1                a paper's experiment, its published numbers beside ours
       bench-mtl validate --cases 200               check everything against CVXPY
+
+    Exit codes: 0, all is well; 1, a run failed, a target was missed, or a check found something; 2, bad usage or input; 3, not finished,
+    the same command goes on; 4, a bug of bench-mtl; 130, interrupted. The help of each command says more.
     """
 
 

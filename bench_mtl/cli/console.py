@@ -1,20 +1,115 @@
-"""Lines on standard output, for as long as somebody reads them."""
+"""How commands speak: lines on standard output for as long as somebody reads them, one JSON document instead, warnings on standard error.
+
+A command says three kinds of things: `say` what goes on, which --quiet and --json leave out, `answer` what it was asked for, which --json
+gives as a document (`answer_json`), and `warn` what went wrong, which is always said. The options are in `bench_mtl.cli.options`; what was
+given of them stands in Click's context of the command that runs.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
 
 from bench_mtl.core.text import LONGEST_LINE, one_line, visible
 
+#: Under these names the context knows that it is quiet, and the documents of a command that was given --json.
+_QUIET, _DOCUMENTS = "bench_mtl.quiet", "bench_mtl.documents"
+
 
 def say(text: str = "", *, error: bool = False) -> None:
     """Print lines on standard output, or on standard error, with nothing in them that a terminal would obey.
 
-    Once the reader has gone (``| head``), print nowhere: the work goes on to its end.
+    On standard output --quiet and --json leave them out. Once the reader has gone (``| head``), print nowhere: the work goes on to its end.
     """
+    if error or not is_quiet():
+        _print(text, error=error)
+
+
+def answer(text: str) -> None:
+    """Print lines of what the command was asked for: --quiet leaves them, --json has them in its document."""
+    if not _wants_json():
+        _print(text)
+
+
+def answer_json(make: Callable[[], Any]) -> None:
+    """Give what `make` returns as the document of a command that was given --json; otherwise nothing is made."""
+    if _wants_json():
+        _meta()[_DOCUMENTS].append(make())
+
+
+def warn(text: str) -> None:
+    """Print a line on standard error, under the name of the command."""
+    say(f"bench-mtl: {one_line(text, LONGEST_LINE)}", error=True)
+
+
+def is_quiet() -> bool:
+    """Return whether the command that runs leaves out what goes on."""
+    return bool(_meta().get(_QUIET)) or _wants_json()
+
+
+def be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
+    """Take note of --quiet."""
+    context.meta[_QUIET] = value
+
+
+@contextlib.contextmanager
+def only_json() -> Iterator[None]:
+    """Keep standard output for the document of the command that runs; whatever else is printed goes to standard error.
+
+    The document is printed at the end, and not where the command raises.
+    """
+    from bench_mtl.cli.documents import to_json
+
+    documents: list[Any] = []
+    _meta()[_DOCUMENTS] = documents
+    with _output_to_error():
+        yield
+    for document in documents:
+        _print(to_json(document))
+
+
+def _meta() -> dict[str, Any]:
+    """Return what is known of the command that runs; nothing outside of one."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else context.meta
+
+
+def _wants_json() -> bool:
+    return _DOCUMENTS in _meta()
+
+
+@contextlib.contextmanager
+def _output_to_error() -> Iterator[None]:
+    """Send to standard error what is printed, by Python and by libraries of other languages, which know nothing of `sys.stdout`."""
+    sys.stdout.flush()
+    kept = -1
+    with contextlib.suppress(OSError):  # one of the two is closed
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _flush_libraries()
+        if kept >= 0:
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _flush_libraries() -> None:
+    """Print what C libraries have printed and still hold."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # a system without such a library
+        ctypes.CDLL(None).fflush(None)
+
+
+def _print(text: str, *, error: bool = False) -> None:
     text, stream = visible(text), sys.stderr if error else sys.stdout
     try:
         try:
@@ -26,8 +121,3 @@ def say(text: str = "", *, error: bool = False) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())  # what is left in Python's buffer goes there too
         os.close(nowhere)
-
-
-def warn(text: str) -> None:
-    """Print a line on standard error, under the name of the command."""
-    say(f"bench-mtl: {one_line(text, LONGEST_LINE)}", error=True)

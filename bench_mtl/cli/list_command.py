@@ -6,16 +6,19 @@ from pathlib import Path
 
 import click
 
-from bench_mtl.cli.console import say
-from bench_mtl.cli.options import data_dir_option, plugins_option
+from bench_mtl.cli.console import answer, answer_json
+from bench_mtl.cli.options import NearChoice, data_dir_option, json_option, plugins_option
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["problems", "solvers", "suites", "papers", "data"]))
+@click.argument("what", type=NearChoice(["problems", "solvers", "suites", "papers", "data"]))
 @data_dir_option
 @plugins_option
+@json_option
 def list_(what: str, data_dir: Path | None, plugins: Path | None) -> None:
     """List what there is: problems, solvers, suites, experiments of papers, or data.
+
+    Exit code 0: listed; 2: bad usage or input; 4: a bug of bench-mtl.
 
     \b
     Examples:
@@ -24,4 +27,6 @@ def list_(what: str, data_dir: Path | None, plugins: Path | None) -> None:
     """
     from bench_mtl.cli import listing
 
-    say(listing.render(what, data_dir=data_dir, plugins=plugins))
+    rows = listing.found(what, data_dir=data_dir, plugins=plugins)
+    answer(listing.render(what, rows, data_dir=data_dir))
+    answer_json(lambda: {what: rows})

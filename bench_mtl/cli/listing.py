@@ -1,8 +1,11 @@
-"""The texts of `bench-mtl list`."""
+"""The texts of `bench-mtl list`, and the rows that they are made of."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from bench_mtl.data import catalogue
 from bench_mtl.engine.description import Entry, entries
@@ -10,34 +13,73 @@ from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite_file import read_suite, shipped_suites
 from bench_mtl.papers import experiment, experiments
 
+_Row = Mapping[str, Any]
 
-def render(what: str, *, data_dir: Path | None = None, plugins: Path | None = None) -> str:
-    """Return the list of problems, solvers, suites, papers' experiments or data, a paragraph or a line each."""
+
+def found(what: str, *, data_dir: Path | None = None, plugins: Path | None = None) -> list[_Row]:
+    """Return the problems, solvers, suites, papers' experiments or data, a row each."""
     if what == "suites":
-        return "\n".join(f"{name:18} {read_suite(name).description}" for name in shipped_suites())
+        return [{"name": name, "description": read_suite(name).description} for name in shipped_suites()]
     if what == "papers":
-        return "\n".join(f"{name:18} {experiment(name).source}" for name in experiments())
+        return [{"name": name, "source": experiment(name).source} for name in experiments()]
     if what == "data":
-        return _data(data_dir)
+        return [asdict(entry) for entry in catalogue.entries(catalogue.data_directory(data_dir))]
+    row = _problem if what == "problems" else _solver
     if plugins is None:
-        return "\n".join(_entry(what, entry) for entry in entries(load_registry(), what))
+        return [row(entry) for entry in entries(load_registry(), what)]
     from bench_mtl.runner.planning import PluginPlanner
 
     with PluginPlanner(plugins) as planner:
-        return "\n".join(_entry(what, entry) for entry in planner.entries(what))
+        return [row(entry) for entry in planner.entries(what)]
 
 
-def _entry(what: str, entry: Entry) -> str:
-    offers, forms, noun = ("offers", "forms", "parameters") if what == "problems" else ("needs", "takes", "options")
-    lines = [f"  {title}: {words}" for title, words in ((offers, entry.offers), (forms, entry.forms)) if words]
-    return "\n".join([entry.name, f"  {entry.sentence}", *lines, f"  {noun}: {entry.options}"])
+def render(what: str, rows: Sequence[_Row], *, data_dir: Path | None = None) -> str:
+    """Return the rows of `found` as a text, a paragraph or a line each."""
+    if what in ("suites", "papers"):
+        return "\n".join(f"{row['name']:18} {row['description' if what == 'suites' else 'source']}" for row in rows)
+    if what == "data":
+        return _data(rows, data_dir)
+    return "\n".join(map(_paragraph, rows))
 
 
-def _data(data_dir: Path | None) -> str:
-    folder = catalogue.data_directory(data_dir)
-    found = catalogue.entries(folder)
-    width = max(len(entry.name) for entry in found)
-    lines = [f"{entry.name:{width}}  {entry.kind:9}  {entry.description}" for entry in found]
-    if folder is None:
+def _problem(entry: Entry) -> _Row:
+    return {
+        "name": entry.name,
+        "sentence": entry.sentence,
+        "offers": _words(entry.offers),
+        "forms": _words(entry.forms),
+        "parameters": entry.options,
+    }
+
+
+def _solver(entry: Entry) -> _Row:
+    return {
+        "name": entry.name,
+        "sentence": entry.sentence,
+        "needs": _words(entry.offers),
+        "takes": _words(entry.forms, " or "),
+        "aliases": _words(entry.aliases),
+        "options": entry.options,
+    }
+
+
+def _words(text: str, between: str = ", ") -> list[str]:
+    return text.split(between) if text else []
+
+
+def _paragraph(row: _Row) -> str:
+    between = {"takes": " or "}
+    lines = [
+        f"  {title}: {words if isinstance(words, str) else between.get(title, ', ').join(words)}"
+        for title, words in row.items()
+        if title not in ("name", "sentence") and words
+    ]
+    return "\n".join([row["name"], f"  {row['sentence']}", *lines])
+
+
+def _data(rows: Sequence[_Row], data_dir: Path | None) -> str:
+    width = max(len(row["name"]) for row in rows)
+    lines = [f"{row['name']:{width}}  {row['kind']:9}  {row['description']}" for row in rows]
+    if catalogue.data_directory(data_dir) is None:
         lines.append("more with --data-dir DIR or the environment variable BENCH_MTL_DATA")
     return "\n".join(lines)

@@ -6,17 +6,21 @@ from pathlib import Path
 
 import click
 
-from bench_mtl.cli.console import say
+from bench_mtl.cli.console import answer_json, say
+from bench_mtl.cli.options import json_option
 
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="New results folder.")
 @click.option("--without-proofs", is_flag=True, help="Leave out what `check --recertify` needs, most of the file.")
+@json_option
 def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> None:
     """Bring the results of one suite in several FOLDERS, from several machines, together in a new one.
 
     Of a case that several folders have, the row of the folder given first counts; the others are kept, but not reported.
+
+    Exit code 0: merged; 2: bad usage or input, and nothing is written; 3: the disk is full; 4: a bug of bench-mtl.
 
     \b
     Examples:
@@ -38,3 +42,4 @@ def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> None:
         for machine in merged.machines:
             say(f"  {machine['processor']}, {machine['logical_cores']} cores, {machine['memory_gib']} GiB")
     say(f"bench-mtl report {out} writes the report")
+    answer_json(lambda: {"folder": out, "folders": folders, "merged": merged})

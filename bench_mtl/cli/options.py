@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bench_mtl.cli.console import warn
-from bench_mtl.core.errors import InputError
+from bench_mtl.cli import completion
+from bench_mtl.cli.console import be_quiet, only_json, warn
+from bench_mtl.core.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Limits
 
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice  # which older releases of Click do not let one subscript
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
+
+
+class NearChoice(_Choice):
+    """One of a few words; for another one the nearest is suggested."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word.
+
+        Raises
+        ------
+        click.BadParameter : it is none of them.
+        """
+        if value not in self.choices:
+            words = ", ".join(f"'{choice}'" for choice in self.choices)
+            self.fail(f"'{value}' is not one of {words}{did_you_mean(str(value), self.choices)}", param, ctx)
+        return str(value)
+
 
 data_dir_option = click.option(
     "--data-dir", type=click.Path(path_type=Path), help="Folder of .npz data sets; the environment variable BENCH_MTL_DATA by default."
@@ -26,28 +50,77 @@ plugins_option = click.option(
 )
 isolation_option = click.option(
     "--isolation",
-    type=click.Choice(["process", "inline"]),
+    type=NearChoice(["process", "inline"]),
     default="process",
     show_default=True,
     help="inline runs in this process, without hard limits: to debug and to profile.",
 )
 
+quiet_option = click.option(
+    "--quiet",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=be_quiet,
+    help="Print nothing on the way: no progress, only what was asked for. Warnings and errors stay.",
+)
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with the option --json, with which the document that it gives to `console.answer_json` is all of its output.
+
+    It is the last of a command's decorators, next to the function, which it wraps.
+    """
+
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and nothing else, on standard output.")
+    @functools.wraps(command)
+    def speaking(*arguments: Any, as_json: bool, **options: Any) -> Any:
+        with only_json() if as_json else contextlib.nullcontext():
+            return command(*arguments, **options)
+
+    return speaking
+
+
 _problem_options = (
-    click.option("--data", required=True, help="A generator, an embedded or catalogued data set, or a data file."),
-    click.option("--data-option", multiple=True, metavar="KEY=VALUE", help="Option of the data, e.g. tasks=10. Repeatable."),
+    click.option(
+        "--data",
+        required=True,
+        shell_complete=completion.data_sets,
+        help="A generator, an embedded or catalogued data set, or a data file.",
+    ),
+    click.option(
+        "--data-option",
+        multiple=True,
+        metavar="KEY=VALUE",
+        shell_complete=completion.data_options,
+        help="Option of the data, e.g. tasks=10. Repeatable.",
+    ),
     click.option(
         "--preprocess",
         multiple=True,
+        shell_complete=completion.steps,
         help="none, unit_rows, standardise, tfidf, svd:K, perceptron_kernel, stumps:J or trees:J:DEPTH. Repeatable, in order.",
     ),
-    click.option("--param", multiple=True, metavar="KEY=VALUE", help="Parameter of the problem, e.g. radius=5 or penalty=0.1. Repeatable."),
-    click.option("--option", multiple=True, metavar="KEY=VALUE", help="Option of the solver, e.g. backend=ECOS. Repeatable."),
+    click.option(
+        "--param",
+        multiple=True,
+        metavar="KEY=VALUE",
+        shell_complete=completion.parameters,
+        help="Parameter of the problem, e.g. radius=5 or penalty=0.1. Repeatable.",
+    ),
+    click.option(
+        "--option",
+        multiple=True,
+        metavar="KEY=VALUE",
+        shell_complete=completion.solver_options,
+        help="Option of the solver, e.g. restart=gradient. Repeatable.",
+    ),
     click.option(
         "--seconds", type=float, default=60.0, show_default=True, help="Time limit of a run, in path of each; checked between steps."
     ),
     click.option("--iterations", type=int, help="Iteration limit of a run, in path of each."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of the data generator."),
-    click.option("--threads", type=int, default=1, show_default=True),
+    click.option("--threads", type=int, default=1, show_default=True, help="At most the processors that this process may use."),
     data_dir_option,
     plugins_option,
 )
@@ -58,6 +131,21 @@ def problem_options(command: _Command) -> _Command:
     for option in reversed(_problem_options):
         command = option(command)
     return command
+
+
+def allowed_threads(threads: int) -> int:
+    """Return the number of --threads.
+
+    Raises
+    ------
+    InputError : fewer than one, or more than this process may use processors.
+    """
+    from bench_mtl.core.checks import whole_number
+    from bench_mtl.core.threads import available_processors
+
+    if whole_number("--threads", threads, minimum=1) > available_processors():
+        raise InputError(f"--threads must be at most {available_processors()}, the processors that this process may use, not {threads}")
+    return threads
 
 
 def data_spec(data: str, data_option: tuple[str, ...], preprocess: tuple[str, ...], data_dir: Path | None) -> dict[str, Any]:

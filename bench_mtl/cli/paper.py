@@ -8,24 +8,36 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench_mtl.cli.console import say
-from bench_mtl.cli.interrupt import Interrupt
-from bench_mtl.cli.options import EXIT_FAILED, EXIT_INTERRUPTED, data_dir_option, fail, isolation_option
+from bench_mtl.cli import completion
+from bench_mtl.cli.console import answer_json, say, warn
+from bench_mtl.cli.options import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    NearChoice,
+    data_dir_option,
+    fail,
+    isolation_option,
+    json_option,
+    quiet_option,
+)
 
 if TYPE_CHECKING:
     from bench_mtl.papers import Cell, CellStore
     from bench_mtl.runner import Executor
+    from bench_mtl.runner.interrupt import Interrupt
 
 
 @click.command()
-@click.argument("name")
-@click.option("--scale", type=click.Choice(["small", "full"]), default="small", show_default=True, help="small ends within minutes.")
+@click.argument("name", shell_complete=completion.papers)
+@click.option("--scale", type=NearChoice(["small", "full"]), default="small", show_default=True, help="small ends within minutes.")
 @click.option("--out", type=click.Path(path_type=Path), help="Output folder; results/NAME by default.")
 @click.option("--slots", type=int, default=1, show_default=True, help="Cells that run at once, each on a processor of its own.")
 @isolation_option
 @click.option("--force", is_flag=True, help="Run everything again.")
 @click.option("--retry-failed", is_flag=True, help="Run again what crashed or ended in an error.")
 @data_dir_option
+@quiet_option
+@json_option
 def paper(
     name: str, scale: str, out: Path | None, slots: int, isolation: str, force: bool, retry_failed: bool, data_dir: Path | None
 ) -> int:
@@ -33,6 +45,9 @@ def paper(
 
     A cell that has a row is not run again: the same command goes on from where it was stopped, and the full scale takes over the cells of
     the small one. Ctrl-C once finishes the running cells and stops, twice stops now.
+
+    Exit code 0: no cell crashed or ended in an error; 1: one did; 2: bad usage or input; 3: it could not go on to its end, and the same
+    command resumes it; 4: a bug of bench-mtl; 130: interrupted.
 
     \b
     Examples:
@@ -45,6 +60,7 @@ def paper(
     from bench_mtl.engine.registry import load_registry
     from bench_mtl.papers import CellStore, cells_of, experiment, write_paper_report
     from bench_mtl.runner import Setting, executor_for
+    from bench_mtl.runner.interrupt import Interrupt
 
     whole_number("--slots", slots, minimum=1)
     chosen = experiment(name)
@@ -52,7 +68,7 @@ def paper(
     folder = out or Path("results") / name
     setting = Setting(1, None, named_directory(data_dir), guarded=folder.absolute())
     make_executor = executor_for(setting, slots=slots, isolation=isolation)
-    interrupt = Interrupt(at_once=isolation == "inline")
+    interrupt = Interrupt(at_once=isolation == "inline", notify=warn)
     with CellStore.create(folder, name) as store:
         waiting = store.plan(cells, force=force, retry_failed=retry_failed)
         if len(waiting) < len(cells):
@@ -63,9 +79,11 @@ def paper(
                     _run(waiting, cells, store, executor, interrupt)
             except KeyboardInterrupt:
                 return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
-        say(f"report: {write_paper_report(store, chosen, scale, cells)}")
+        report = write_paper_report(store, chosen, scale, cells)
+        say(f"report: {report}")
         statuses = Counter(str(row["status"]) for row in store.rows(cells))
     say(", ".join(f"{count} {status}" for status, count in statuses.items()))
+    answer_json(lambda: {"experiment": name, "scale": scale, "folder": folder, "report": [report], "statuses": statuses})
     return EXIT_FAILED if any(Status(status).is_failure for status in statuses) else 0
 
 

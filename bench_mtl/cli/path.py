@@ -9,9 +9,19 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli.console import say
+from bench_mtl.cli import completion
+from bench_mtl.cli.console import answer, answer_json, say
 from bench_mtl.cli.failures import at, raising_here
-from bench_mtl.cli.options import EXIT_FAILED, data_spec, key_values, limits_of, problem_options
+from bench_mtl.cli.options import (
+    EXIT_FAILED,
+    allowed_threads,
+    data_spec,
+    json_option,
+    key_values,
+    limits_of,
+    problem_options,
+    quiet_option,
+)
 from bench_mtl.cli.output import replacing, writing_to
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LINE, csv_cell, one_line
@@ -22,19 +32,32 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("problem")
-@click.argument("solver")
-@click.option("--over", required=True, metavar="KEY=V1,V2,...", help="Parameter of the problem and its values, e.g. radius=0.1,1,10.")
+@click.argument("problem", shell_complete=completion.problems)
+@click.argument("solver", shell_complete=completion.solvers)
+@click.option(
+    "--over",
+    required=True,
+    metavar="KEY=V1,V2,...",
+    shell_complete=completion.parameters,
+    help="Parameter of the problem and its values, e.g. radius=0.1,1,10.",
+)
 @click.option("--target", type=float, default=1e-3, show_default=True, help="Relative gap to prove for every value.")
 @click.option("--cold", is_flag=True, help="Start every value from zero instead of from its neighbour's solution.")
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the table to this file.")
 @problem_options
+@quiet_option
+@json_option
 def path(
     problem: str, solver: str, data: str, over: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
     preprocess: tuple[str, ...], target: float, seconds: float, iterations: int | None, cold: bool, seed: int, threads: int,
     csv_file: Path | None, data_dir: Path | None, plugins: Path | None,
 ) -> int:  # fmt: skip
     """Solve PROBLEM with SOLVER for several values of a parameter, each from its neighbour's solution, each certified.
+
+    --quiet leaves the table, whose lines come as the values are solved.
+
+    Exit code 0: no value's run is wrong, crashed or error, and the solver fits the problem; 1: one is, or the solver does not fit; 2: bad
+    usage or input; 4: a bug of bench-mtl; 130: interrupted. A value whose target is not proven has a line that says why.
 
     \b
     Examples:
@@ -43,8 +66,9 @@ def path(
     """
     from threadpoolctl import threadpool_limits
 
+    from bench_mtl.cli.documents import problem_document, run_document
     from bench_mtl.core.checks import real_number, whole_number
-    from bench_mtl.core.types import Tolerance
+    from bench_mtl.core.types import Status, Tolerance
     from bench_mtl.data.catalogue import load
     from bench_mtl.engine.environment import pinned_threads
     from bench_mtl.engine.registry import load_registry, make_problem
@@ -53,7 +77,7 @@ def path(
 
     tolerance = Tolerance(real_number("--target", target, strict=True))
     limits = limits_of(seconds, iterations)
-    whole_number("--threads", threads, minimum=1)
+    allowed_threads(threads)
     key, values = _values(over)
     parameters = key_values(param, "--param")
     if key in parameters:
@@ -61,7 +85,8 @@ def path(
     require_importable(plugins)
     registry = load_registry(plugins)
     spec = data_spec(data, data_option, preprocess, data_dir)
-    chosen = registry.solver(solver, key_values(option, "--option"))
+    name, options = registry.meant(solver, key_values(option, "--option"))
+    chosen = registry.solver(name, options)
     family = registry.problem(problem)
     tasks = load(spec, data_dir=data_dir, seed=whole_number("--seed", seed), prices=family.takes_prices)
 
@@ -71,7 +96,7 @@ def path(
 
     first = instance(values[0])
     with replacing("--csv", "table", csv_file) if csv_file is not None else contextlib.nullcontext() as file:
-        say(f"{problem}: " + ", ".join(f"{name} = {size}" for name, size in first.dimensions.items()))
+        say(f"{problem}: " + ", ".join(f"{what} = {size}" for what, size in first.dimensions.items()))
         for note in first.notes:
             say(f"note: {one_line(note, LONGEST_LINE)}")
         with pinned_threads(threads), threadpool_limits(threads):
@@ -86,7 +111,22 @@ def path(
             _write(file, csv_file, key, points)
     if csv_file is not None:
         say(f"table written to {csv_file}")
-    return EXIT_FAILED if any(point.record.status.is_failure for point in points) else 0
+    answer_json(
+        lambda: {
+            **problem_document(problem, first),
+            "solver": name,
+            "label": chosen.label,
+            "options": options,
+            "parameters": parameters,
+            "over": key,
+            "target": target,
+            "points": [{"value": point.value, **run_document(point.record), "structure": _structure(point)} for point in points],
+            "csv": csv_file,
+        }
+    )
+    statuses = [point.record.status for point in points]
+    is_unfit = all(status is Status.SKIPPED for status in statuses)
+    return EXIT_FAILED if is_unfit or any(status.is_failure for status in statuses) else 0
 
 
 def _values(over: str) -> tuple[str, list[float]]:
@@ -113,12 +153,12 @@ def _live(key: str) -> Callable[[PathPoint], None]:
         nonlocal headed
         cells = _cells(point)
         if not headed:
-            say(" ".join([f"{key:>10}", *_aligned(_COLUMNS), *(f"{name:>9}" for name in list(cells)[len(_COLUMNS) :])]))
+            answer(" ".join([f"{key:>10}", *_aligned(_COLUMNS), *(f"{name:>9}" for name in list(cells)[len(_COLUMNS) :])]))
             headed = True
         texts = [_text(name, value) for name, value in cells.items()]
-        say(" ".join([f"{point.value:>10.6g}", *_aligned(texts), *(f"{text:>9}" for text in texts[len(_COLUMNS) :])]))
+        answer(" ".join([f"{point.value:>10.6g}", *_aligned(texts), *(f"{text:>9}" for text in texts[len(_COLUMNS) :])]))
         if point.record.status != "verified":
-            say(f"{'':>10} {one_line(point.record.reason, LONGEST_LINE)}{at(point.record.places)}")
+            answer(f"{'':>10} {one_line(point.record.reason, LONGEST_LINE)}{at(point.record.places)}")
 
     return show
 
@@ -129,8 +169,6 @@ def _aligned(texts: Iterable[str]) -> list[str]:
 
 def _cells(point: PathPoint) -> dict[str, Any]:
     """Return the table's columns but the first; what was not reached is None."""
-    from bench_mtl.engine.regularisation_path import structure
-
     record, best = point.record, point.record.best
     cells = {
         "status": str(record.status),
@@ -140,7 +178,14 @@ def _cells(point: PathPoint) -> dict[str, Any]:
         "seconds": record.times.solve,
         "iterations": record.samples[-1].step if record.samples else None,
     }
-    return cells | (structure(record.solution, point.parts) if record.solution is not None else {})
+    return cells | _structure(point)
+
+
+def _structure(point: PathPoint) -> dict[str, int]:
+    """Return what regularisation makes small; nothing where there is no solution."""
+    from bench_mtl.engine.regularisation_path import structure
+
+    return {} if point.record.solution is None else structure(point.record.solution, point.parts)
 
 
 def _text(name: str, value: Any) -> str:

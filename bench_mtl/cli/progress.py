@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from bench_mtl.cli.console import say
-from bench_mtl.core.text import one_line, visible
+from bench_mtl.cli.console import is_quiet, say
+from bench_mtl.core.text import one_line, shortened, visible
 from bench_mtl.core.types import Status
 from bench_mtl.engine.places import place_text
 from bench_mtl.results import Outcome
@@ -17,6 +17,8 @@ from bench_mtl.runner.job import Work
 
 #: Characters of a reason in a line; the report has all of them.
 _LONGEST_REASON = 200
+#: Characters of the bar, of the time that has passed, which comes after it, and the fewest of a title.
+_BAR, _CLOCK, _SHORTEST_TITLE = 10, 8, 12
 
 
 class TimeLeft:
@@ -82,13 +84,19 @@ class Reporter:
         self.done += 1
         self.failed += outcome.record.status.is_failure
         self._left.add(case, 0.0 if outcome.record.status is Status.SKIPPED else time.monotonic() - began)
-        self.show(outcome_line(case, outcome))
+        self.show(case, outcome)
 
-    def show(self, line: str) -> None:
+    def show(self, case: Work, outcome: Outcome) -> None:
+        """Say how a case ended, how many failed and run, and the time left."""
         failed = f"; {self.failed} failed" if self.failed else ""
         running = f"; {len(self.running)} running" if self.running else ""
         left = f"; left {self.left}" if self.done < self.total else ""
-        say(f"[{self.done}/{self.total}] {line}{failed}{running}{left}")
+        say(f"{self.count} {outcome_line(case, outcome)}{failed}{running}{left}")
+
+    @property
+    def count(self) -> str:
+        """How many have ended of how many."""
+        return f"[{self.done}/{self.total}]"
 
     @property
     def left(self) -> str:
@@ -106,47 +114,67 @@ def clock(seconds: float | None) -> str:
 
 @contextmanager
 def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = (), slots: int = 1) -> Iterator[Reporter]:
-    """Yield a reporter for `cases`, fit for what standard output is.
+    """Yield a reporter for `cases`, fit for what standard output is: on a terminal a bar, whose line fits into the width there.
 
     Parameters
     ----------
     known : (problem label, solver label, seconds) of runs made before, to learn from
     slots : how many cases run at once
     """
-    if not sys.stdout.isatty():
+    if is_quiet() or not sys.stdout.isatty():
         yield Reporter(cases, known, slots)
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
-        BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[failed]} failed", markup=False), TimeElapsedColumn(),
-        TextColumn("left {task.fields[left]}", markup=False), TextColumn("{task.description}", markup=False),
-    )  # fmt: skip
-    with Progress(*columns) as progress:
+        TextColumn("{task.fields[head]}", markup=False),
+        BarColumn(_BAR),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=Console()) as progress:
 
         class BarReporter(Reporter):
             def start(self, case: Work) -> None:
                 super().start(case)
                 self._describe()
 
-            def show(self, line: str) -> None:
-                progress.console.print(visible(line), highlight=False, markup=False, emoji=False)
-                progress.update(task, completed=self.done, failed=self.failed, left=self.left)
+            def show(self, case: Work, outcome: Outcome) -> None:
+                line = outcome_line(case, outcome, progress.console.width - len(self.count) - 1)
+                progress.console.print(visible(f"{self.count} {line}"), highlight=False, markup=False, emoji=False)
                 self._describe()
 
             def _describe(self) -> None:
-                titles = [case.title for case, _ in self.running.values()]
-                others = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
-                progress.update(task, description=one_line(titles[0]) + others if titles else "")
+                running = [case.title for case, _ in self.running.values()]
+                head = bar_head(self)
+                title = running_title(running, progress.console.width - len(head) - _BAR - _CLOCK - 3)
+                progress.update(task, completed=self.done, head=head, description=title, refresh=True)
 
         shown = BarReporter(cases, known, slots)
-        task = progress.add_task("", total=len(cases), failed=0, left=shown.left)
+        task = progress.add_task("", total=len(cases), head=bar_head(shown))
         yield shown
 
 
-def outcome_line(case: Work, outcome: Outcome) -> str:
-    """Return one case in one line."""
+def bar_head(reporter: Reporter) -> str:
+    """Return what stands before the bar, whatever the width: how many have ended of how many, the time left, how many failed."""
+    failed = f", {reporter.failed} failed" if reporter.failed else ""
+    return f"{reporter.count} left {reporter.left}{failed}"
+
+
+def running_title(titles: Sequence[str], width: int) -> str:
+    """Return the first title and how many more there are, in at most so many characters: a long title is shortened in the middle."""
+    if not titles or width < _SHORTEST_TITLE:
+        return ""
+    others = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+    return shortened(one_line(titles[0]), width - len(others)) + others
+
+
+def outcome_line(case: Work, outcome: Outcome, width: int | None = None) -> str:
+    """Return one case in one line; where that would be longer than `width`, the title is shortened in the middle, as far as that helps."""
     record = outcome.record
     where = f", {place_text(record.places)}" if record.places else ""
-    head = f"{one_line(case.title)}: {record.status} ({one_line(record.reason, _LONGEST_REASON)}{where})"
-    return f"{head}, {record.times.solve:.3g} s" if record.samples else head
+    rest = f": {record.status} ({one_line(record.reason, _LONGEST_REASON)}{where})"
+    rest += f", {record.times.solve:.3g} s" if record.samples else ""
+    title = one_line(case.title)
+    return (title if width is None else shortened(title, max(_SHORTEST_TITLE, width - len(rest)))) + rest

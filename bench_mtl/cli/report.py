@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli.console import say, warn
-from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_FAILED, fail
+from bench_mtl.cli import completion
+from bench_mtl.cli.console import answer_json, say, warn
+from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_FAILED, fail, json_option
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.text import LONGEST_LINE, one_line
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from bench_mtl.core.types import Status
     from bench_mtl.report import View
     from bench_mtl.report.check import Fault
+    from bench_mtl.report.write import Written
 
 
 @click.command()
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     "formats",
     multiple=True,
     metavar="md|html|csv|tex|parquet|svg|pdf|png",
+    shell_complete=completion.formats,
     help="Repeatable; all of them by default. csv, tex and parquet are of tables, svg, pdf and png of figures.",
 )
 @click.option("--target", "targets", type=float, multiple=True, help="Relative gap to report on instead of the suite's. Repeatable.")
@@ -35,10 +39,12 @@ if TYPE_CHECKING:
     "--select",
     multiple=True,
     metavar="KEY=PATTERN",
-    help="Only runs whose problem, family, solver, seed or repetition is like PATTERN (with * and ?). Repeatable.",
+    shell_complete=completion.selections,
+    help="Only runs whose problem, family, solver, seed, repetition or data is like PATTERN (with * and ?). Repeatable.",
 )
 @click.option("--check", is_flag=True, help="Derive every sentence of report.md from the rows again, and name those that do not follow.")
 @click.option("--index", is_flag=True, help="Write the findings in FOLDER/README.md, which lists the reports in FOLDER, from their rows.")
+@json_option
 def report(
     folder: Path,
     out: Path | None,
@@ -59,6 +65,9 @@ def report(
 
     The results may be unfinished, or merged from several machines; of each machine's problems the times are kept apart.
 
+    Exit code without --check 0: no reported run is wrong, crashed or error; 1: one is, proven bounds exclude each other, or no solver fits
+    its problem; 2: bad usage or input; 4: a bug of bench-mtl; 130: interrupted.
+
     \b
     Examples:
       bench-mtl report results/quick
@@ -75,7 +84,16 @@ def report(
     name = experiment_in(folder)
     if name is not None:
         return _paper_report(folder, name, formats, chose=out is not None or any((targets, baseline, select)))
-    return written_report(folder, out=out, view=View(targets, baseline, select), formats=formats)
+    written = said_report(folder, out=out, view=View(targets, baseline, select), formats=formats)
+    answer_json(
+        lambda: {
+            "folder": folder,
+            "report": written.paths,
+            "statuses": Counter(written.statuses),
+            "contradictions": written.contradictions,
+        }
+    )
+    return exit_code_of_report(written)
 
 
 def _checked(folder: Path, *, chose: bool) -> int:
@@ -89,39 +107,44 @@ def _checked(folder: Path, *, chose: bool) -> int:
         raise InputError("--check goes with no other option: it checks the report that is there")
     if experiment_in(folder) is not None:
         raise InputError(f"{folder} holds a paper's experiment, whose report --check does not cover")
+    reports: list[dict[str, Any]] = []
     if (folder / RESULTS).exists() or not (folder / INDEX).exists():
-        code = _said(folder)
+        code = _said(folder, reports)
         say(NOT_CHECKED)
+        answer_json(lambda: {"reports": reports, "index": None})
         return code
     codes = []
     for each in sorted(path for path in folder.iterdir() if path.is_dir()):
         if experiment_in(each) is not None:
             say(f"{each}: a paper's experiment, whose report --check does not cover")
         elif (each / RESULTS).exists():
-            codes.append(_said_of_several(each))
+            codes.append(_said_of_several(each, reports))
     faults = list(index_faults(folder))
     _say_faults(faults)
     say(f"{folder / INDEX}: {plural(len(faults), 'fault')}")
     say(NOT_CHECKED)
+    answer_json(lambda: {"reports": reports, "index": {"file": folder / INDEX, "faults": faults}})
     return max([EXIT_FAILED if faults else 0, *codes])
 
 
-def _said(folder: Path) -> int:
-    """Check one report, say what does not follow, and return the exit code."""
+def _said(folder: Path, reports: list[dict[str, Any]]) -> int:
+    """Check one report, say what does not follow, add it to `reports`, and return the exit code."""
     from bench_mtl.report.check import check_report
 
     found = check_report(folder)
     _say_faults(found.faults)
     rest = f", no rule derives the tables: {', '.join(found.unchecked)}" if found.unchecked else ""
     say(f"{folder}: {plural(len(found.faults), 'fault')} in {plural(found.blocks, 'part')}{rest}")
+    reports.append({"folder": folder, "parts": found.blocks, "faults": found.faults, "unchecked": found.unchecked, "error": None})
     return EXIT_FAILED if found.faults else 0
 
 
-def _said_of_several(folder: Path) -> int:
+def _said_of_several(folder: Path, reports: list[dict[str, Any]]) -> int:
     """Check one of several reports: where it cannot be, the others are looked at all the same."""
     try:
-        return _said(folder)
+        return _said(folder, reports)
     except InputError as error:
+        reports.append({"folder": folder, "parts": 0, "faults": [], "unchecked": [], "error": str(error)})
         return fail(str(error), EXIT_BAD_INPUT)
 
 
@@ -137,7 +160,9 @@ def _written_index(folder: Path, *, chose: bool) -> int:
 
     if chose:
         raise InputError("--index goes with no other option: it writes the findings of all reports in FOLDER")
-    say(f"index: {write_index(folder)}")
+    written = write_index(folder)
+    say(f"index: {written}")
+    answer_json(lambda: {"index": written})
     return 0
 
 
@@ -149,11 +174,12 @@ def _paper_report(folder: Path, name: str, formats: tuple[str, ...], *, chose: b
         raise InputError(f"{folder} holds the cells of a paper's experiment, '{name}': its report has no option but --format")
     path, statuses = rewrite_paper_report(folder, name, formats)
     say(f"report: {path}")
+    answer_json(lambda: {"folder": folder, "report": [path], "statuses": Counter(statuses), "contradictions": []})
     return exit_code_of(statuses)
 
 
-def written_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: tuple[str, ...] = ()) -> int:
-    """Write the report, print it in short, and return the exit code."""
+def said_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: tuple[str, ...] = ()) -> Written:
+    """Write the report, and print it in short."""
     from bench_mtl.core.threads import available_processors
     from bench_mtl.report import write_and_sum_up
 
@@ -163,13 +189,21 @@ def written_report(folder: Path, *, out: Path | None = None, view: View | None =
     say(f"\nreport: {', '.join(map(str, written.paths))}")
     for contradiction in written.contradictions:
         warn(contradiction)
+    return written
+
+
+def exit_code_of_report(written: Written) -> int:
+    """Return the exit code for a report that has been written, and say what made it."""
     code = exit_code_of(written.statuses)
     return EXIT_FAILED if written.contradictions else code
 
 
 def exit_code_of(statuses: Collection[Status]) -> int:
-    """Return the exit code for runs that ended so, and say how many failed."""
-    failed = sum(status.is_failure for status in statuses)
+    """Return the exit code for runs that ended so, and say how many failed, or that none was of a solver that fits."""
+    failed, skipped = sum(status.is_failure for status in statuses), sum(status == "skipped" for status in statuses)
     if failed:
         say(f"{failed} of {len(statuses)} runs failed (wrong, crashed or error); the report says why", error=True)
+    elif skipped and skipped == len(statuses):
+        say(f"no solver fits its problem: {'the run was' if skipped == 1 else f'all {skipped} runs were'} skipped", error=True)
+        return EXIT_FAILED
     return EXIT_FAILED if failed else 0

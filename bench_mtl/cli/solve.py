@@ -8,9 +8,19 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from bench_mtl.cli.console import say, warn
+from bench_mtl.cli import completion
+from bench_mtl.cli.console import answer, answer_json, say, warn
 from bench_mtl.cli.failures import at, raising_here, say_places, traceback_option
-from bench_mtl.cli.options import EXIT_FAILED, data_spec, key_values, limits_of, problem_options
+from bench_mtl.cli.options import (
+    EXIT_FAILED,
+    allowed_threads,
+    data_spec,
+    json_option,
+    key_values,
+    limits_of,
+    problem_options,
+    quiet_option,
+)
 from bench_mtl.cli.output import replacing, writing_to
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LINE, one_line
@@ -21,8 +31,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("problem")
-@click.argument("solver")
+@click.argument("problem", shell_complete=completion.problems)
+@click.argument("solver", shell_complete=completion.solvers)
 @click.option("--target", type=float, default=1e-6, show_default=True, help="Relative gap to prove.")
 @click.option(
     "--cluster",
@@ -32,6 +42,8 @@ if TYPE_CHECKING:
 @traceback_option
 @click.option("--save", type=click.Path(path_type=Path), help="Write the solution and its certificate to this .npz file.")
 @problem_options
+@quiet_option
+@json_option
 def solve(
     problem: str, solver: str, data: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
     preprocess: tuple[str, ...], target: float, cluster: str | None, seconds: float, iterations: int | None, seed: int, threads: int,
@@ -39,16 +51,23 @@ def solve(
 ) -> int:  # fmt: skip
     """Solve one PROBLEM with one SOLVER in this process and show every certified sample.
 
+    --quiet leaves the line that says how it ended.
+
+    Exit code 0: the target gap is proven; 1: it is not, the solver failed, or it does not fit the problem; 2: bad usage or input; 4: a bug
+    of bench-mtl; 130: interrupted.
+
     \b
     Examples:
       bench-mtl solve l1inf_hinge projected_subgradient --data synthetic_l1inf --param radius=truth --target 1e-2
       bench-mtl solve sparse_low_rank accelerated_gradient --data digits --param penalty=1 --param radius=5
+      bench-mtl solve l1inf_hinge scs --data digits --param radius=5 --json
     """
     from threadpoolctl import threadpool_limits
 
+    from bench_mtl.cli.documents import problem_document, run_document, sample_document
     from bench_mtl.core.checks import real_number, whole_number
     from bench_mtl.core.dask_cluster import exposure
-    from bench_mtl.core.types import Tolerance
+    from bench_mtl.core.types import Status, Tolerance
     from bench_mtl.engine.environment import pinned_threads
     from bench_mtl.engine.registry import load_registry
     from bench_mtl.engine.suite import Instance
@@ -56,14 +75,14 @@ def solve(
 
     tolerance = Tolerance(real_number("--target", target, strict=True))
     limits = limits_of(seconds, iterations)
-    whole_number("--threads", threads, minimum=1)
+    allowed_threads(threads)
     require_importable(plugins)
     registry = load_registry(plugins)
     spec = data_spec(data, data_option, preprocess, data_dir)
-    options = key_values(option, "--option")
+    name, options = registry.meant(solver, key_values(option, "--option"))
     if cluster is not None:
-        options |= _on_cluster(registry.solvers.get(solver), solver, cluster)
-    chosen = registry.solver(solver, options)
+        options |= _on_cluster(registry.solvers[name], solver, cluster)
+    chosen = registry.solver(name, options)
     if cluster not in (None, "local") and (exposed := exposure(cluster)) is not None:
         warn(exposed)
     instance = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed))
@@ -81,7 +100,7 @@ def solve(
             record = _solve_live(built, chosen, tolerance, limits)
         if traceback:
             say_places(record.places)
-        say(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}{at(record.places)}")
+        answer(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}{at(record.places)}")
         if not type(chosen).__module__.startswith("bench_mtl."):
             say("certified in the process of the solver, which can change what judges it; `bench-mtl run` certifies again in another")
         if said := dict(record.info).get("note"):
@@ -92,15 +111,27 @@ def solve(
             _save(file, save, record)
     if save is not None:
         say(f"solution written to {save}")
-    return EXIT_FAILED if record.status.is_failure else 0
+    answer_json(
+        lambda: {
+            **problem_document(problem, built),
+            "solver": name,
+            "label": chosen.label,
+            "options": options,
+            "target": target,
+            **run_document(record),
+            "samples": [sample_document(sample) for sample in record.samples],
+            "saved": save,
+        }
+    )
+    return 0 if record.status is Status.VERIFIED else EXIT_FAILED
 
 
-def _on_cluster(kind: type[Solver] | None, name: str, cluster: str) -> dict[str, str]:
+def _on_cluster(kind: type[Solver], name: str, cluster: str) -> dict[str, str]:
     """Return the options of a solver that give it this cluster."""
     from dataclasses import fields, is_dataclass
 
     known: set[str] = {field.name for field in fields(kind)} if is_dataclass(kind) else set()
-    if kind is not None and not {"cluster", "backend"} <= known:
+    if not {"cluster", "backend"} <= known:
         raise InputError(f"--cluster: {name} runs on this machine alone; solvers that use a cluster have an option of that name")
     return {"backend": "dask", "cluster": cluster}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, did_you_mean, listed
 from bench_mtl.core.types import AnyArray, Array, Matrix
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -22,11 +22,13 @@ def real_array(name: str, value: Any, *, ndim: int | None = None) -> Array:
     ------
     InputError : not numeric, of another dimension, or with NaN or inf (its first place is named).
     """
-    if np.iscomplexobj(value):
-        raise InputError(f"{name} must be an array of real numbers, not complex ones")
     try:
+        if np.iscomplexobj(value):
+            raise InputError(f"{name} must be an array of real numbers, not complex ones")
         array = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:  # lists of different lengths among them
         raise InputError(f"{name} must be an array of real numbers: {error}") from None
     if ndim is not None and array.ndim != ndim:
         raise InputError(f"{name} must have {ndim} dimension(s), but has shape {array.shape}")
@@ -145,8 +147,16 @@ def whole_number(name: str, value: Any, *, minimum: int = 0) -> int:
     return int(value)
 
 
+def true_or_false(name: str, value: Any) -> bool:
+    """`value` as a bool, if it is one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be true or false, not {value!r}")
+    return bool(value)
+
+
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """`value` if it is one of `allowed`."""
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+        hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+        raise InputError(f"{name} must be one of {listed(allowed, str(value))}, not {value!r}{hint}")
     return str(value)

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 
 _LONGEST_NAME = 1_000
 
+#: So many names are all listed; of more, so many that are nearest.
+_FEW_NAMES, _SHOWN_NAMES = 8, 5
+
 
 #: What the system says where a disk, or what a user may have of it, is full, and where it fails.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -21,7 +24,7 @@ class InputError(BenchError, ValueError):
     """An argument, option, file or folder that cannot be used; says which one, what is wrong and what is allowed."""
 
 
-def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
+def unknown(kind: str, given: str, allowed: Iterable[str], *, more: str = "") -> InputError:
     """Return the error for a name that does not exist, with the nearest one that does.
 
     Parameters
@@ -29,13 +32,45 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
     kind : what the name stands for, e.g. ``"solver"`` or ``"key in [limits]"``.
     given : the name as it was written.
     allowed : the names that exist.
+    more : the command that lists all of them, where there is one.
     """
     names = sorted(allowed)
     if len(given) > _LONGEST_NAME:  # as long as nothing that exists
         return InputError(f"unknown {kind} '{given[:_LONGEST_NAME]}...', of {len(given)} characters")
-    near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'? " if near else ""
-    return InputError(f"unknown {kind} '{given}': {hint}allowed: {', '.join(names) or 'none'}")
+    near = nearest(given, names)
+    hint = "" if near is None else f"did you mean '{near}'? "
+    return InputError(f"unknown {kind} '{given}': {hint}allowed: {listed(names, given, more=more)}")
+
+
+def nearest(given: str, names: Iterable[str], *, cutoff: float = 0.5) -> str | None:
+    """Return the name that is most like the given one, upper and lower case being one; None where the likeness of all is below `cutoff`."""
+    by_folded = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(given[:_LONGEST_NAME].casefold(), by_folded, n=1, cutoff=cutoff)
+    return by_folded[near[0]] if near else None
+
+
+def did_you_mean(given: str, names: Iterable[str]) -> str:
+    """Return the end of a sentence that suggests the nearest name, ``: did you mean 'x'?``; empty where no name is near."""
+    near = nearest(given, names)
+    return "" if near is None or near == given else f": did you mean '{near}'?"
+
+
+def listed(names: Iterable[str], given: str = "", *, more: str = "") -> str:
+    """Return names with commas between them; of many only those that are most like the given one, and the number of the others.
+
+    Parameters
+    ----------
+    names : each is named once.
+    given : what was written instead; without it the first names are shown.
+    more : the command that lists all of them, where there is one.
+    """
+    known = list(dict.fromkeys(names))
+    if len(known) <= _FEW_NAMES:
+        return ", ".join(known) or "none"
+    by_folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(given[:_LONGEST_NAME].casefold(), by_folded, n=_SHOWN_NAMES, cutoff=0.0) if given else []
+    shown = [by_folded[name] for name in near] or known[:_SHOWN_NAMES]
+    return f"{', '.join(shown)} and {len(known) - len(shown)} more{f': {more}' if more else ''}"
 
 
 def plural(number: int, noun: str) -> str:

@@ -20,6 +20,8 @@ _DOUBTFUL = re.compile(r"[^\n\t\x20-\x7e]")
 #: What a spreadsheet takes for the start of a formula, blanks before it or not, and what stands before such.
 _FORMULA = re.compile(r"\s*['=+\-@\t\uff1d\uff0b\uff0d\uff20]|\t")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf|-")
+#: What stands for the middle of a text that is too long.
+_GAP = "..."
 #: Letters by their category, but without a shape.
 _SHAPELESS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 
@@ -39,6 +41,16 @@ def one_line(text: str, longest: int | None = None) -> str:
         text = text[: 4 * longest]  # white space may go
     line = visible(" ".join(text.split()))
     return line if longest is None or len(line) <= longest else f"{line[:longest]}..."
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return a text with at most so many characters: a longer one loses its middle, where labels are most alike."""
+    if len(text) <= longest:
+        return text
+    if longest <= len(_GAP):
+        return text[: max(0, longest)]
+    kept = longest - len(_GAP)
+    return f"{text[: kept - kept // 2]}{_GAP}{text[len(text) - kept // 2 :]}"
 
 
 def csv_cell(text: str) -> str:

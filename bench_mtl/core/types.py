@@ -35,6 +35,9 @@ UNEXPLAINED_SHARE = 1e-9
 #: How the names of peers begin, solvers of other libraries that minimise one of our objectives themselves: reports tell their kind by it.
 PEER_PREFIX = "peer_"
 
+#: How many of its certified points a record shows in a notebook.
+_SHOWN_SAMPLES = 5
+
 #: The distance from 1 to the next float.
 EPSILON = 2.0**-52
 
@@ -300,3 +303,10 @@ class Record:
         best, seconds = self.best, self.times.setup + self.times.solve
         proven = "" if best is None else f", {best.dual:.6g} <= optimum <= {best.primal:.6g}"
         return f"<Record {self.status}: {self.reason}\n  {plural(len(self.samples), 'sample')}, {seconds:.3g} s{proven}>"
+
+    def _repr_html_(self) -> str:
+        """Return the sentence of the record and its last certified points, for notebooks."""
+        from html import escape
+
+        table = self.frame().tail(_SHOWN_SAMPLES).to_html(index=False, border=0, float_format="{:.6g}".format)
+        return f"<p>{escape(f'{self.status}: {self.reason}')}</p>{table}"

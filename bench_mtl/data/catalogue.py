@@ -218,6 +218,26 @@ def entries(data_dir: Path | None = None) -> list[Entry]:
     return listed + [Entry(name, "file", _described(path)) for name, path in sorted(_npz_files(folder).items())]
 
 
+def names(data_dir: Path | None = None) -> list[str]:
+    """Return the names of all data sets: of `built_in_names`, and the stems of the .npz files of the data directory, if there is one.
+
+    Raises
+    ------
+    InputError : the data directory is not a folder.
+    """
+    return [*sorted(_BUILTIN), *sorted(_npz_files(data_directory(data_dir)))]
+
+
+def option_names(spec: Mapping[str, Any], data_dir: Path | None = None) -> list[str]:
+    """Return the names of the options that `load` takes for the data set or the file of this table.
+
+    Raises
+    ------
+    InputError : as `load` does for what it cannot find.
+    """
+    return _options(resolved(spec, data_dir)[0])
+
+
 def built_in_names() -> frozenset[str]:
     """Return the names of the data sets that need no file: generators and embedded sets."""
     return frozenset(_BUILTIN)
@@ -253,7 +273,7 @@ def resolved(spec: Mapping[str, Any], data_dir: Path | None, prices: bool = True
     files = _npz_files(folder)
     if label not in files:
         place = f"there is no {folder / f'{label}.npz'}" if folder else "no data directory is set"
-        raise InputError(f"{unknown('data', label, [*_BUILTIN, *files])}; {place} ({_HOW_TO_SET})")
+        raise InputError(f"{unknown('data', label, [*_BUILTIN, *files], more='bench-mtl list data')}; {place} ({_HOW_TO_SET})")
     return read_npz, (files[label],)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from bench_mtl.core.errors import InputError
@@ -35,6 +35,10 @@ class SolverPlan:
     """The digest of the files that it computes with."""
     module: str
     """The module that it comes from; empty where nobody says."""
+    name: str = ""
+    """The name of the solver, whichever of its aliases was given."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Those that were given, and those of an alias."""
 
 
 class Planner(Protocol):
@@ -58,9 +62,10 @@ class RegistryPlanner:
         return ProblemPlan(source_digest(problem), problem.without_aliases(dict(parameters)))
 
     def plan_solver(self, name: str, options: Mapping[str, Any]) -> SolverPlan:
+        name, options = self.registry.meant(name, options)
         solver = self.registry.solver(name, options)
         label, version = solver_names(solver)
-        return SolverPlan(label, version, source_digest(type(solver)), self.registry.module_of(name))
+        return SolverPlan(label, version, source_digest(type(solver)), self.registry.module_of(name), name, options)
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,8 @@ class Entry:
     forms: str
     options: str
     """Names of its parameters or options, with their defaults."""
+    aliases: str = ""
+    """Other names of a solver."""
 
 
 def entries(registry: Registry, what: str) -> list[Entry]:
@@ -96,7 +103,8 @@ def _problem_entry(cls: type[Problem]) -> Entry:
 
 
 def _solver_entry(cls: type[Solver]) -> Entry:
-    return Entry(cls.name, _first_sentence(cls), _listed(cls.requires), _named(cls.takes, " or "), _options(solver_options(cls)))
+    needs, takes = _listed(cls.requires), _named(cls.takes, " or ")
+    return Entry(cls.name, _first_sentence(cls), needs, takes, _options(solver_options(cls)), ", ".join(cls.aliases))
 
 
 def _listed(capabilities: frozenset[Any]) -> str:

@@ -17,10 +17,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from bench_mtl.core.checks import real_number
 from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.types import Array, Certificate, Ending, Iterate, Limits, Place, Proof, Record, Rung, Sample, Status, Times, Tolerance
+from bench_mtl.engine.arguments import a_problem, a_solver, a_tolerance, the_limits
 from bench_mtl.engine.clock import Clock, Deadline, timed
 from bench_mtl.engine.places import packages_of, places_of
 from bench_mtl.engine.proofs import RUNGS, certified, contradiction, explicit, is_spoilt, passed, proven_gap, real_array, sharpened
@@ -96,7 +96,7 @@ def run(
 
     Parameters
     ----------
-    solver : a solver, or the name of one with its default options (`bench-mtl list solvers`)
+    solver : a solver, or the name or an alias of one with its default options (`bench-mtl list solvers`)
     tolerance : the relative gap to prove; 1e-6 by default
     limits : on the solver's own clock, a number is seconds; 60 s by default. For a one-shot solver the seconds hold for each of its
         tolerances; iterations and work are for iterative solvers.
@@ -128,8 +128,8 @@ def run(
         passed on.
     KeyboardInterrupt : the user has interrupted, which the signal's handler has said; not where a solver raises it.
     """
-    problem, solver = _problem(problem), _solver(solver)
-    tolerance, limits = _tolerance(tolerance), _limits(limits)
+    problem, solver = a_problem(problem), a_solver(solver)
+    tolerance, limits = a_tolerance(tolerance), the_limits(limits)
     look, compiled = {"look": looked}, compiling_seconds()
     with _telling_interrupts_apart():
         try:
@@ -152,38 +152,6 @@ def run(
             return session.record(Status.MEMORY, f"out of memory: {error}")
         except BaseException as error:
             return session.record(Status.ERROR, describe(error), places_of(error, packages_of(type(problem), type(solver)), session.steps))
-
-
-def _problem(problem: object) -> Problem:
-    if not isinstance(problem, Problem):
-        raise InputError(f"problem must be a Problem, such as L1InfHinge(data, radius=2.0), not {_kind(problem)}")
-    return problem
-
-
-def _solver(solver: object) -> Solver:
-    if isinstance(solver, str):
-        from bench_mtl.engine.registry import load_registry
-
-        return load_registry().solver(solver)
-    if not isinstance(solver, Solver):
-        raise InputError(f"solver must be a Solver, such as Auto(), or the name of one, not {_kind(solver)}")
-    return solver
-
-
-def _tolerance(tolerance: object) -> Tolerance:
-    if tolerance is None or isinstance(tolerance, Tolerance):
-        return tolerance or Tolerance()
-    return Tolerance(real_number("tolerance", tolerance, strict=True))
-
-
-def _limits(limits: object) -> Limits:
-    if limits is None or isinstance(limits, Limits):
-        return limits or Limits()
-    return Limits(seconds=real_number("limits", limits, strict=True))
-
-
-def _kind(value: object) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 def _run(session: _Session, solver: Solver, start: Array | Iterate | None, warmed: bool) -> Record:

@@ -34,21 +34,40 @@ class Registry:
 
     def problem(self, name: str) -> type[Problem]:
         if name not in self.problems:
-            raise unknown("problem", name, self.problems)
+            raise unknown("problem", name, self.problems, more="bench-mtl list problems")
         return self.problems[name]
 
+    def meant(self, name: str, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Return the name of the solver that `name` stands for, and its options: those given, and those of an alias (`Solver.aliases`).
+
+        Names of solvers come before aliases, in which upper and lower case are one.
+
+        Raises
+        ------
+        InputError : an unknown solver (the nearest name is suggested), or an option that contradicts the alias.
+        """
+        given = dict(options or {})
+        if name in self.solvers:
+            return name, given
+        alias, cls = name.lower(), self._of_alias(name)
+        if cls is None:
+            raise self._label_taken_for_a_name(name) or unknown("solver", name, self.solver_words(), more="bench-mtl list solvers")
+        for key, value in cls.aliases[alias].items():
+            if not _is_same_option(given.get(key, value), value):
+                raise InputError(f"solver '{name}' is solver '{cls.name}' with {key} = {value!r}, so {key} cannot be {given[key]!r}")
+        return cls.name, {**given, **cls.aliases[alias]}
+
     def solver(self, name: str, options: Mapping[str, Any] | None = None) -> Solver:
-        """The solver `name` with `options`, its dataclass fields.
+        """The solver `name`, or of that alias, with `options`, its dataclass fields.
 
         Raises
         ------
         InputError : an unknown solver or option (the nearest name is suggested), an option that is needed and not given, or a
             value that the solver refuses.
         """
-        if name not in self.solvers:
-            raise self._label_taken_for_a_name(name) or unknown("solver", name, self.solvers)
+        name, options = self.meant(name, options)
         cls = self.solvers[name]
-        given = {key: tuple(value) if isinstance(value, list) else value for key, value in (options or {}).items()}
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
         allowed = solver_options(cls)
         for key in given:
             if key not in allowed:
@@ -64,8 +83,16 @@ class Registry:
             where = _where(error, "", *self.packages)
             raise InputError(f"solver '{name}' refuses its options: {type(error).__name__}: {error}{where}") from error
 
+    def solver_words(self) -> list[str]:
+        """Return the names of all solvers, and the aliases of those that can be loaded."""
+        return [*self.solvers, *(alias for cls in self._loaded_solvers() for alias in cls.aliases)]
+
+    def knows_solver(self, name: str) -> bool:
+        """Return whether a solver has this name, or this alias."""
+        return name in self.solvers or self._of_alias(name) is not None
+
     def module_of(self, solver: str) -> str:
-        """Return the name of the module that a solver comes from; empty where this registry does not say."""
+        """Return the name of the module that a solver, named and not by an alias, comes from; empty where this registry does not say."""
         return self.solvers.module_of(solver) if isinstance(self.solvers, _Classes) else ""
 
     @property
@@ -74,11 +101,19 @@ class Registry:
         known = [found for found in (self.problems, self.solvers) if isinstance(found, _Classes)]
         return frozenset(module.partition(".")[0] for found in known for module in found.modules if module)
 
+    def _of_alias(self, name: str) -> type[Solver] | None:
+        return next((cls for cls in self._loaded_solvers() if name.lower() in cls.aliases), None)
+
+    def _loaded_solvers(self) -> Iterator[type[Solver]]:
+        """Yield the solvers, but for those that cannot be loaded, which is for those to hear who ask for them."""
+        for name in self.solvers:
+            with suppress(InputError):
+                yield self.solvers[name]
+
     def _label_taken_for_a_name(self, name: str) -> InputError | None:
         """The error for what reports call a solver with some of its options."""
-        for known in self.solvers:
-            with suppress(Exception):  # that one cannot be loaded, made or called by its label is for those to hear who ask for it
-                cls = self.solvers[known]
+        for cls in self._loaded_solvers():
+            with suppress(Exception):  # that one cannot be made or called by its label is for those to hear who ask for it
                 for variant in cls.variants():
                     if variant.label == name and dataclasses.is_dataclass(variant):
                         given = {key: getattr(variant, key) for key in solver_options(cls)}
@@ -86,6 +121,11 @@ class Registry:
                         options = ", ".join(f"{key} = {value!r}" for key, value in others.items())
                         return InputError(f"unknown solver '{name}': that is solver '{cls.name}' with {options or 'its defaults'}")
         return None
+
+
+def _is_same_option(given: Any, value: Any) -> bool:
+    """Whether an option given beside an alias is the alias's own; words may be in upper or lower case."""
+    return str(given).lower() == value.lower() if isinstance(value, str) else bool(given == value)
 
 
 def solver_options(cls: type[Solver]) -> dict[str, Any]:
@@ -264,7 +304,19 @@ def _checked_name(cls: type, origin: str) -> str:
         raise InputError(f"'{name}' of {origin}: its {kinds} must be a tuple of subclasses of Form, not {forms!r}")
     if not any(attribute in vars(base) for base in cls.__mro__ if base is not Solver for attribute in (capabilities, kinds)):
         raise InputError(f"'{name}' of {origin} states neither {capabilities} nor {kinds}")
+    if issubclass(cls, Solver):
+        _require_aliases(cls.aliases, f"'{name}' of {origin}")
     return name
+
+
+def _require_aliases(aliases: Any, owner: str) -> None:
+    """Raise InputError for aliases that are no table of names in lower case, each with a table of options."""
+    if not isinstance(aliases, Mapping) or not all(isinstance(options, Mapping) for options in aliases.values()):
+        raise InputError(f"{owner}: its aliases must be a table of names, each with a table of options, not {aliases!r}")
+    for alias in aliases:
+        if not isinstance(alias, str) or alias != alias.lower():
+            raise InputError(f"{owner}: its aliases must be names in lower case, not {alias!r}")
+        require_label(f"an alias of {owner}", alias)
 
 
 def _open_plugins(folder: Path) -> None:

@@ -96,6 +96,15 @@ class Instance:
         """A hash of all of this but the label."""
         return digest([self.problem, self.code, self.data, self.fingerprint, self.parameters, self.seed])
 
+    def fingerprint_here(self, data_dir: Path | None) -> str:
+        """Return the hash of what its data are made from on this machine.
+
+        Raises
+        ------
+        InputError : a data file is missing or cannot be read.
+        """
+        return fingerprint(self.data, data_dir=data_dir, seed=self.seed)
+
     def build(self, registry: Registry, data_dir: Path | None) -> Problem:
         """The problem itself.
 
@@ -170,7 +179,7 @@ def identified(cases: Iterable[Case], data_dir: Path | None) -> list[Case]:
 
     def of(instance: Instance) -> Instance:
         if instance.key not in known:
-            known[instance.key] = replace(instance, fingerprint=fingerprint(instance.data, data_dir=data_dir, seed=instance.seed))
+            known[instance.key] = replace(instance, fingerprint=instance.fingerprint_here(data_dir))
         return known[instance.key]
 
     return [replace(case, instance=of(case.instance)) for case in cases]
@@ -224,7 +233,7 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
                 ]  # fmt: skip
     if not cases:
         raise InputError("the suite has no case: no solver is meant for any of its problems")
-    _require_distinct(cases)
+    require_distinct(cases)
     return cases
 
 
@@ -257,7 +266,7 @@ def _combinations_of(*grids: Mapping[str, list[Any]]) -> int:
     return math.prod(len(values) for grid in grids for values in grid.values())
 
 
-def _require_distinct(cases: list[Case]) -> None:
+def require_distinct(cases: list[Case]) -> None:
     """A case is stored once, under its key; two with the same key would be the same run."""
     seen: dict[str, Case] = {}
     for case in cases:
@@ -306,13 +315,13 @@ class _Chosen:
 def _solvers(spec: SolverSpec, planner: Planner) -> Iterator[_Chosen]:
     """Every combination of the grid; those that a label does not tell apart get their grid values added."""
     combinations = list(_combinations(spec.grid))
-    options = [{**spec.options, **combination} for combination in combinations]
-    plans = [planner.plan_solver(spec.name, chosen) for chosen in options]
+    # By the solver's own name, whichever of its aliases is given: one run has one key.
+    plans = [planner.plan_solver(spec.name, {**spec.options, **combination}) for combination in combinations]
     labels = [spec.label or plan.label for plan in plans]
     counts = Counter(labels)
-    for label, chosen, plan, combination in zip(labels, options, plans, combinations, strict=True):
+    for label, plan, combination in zip(labels, plans, combinations, strict=True):
         unique = _labelled(label, _suffix(combination) if counts[label] > 1 else "")
-        yield _Chosen(spec.name, unique, chosen, plan.version, plan.code, plan.module)
+        yield _Chosen(plan.name, unique, plan.options, plan.version, plan.code, plan.module)
 
 
 def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:

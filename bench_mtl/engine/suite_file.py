@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench_mtl.core.checks import real_number, whole_number
-from bench_mtl.core.errors import InputError, unknown
+from bench_mtl.core.errors import InputError, nearest, unknown
 from bench_mtl.core.files import is_file
 from bench_mtl.core.text import LONGEST_WORD, require_label
 from bench_mtl.core.types import Limits
@@ -52,7 +52,7 @@ def read_suite(name_or_path: str) -> Suite:
     if not is_file("suite file", path):
         if path.suffix == ".toml" or "/" in name_or_path:
             raise InputError(f"suite file {path} does not exist")
-        raise unknown("suite", name_or_path, shipped)
+        raise unknown("suite", name_or_path, shipped, more="bench-mtl list suites")
     try:
         if (size := path.stat().st_size) > LARGEST_FILE:
             raise InputError(f"it has {size} bytes, and {LARGEST_FILE} are allowed")
@@ -167,10 +167,16 @@ class _Table:
         self._known.append(key)
         value = self._left.pop(key, default)
         if value is None:
-            raise InputError(f"{self.where} needs the key '{key}'")
+            raise self._missing(key)
         if (isinstance(value, bool) and kind is not bool) or not isinstance(value, kind):
             raise InputError(f"'{key}' in {self.where} must be a {_KINDS[kind]}, not {value!r}")
         return value
+
+    def _missing(self, key: str) -> InputError:
+        """Return the error for a key that is needed; one that is like it, and not yet known, is taken for a slip of the pen."""
+        near = nearest(key, self._left, cutoff=0.75)
+        hint = "" if near is None else f", and has '{near}': did you mean '{key}'?"
+        return InputError(f"{self.where} needs the key '{key}'{hint}")
 
     def take_optional(self, key: str, kind: type[T]) -> T | None:
         if key in self._left:

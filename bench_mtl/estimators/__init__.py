@@ -1,6 +1,18 @@
 """Estimators of scikit-learn, fitted by a registered solver until their gap is proven."""
 
 from bench_mtl.estimators.alternating_structure import ASOClassifier, ASORegressor
+from bench_mtl.estimators.cross_validated import (
+    DirtyClassifierCV,
+    DirtyRegressorCV,
+    L1BallClassifierCV,
+    L1BallRegressorCV,
+    L1InfClassifierCV,
+    L1InfRegressorCV,
+    SparseLowRankClassifierCV,
+    SparseLowRankRegressorCV,
+    TraceNormClassifierCV,
+    TraceNormRegressorCV,
+)
 from bench_mtl.estimators.dirty import DirtyClassifier, DirtyRegressor
 from bench_mtl.estimators.group_boosting import GroupSparseBoostingClassifier
 from bench_mtl.estimators.independent import L1BallClassifier, L1BallRegressor, L2BallClassifier, OneNormClassifier, OneNormRegressor
@@ -15,12 +27,18 @@ __all__ = [
     "ASOClassifier",
     "ASORegressor",
     "DirtyClassifier",
+    "DirtyClassifierCV",
     "DirtyRegressor",
+    "DirtyRegressorCV",
     "GroupSparseBoostingClassifier",
     "L1BallClassifier",
+    "L1BallClassifierCV",
     "L1BallRegressor",
+    "L1BallRegressorCV",
     "L1InfClassifier",
+    "L1InfClassifierCV",
     "L1InfRegressor",
+    "L1InfRegressorCV",
     "L2BallClassifier",
     "LinearSVMMultiTaskClassifier",
     "MTRLClassifier",
@@ -32,7 +50,11 @@ __all__ = [
     "RidgeMultiTaskClassifier",
     "RidgeMultiTaskRegressor",
     "SparseLowRankClassifier",
+    "SparseLowRankClassifierCV",
     "SparseLowRankRegressor",
+    "SparseLowRankRegressorCV",
     "TraceNormClassifier",
+    "TraceNormClassifierCV",
     "TraceNormRegressor",
+    "TraceNormRegressorCV",
 ]

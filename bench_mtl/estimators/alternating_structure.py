@@ -25,7 +25,7 @@ class _ASO(LinearTasks):
     max_iter: int = 10_000
     max_seconds: float | None = None
 
-    loss = "squared"  # no parameter unless a subclass makes it one
+    reduction = "mean"
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
         space = RowSpace.of(data, squares=self.loss == "squared")
@@ -95,8 +95,6 @@ class ASORegressor(_ASO, LinearTaskRegressor):
     >>> model.coef_.shape, model.structure_.shape
     ((3, 3), (1, 3))
     """
-
-    reduction = "mean"
 
 
 @linear_model

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 
-from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
-from bench_mtl.estimators.solved import Preferred, SolvedTasks
+from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
+from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
 
 _PREFERRED: Preferred = (("accelerated_gradient", {"restart": "gradient"}),)
 
@@ -20,11 +19,9 @@ class _Dirty(SolvedTasks):
     _: KW_ONLY
     reduction: str = "mean"
 
-    loss = "squared"  # no parameter unless a subclass makes it one
-
-    def _fit_data(self, data: TaskData) -> FittedTasks:
+    def _specification(self) -> Specification:
         parameters = {"row_penalty": self.row_penalty, "entry_penalty": self.entry_penalty, "loss": self.loss, "reduction": self.reduction}
-        return self._solve("dirty_model", data, parameters, _PREFERRED, ("shared_coef_", "own_coef_"))
+        return Specification("dirty_model", parameters, _PREFERRED, ("shared_coef_", "own_coef_"))
 
 
 @linear_model

@@ -6,7 +6,7 @@ import functools
 import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, final
 
@@ -14,9 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import BenchError, InputError, plural
-from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Status, Tolerance
+from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Record, Status, Tolerance
 from bench_mtl.engine.driver import is_expensive, run
 from bench_mtl.engine.registry import Registry, load_registry
+from bench_mtl.engine.regularisation_path import regularisation_path
 from bench_mtl.model.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
 
 #: A fit certifies at steps that grow by this factor, not by the smaller one of a benchmark's curve.
@@ -43,6 +44,8 @@ class Solution(NamedTuple):
     is_met: bool
     """Whether that is within the tolerance."""
     message: str
+    steps: int = 0
+    """Iterations of the solver."""
 
 
 @dataclass
@@ -101,13 +104,47 @@ def solve(problem: Problem, solver: Solver, tolerance: float, budget: Budget, st
         record = run(problem, _Thinned(solver, limits.iterations), tolerance=goal, limits=limits, start=start, warmed=warmed)
     else:
         record = run(problem, solver, tolerance=goal, limits=limits, warmed=warmed)
+    solution = _solution(record, solver)
+    budget.steps += solution.steps
+    return solution
+
+
+def solve_path(
+    make_problem: Callable[[float], Problem], values: Sequence[float], solver: Solver, tolerance: float, limits: Limits
+) -> dict[float, Solution]:
+    """Solve `make_problem(value)` for every value, each from its neighbour's solution, and certify each, see `regularisation_path`.
+
+    Parameters
+    ----------
+    tolerance, limits : of every single solve
+
+    Raises
+    ------
+    InputError : the solver does not fit the problem.
+    BenchError : the solver fails.
+    """
+    kind = type(make_problem(values[0]))
+    along = _Thinned(solver, limits.iterations) if isinstance(solver, IterativeSolver) else solver
+    points = regularisation_path(make_problem, values, along, tolerance=Tolerance(tolerance), limits=limits, warmed=kind in _warm)
+    _warm.add(kind)
+    return {point.value: _solution(point.record, solver) for point in points}
+
+
+def _solution(record: Record, solver: Solver) -> Solution:
+    """Return what a run found.
+
+    Raises
+    ------
+    InputError : the solver does not fit the problem.
+    BenchError : the solver failed.
+    """
     if record.status is Status.SKIPPED:
         raise InputError(f"solver: {record.reason}")
     if record.solution is None or (record.status.is_failure and record.status is not Status.WRONG):
         raise BenchError(f"solver '{solver.label}' failed: {record.status}, {record.reason}")
-    budget.steps += record.samples[-1].step if isinstance(solver, IterativeSolver) else 1
     assert record.best is not None
-    return Solution(record.solution, record.dual, record.best, record.status is Status.VERIFIED, record.reason)
+    steps = record.samples[-1].step if isinstance(solver, IterativeSolver) else 1
+    return Solution(record.solution, record.dual, record.best, record.status is Status.VERIFIED, record.reason, steps)
 
 
 @final
@@ -132,6 +169,9 @@ class _Thinned(IterativeSolver):
 
     def aimed_at(self, target: float) -> IterativeSolver:
         return _Thinned(self.solver.aimed_at(target), self.last)
+
+    def along_path(self) -> IterativeSolver:
+        return _Thinned(self.solver.along_path(), self.last)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         return self._thinned(self.solver.steps(problem, start))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
@@ -20,6 +22,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, drop_negligible_weights, fit_dictionary
 from bench_mtl.estimators.column_generation import ColumnGeneration
 from bench_mtl.estimators.fitting import Budget, solver_for, warm_up, warn_unproven
+from bench_mtl.estimators.printing import two_lines
 from bench_mtl.model.forms import ROW_NORMS
 from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.protocols import Solver
@@ -42,7 +45,7 @@ _FEW_SCORES = 1000
 
 
 @dataclass(eq=False, repr=False)
-class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Multiclass boosting over weak learners h_j(x) = -1 or +1 that the classes share.
 
     The weights W (learners x classes) of the scores sum_j h_j(x) W_jr minimise, up to a proven gap,
@@ -267,6 +270,27 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
         for predictions in self.staged_predict(X):
             yield float(accuracy_score(y, predictions))
 
+    def transform(self, X: Any) -> Array:
+        """Return what the learners say, examples x learners, -1 or +1: features for another model, named by `get_feature_names_out`."""
+        return self._outputs(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return where every learner says +1, such as "petal width (cm) > 0.8".
+
+        Parameters
+        ----------
+        input_features : names of the features; by default those that X had in `fit`, or else x0, x1, ...
+
+        Raises
+        ------
+        ValueError : not as many names as features, or other ones than X had.
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        lines = [re.sub(r"x\[(\d+)\]", lambda found: str(names[int(found[1])]), line) for line in self.learners_.names()]
+        times = Counter(lines)  # thresholds are rounded, and columns of a frame had better have different names
+        return np.array([line if times[line] == 1 else f"{line} ({j})" for j, line in enumerate(lines)], dtype=object)
+
     @property
     def shared_by_(self) -> NDArray[np.bool_]:
         """Which classes use which learner, learners x classes."""
@@ -313,6 +337,9 @@ class GroupSparseBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ig
             return self.classes_[(decisions > 0.0).astype(np.intp)]
         frequent_first = np.argsort(-self.class_count_, kind="stable")
         return self.classes_[frequent_first[decisions[:, frequent_first].argmax(axis=1)]]
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return two_lines(super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

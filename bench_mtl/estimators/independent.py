@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 
 from bench_mtl.core.checks import one_of
-from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
-from bench_mtl.estimators.solved import Preferred, SolvedTasks
+from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
+from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
 
 _PREFERRED_SMOOTH: Preferred = (("auto", {}), ("face_newton", {}), ("accelerated_gradient", {"restart": "gradient"}))
 #: Of the lasso: two to eight times the speed of the others to a gap of 1e-3, most where the penalty is small.
@@ -40,8 +39,8 @@ class L1BallRegressor(SolvedTasks, LinearTaskRegressor):
 
     radius: float = 1.0
 
-    def _fit_data(self, data: TaskData) -> FittedTasks:
-        return self._solve("l1_ball_glm", data, {"loss": "squared", "radius": self.radius}, _PREFERRED_SMOOTH)
+    def _specification(self) -> Specification:
+        return Specification("l1_ball_glm", {"loss": "squared", "radius": self.radius}, _PREFERRED_SMOOTH)
 
 
 @linear_model
@@ -76,10 +75,10 @@ class L1BallClassifier(SolvedTasks, LinearTaskClassifier):
     _: KW_ONLY
     loss: str = "hinge"
 
-    def _fit_data(self, data: TaskData) -> FittedTasks:
+    def _specification(self) -> Specification:
         if one_of("loss", self.loss, ("hinge", "logistic", "squared")) == "hinge":
-            return self._solve("ball_hinge", data, {"radius": self.radius, "norm": "l1"}, _PREFERRED_HINGE)
-        return self._solve("l1_ball_glm", data, {"radius": self.radius, "loss": self.loss}, _PREFERRED_SMOOTH)
+            return Specification("ball_hinge", {"radius": self.radius, "norm": "l1"}, _PREFERRED_HINGE)
+        return Specification("l1_ball_glm", {"radius": self.radius, "loss": self.loss}, _PREFERRED_SMOOTH)
 
 
 @linear_model
@@ -107,22 +106,22 @@ class L2BallClassifier(SolvedTasks, LinearTaskClassifier):
 
     radius: float | list[float] = 1.0
 
-    def _fit_data(self, data: TaskData) -> FittedTasks:
-        return self._solve("ball_hinge", data, {"radius": self.radius, "norm": "l2"}, _PREFERRED_HINGE)
+    loss = "hinge"
+
+    def _specification(self) -> Specification:
+        return Specification("ball_hinge", {"radius": self.radius, "norm": "l2"}, _PREFERRED_HINGE)
 
 
 @linear_model
 class _OneNorm(SolvedTasks):
     """The parameters and the fit of regressor and classifier."""
 
-    penalty: float = 1.0
+    penalty: float | str = 1.0
 
-    loss = "squared"  # no parameter unless a subclass makes it one
-
-    def _fit_data(self, data: TaskData) -> FittedTasks:
+    def _specification(self) -> Specification:
         one_of("loss", self.loss, ("squared", "logistic"))
         preferred = _PREFERRED_LASSO if self.loss == "squared" else _PREFERRED_SMOOTH
-        return self._solve("l1_ball_glm", data, {"penalty": self.penalty, "loss": self.loss}, preferred)
+        return Specification("l1_ball_glm", {"penalty": self.penalty, "loss": self.loss}, preferred)
 
 
 @linear_model
@@ -137,8 +136,9 @@ class OneNormRegressor(_OneNorm, LinearTaskRegressor):
 
     Parameters
     ----------
-    penalty : float
-        At least 0 (the gap needs it above 0). Larger: fewer non-zeros.
+    penalty : float or str
+        At least 0 (the gap needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: fewer
+        non-zeros.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `coordinate_descent`.
@@ -162,8 +162,9 @@ class OneNormClassifier(_OneNorm, LinearTaskClassifier):
 
     Parameters
     ----------
-    penalty : float
-        At least 0 (the gap needs it above 0). Larger: fewer non-zeros. Mind the 1/n_k of the logistic loss.
+    penalty : float or str
+        At least 0 (the gap needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: fewer
+        non-zeros. Mind the 1/n_k of the logistic loss.
     loss : {"squared", "logistic"}
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.

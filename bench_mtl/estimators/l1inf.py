@@ -6,9 +6,8 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 from bench_mtl.core.checks import one_of
-from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
-from bench_mtl.estimators.solved import Preferred, SolvedTasks
+from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
+from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
 
 _PREFERRED_HINGE: Preferred = (("auto", {}), ("pdhg", {}))
 _PREFERRED_SMOOTH: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
@@ -73,11 +72,11 @@ class L1InfClassifier(_L1Inf, LinearTaskClassifier):
     _: KW_ONLY
     loss: str = "hinge"
 
-    def _fit_data(self, data: TaskData) -> FittedTasks:
+    def _specification(self) -> Specification:
         loss, parameters = one_of("loss", self.loss, ("hinge", "logistic", "squared")), self._checked_parameters()
         if loss == "hinge":
-            return self._solve("l1inf_hinge", data, parameters, _PREFERRED_HINGE)
-        return self._solve("l1inf_glm", data, {**parameters, "loss": loss}, _PREFERRED_SMOOTH)
+            return Specification("l1inf_hinge", parameters, _PREFERRED_HINGE)
+        return Specification("l1inf_glm", {**parameters, "loss": loss}, _PREFERRED_SMOOTH)
 
 
 @linear_model
@@ -108,5 +107,5 @@ class L1InfRegressor(_L1Inf, LinearTaskRegressor):
     support recovery in high dimensions", IEEE Transactions on Information Theory 57(6), 2011 (penalty).
     """
 
-    def _fit_data(self, data: TaskData) -> FittedTasks:
-        return self._solve("l1inf_glm", data, {**self._checked_parameters(), "loss": "squared"}, _PREFERRED_SMOOTH)
+    def _specification(self) -> Specification:
+        return Specification("l1inf_glm", {**self._checked_parameters(), "loss": "squared"}, _PREFERRED_SMOOTH)

@@ -5,24 +5,38 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from inspect import signature
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Any, NamedTuple, Self, TypeVar, dataclass_transform
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from bench_mtl.core.checks import is_sparse, real_number
+from bench_mtl.core.checks import is_sparse, real_number, true_or_false
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.threads import fitting_blas_threads
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import warn_unproven
+from bench_mtl.estimators.printing import two_lines
+from bench_mtl.estimators.probabilities import of_one_against_all, of_two_classes
+from bench_mtl.estimators.weights import of_positive_weight, repeated, scaled
+
+
+class Examples(NamedTuple):
+    """What a model is fitted to."""
+
+    data: TaskData
+    """Real targets, or labels -1 and +1; weights are in the rows, and a constant feature is among the features."""
+    as_vector: bool = False
+    """Whether there is one task and its coefficients are to be a vector."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +61,8 @@ class FittedTasks:
 class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     """Scores x.w_k of m tasks over the same d features.
 
-    A concrete model implements `_fit_data`. Models are dataclasses: a field with an annotation is a parameter, as scikit-learn
-    understands it.
+    A concrete model implements `_fit_data`, and its kind, regressor or classifier, `_read` and `_read_tasks`. Models are dataclasses: a
+    field with an annotation is a parameter, as scikit-learn understands it.
 
     Parameters
     ----------
@@ -80,6 +94,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         Several classes are a task each, two are one.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has such names
+    task_names_ : ndarray of str, where y is a frame whose columns are the tasks and have such names
     classes_ : of classifiers, ndarray of labels, ascending; for labels 0 and 1 in many columns, and for tasks with rows of their own, a
         list with the two labels of every task
     objective_ : float
@@ -102,15 +117,32 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     tol: float = 1e-3
     max_iter: int = 100_000
 
+    # Neither is a parameter unless a subclass makes it one.
+    loss = "squared"
+    reduction = "sum"
+    """Whether the objective has the "sum" or the "mean" of a task's losses; it matters to weights of squares alone."""
+
     @abstractmethod
     def _fit_data(self, data: TaskData) -> FittedTasks:
         """Return the coefficients for these data: real targets, or labels -1 and +1. A constant feature is among the features already."""
 
-    def _learn(self, data: TaskData, *, as_vector: bool = False) -> FittedTasks:
-        """Fit to the data and keep what was found; `as_vector` where there is one task and its coefficients are to be a vector."""
-        with fitting_blas_threads(_dense_numbers(data)):
-            fitted = self._fit_data(data)
-        self.n_tasks_ = data.n_tasks
+    @abstractmethod
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
+        """Check what `fit` is given, keep what is known of it as attributes, and return what is fitted to."""
+
+    @abstractmethod
+    def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
+        """Do the same for `fit_tasks`."""
+
+    def _learn(self, examples: Examples) -> FittedTasks:
+        """Fit and keep what was found."""
+        with blas_threads_for(examples.data):
+            fitted = self._fit_data(examples.data)
+        self._keep(fitted, examples.as_vector)
+        return fitted
+
+    def _keep(self, fitted: FittedTasks, as_vector: bool) -> None:
+        self.n_tasks_ = fitted.coefficients.shape[1]
         self.coef_, self.intercept_ = self._split(fitted.coefficients, as_vector)
         for name, part in fitted.parts.items():
             setattr(self, name, self._split(part, as_vector)[0])
@@ -120,7 +152,13 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
             self.objective_, self.dual_bound_ = fitted.certificate.primal, fitted.certificate.dual
             self.gap_ = fitted.certificate.relative_gap
         self.n_iter_, self.converged_, self.message_ = fitted.n_iter, fitted.is_met, fitted.message
-        return fitted
+
+    def _keep_task_names(self, y: Any, n_tasks: int) -> None:
+        """Keep the names of the columns of a frame of targets, where each column is a task."""
+        self.__dict__.pop("task_names_", None)
+        columns = list(getattr(y, "columns", ()))
+        if len(columns) == n_tasks and all(isinstance(name, str) for name in columns):
+            self.task_names_ = np.array(columns, dtype=object)
 
     def _split(self, coefficients: Array, as_vector: bool) -> tuple[Array, Any]:
         """Return coefficients of the features, m x d, and the intercepts."""
@@ -132,12 +170,18 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _with_constant(self, X: Matrix) -> Matrix:
         """X, and where there is to be an intercept the constant feature after the others."""
-        if not isinstance(self.fit_intercept, (bool, np.bool_)):
-            raise InputError(f"fit_intercept must be true or false, not {self.fit_intercept!r}")
+        true_or_false("fit_intercept", self.fit_intercept)
         if not self.fit_intercept:
             return X
         constant = np.full((X.shape[0], 1), real_number("intercept_scaling", self.intercept_scaling, strict=True))
         return sp.hstack([X, sp.csr_array(constant)], format="csr") if is_sparse(X) else np.hstack([X, constant])
+
+    def _weighted(self, X: Matrix, y: Array, weights: Array | None, name: str = "sample_weight") -> tuple[Matrix, Array]:
+        """Return rows with the constant feature, and targets: to fit these without weights is to fit X and y with them."""
+        X = self._with_constant(X)
+        if weights is None:
+            return X, y
+        return scaled(X, y, weights, self.reduction) if self.loss == "squared" else repeated(X, y, weights, self.loss, name)
 
     def _scores(self, X: Any) -> Array:
         """n x m."""
@@ -176,10 +220,28 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
             targets.append(y)
         return designs, targets
 
+    def _kept_of_tasks(
+        self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None, *, numeric: bool
+    ) -> list[tuple[Matrix, NDArray[Any], Array | None]]:
+        """Return the checked rows and targets of weight above 0, and these weights, task by task."""
+        designs, targets = self._task_examples(Xs, ys, numeric=numeric)
+        if sample_weight is not None:
+            _require_lists(sample_weight=sample_weight)
+        weights = [None] * len(designs) if sample_weight is None else list(sample_weight)
+        if len(weights) != len(designs):
+            raise InputError(f"sample_weight must have an entry for each of the {len(designs)} tasks, but has {len(weights)}")
+        return [
+            of_positive_weight(X, y, w, f"sample_weight of task {k}")
+            for k, (X, y, w) in enumerate(zip(designs, targets, weights, strict=True))
+        ]
+
     def _require_tasks(self, name: str, values: Sequence[Any]) -> None:
         _require_lists(**{name: values})
         if len(values) != self.n_tasks_:
             raise InputError(f"{name} must have an entry for each of the {self.n_tasks_} tasks, but has {len(values)}")
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return two_lines(super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -209,9 +271,6 @@ def linear_model(cls: type[_Model]) -> type[_Model]:
 class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
     """Linear regression for one target or many."""
 
-    reduction = "sum"
-    """Whether the objective has the "sum" or the "mean" of a task's squared errors. No parameter unless a subclass makes it one."""
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the coefficients for targets of the same examples.
 
@@ -219,16 +278,13 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         ----------
         X : examples x features, dense or sparse
         y : a target for each example, or examples x tasks
-        sample_weight : at least 0, of the squared errors of an example
+        sample_weight : at least 0, of the squared errors of an example; an example of weight 3 counts as three
 
         Raises
         ------
         InputError : a ValueError; a parameter that is not allowed, weights that are all zero.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=True)
-        y = np.asarray(y.toarray() if is_sparse(y) else y, dtype=np.float64)
-        X, y = _weighted(self._with_constant(X), y, sample_weight, "sample_weight", self.reduction)
-        _warn_unmet(self, self._learn(TaskData.shared(X, y), as_vector=y.ndim == 1))
+        warn_unmet(self, self._learn(self._read(X, y, sample_weight)))
         return self
 
     def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None) -> Self:
@@ -244,16 +300,22 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         ------
         InputError : as `fit` does; the task is named.
         """
-        designs, targets = self._task_examples(Xs, ys, numeric=True)
-        weights = [None] * len(designs) if sample_weight is None else list(sample_weight)
-        if len(weights) != len(designs):
-            raise InputError(f"sample_weight must have an entry for each of the {len(designs)} tasks, but has {len(weights)}")
-        pairs = [
-            _weighted(self._with_constant(X), np.asarray(y, dtype=np.float64), w, f"sample_weight of task {k}", self.reduction)
-            for k, (X, y, w) in enumerate(zip(designs, targets, weights, strict=True))
-        ]
-        _warn_unmet(self, self._learn(TaskData.per_task([X for X, _ in pairs], [y for _, y in pairs])))
+        warn_unmet(self, self._learn(self._read_tasks(Xs, ys, sample_weight)))
         return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
+        columns = y
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=True)
+        y = np.asarray(y.toarray() if is_sparse(y) else y, dtype=np.float64)
+        data = TaskData.shared(*self._weighted(*of_positive_weight(X, y, sample_weight, "sample_weight")))
+        self._keep_task_names(columns, data.n_tasks)
+        return Examples(data, as_vector=y.ndim == 1)
+
+    def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
+        kept = self._kept_of_tasks(Xs, ys, sample_weight, numeric=True)
+        pairs = [self._weighted(X, np.asarray(y, dtype=np.float64), w) for X, y, w in kept]
+        self._keep_task_names(None, len(pairs))
+        return Examples(TaskData.per_task([X for X, _ in pairs], [y for _, y in pairs]))
 
     def predict(self, X: Any) -> Array:
         """Return predictions of all tasks, examples x tasks; a vector where the fit was to a vector."""
@@ -279,47 +341,70 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         return tags
 
 
+def _has_probabilities(model: LinearTasks) -> bool:
+    """Whether the loss is that of a likelihood; if not, an AttributeError says so."""
+    if model.loss != "logistic":
+        raise AttributeError(f"{type(model).__name__} has probabilities with loss='logistic', and none with the loss {model.loss!r}")
+    return True
+
+
 class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
     """Linear classification: of two classes, of several (a task each, one against all the others), or of many labels (a task each)."""
 
     classes_: Any
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the coefficients for labels of the same examples.
 
         Parameters
         ----------
         X : examples x features, dense or sparse
         y : a class for each example, or examples x tasks of two labels (0 and 1)
+        sample_weight : of the losses of an example, which counts as so many: whole numbers, with the squared loss any of at least 0
 
         Raises
         ------
-        InputError : a ValueError; a parameter that is not allowed, a task with a single class.
+        InputError : a ValueError; a parameter that is not allowed, a task with a single class, weights that are all zero or, with a loss
+            that is not squared, no whole numbers.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
-        check_classification_targets(y)
-        y = y.toarray() if is_sparse(y) else np.asarray(y)
-        labels = self._matrix_labels(y) if y.ndim == 2 and y.shape[1] > 1 else self._vector_labels(column_or_1d(y, warn=True))
-        _warn_unmet(self, self._learn(TaskData.shared(self._with_constant(X), labels)))
+        warn_unmet(self, self._learn(self._read(X, y, sample_weight)))
         return self
 
-    def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> Self:
+    def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None) -> Self:
         """Fit tasks that have examples of their own.
 
         Parameters
         ----------
         Xs : for each task its examples x features
         ys : for each task a label for each of its examples, of two classes, which may be other ones in other tasks
+        sample_weight : for each task weights of its examples (or None), as `fit` takes them
 
         Raises
         ------
         InputError : as `fit` does; the task is named.
         """
-        designs, targets = self._task_examples(Xs, ys, numeric=False)
-        self.classes_ = [_pair(y, f"y of task {k}") for k, y in enumerate(targets)]
-        labels = [np.where(y == pair[1], 1.0, -1.0) for y, pair in zip(targets, self.classes_, strict=True)]
-        _warn_unmet(self, self._learn(TaskData.per_task([self._with_constant(X) for X in designs], labels)))
+        warn_unmet(self, self._learn(self._read_tasks(Xs, ys, sample_weight)))
         return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
+        columns = y
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
+        check_classification_targets(y)
+        X, y, weights = of_positive_weight(X, y.toarray() if is_sparse(y) else np.asarray(y), sample_weight, "sample_weight")
+        labels = self._matrix_labels(y) if y.ndim == 2 and y.shape[1] > 1 else self._vector_labels(column_or_1d(y, warn=True))
+        data = TaskData.shared(*self._weighted(X, labels, weights))
+        self._keep_task_names(columns, data.n_tasks)
+        return Examples(data)
+
+    def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
+        kept = self._kept_of_tasks(Xs, ys, sample_weight, numeric=False)
+        self.classes_ = [_pair(y, f"y of task {k}") for k, (_, y, _) in enumerate(kept)]
+        labels = [np.where(y == pair[1], 1.0, -1.0) for (_, y, _), pair in zip(kept, self.classes_, strict=True)]
+        pairs = [
+            self._weighted(X, signs, w, f"sample_weight of task {k}") for k, ((X, _, w), signs) in enumerate(zip(kept, labels, strict=True))
+        ]
+        self._keep_task_names(None, len(pairs))
+        return Examples(TaskData.per_task([X for X, _ in pairs], [y for _, y in pairs]))
 
     def _vector_labels(self, y: NDArray[Any]) -> Array:
         """-1 and +1: a column of two classes, or a column for each of several."""
@@ -356,6 +441,33 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         numbers = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[numbers])
 
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array | list[Array]:
+        """Return the logarithms of `predict_proba`."""
+        scores = self.decision_function(X)
+        if self._is_per_task:
+            return [of_two_classes(column) for column in scores.T]
+        return of_two_classes(scores) if scores.ndim == 1 else of_one_against_all(scores)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array | list[Array]:
+        """Return probabilities; only with the logistic loss.
+
+        Of two classes they are 1 / (1 + exp(-score)) of the second, and what is missing to 1. Several classes have been learned one against
+        all the others: their probabilities are divided by their sum.
+
+        Returns
+        -------
+        Examples x classes, in the order of `classes_`. After a fit to many labels or tasks a list with an array, examples x 2, for each.
+        """
+        logs = self.predict_log_proba(X)
+        return [np.exp(each) for each in logs] if isinstance(logs, list) else np.exp(logs)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba_tasks(self, Xs: Sequence[Any]) -> list[Array]:
+        """Return probabilities of the two labels of `predict_tasks` for examples of their own, n_k x 2, task by task."""
+        return [np.exp(of_two_classes(scores)) for scores in self._task_scores(Xs)]
+
     def decision_function_tasks(self, Xs: Sequence[Any]) -> list[Array]:
         """Return scores for examples of their own, task by task."""
         return self._task_scores(Xs)
@@ -380,6 +492,11 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         return tags
 
 
+def blas_threads_for(data: TaskData) -> AbstractContextManager[None]:
+    """Return a context in which linear algebra has the threads that suit a fit to these data."""
+    return fitting_blas_threads(_dense_numbers(data))
+
+
 def _dense_numbers(data: TaskData) -> int:
     """Count the numbers that linear algebra works on: the entries of the designs, or of the smaller Gram matrices of sparse ones."""
     sizes = data.design.sizes[:1] if data.design.is_shared else data.design.sizes
@@ -387,7 +504,7 @@ def _dense_numbers(data: TaskData) -> int:
     return sum(min(n, d) ** 2 if data.design.is_sparse else n * d for n in sizes)
 
 
-def _warn_unmet(model: Any, fitted: FittedTasks) -> None:
+def warn_unmet(model: Any, fitted: FittedTasks) -> None:
     """A ConvergenceWarning of a fit that did not come to its end, for the caller's caller."""
     if fitted.is_met:
         return
@@ -404,26 +521,6 @@ def _pair(y: NDArray[Any], name: str) -> NDArray[Any]:
         what = f"only one class, {found.tolist()[0]!r}" if len(found) == 1 else f"{len(found)} classes"
         raise InputError(f"{name} has {what}: a task needs 2")
     return found
-
-
-def _weighted(X: Matrix, y: Array, sample_weight: Any, name: str, reduction: str) -> tuple[Matrix, Array]:
-    """Return rows and targets times the root of their weight, those of weight 0 left out: the weighted squares are the squares of these.
-
-    For a mean the weights are made to have mean 1.
-    """
-    if sample_weight is None:
-        return X, y
-    try:
-        weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
-    except ValueError as error:
-        raise InputError(f"{name}: {error}") from None
-    kept = np.flatnonzero(weights)
-    if not len(kept):
-        raise InputError(f"{name} must not be all zero")
-    weights = weights[kept]
-    roots = np.sqrt(weights / weights.mean() if reduction == "mean" else weights)
-    rows = sp.csr_array(X)[kept].multiply(roots[:, None]).tocsr() if is_sparse(X) else X[kept] * roots[:, None]
-    return rows, y[kept] * (roots if y.ndim == 1 else roots[:, None])
 
 
 def _require_lists(**values: Any) -> None:

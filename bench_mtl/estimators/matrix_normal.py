@@ -25,6 +25,8 @@ class _MatrixNormal(LinearTasks):
     max_iter: int = 100
     max_seconds: float | None = None
 
+    reduction = "mean"
+
     def _fit_data(self, data: TaskData) -> FittedTasks:
         found = fit_matrix_normal(
             data,
@@ -105,8 +107,6 @@ class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
     >>> model.coef_.shape, model.task_precision_.shape
     ((3, 3), (3, 3))
     """
-
-    reduction = "mean"
 
 
 @linear_model

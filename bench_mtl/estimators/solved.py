@@ -2,20 +2,62 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.types import Iterate, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, solver_for, warm_up
+from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, solve_path, solver_for, warm_up
 from bench_mtl.estimators.linear import FittedTasks, LinearTasks
 from bench_mtl.estimators.row_space import RowSpace
 from bench_mtl.model.protocols import Problem, Solver
 
 Preferred = Sequence[tuple[str, Mapping[str, Any]]]
 """Names and options of solvers, the best first."""
+
+
+@final
+@dataclass(frozen=True)
+class Specification:
+    """The registered problem whose solution a model's coefficients are, but for its data."""
+
+    problem: str
+    parameters: Mapping[str, Any]
+    preferred: Preferred
+    """The solvers to choose from where none is named: the first that can take the problem."""
+    parts: tuple[str, ...] = ()
+    """Attributes for the matrices of a point that is a stack of them; the coefficients are their sum."""
+    rotated: str | None = None
+    """The loss, where the problem is one of the predictions and the singular values of its point alone, so that wide data can be taken in
+    the space of their rows (`RowSpace`)."""
+
+    def on(self, data: TaskData, **others: Any) -> Problem:
+        """Make the problem on these data, with `others` in place of the parameters of these names.
+
+        Raises
+        ------
+        InputError : a parameter that is not allowed.
+        """
+        return installed().problem(self.problem).from_data(data, **{**self.parameters, **others})
+
+    def row_space(self, data: TaskData) -> RowSpace | None:
+        """Return the space of the rows, where it is worth while."""
+        return None if self.rotated is None else RowSpace.of(data, squares=self.rotated == "squared")
+
+    def fitted(self, solution: Solution, steps: int) -> FittedTasks:
+        """Return what a solution is to a model."""
+        point = solution.point
+        return FittedTasks(
+            coefficients=point.sum(axis=0) if self.parts else point,
+            n_iter=steps,
+            is_met=solution.is_met,
+            message=solution.message,
+            certificate=solution.certificate,
+            parts=dict(zip(self.parts, point, strict=True)) if self.parts else {},
+        )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -26,63 +68,78 @@ class SolvedTasks(LinearTasks):
     solver_options: dict[str, Any] | None = None
     max_seconds: float | None = None
 
-    def _solve(
-        self,
-        problem_name: str,
-        data: TaskData,
-        parameters: Mapping[str, Any],
-        preferred: Preferred,
-        parts: tuple[str, ...] = (),
-        *,
-        rotated: str | None = None,
-    ) -> FittedTasks:
-        """Solve a registered problem on these data.
+    @abstractmethod
+    def _specification(self) -> Specification:
+        """Return the problem to solve.
 
-        Parameters
-        ----------
-        preferred : the solvers to choose from where `solver` is None: the first that can take the problem
-        parts : attributes for the matrices of a point that is a stack of them; the coefficients are their sum
-        rotated : the loss, where the problem is one of the predictions and the singular values of its point alone, so that wide data can be
-            taken in the space of their rows (`RowSpace`)
+        Raises
+        ------
+        InputError : a parameter that is not allowed and that the problem does not look at.
+        """
+
+    def _fit_data(self, data: TaskData) -> FittedTasks:
+        """Solve the problem on these data.
 
         Raises
         ------
         InputError : a parameter that is not allowed, a solver that does not exist or does not fit the problem.
         BenchError : the solver fails.
         """
-        Budget(self.max_iter, self.max_seconds)  # its parameters are checked before anything is computed
-        tol = real_number("tol", self.tol, strict=True)
-
-        def problem_on(some: TaskData) -> Problem:
-            return installed().problem(problem_name).from_data(some, **parameters)
-
-        def solver_of(problem: Problem) -> Solver:
-            return solver_for(problem, self.solver, self.solver_options, preferred)
-
-        def solution_of(problem: Problem, start: Iterate | None = None) -> Solution:
-            return solve(problem, solver_of(problem), tol, budget, start)
-
-        space = None if rotated is None else RowSpace.of(data, squares=rotated == "squared")
-        first = problem_on(data if space is None else space.data)
+        tol, what = self._checked_tolerance(), self._specification()
+        space = what.row_space(data)
+        first = what.on(data if space is None else space.data)
+        solver = self._solver_of(first, what)
         if self.max_seconds is not None:
-            warm_up(solver_of(first), first)
+            warm_up(solver, first)
         budget = Budget(self.max_iter, self.max_seconds)  # its clock begins here
         if space is None:
-            solution = solution_of(first)
-        else:
-            problem, found = problem_on(data), solution_of(first)
-            point = problem.repair(space.coefficients(found.point))
-            start = Iterate(point, space.dual(found.dual))
-            solution = found._replace(point=point, certificate=problem.certify(start))
-            # What rounding has done to an ill-conditioned basis is left to do with all features.
-            if found.is_met and not Tolerance(tol).met_by(solution.certificate, problem.scale()):
-                solution = solution_of(problem, start)
-        point = solution.point
-        return FittedTasks(
-            coefficients=point.sum(axis=0) if parts else point,
-            n_iter=budget.steps,
-            is_met=solution.is_met,
-            message=solution.message,
-            certificate=solution.certificate,
-            parts=dict(zip(parts, point, strict=True)) if parts else {},
-        )
+            return what.fitted(solve(first, solver, tol, budget), budget.steps)
+        problem = what.on(data)
+        return what.fitted(self._lifted(solve(first, solver, tol, budget), space, problem, what, budget), budget.steps)
+
+    def _fit_path(self, data: TaskData, name: str, values: Sequence[float]) -> dict[float, FittedTasks]:
+        """Solve the problem for every value of the parameter `name`, each from its neighbour's solution, each with a proof of its own.
+
+        `max_iter` and `max_seconds` limit every single solve.
+
+        Raises
+        ------
+        As `_fit_data` does.
+        """
+        tol, what = self._checked_tolerance(), self._specification()
+        space = what.row_space(data)
+        reduced = data if space is None else space.data
+
+        def problem_of(value: float) -> Problem:
+            return what.on(reduced, **{name: value})
+
+        first = problem_of(values[0])
+        solver = self._solver_of(first, what)
+        if self.max_seconds is not None:
+            warm_up(solver, first)
+        found = solve_path(problem_of, values, solver, tol, Budget(self.max_iter, self.max_seconds).limits())
+        fits: dict[float, FittedTasks] = {}
+        for value, solution in found.items():
+            budget = Budget(self.max_iter, self.max_seconds, solution.steps)
+            if space is not None:
+                solution = self._lifted(solution, space, what.on(data, **{name: value}), what, budget)
+            fits[value] = what.fitted(solution, budget.steps)
+        return fits
+
+    def _lifted(self, found: Solution, space: RowSpace, problem: Problem, what: Specification, budget: Budget) -> Solution:
+        """Return the solution of the problem with all features that one in the space of the rows gives, certified anew."""
+        point = problem.repair(space.coefficients(found.point))
+        start = Iterate(point, space.dual(found.dual))
+        solution = found._replace(point=point, certificate=problem.certify(start))
+        # What rounding has done to an ill-conditioned basis is left to do with all features.
+        if found.is_met and not Tolerance(self.tol).met_by(solution.certificate, problem.scale()):
+            return solve(problem, self._solver_of(problem, what), self.tol, budget, start)
+        return solution
+
+    def _solver_of(self, problem: Problem, what: Specification) -> Solver:
+        return solver_for(problem, self.solver, self.solver_options, what.preferred)
+
+    def _checked_tolerance(self) -> float:
+        """Return the gap to prove, once it and the limits are checked."""
+        Budget(self.max_iter, self.max_seconds)
+        return real_number("tol", self.tol, strict=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 
-from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
-from bench_mtl.estimators.solved import Preferred, SolvedTasks
+from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
+from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
 
 _PREFERRED: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
@@ -18,11 +17,9 @@ class _SparseLowRank(SolvedTasks):
     penalty: float = 1.0
     radius: float = 1.0
 
-    loss = "squared"  # no parameter unless a subclass makes it one
-
-    def _fit_data(self, data: TaskData) -> FittedTasks:
+    def _specification(self) -> Specification:
         parameters = {"penalty": self.penalty, "radius": self.radius, "loss": self.loss}
-        return self._solve("sparse_low_rank", data, parameters, _PREFERRED, ("sparse_coef_", "low_rank_coef_"))
+        return Specification("sparse_low_rank", parameters, _PREFERRED, ("sparse_coef_", "low_rank_coef_"))
 
 
 @linear_model

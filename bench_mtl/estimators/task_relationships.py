@@ -9,7 +9,7 @@ import numpy as np
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
-from bench_mtl.estimators.solved import Preferred, SolvedTasks
+from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
 
 _PREFERRED: Preferred = (("spectral_gradient", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
@@ -21,9 +21,13 @@ class _MTRL(SolvedTasks):
     ridge: float = 0.01
     coupling: float = 0.01
 
+    reduction = "mean"
+
+    def _specification(self) -> Specification:
+        return Specification("task_relationships", {"ridge": self.ridge, "coupling": self.coupling}, _PREFERRED, rotated="squared")
+
     def _fit_data(self, data: TaskData) -> FittedTasks:
-        parameters = {"ridge": self.ridge, "coupling": self.coupling}
-        fitted = self._solve("task_relationships", data, parameters, _PREFERRED, rotated="squared")
+        fitted = super()._fit_data(data)
         return replace(fitted, attributes={"task_covariance_": task_covariance(fitted.coefficients)})
 
 
@@ -75,8 +79,6 @@ class MTRLRegressor(_MTRL, LinearTaskRegressor):
     >>> model.task_covariance_.shape, bool(model.gap_ <= 1e-3)
     ((3, 3), True)
     """
-
-    reduction = "mean"
 
 
 @linear_model

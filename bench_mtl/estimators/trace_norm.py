@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 
-from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
-from bench_mtl.estimators.solved import Preferred, SolvedTasks
+from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
+from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
 
 _PREFERRED: Preferred = (("accelerated_gradient", {"restart": "gradient"}),)
 
@@ -17,14 +16,12 @@ class _TraceNorm(SolvedTasks):
 
     radius: float | None = None
     _: KW_ONLY
-    penalty: float | None = None
+    penalty: float | str | None = None
 
-    loss = "squared"  # no parameter unless a subclass makes it one
-
-    def _fit_data(self, data: TaskData) -> FittedTasks:
+    def _specification(self) -> Specification:
         radius = 1.0 if self.radius is None and self.penalty is None else self.radius
         parameters = {"radius": radius, "penalty": self.penalty, "loss": self.loss}
-        return self._solve("trace_norm_glm", data, parameters, _PREFERRED, rotated=self.loss)
+        return Specification("trace_norm_glm", parameters, _PREFERRED, rotated=self.loss)
 
 
 @linear_model
@@ -41,8 +38,9 @@ class TraceNormRegressor(_TraceNorm, LinearTaskRegressor):
     ----------
     radius : float, optional
         At least 0. Larger: a higher rank. 1 where neither `radius` nor `penalty` is given; both are one too many.
-    penalty : float, optional
-        At least 0 (the gap needs it above 0). Larger: a lower rank.
+    penalty : float or str, optional
+        At least 0 (the gap needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: a lower
+        rank.
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `accelerated_gradient`.
@@ -64,8 +62,9 @@ class TraceNormClassifier(_TraceNorm, LinearTaskClassifier):
     ----------
     radius : float, optional
         At least 0. Larger: a higher rank. 1 where neither `radius` nor `penalty` is given; both are one too many.
-    penalty : float, optional
-        At least 0 (the gap needs it above 0). Larger: a lower rank.
+    penalty : float or str, optional
+        At least 0 (the gap needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: a lower
+        rank.
     loss : {"squared", "logistic"}
         With t = x.w 1/2 (y - t)^2, or log(1 + exp(-y t)).
     fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds

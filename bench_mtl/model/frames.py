@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import one_of
-from bench_mtl.core.errors import InputError, plural
+from bench_mtl.core.errors import InputError, nearest, plural
 from bench_mtl.core.types import Array
 
 #: A number of columns at an end of the table, the name of one, or a list of names.
@@ -199,8 +198,8 @@ def _positions(option: str, value: Any, names: list[str]) -> list[int]:
         raise InputError(f"{option} must be {allowed}, not {value!r}")
     for i, name in enumerate(wanted):
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"there are {_listed(names)}"
+            near = nearest(name, names)
+            hint = f"there are {_listed(names)}" if near is None else f"did you mean '{near}'?"
             raise InputError(f"{option} names column '{name[:_LONGEST]}', which does not exist: {hint}")
         if name in wanted[:i]:
             raise InputError(f"{option} names column '{name[:_LONGEST]}' twice")

@@ -460,7 +460,10 @@ def _number(name: str, value: float) -> float:
 
 
 def _checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be an array of real numbers: {error}") from None
     if array.shape != shape:
         raise InputError(f"{name} must have shape {shape}, but has {array.shape}")
     require_finite(name, array)
@@ -475,6 +478,8 @@ class Solver(ABC):
     """All of these the problem must offer."""
     takes: ClassVar[tuple[type[Form], ...]] = ()
     """One of these the problem must have; empty for a solver that needs operators only."""
+    aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Other names by which users may call the solver, in lower case, each with the options that it stands for."""
 
     @property
     def label(self) -> str:

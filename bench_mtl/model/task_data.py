@@ -63,6 +63,7 @@ class TaskData:
         ------
         InputError : wrong shapes, NaN or inf, an empty task, different numbers of features.
         """
+        Xs, ys = _one_each("Xs", Xs), _one_each("ys", ys)
         if len(Xs) != len(ys):
             raise InputError(f"there are {len(Xs)} designs but {len(ys)} target vectors")
         design = PerTaskDesign(Xs)
@@ -268,6 +269,14 @@ def class_indicators(data: TaskData) -> tuple[Array, tuple[str, ...]]:
         row = int(np.argmax(counts != 1.0))
         raise InputError(f"labels must have exactly one class a row, but row {row} has {int(counts[row])}")
     return frozen(indicators), notes
+
+
+def _one_each(name: str, values: Any) -> list[Any]:
+    """Return a list of what each task has."""
+    is_list = isinstance(values, Sequence) and not isinstance(values, (str, bytes))
+    if not is_list and not (isinstance(values, np.ndarray) and values.ndim):
+        raise InputError(f"{name} must be a list with an entry for each task, not {type(values).__name__}")
+    return list(values)
 
 
 def _targets(name: str, value: Any) -> Array:

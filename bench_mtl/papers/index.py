@@ -35,6 +35,6 @@ def experiment(name: str) -> Experiment:
     InputError : there is none.
     """
     if name not in _MODULES:
-        raise unknown("experiment", name, _MODULES)
+        raise unknown("experiment", name, _MODULES, more="bench-mtl list papers")
     found: Experiment = importlib.import_module(f"bench_mtl.papers.{_MODULES[name]}").EXPERIMENT
     return found

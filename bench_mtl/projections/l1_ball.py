@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.checks import floating_array, real_number, require_finite, result_array
+from bench_mtl.core.checks import floating_array, real_number, require_finite, result_array, true_or_false
 from bench_mtl.core.types import AnyArray
 from bench_mtl.projections.aliasing import separated, work_arrays
 from bench_mtl.projections.simplex import project_lines
@@ -40,7 +40,7 @@ def project_l1_ball(
     The simplex projection of |v| with the signs put back (Duchi et al., ICML 2008, section 4).
     """
     v = floating_array("v", v, ndim=(1, 2))
-    radius = real_number("radius", radius)
+    radius, nonneg = real_number("radius", radius), true_or_false("nonneg", nonneg)
     return project_lines(v, radius, method=method, axis=axis, out=out, absolute=not nonneg, ball=True)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from bench_mtl.core.checks import is_sparse, one_of, real_number, result_array
+from bench_mtl.core.checks import is_sparse, one_of, real_number, result_array, true_or_false
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array, Matrix
 from bench_mtl.projections import l1inf_levels
@@ -107,7 +107,7 @@ def l1inf_projection(
 
 
 def _project(A: Any, radius: float, nonneg: bool, method: str, theta0: float | None, out: AnyArray | None) -> tuple[Matrix, Levels]:
-    radius = real_number("radius", radius)
+    radius, nonneg = real_number("radius", radius), true_or_false("nonneg", nonneg)
     one_of("method", method, METHODS)
     guess = None if theta0 is None else real_number("theta0", theta0)
     A = checked_matrix("A", A)
@@ -145,7 +145,7 @@ def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, out: AnyArray | N
     By Moreau's identity A less the projection of each of its rows onto the l1 ball of radius `weight`; which is the projection onto the
     l1,inf ball with theta = weight, so each row is cut at the level above which it has `weight` in all.
     """
-    weight = real_number("weight", weight)
+    weight, nonneg = real_number("weight", weight), true_or_false("nonneg", nonneg)
     A = checked_matrix("A", A)
     return _clipped(A, lambda passes: l1inf_levels.fixed(passes, weight), nonneg, out)[0]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import one_of, real_array, real_number, require_finite
+from bench_mtl.core.checks import one_of, real_array, real_number, require_finite, true_or_false
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 
@@ -43,8 +43,7 @@ class SparseBall:
 
     def __init__(self, radius: float, *, nonneg: bool = False, storage: str = "array") -> None:
         self.radius = real_number("radius", radius)
-        if not isinstance(nonneg, bool):
-            raise InputError(f"nonneg must be true or false, not {nonneg!r}")
+        true_or_false("nonneg", nonneg)
         self.nonneg = nonneg
         self.storage = one_of("storage", storage, STORAGES)
         self._parts = SparseParts.empty(1, tree=storage == "tree")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,25 +76,37 @@ class Plan:
     """Which statuses make a case run again."""
     basis: list[tuple[Any, ...]]
     """The rows that it was made from."""
+    only: frozenset[str] | None = None
+    """Keys of the cases that may be run now; None for all of them."""
 
 
-def plan_suite(folder: Path, suite: Suite, cases: Sequence[Case], *, force: bool = False, retry_failed: bool = False) -> Plan:
+def plan_suite(
+    folder: Path,
+    suite: Suite,
+    cases: Sequence[Case],
+    *,
+    force: bool = False,
+    retry_failed: bool = False,
+    only: Collection[Case] | None = None,
+) -> Plan:
     """Return what `Store.apply` has to do in `folder` before `cases` are run; change nothing.
 
     Parameters
     ----------
     force : run everything again; the rows there are, are superseded at once, so that such a run is resumed without `force`.
     retry_failed : run again what ended as wrong, crashed or error, likewise.
+    only : those of the cases that may be run now; the store lists the others too, whose rows stay as they are.
 
     Raises
     ------
     InputError : the folder holds a results file that cannot be read.
     """
     again = _run_again(force, retry_failed)
+    keys = None if only is None else frozenset(case.key for case in only)
     if not exists("output folder", folder / FILE_NAME):
-        return _plan(cases, again, [], is_listed=False)
+        return _plan(cases, again, [], keys, is_listed=False)
     with Store._opened(folder) as store:
-        plan = store._planned(cases, again)
+        plan = store._planned(cases, again, keys)
         return replace(plan, has_changes=plan.has_changes or not store.meta().items() >= _facts(suite).items())
 
 
@@ -204,7 +216,7 @@ class Store(SqliteStore):
         this already is not touched. Where another run has written rows since the plan was made, it is made anew.
         """
         if self._held() != plan.basis:
-            plan = self._planned(plan.cases, plan.again)
+            plan = self._planned(plan.cases, plan.again, plan.only)
         self._positions = {case.key: place for place, case in enumerate(plan.cases)}
         if plan.has_changes:
             with self._writing() as connection:
@@ -216,8 +228,8 @@ class Store(SqliteStore):
                 self._set_meta(connection, {"cases": str(len(plan.cases))})
         return plan.waiting
 
-    def _planned(self, cases: Sequence[Case], again: frozenset[Status]) -> Plan:
-        return _plan(cases, again, self._held(), is_listed=self.meta().get("cases") == str(len(cases)))
+    def _planned(self, cases: Sequence[Case], again: frozenset[Status], only: frozenset[str] | None = None) -> Plan:
+        return _plan(cases, again, self._held(), only, is_listed=self.meta().get("cases") == str(len(cases)))
 
     def _held(self) -> list[tuple[Any, ...]]:
         """Return the rows that count: (id, key, status, listed, position, problem label, solver label)."""
@@ -418,22 +430,26 @@ def _run_again(force: bool, retry_failed: bool) -> frozenset[Status]:
     return frozenset(status for status in Status if force or (retry_failed and status.is_failure))
 
 
-def _plan(cases: Sequence[Case], again: frozenset[Status], held: list[tuple[Any, ...]], *, is_listed: bool) -> Plan:
+def _plan(
+    cases: Sequence[Case], again: frozenset[Status], held: list[tuple[Any, ...]], only: frozenset[str] | None, *, is_listed: bool
+) -> Plan:
     """Return the plan for a file whose counting rows are `held`; `is_listed` tells whether it counts as many cases already."""
     wanted = {case.key: (1, place, case.instance.label, case.solver_label) for place, case in enumerate(cases)}
-    outdated = [(row[0],) for row in held if row[1] in wanted and row[2] in again]
-    kept = [row for row in held if not (row[1] in wanted and row[2] in again)]
+    allowed = wanted.keys() if only is None else wanted.keys() & only
+    outdated = [(row[0],) for row in held if row[1] in allowed and row[2] in again]
+    kept = [row for row in held if not (row[1] in allowed and row[2] in again)]
     # A row of a case that is not wanted has to say that it is not listed, with the labels it has.
     changes = [(*wish, row[0]) for row in kept if (wish := wanted.get(row[1], (0, None, *row[5:]))) != row[3:]]
     done = {row[1] for row in kept}
     return Plan(
         cases=cases,
-        waiting=[case for case in cases if case.key not in done],
+        waiting=[case for case in cases if case.key in allowed and case.key not in done],
         has_changes=bool(changes or outdated) or not is_listed,
         changes=changes,
         outdated=outdated,
         again=again,
         basis=held,
+        only=only,
     )
 
 

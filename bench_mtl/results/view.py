@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Sequence
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.checks import real_number
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, listed, nearest
+from bench_mtl.results.selection import Selection, data_word
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What runs can be selected by, with the column it stands for.
-SELECTABLE = {
+#: The columns of the keys of a selection.
+_COLUMNS = {
     "problem": "problem_label",
     "family": "problem",
     "solver": "solver_label",
     "seed": "seed",
     "repetition": "repetition",
+    "data": "data",
 }
-
-#: At most this many names are listed to somebody who asked for one that is not there.
-_MOST_NAMES = 20
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,7 @@ class View:
     ----------
     targets : relative gaps that take the place of the suite's; none: the suite's
     baseline : label of the solver that speed-ups are taken against; None: on every problem the fastest generic one
-    select : texts KEY=PATTERN, with a key of `SELECTABLE` and a pattern of `fnmatch`. Patterns of one key are alternatives, different keys
-        must all hold.
+    select : texts KEY=PATTERN of a `Selection`
 
     Raises
     ------
@@ -50,10 +47,7 @@ class View:
         for target in self.targets:
             if real_number("--target", target, strict=True) > 1.0:
                 raise InputError(f"--target must be a relative gap, above 0 and at most 1, not {target:g}")
-        for text in self.select:
-            key, equals, pattern = text.partition("=")
-            if not equals or not pattern or key not in SELECTABLE:
-                raise InputError(f"--select must be KEY=PATTERN with a key of {', '.join(SELECTABLE)}, not '{text}'")
+        Selection(self.select, "--select")
 
     def selected(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of `runs` to report.
@@ -62,21 +56,15 @@ class View:
         ------
         InputError : there is none, or the baseline is not among their solvers.
         """
-        patterns: dict[str, list[str]] = {}
-        for text in self.select:
-            key, _, pattern = text.partition("=")
-            patterns.setdefault(key, []).append(pattern)
         chosen = runs
-        for key, of_key in patterns.items():
-            values = runs[SELECTABLE[key]].map(_text)
-            fits = values.map(lambda value, of_key=of_key: any(fnmatch.fnmatchcase(value, pattern) for pattern in of_key))
-            if not fits.any():
-                raise InputError(f"--select: no run has a {key} like {' or '.join(of_key)}: there are {_named(values)}")
-            chosen = chosen[fits.reindex(chosen.index)]
-        if chosen.empty:
-            raise InputError(f"--select: no run fits {' and '.join(self.select)} together")
-        if self.baseline is not None and self.baseline not in set(chosen["solver_label"]):
-            raise InputError(f"--baseline: no solver is called '{self.baseline}': there are {_named(chosen['solver_label'])}")
+        if self.select:
+            places = Selection(self.select, "--select").places(lambda key: _words(runs, key), len(runs), "run")
+            chosen = runs.iloc[places]
+        labels = [str(label) for label in chosen["solver_label"]]
+        if self.baseline is not None and self.baseline not in labels:
+            near = nearest(self.baseline, labels)
+            hint = "" if near is None else f"did you mean '{near}'? "
+            raise InputError(f"--baseline: no solver is called '{self.baseline}': {hint}there are {listed(labels, self.baseline)}")
         return chosen.reset_index(drop=True)
 
     @property
@@ -88,14 +76,18 @@ class View:
         return f"This is a view of the results: {'; '.join(parts)}." if parts else ""
 
 
+def _words(runs: pd.DataFrame, key: str) -> list[str]:
+    """Return the value of a key of each run, as it is written on the command line."""
+    return [_data_word(value) if key == "data" else _text(value) for value in runs[_COLUMNS[key]]]
+
+
+def _data_word(text: str) -> str:
+    spec = json.loads(text)
+    return data_word(spec) if isinstance(spec, dict) else ""
+
+
 def _text(value: Any) -> str:
     """Return a value as it is written on the command line; a problem without a seed has an empty one."""
     import pandas as pd
 
     return "" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _named(values: Sequence[str] | pd.Series[str]) -> str:
-    names = list(dict.fromkeys(map(str, values)))
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.runner.executors import Executor, InlineExecutor, LocalExecutor, processors
+from bench_mtl.runner.executors import Executor, InlineExecutor, LocalExecutor, processors, require_processors
 from bench_mtl.runner.setting import Setting
 
 
@@ -27,11 +27,12 @@ def executor_for(
 
     Raises
     ------
-    InputError : words that do not go together, more slots than there are processors, an empty address.
+    InputError : words that do not go together, more slots or threads than there are processors, an empty address.
     """
     if isolation == "inline":
         if slots > 1 or cluster is not None:
             raise InputError("--isolation inline runs one case at a time in this process: neither --slots nor --cluster goes with it")
+        require_processors(setting.threads)
         return lambda: InlineExecutor(setting)
     if cluster is None or cluster == "local":
         processors(slots, setting.threads)

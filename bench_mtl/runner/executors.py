@@ -11,11 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Protocol, Self
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, plural
+from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Certificate, Status
 from bench_mtl.engine.driver import describe
 from bench_mtl.engine.environment import pinned_threads
-from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
 from bench_mtl.runner import watch
@@ -248,12 +249,16 @@ class InlineExecutor:
 
     What it proves is weaker, for solver and judge are in one process: a solver that means to can change what judges it. Rows say so in
     their environment.
+
+    Parameters
+    ----------
+    registry : the problems and solvers; by default what is installed and what the setting's plug-in folder defines
     """
 
     capacity = 1
 
-    def __init__(self, setting: Setting) -> None:
-        self._runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
+    def __init__(self, setting: Setting, registry: Registry | None = None) -> None:
+        self._runner = CaseRunner(registry or load_registry(setting.plugins), setting.data_dir)
         self._data_dir = setting.data_dir
         weaker = {"certified": "in the process of the solvers only, which they can change: weaker than a row of isolation process"}
         self._environment = {**replace(setting, isolation="inline").environment(), **weaker}
@@ -297,12 +302,24 @@ def first_mistake(cases: Sequence[Case], find_mistake: Callable[[Case], str | No
     return find_mistake(first) or found
 
 
+def require_processors(threads: int) -> None:
+    """Raise InputError where the threads of a suite are more than the processors that this process may use.
+
+    Times with fewer would be those of another suite. One that is meant for a larger machine has to be run there.
+    """
+    if threads > available_processors():
+        raise InputError(
+            f"threads of the suite must be at most {available_processors()} here, the processors that this process may use, not {threads}: "
+            "run it on a larger machine, or give it fewer threads"
+        )
+
+
 def processors(slots: int, threads: int) -> list[tuple[int, ...] | None]:
     """The logical processors of each slot, `threads` a slot, from the last one down: the first are everybody else's favourites.
 
     Raises
     ------
-    InputError : there are too few for more than one slot. A single slot with more threads than processors may use them all.
+    InputError : there are too few; says how many slots, or threads, are allowed.
     """
     if not hasattr(os, "sched_getaffinity"):
         available: Sequence[int] = range(os.cpu_count() or 1)
@@ -310,8 +327,9 @@ def processors(slots: int, threads: int) -> list[tuple[int, ...] | None]:
     else:
         available = sorted(os.sched_getaffinity(0))
         pin = tuple
-    if slots == 1 and threads > len(available):
-        return [None]
+    require_processors(threads)
     if slots * threads > len(available):
-        raise InputError(f"{slots} slots of {threads} threads need {slots * threads} processors, but there are {len(available)}")
+        most = f"at most {plural(len(available) // threads, 'slot')}"
+        needed = f"{plural(slots, 'slot')} of {plural(threads, 'thread')} need {slots * threads} processors"
+        raise InputError(f"{needed}, but this process may use {len(available)}: {most}")
     return [pin(available[len(available) - (slot + 1) * threads : len(available) - slot * threads]) for slot in range(slots)]

@@ -17,7 +17,6 @@ from typing import Any
 from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Status, Tolerance
-from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.engine.clock import Clock, Deadline
 from bench_mtl.engine.driver import describe, run
 from bench_mtl.engine.places import places_of
@@ -204,8 +203,7 @@ class CaseRunner:
         if self._built is None or self._built.key != instance.key:
             self._built = None  # let the old one go before the new one is built
             if instance.fingerprint:
-                here = fingerprint(instance.data, data_dir=self._data_dir, seed=instance.seed)
-                self._require_same("data", instance.fingerprint, here)
+                self._require_same("data", instance.fingerprint, instance.fingerprint_here(self._data_dir))
             if instance.code:
                 self._require_same("code of the problem", instance.code, source_digest(self._registry.problem(instance.problem)))
             problem = instance.build(self._registry, self._data_dir)

@@ -87,10 +87,16 @@ class PluginPlanner:
         return ProblemPlan(self._label(found, "code"), table)
 
     def plan_solver(self, name: str, options: Mapping[str, Any]) -> SolverPlan:
-        if name in self._own.registry.solvers:
+        own = self._own.registry
+        if name in own.solvers or (name not in self._solvers and own.knows_solver(name)):
             return self._own.plan_solver(name, options)
         found = self._ask("solver", name, dict(options))
-        return SolverPlan(**{field.name: self._label(found, field.name) for field in fields(SolverPlan)})
+        labels = {key: self._label(found, key) for key in ("label", "version", "code", "module", "name")}
+        given = found.get("options")
+        if not isinstance(given, dict) or labels["name"] not in self._solvers:
+            raise self._error("sends what is no answer")
+        require_storable(f"options of solver '{name}'", given)
+        return SolverPlan(**labels, options=given)
 
     def entries(self, what: str) -> list[Entry]:
         """Return the "problems" or "solvers" that there are, in the order of their names."""

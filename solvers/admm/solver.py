@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bench_mtl.core.checks import real_number
+from bench_mtl.core.checks import real_number, true_or_false
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm, SplitForm
@@ -108,7 +108,6 @@ def check_options(relaxation: float | None, penalty: float | None, balance: bool
         raise InputError(f"relaxation must be below 2, not {relaxation:g}")
     if penalty is not None:
         real_number("penalty", penalty, strict=True)
-    if not isinstance(balance, bool):
-        raise InputError(f"balance must be true or false, not {balance!r}")
+    true_or_false("balance", balance)
     if residual_tolerance is not None:
         real_number("residual_tolerance", residual_tolerance, strict=True)

@@ -62,6 +62,7 @@ class Conic(OneShotSolver):
 
     name: ClassVar[str] = "conic"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.CONIC})
+    aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {name.lower(): {"backend": name} for name in BACKENDS}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "backend", backend_name(self.backend))

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import whole_number
+from bench_mtl.core.checks import true_or_false, whole_number
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign, stacked_rows
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RidgeForm
 from bench_mtl.model.linear_loss import LinearFit, example_weights
@@ -53,8 +52,7 @@ class DualCoordinateAscent(IterativeSolver):
 
     def __post_init__(self) -> None:
         whole_number("seed", self.seed)
-        if not isinstance(self.shrinking, bool):
-            raise InputError(f"shrinking must be true or false, not {self.shrinking!r}")
+        true_or_false("shrinking", self.shrinking)
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.checks import one_of, real_number, true_or_false, whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import BallForm, HingeForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem, Solver
@@ -62,8 +61,7 @@ class PDHG(IterativeSolver):
     def __post_init__(self) -> None:
         one_of("variant", self.variant, ("halpern", "average"))
         one_of("step_rule", self.step_rule, ("preconditioned", "norm"))
-        if not isinstance(self.polish, bool):
-            raise InputError(f"polish must be true or false, got {self.polish!r}")
+        true_or_false("polish", self.polish)
         if self.threads is not None:
             whole_number("threads", self.threads, minimum=1)
         if self.primal_weight is not None:

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import one_of, whole_number
+from bench_mtl.core.checks import one_of, true_or_false, whole_number
 from bench_mtl.core.designs import stacked_rows
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RidgeForm
 from bench_mtl.model.losses import Hinge
@@ -63,8 +62,7 @@ class Pegasos(IterativeSolver):
     def __post_init__(self) -> None:
         whole_number("batch", self.batch, minimum=1)
         whole_number("seed", self.seed)
-        if not isinstance(self.projection, bool):
-            raise InputError(f"projection must be true or false, not {self.projection!r}")
+        true_or_false("projection", self.projection)
         one_of("averaging", self.averaging, AVERAGES)
 
     @property

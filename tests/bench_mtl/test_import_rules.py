@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: The folders of `bench_mtl` from the ground up.
 ORDER = (
-    "core", "projections", "stats", "model", "weak_learners", "metrics", "data", "engine", "results", "runner", "report", "estimators",
-    "papers", "validation", "cli",
+    "core", "projections", "stats", "model", "weak_learners", "metrics", "data", "engine", "results", "runner", "report", "comparing",
+    "estimators", "papers", "validation", "cli",
 )  # fmt: skip
 
 #: What problems and solvers may use.

@@ -17,7 +17,7 @@ from bench_mtl.data.preprocess.scaling import standardise, tfidf, unit_rows
 from bench_mtl.data.preprocess.step import Fitted, Step
 from bench_mtl.model.task_data import TaskData
 
-__all__ = ["preprocess"]
+__all__ = ["FORMS", "preprocess"]
 
 _STEPS: dict[str, Step] = {"unit_rows": unit_rows, "standardise": standardise, "tfidf": tfidf}
 _WITH_ARGUMENTS = {
@@ -26,6 +26,9 @@ _WITH_ARGUMENTS = {
     "stumps": weak_learners.stumps,
     "trees": weak_learners.trees,
 }
+
+#: How the steps are written, those with arguments with them.
+FORMS = ("none", *_STEPS, svd.FORM, "perceptron_kernel", "stumps:J", "trees:J:DEPTH")
 
 
 def preprocess(data: TaskData, steps: Sequence[str]) -> TaskData:
@@ -107,7 +110,7 @@ def _named(name: str) -> Step | None:
     family = name.partition(":")[0]
     if family in _WITH_ARGUMENTS:
         return _WITH_ARGUMENTS[family](name)
-    raise unknown("preprocessing step", name, ["none", *_STEPS, svd.FORM, "perceptron_kernel", "stumps:J", "trees:J:DEPTH"])
+    raise unknown("preprocessing step", name, FORMS)
 
 
 def _pooled(data: TaskData) -> Matrix:

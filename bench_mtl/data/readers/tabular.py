@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench_mtl.core.checks import true_or_false
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.data.readers.common import is_number, naming, parsing, readable_file
 from bench_mtl.data.selection import Selection, Table
@@ -65,8 +66,7 @@ def read_tabular(
 def _text_frame(source: Path, header: object, separator: object) -> Any:
     import pandas as pd
 
-    if not isinstance(header, bool):
-        raise InputError(f"header must be true or false, not {header!r}")
+    true_or_false("header", header)
     if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
         raise InputError(f"separator must be one character, not {separator!r}")
     how: dict[str, Any] = {

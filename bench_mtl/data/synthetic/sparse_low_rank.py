@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.checks import real_number, true_or_false, whole_number
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
@@ -62,8 +62,7 @@ def synthetic_sparse_low_rank(
     deviations = {"sparse_std": sparse_std, "low_rank_std": low_rank_std, "noise_std": noise_std}
     deviations = {name: real_number(name, value) for name, value in deviations.items()}
     design_std = real_number("design_std", design_std, strict=True)
-    if not isinstance(shared, bool):
-        raise InputError(f"shared must be true or false, not {shared!r}")
+    true_or_false("shared", shared)
     generator = np.random.default_rng(whole_number("seed", seed))
 
     P = deviations["sparse_std"] * generator.standard_normal((d, m))

@@ -58,7 +58,7 @@ def look(label: str, kind: str) -> tuple[str, str]:
     looks = known_looks()
     if label in looks.solvers:
         return looks.solvers[label]
-    known = max((name for name in looks.solvers if _goes_on_from(label, name)), key=len, default=None)
+    known = _beginning(label)
     if known is not None:
         ending = label[len(known) :]
         return _variant(*looks.solvers[known], looks.endings.get(ending) or 1 + _hash(ending) % (_SHADES * len(MARKERS)))
@@ -66,6 +66,19 @@ def look(label: str, kind: str) -> tuple[str, str]:
     palette = looks.palettes.get(kind, looks.palettes[SPECIALISED])
     free = [(colour, marker) for colour in palette for marker in MARKERS if (colour, marker) not in taken]
     return free[_hash(label) % len(free)]
+
+
+def kind_of(label: str) -> str:
+    """Return the kind of the listed solver that a label is or begins with; of any other label specialised, as most plug-ins are."""
+    looks, known = known_looks(), _beginning(label)
+    colour = None if known is None else looks.solvers[known][0]
+    return next((kind for kind, palette in looks.palettes.items() if colour in palette), SPECIALISED)
+
+
+def _beginning(label: str) -> str | None:
+    """Return the longest listed label that a label is or goes on from; None where there is none."""
+    listed = known_looks().solvers
+    return label if label in listed else max((name for name in listed if _goes_on_from(label, name)), key=len, default=None)
 
 
 def _goes_on_from(label: str, name: str) -> bool:

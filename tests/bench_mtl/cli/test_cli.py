@@ -218,8 +218,9 @@ def test_characters_that_the_output_does_not_have_end_no_run(suite: Path, tmp_pa
     text = TINY.replace('"tiny hinge"', '"tiny λ"').replace('"conic"', '"projected_gradient"', 1)
     suite.write_text(text.rsplit("[[solvers]]", 1)[0])
     result = bench_mtl("run", suite, "--out", tmp_path / "out", PYTHONIOENCODING="latin-1")
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 1, result.stderr
     assert r"[1/1] tiny \u03bb seed 0 | projected_gradient: skipped" in result.stdout
+    assert result.stderr == "no solver fits its problem: the run was skipped\n"
 
 
 def test_a_reader_that_goes_away_does_not_end_the_run(suite: Path, tmp_path: Path) -> None:
@@ -229,14 +230,14 @@ def test_a_reader_that_goes_away_does_not_end_the_run(suite: Path, tmp_path: Pat
         assert process.stdout is not None
         process.stdout.close()
         assert process.stderr is not None
-        assert process.stderr.read() == ""
-    assert process.returncode == 0
+        assert process.stderr.read() == "no solver fits its problem: all 2 runs were skipped\n"
+    assert process.returncode == 1
     assert (tmp_path / "out" / "report.md").is_file()
 
 
 def test_solve_says_when_a_pair_does_not_fit(here: Command) -> None:
     result = here("solve", "l1inf_hinge", "projected_gradient", "--data", "digits", "--param", "radius=1")
-    assert result.returncode == 0
+    assert result.returncode == 1
     assert "skipped: projected_gradient needs smooth" in result.stdout
 
 

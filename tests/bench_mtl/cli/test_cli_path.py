@@ -48,7 +48,7 @@ def test_a_run_that_falls_short_says_why(command: Callable[..., Any]) -> None:
     assert result.code == 0
     assert "limit of 1 iteration, " in result.out[3]
     skipped = command("path", "l1inf_hinge", "projected_gradient", "--data", "synthetic_l1inf", "--over", "radius=1")
-    assert skipped.code == 0
+    assert skipped.code == 1
     assert "projected_gradient needs smooth" in skipped.out[3]
 
 

@@ -69,7 +69,7 @@ def test_words_that_do_not_go_together_are_refused_before_and_after_the_run(comm
         ("--cluster", "tcp://x", "--slots", "2"): "--cluster is local",
         ("--isolation", "inline", "--slots", "2"): "neither --slots nor --cluster goes with it",
         ("--isolation", "inline", "--cluster", "local"): "neither --slots nor --cluster goes with it",
-        ("--slots", "10000"): "10000 slots of 1 threads need 10000 processors",
+        ("--slots", "10000"): "10000 slots of 1 thread need 10000 processors",
     }
     for nothing_left in (False, True):
         if nothing_left:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import tomllib
+from dataclasses import replace
 
 import pytest
 
@@ -120,3 +122,36 @@ def test_lines_count_what_ended_and_what_failed(cases: list[Case], capsys: pytes
     assert [line.split("]")[0] for line in lines] == ["[1/3", "[2/3", "[3/3"]
     assert lines[0].startswith(f"[1/3] {MARKUP} seed 0 | projected_subgradient: error ([/oops]); 1 failed; 1 running; left 0:00:00")
     assert lines[2].endswith("timeout (late); 1 failed")
+
+
+def test_at_80_columns_count_and_time_left_stay_and_titles_lose_their_middle(monkeypatch: pytest.MonkeyPatch, cases: list[Case]) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    label = f"hinge {'of many tasks ' * 8}radius=2.0"
+    long = [replace(case, instance=replace(case.instance, label=label)) for case in of(cases, "other", "[/nothing]")]
+    with reporter(long, slots=2) as show:
+        show.start(long[0])
+        show.start(long[1])
+        show.end(long[0], outcome(Status.TIMEOUT, "late"))
+        show.end(long[1], outcome(Status.ERROR, "a reason that goes on and on, so that no line can be as short as the terminal"))
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
+    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+    assert max(map(len, lines)) <= 80
+    assert any(re.match(r"\[0/2\] left -:--:-- .* hinge .*\.\.\..* and 1 more", line) for line in lines), lines
+    ended = next(line for line in lines if "timeout" in line)
+    assert re.fullmatch(r"\[1/2\] hinge .*\.\.\..*\| \[/nothing\]: timeout \(late\)", ended.rstrip())
+    assert any(line.startswith("[2/2] hinge...") and ": error (a reason" in line for line in lines)
+    assert any(line.startswith("[2/2] left 0:00:00, 1 failed") for line in lines)
+
+
+def test_quiet_commands_show_no_bar(monkeypatch: pytest.MonkeyPatch, cases: list[Case]) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr("bench_mtl.cli.console.is_quiet", lambda: True)
+    monkeypatch.setattr("bench_mtl.cli.progress.is_quiet", lambda: True)
+    with reporter(cases[:1]) as show:
+        show.start(cases[0])
+        show.end(cases[0], outcome())
+    assert (show.done, terminal.getvalue()) == (1, "")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl.cli.listing import render
+from bench_mtl.cli.listing import found, render
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import Registry, load_registry, make_problem, problem_parameters, solver_options
 from bench_mtl.model.protocols import Problem, Solver
@@ -62,7 +62,7 @@ def test_an_option_without_default_is_named(tmp_path: Path) -> None:
     folder = write(tmp_path, "mine", PLUGIN.format(name="mine").replace("size: float = 1.0", "size: float"))
     with pytest.raises(InputError, match="solver 'mine' needs option size"):
         load_registry(folder).solver("mine")
-    text = render("solvers", plugins=folder)
+    text = render("solvers", found("solvers", plugins=folder))
     assert "options: size\n" in text + "\n"
     assert "MISSING" not in text
 
@@ -253,14 +253,13 @@ def test_a_broken_entry_point_is_one_line_for_who_asks_for_it(name: str) -> None
 @pytest.mark.usefixtures("installed")
 def test_broken_entry_points_leave_the_others_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_registry().solver("conic").label == "clarabel"
-    with pytest.raises(InputError, match="unknown solver 'ecos': that is solver 'conic' with backend = 'ECOS'"):
-        load_registry().solver("ecos")
+    assert load_registry().solver("ecos").label == "ecos"  # an alias
     with pytest.raises(InputError, match="unknown solver 'conik': did you mean 'conic'"):
         load_registry().solver("conik")
-    text = render("solvers")
+    text = render("solvers", found("solvers"))
     assert "raises\n  cannot be used: entry point a_package_of_mine.raises:Mine of 'raises' cannot be loaded: ZeroDivisionError" in text
     assert "\nconic\n" in text
-    assert "lost\n  cannot be used: entry point no_such_package" in render("problems")
+    assert "lost\n  cannot be used: entry point no_such_package" in render("problems", found("problems"))
     assert {finding.what for finding in doctor._problems(load_registry())} == {"lost"}
     monkeypatch.setattr(doctor, "_solver", lambda solver: Finding("solvers", solver.label, "works", True))
     assert {finding.what for finding in doctor._solvers(load_registry()) if finding.works is False} == set(PACKAGE)
@@ -313,10 +312,32 @@ def test_bad_options_are_refused_by_name(solver: str, options: dict[str, object]
 
 
 def test_a_label_taken_for_a_name_is_explained() -> None:
-    with pytest.raises(InputError, match="unknown solver 'ecos': that is solver 'conic' with backend = 'ECOS'"):
-        load_registry().solver("ecos")
-    with pytest.raises(InputError, match="unknown solver 'clarabel': that is solver 'conic' with its defaults"):
-        load_registry().solver("clarabel")
+    with pytest.raises(InputError, match="unknown solver 'scs_tuned': that is solver 'conic' with backend = 'SCS', method = 'tuned'"):
+        load_registry().solver("scs_tuned")
+
+
+def test_an_alias_is_a_solver_with_some_of_its_options() -> None:
+    registry = load_registry()
+    assert registry.meant("scs", {"method": "tuned"}) == ("conic", {"method": "tuned", "backend": "SCS"})
+    assert registry.meant("HiGHS", {"backend": "highs"}) == ("conic", {"backend": "HIGHS"})
+    assert registry.meant("conic", {"backend": "ECOS"}) == ("conic", {"backend": "ECOS"})
+    assert registry.solver("ecos") == registry.solver("conic", {"backend": "ECOS"})
+    with pytest.raises(InputError, match=r"^solver 'scs' is solver 'conic' with backend = 'SCS', so backend cannot be 'ECOS'$"):
+        registry.solver("scs", {"backend": "ECOS"})
+    with pytest.raises(
+        InputError, match=r"^unknown solver 'clarable': did you mean 'clarabel'\? allowed: .* more: bench-mtl list solvers$"
+    ):
+        registry.solver("clarable")
+
+
+def test_a_plugin_has_aliases_too_and_its_name_comes_before_those_of_others(tmp_path: Path) -> None:
+    aliased = PLUGIN.replace('    name = "{name}"', '    name = "scs"\n    aliases = {"twice": {"size": 2.0}}')
+    registry = load_registry(write(tmp_path, "mine", aliased))
+    assert registry.meant("scs") == ("scs", {})
+    assert registry.solver("twice").size == 2.0  # type: ignore[attr-defined]
+    for wrong, words in (("{'Twice': {}}", "must be names in lower case, not 'Twice'"), ("['twice']", "must be a table of names")):
+        with pytest.raises(InputError, match=words):
+            load_registry(write(tmp_path, "mine", aliased.replace('{"twice": {"size": 2.0}}', wrong)))
 
 
 def test_letters_of_papers_are_names_of_parameters_too() -> None:

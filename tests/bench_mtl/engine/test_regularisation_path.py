@@ -179,3 +179,13 @@ def test_too_many_values_are_refused_before_a_problem_is_made() -> None:
 
     with pytest.raises(InputError, match="values must be at most 10000, not 10001"):
         regularisation_path(make, [float(value) for value in range(10_001)], Conic())
+
+
+def test_a_problem_is_warmed_up_once_a_path_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    warmed: list[str] = []
+    monkeypatch.setattr(SparseLowRank, "warm_up", lambda self: warmed.append(self.name))
+    monkeypatch.setattr("bench_mtl.engine.driver.rehearse", lambda *arguments: warmed.append("rehearsal"))
+    regularisation_path(FAMILIES["tau"], [1.0, 2.0], AcceleratedGradient(), limits=Limits(iterations=1))
+    assert warmed == ["sparse_low_rank", "rehearsal"]
+    regularisation_path(FAMILIES["tau"], [1.0, 2.0], AcceleratedGradient(), limits=Limits(iterations=1), warmed=True)
+    assert warmed == ["sparse_low_rank", "rehearsal"]

@@ -110,6 +110,18 @@ def test_the_key_depends_on_everything_that_may_change_the_outcome() -> None:
     assert expand(parsed('name = "other"\ndescription = "x"\n' + SMALL), REGISTRY)[0].key == base
 
 
+def test_an_alias_is_the_same_case_as_the_long_form() -> None:
+    (case,) = expand(parsed(SMALL.replace('"conic"', '"ecos"')), REGISTRY)
+    (long,) = expand(parsed(SMALL + 'options = { backend = "ECOS" }\n'), REGISTRY)
+    assert case == long
+    assert case.key == long.key
+    assert (case.solver, case.solver_label, case.options) == ("conic", "ecos", {"backend": "ECOS"})
+    swept = expand(parsed(SMALL.replace('"conic"', '"HiGHS"') + 'grid = { method = ["ipx", "simplex"] }\n'), REGISTRY)
+    assert [case.options for case in swept] == [{"method": method, "backend": "HIGHS"} for method in ("ipx", "simplex")]
+    with pytest.raises(InputError, match="solver 'scs' is solver 'conic' with backend = 'SCS', so backend cannot be 'ECOS'"):
+        expand(parsed(SMALL.replace('"conic"', '"scs"') + 'options = { backend = "ECOS" }\n'), REGISTRY)
+
+
 def test_a_solver_can_have_repetitions_of_its_own() -> None:
     text = "repetitions = 3\n" + SMALL + '\n[[solvers]]\nname = "pdhg"\nrepetitions = 1\n'
     cases = expand(parsed(text), REGISTRY)
@@ -143,7 +155,10 @@ def test_a_solver_can_be_kept_to_some_problems() -> None:
         ("limits = { second = 2 }\n" + SMALL, r"unknown key in \[limits\] 'second': did you mean 'seconds'"),
         (SMALL.replace("parameters", "paramters"), r"unknown key in \[\[problems\]\] entry 1 'paramters': did you mean 'parameters'"),
         (SMALL + "option = {}\n", r"unknown key in \[\[solvers\]\] entry 1 'option': did you mean 'options'"),
-        (SMALL.replace("[[solvers]]", "[[solver]]"), "the suite needs the key 'solvers'"),
+        (SMALL.replace("[[solvers]]", "[[solver]]"), "the suite needs the key 'solvers', and has 'solver': did you mean 'solvers'?"),
+        (SMALL.replace("[[problems]]", "[[problem]]"), "the suite needs the key 'problems', and has 'problem': did you mean 'problems'?"),
+        (SMALL[SMALL.index("[[solvers]]") :], "^the suite needs the key 'problems'$"),
+        (SMALL.replace('name = "conic"', 'nme = "conic"'), r"entry 1 needs the key 'name', and has 'nme': did you mean 'name'\?"),
         ("solvers = []\n" + SMALL.split("[[solvers]]")[0], r"\[\[solvers\]\] must have at least one entry"),
         (SMALL.replace('name = "conic"', ""), r"\[\[solvers\]\] entry 1 needs the key 'name'"),
         (SMALL.replace('"conic"', "7"), "'name' in .* must be a string, not 7"),

@@ -86,6 +86,14 @@ SPANS = (slice(0, 10), slice(10, 50), slice(30, 60))
 #: Those whose checks by scikit-learn are fast: a regressor and a classifier. The others' are in the soak.
 CHECKED = ("OneNormRegressor penalty=1.0", "LinearSVMMultiTaskClassifier loss=squared_hinge")
 
+#: Those that end at another point within their gap where the same examples come in another order, or as copies, while scikit-learn wants
+#: seven digits. (Of optimum and bound `test_weights` is the test.)
+APART = (
+    "L1BallClassifier loss=squared",
+    "LinearSVMMultiTaskClassifier loss=squared_hinge",
+    "RidgeMultiTaskClassifier",
+)
+
 #: Those for which what all inherit is tested: of either base class fits by a solver, with parts and without, and one by scikit-learn. The
 #: others' tests of it are in the soak.
 REPRESENTATIVES = (
@@ -123,8 +131,10 @@ def own_rows(name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.slow) for name in sorted(MODELS)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # rows far from unit size, at parameters that suit others
 def test_the_checks_of_scikit_learn_pass(name: str) -> None:
+    kinds = ("dense", "sparse") if name in APART else ()
+    apart = {f"check_sample_weight_equivalence_on_{kind}_data": "other rows, and another point within the gap" for kind in kinds}
     for model in (type(MODELS[name])(), model_of(name)):
-        results = check_estimator(model, on_skip=None)
+        results = check_estimator(model, on_skip=None, expected_failed_checks=apart)
         skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
         assert skipped <= {"check_array_api_input", "check_classifiers_multilabel_output_format_predict_proba"}
 

@@ -129,7 +129,7 @@ def test_when_everything_fails_there_is_still_a_report(paper: Command, tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["toys"], f"unknown experiment 'toys': did you mean 'toy'? allowed: {', '.join(sorted([*catalogue._MODULES, 'toy']))}"),
+        (["toys"], "unknown experiment 'toys': did you mean 'toy'? allowed: toy, "),
         (["toy", "--scale", "huge"], "'huge' is not one of 'small', 'full'"),
         (["toy", "--slots", "0"], "--slots must be a whole number of at least 1, not 0"),
         (["toy", "--slots", "2"], "--isolation inline runs one case at a time"),

@@ -66,7 +66,7 @@ def test_a_view_that_makes_no_sense_is_refused_by_name(view, message):
 @pytest.mark.parametrize(
     ("view", "message"),
     [
-        ({"select": ("solver=ag", "solver=fw")}, r"--select: no run has a solver like ag or fw: there are pg, scs$"),
+        ({"select": ("solver=ag", "solver=fw")}, r"--select: no run has a solver like ag or fw: did you mean 'pg'\? there are pg, scs$"),
         ({"select": ("problem=one", "seed=3")}, r"--select: no run fits problem=one and seed=3 together"),
         ({"baseline": "ecos"}, r"--baseline: no solver is called 'ecos': there are pg, scs$"),
         ({"baseline": "scs", "select": ("solver=pg",)}, r"--baseline: no solver is called 'scs': there are pg$"),

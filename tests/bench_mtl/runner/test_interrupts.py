@@ -30,10 +30,10 @@ from runs import (
     with_variable,
 )
 
-from bench_mtl.cli.interrupt import Interrupt
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import Store
 from bench_mtl.runner import InlineExecutor, Setting, run_cases
+from bench_mtl.runner.interrupt import Interrupt
 
 #: More than the little space of the tests below can hold.
 CASES = 30
@@ -126,7 +126,7 @@ def test_interrupts_while_the_lock_of_a_future_is_taken_stop_too(tmp_path: Path)
 
 
 def test_who_cannot_wait_for_the_next_look_interrupts_once_more() -> None:
-    interrupt = Interrupt(at_once=False)
+    interrupt = Interrupt(at_once=False, notify=print)
     with interrupt:
         assert not interrupt.asks()
         signal.raise_signal(signal.SIGINT)
@@ -140,7 +140,7 @@ def test_who_cannot_wait_for_the_next_look_interrupts_once_more() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_runs_in_this_thread_is_interrupted_where_it_is(number: signal.Signals) -> None:
-    with Interrupt(at_once=True):
+    with Interrupt(at_once=True, notify=print):
         if number == signal.SIGINT:
             signal.raise_signal(number)
         with pytest.raises(KeyboardInterrupt):

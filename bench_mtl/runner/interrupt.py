@@ -1,10 +1,9 @@
-"""What Ctrl-C means to a command that runs cases."""
+"""What Ctrl-C means to whoever runs cases."""
 
 from __future__ import annotations
 
 import signal
-
-from bench_mtl.cli.console import warn
+from collections.abc import Callable
 
 
 class Interrupt:
@@ -13,11 +12,17 @@ class Interrupt:
     They do not raise where they strike: that may be while the main thread has taken a lock of a future, which then nobody gives back, so
     that the thread with the outcome waits for it, and the command for that thread, for ever. Who cannot wait for the next look strikes
     once more, and what runs in this very thread (`at_once`) can only be stopped where it is.
+
+    Parameters
+    ----------
+    notify : called at the first Ctrl-C, with a sentence for the user; None where the first stops already
     """
 
-    def __init__(self, *, at_once: bool) -> None:
+    def __init__(self, *, at_once: bool, notify: Callable[[str], None] | None = None) -> None:
         self._at_once = at_once
-        self._finishes = self._stops = False
+        self._notify = notify
+        self._finishes = notify is None
+        self._stops = False
 
     def asks(self) -> bool:
         """Return whether to finish the running cases only.
@@ -28,7 +33,7 @@ class Interrupt:
         """
         if self._stops:
             raise KeyboardInterrupt
-        return self._finishes
+        return self._finishes and self._notify is not None
 
     def __enter__(self) -> None:
         self._before = [(number, signal.signal(number, self._take)) for number in (signal.SIGINT, signal.SIGTERM)]
@@ -44,4 +49,5 @@ class Interrupt:
             self._finishes = self._stops = True
         else:
             self._finishes = True
-            warn("stopping after the running cases; Ctrl-C again stops now")
+            assert self._notify is not None
+            self._notify("stopping after the running cases; Ctrl-C again stops now")

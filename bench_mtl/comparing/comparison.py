@@ -1,0 +1,160 @@
+"""What a comparison has come to, for a script or a notebook."""
+
+from __future__ import annotations
+
+import shutil
+import weakref
+from collections.abc import Collection
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_mtl.core.errors import InputError, plural, unknown
+from bench_mtl.core.types import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from bench_mtl.results.loading import Results
+
+#: Columns of `Comparison.frame` and where the results have them.
+_OF_RUNS = {
+    "problem_label": "problem", "solver_label": "solver", "kind": "kind", "repetition": "repetition", "status": "status",
+    "relative_gap": "relative_gap", "primal": "primal", "dual": "dual", "iterations": "iterations", "reason": "reason",
+}  # fmt: skip
+
+#: Columns of `Comparison.samples` and where the results have them.
+_OF_SAMPLES = {
+    "seconds": "seconds", "iteration": "step", "passes": "passes", "primal": "primal", "dual": "dual", "relative_gap": "relative_gap",
+    "infeasibility": "infeasibility", "asked_tolerance": "asked_tolerance",
+}  # fmt: skip
+
+
+class Comparison:
+    """The rows of a comparison: a view of a results folder, as `compare` and `bench-mtl run` make it.
+
+    Parameters
+    ----------
+    folder : the results folder
+    is_temporary : whether the folder goes with this object
+    """
+
+    def __init__(self, folder: Path, *, is_temporary: bool = False) -> None:
+        self._folder = folder
+        if is_temporary:
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+
+    @cached_property
+    def _results(self) -> Results:
+        from bench_mtl.results.loading import read_results
+
+        return read_results(self._folder)
+
+    @property
+    def targets(self) -> tuple[float, ...]:
+        """The relative gaps, loose to tight."""
+        return self._results.targets
+
+    @property
+    def problems(self) -> list[str]:
+        """The labels of the problems."""
+        return list(dict.fromkeys(map(str, self._results.runs["problem_label"])))
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for every run and target.
+
+        Returns
+        -------
+        DataFrame
+            problem, solver, kind (specialised, generic or peer), repetition, target, seconds (of set-up and solve until the gap was proven;
+            missing where it was not), status (of the run, which goes on to the tightest target), relative_gap (the least that is proven),
+            primal and dual (the enclosure of the optimum), iterations, reason.
+        """
+        from bench_mtl.results.frames import times_to_gap
+
+        results = self._results
+        runs = results.runs[["id", *_OF_RUNS]].rename(columns=_OF_RUNS)
+        reached = times_to_gap(results.runs, results.samples, results.targets)[["run_id", "target", "seconds"]]
+        merged = runs.merge(reached, left_on="id", right_on="run_id", sort=False)
+        first = ["problem", "solver", "kind", "repetition", "target", "seconds"]
+        return merged[[*first, *(name for name in _OF_RUNS.values() if name not in first)]]
+
+    def samples(self) -> pd.DataFrame:
+        """Return a row for every certified point of every run.
+
+        Returns
+        -------
+        DataFrame
+            problem, solver, repetition, seconds, step, passes, primal, dual, relative_gap, infeasibility, asked_tolerance. The seconds of a
+            generic solver count from zero for every tolerance that it is asked for; of others that column is missing.
+        """
+        results = self._results
+        about = results.runs[["id", "problem_label", "solver_label", "repetition"]]
+        about = about.rename(columns={"id": "run_id", "problem_label": "problem", "solver_label": "solver"})
+        points = results.samples[["run_id", *_OF_SAMPLES]].rename(columns=_OF_SAMPLES)
+        return about.merge(points, on="run_id", sort=False).drop(columns="run_id")
+
+    def summary(self) -> pd.DataFrame:
+        """Return the summary table of the report, as text: a row a problem and solver."""
+        from bench_mtl.report import summary_frame
+
+        return summary_frame(self._folder)
+
+    def plot(self, problem: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the proven relative gap against seconds, a line a solver.
+
+        Parameters
+        ----------
+        problem : the label of the problem; needed where there are several
+        ax : where to draw; a new figure of pyplot by default
+
+        Raises
+        ------
+        InputError : there are several problems and none is named, or none of this label.
+        """
+        from bench_mtl.comparing.plot import draw
+
+        problems = self.problems
+        if problem is None and len(problems) > 1:
+            raise InputError(f"problem must be one of {', '.join(problems)}: a plot shows one")
+        if problem is not None and problem not in problems:
+            raise unknown("problem", problem, problems)
+        return draw(self._results, problem or problems[0], ax)
+
+    def report(self, folder: Path | str, formats: Collection[str] = ()) -> Path:
+        """Write the report to `folder`, with the results beside it, and return the path of its text.
+
+        Parameters
+        ----------
+        formats : such as "md", "html", "csv", "svg"; all by default
+
+        Raises
+        ------
+        InputError : the folder holds other results or another report, or cannot be written to.
+        """
+        from bench_mtl.report import write_report
+        from bench_mtl.results import FILE_NAME
+        from bench_mtl.results.database import require_free
+
+        target = Path(folder)
+        if target.absolute() != self._folder.absolute():
+            if (target / FILE_NAME).exists():
+                raise InputError(f"folder {target} holds results already: choose another one")
+            require_free(target)
+            target.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self._folder / FILE_NAME, target / FILE_NAME)
+        return write_report(target, formats=formats)
+
+    def __repr__(self) -> str:
+        from bench_mtl.report.render import format_target
+
+        runs = self._results.runs
+        solvers = len(set(runs["solver_label"]))
+        verified = int((runs["status"] == Status.VERIFIED).sum())
+        targets = ", ".join(format_target(target) for target in self.targets)
+        counts = f"{plural(solvers, 'solver')} on {plural(len(self.problems), 'problem')}"
+        return f"<Comparison of {counts}, relative gap {targets}\n  {verified} of {plural(len(runs), 'run')} verified: .summary(), .plot()>"
+
+    def _repr_html_(self) -> str:
+        return str(self.summary().to_html(index=False, border=0))

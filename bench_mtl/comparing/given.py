@@ -1,0 +1,111 @@
+"""What `compare` is given: problems, solvers and targets, checked and by label."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.text import require_label
+from bench_mtl.engine.arguments import a_problem, a_solver, kind_of
+from bench_mtl.engine.registry import Registry
+from bench_mtl.model.protocols import Problem, Solver
+
+_T = TypeVar("_T")
+
+
+def labelled_problems(problems: object) -> dict[str, Problem]:
+    """Return the problems by label."""
+    if isinstance(problems, Mapping):
+        by_label = {_label("problems", label): a_problem(problem, f"problems['{label}']") for label, problem in problems.items()}
+    elif isinstance(problems, Sequence) and not isinstance(problems, str):
+        given = [a_problem(problem, f"problems[{place}]") for place, problem in enumerate(problems)]
+        counts = Counter(problem.name for problem in given)
+        names = [problem.name if counts[problem.name] == 1 else f"{problem.name} {i}" for i, problem in enumerate(given, start=1)]
+        by_label = dict(zip(names, given, strict=True))
+    else:
+        problem = a_problem(problems, "problems")
+        by_label = {problem.name: problem}
+    if not by_label:
+        raise InputError("problems must hold at least one problem")
+    return by_label
+
+
+def labelled_solvers(solvers: object, registry: Registry) -> dict[str, Solver]:
+    """Return the solvers by label."""
+    if isinstance(solvers, Mapping):
+        by_label = {_label("solvers", label): a_solver(solver, registry, f"solvers['{label}']") for label, solver in solvers.items()}
+    else:
+        listed = [solvers] if isinstance(solvers, (str, Solver)) else solvers
+        if not isinstance(listed, Sequence):
+            raise InputError(f"solvers must be a list of solvers or of their names, not {kind_of(solvers)}")
+        given = [a_solver(solver, registry, f"solvers[{place}]") for place, solver in enumerate(listed)]
+        by_label = {}
+        for solver in given:
+            label = require_label(f"the label of solver '{solver.name}'", str(solver.label))
+            if label in by_label:
+                raise InputError(f"solvers: two are labelled '{label}'; give them as a table, such as {{'a': ..., 'b': ...}}")
+            by_label[label] = solver
+    if not by_label:
+        raise InputError("solvers must hold at least one solver")
+    return by_label
+
+
+def _label(name: str, label: object) -> str:
+    if not isinstance(label, str) or not label:
+        raise InputError(f"{name}: labels must be words, not {label!r}")
+    return require_label(f"a label in {name}", label)
+
+
+def relative_gaps(targets: object) -> tuple[float, ...]:
+    """Return relative gaps, loose to tight."""
+    listed = list(targets) if isinstance(targets, Sequence) and not isinstance(targets, str) else [targets]
+    gaps = {real_number("targets", target, strict=True) for target in listed}
+    if not gaps or max(gaps) > 1.0:
+        raise InputError(f"targets must be relative gaps, above 0 and at most 1, not {targets!r}")
+    return tuple(sorted(gaps, reverse=True))
+
+
+def require_importable(registry: Registry, problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
+    """Refuse classes that another process would not find.
+
+    Raises
+    ------
+    InputError : names the class.
+    """
+    classes: list[tuple[str, type[Problem | Solver], type[Problem | Solver] | None]] = []
+    classes += [("problem", type(problem), registry.problems.get(problem.name)) for problem in problems]
+    classes += [("solver", type(solver), registry.solvers.get(solver.name)) for solver in solvers]
+    for kind, cls, found in classes:
+        if found is None or (found.__module__, found.__qualname__) != (cls.__module__, cls.__qualname__):
+            file = f"FOLDER/{kind}s/{cls.name}.py"
+            raise InputError(
+                f"{kind} {cls.__name__} is not installed, so that a process of its own cannot import it: "
+                f"save it as {file} and pass plugins='FOLDER'; or isolation='inline' runs it in this process"
+            )
+
+
+def with_their_classes(registry: Registry, problems: Iterable[Problem], solvers: Iterable[Solver]) -> Registry:
+    """Return the registry with the classes of these problems and solvers, whether they are installed or not."""
+    return Registry(
+        _Beside({type(problem).name: type(problem) for problem in problems}, registry.problems),
+        _Beside({type(solver).name: type(solver) for solver in solvers}, registry.solvers),
+    )
+
+
+class _Beside(Mapping[str, _T]):
+    """A few classes by name, and beside them those of a registry, which are only imported when they are asked for."""
+
+    def __init__(self, own: Mapping[str, _T], others: Mapping[str, _T]) -> None:
+        self._own, self._others = own, others
+
+    def __getitem__(self, name: str) -> _T:
+        return self._own[name] if name in self._own else self._others[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._own, *self._others)))
+
+    def __len__(self) -> int:
+        return len({*self._own, *self._others})

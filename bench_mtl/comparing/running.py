@@ -1,0 +1,191 @@
+"""`compare`: a suite without a file."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.comparing.comparison import Comparison
+from bench_mtl.comparing.given import labelled_problems, labelled_solvers, relative_gaps, require_importable, with_their_classes
+from bench_mtl.comparing.instances import filed, held, pickled, told_parameters
+from bench_mtl.core.checks import one_of, whole_number
+from bench_mtl.core.errors import InputError, plural
+from bench_mtl.core.threads import available_processors
+from bench_mtl.core.types import Limits
+from bench_mtl.engine.arguments import the_limits
+from bench_mtl.engine.description import RegistryPlanner
+from bench_mtl.engine.registry import Registry, load_registry, solver_options
+from bench_mtl.engine.source_digest import source_digest
+from bench_mtl.engine.suite import Case, Instance, Suite, require_distinct
+from bench_mtl.engine.suite_file import require_storable
+from bench_mtl.model.protocols import Problem, Solver
+
+if TYPE_CHECKING:
+    from bench_mtl.results import Outcome
+    from bench_mtl.runner import Executor
+
+_NAME = "comparison"
+
+
+def compare(
+    problems: Problem | Sequence[Problem] | Mapping[str, Problem],
+    solvers: str | Solver | Sequence[str | Solver] | Mapping[str, str | Solver],
+    *,
+    targets: float | Sequence[float] = 1e-4,
+    limits: Limits | float | None = None,
+    repetitions: int = 1,
+    threads: int = 1,
+    isolation: str = "process",
+    plugins: Path | str | None = None,
+    out: Path | str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Run every solver on every problem, and return what is proven of each run.
+
+    It is what `bench-mtl run` does with a suite file: every run has a row, also one that fails; limits are hard; and what a solver shows is
+    certified again in another process.
+
+    Parameters
+    ----------
+    problems : a problem, several, or problems by label
+    solvers : solvers, or names of solvers with their default options, in the order of the tables; or these by label
+    targets : relative gaps to prove; a run goes on to the tightest
+    limits : of each run; a number is seconds on the solver's clock, 60 s by default
+    repetitions : how often each run is made; times are medians
+    threads : that the numerical libraries use in a run
+    isolation : "process" runs each solver in a process of its own, which limits can kill. "inline" runs in this process: quicker to start,
+        but nothing is certified elsewhere, a solver that hangs hangs this process, and memory has no limit.
+    plugins : the folder with problems/*.py and solvers/*.py, for classes that are not installed
+    out : the folder to keep the results in; if it holds a comparison already, what has a row there is not run again. By default results
+        are kept until the `Comparison` is gone.
+    progress : called with a line when a run ends, such as `print`
+
+    Returns
+    -------
+    Comparison
+        Always with a row for each run.
+
+    Raises
+    ------
+    InputError : an argument of another type, an unknown name, two labels that are the same, a class that another process cannot import.
+    KeyboardInterrupt : at Ctrl-C; with `out`, the same call goes on from there.
+    """
+    by_label = labelled_problems(problems)
+    gaps = relative_gaps(targets)
+    limits = the_limits(limits)
+    repetitions, threads = whole_number("repetitions", repetitions, minimum=1), whole_number("threads", threads, minimum=1)
+    if threads > available_processors():
+        raise InputError(f"threads must be at most {available_processors()}, the processors that this process may use, not {threads}")
+    one_of("isolation", isolation, ("process", "inline"))
+    is_inline = isolation == "inline"
+    # Before the plug-ins are loaded: that makes their classes anew, and objects of the old ones cannot be pickled any more.
+    contents = {} if is_inline else {label: pickled(label, problem) for label, problem in by_label.items()}
+    folder = None if plugins is None else Path(plugins)
+    registry = load_registry(folder)
+    chosen = labelled_solvers(solvers, registry)
+    if is_inline:
+        registry = with_their_classes(registry, by_label.values(), chosen.values())
+    else:
+        require_importable(registry, by_label.values(), chosen.values())
+    with tempfile.TemporaryDirectory(prefix="bench_mtl_") as files:
+        instances: list[Instance] = []
+        for place, (label, problem) in enumerate(by_label.items()):
+            described = Instance(problem.name, label, {}, told_parameters(problem), None, source_digest(registry.problem(problem.name)))
+            if is_inline:
+                instances.append(held(problem, described))
+            else:
+                instances.append(filed(contents[label], Path(files, f"{place}.pickle"), described))
+        cases = _cases(instances, chosen, registry, gaps, limits, repetitions, threads)
+        suite = Suite(_NAME, _sentence(by_label, chosen), gaps, (), (), limits, repetitions, (), threads, _text(by_label, chosen, gaps))
+        where = Path(tempfile.mkdtemp(prefix="bench_mtl_")) if out is None else Path(out)
+        found = Comparison(where, is_temporary=out is None)
+        _run(suite, cases, where, _executor(where, folder, registry, threads, isolation), progress, at_once=is_inline)
+    return found
+
+
+def _cases(
+    instances: Sequence[Instance], solvers: Mapping[str, Solver], registry: Registry, targets: tuple[float, ...], limits: Limits,
+    repetitions: int, threads: int,
+) -> list[Case]:  # fmt: skip
+    """Return a case for every problem, repetition and solver."""
+    planner = RegistryPlanner(registry)
+    plans = {}
+    for label, solver in solvers.items():
+        options = _options(solver)
+        plans[label] = (solver.name, options, planner.plan_solver(solver.name, options))
+    cases = [
+        Case(instance, name, label, options, targets[-1], limits, threads, repetition, plan.version, plan.code, plan.module, targets[:-1])
+        for instance in instances
+        for repetition in range(repetitions)
+        for label, (name, options, plan) in plans.items()
+    ]
+    require_distinct(cases)
+    return cases
+
+
+def _options(solver: Solver) -> dict[str, Any]:
+    """Return what has to be said to make this solver again: its options that are not the default.
+
+    Raises
+    ------
+    InputError : it has others than numbers, words and lists of them, or holds what is no option.
+    """
+    defaults = solver_options(type(solver))
+    if not defaults and vars(solver):
+        raise InputError(f"solver {type(solver).__name__} must be a dataclass for its options to be known, as docs/add-a-solver.md has it")
+    options = {key: value for key, default in defaults.items() if (value := getattr(solver, key)) != default}
+    for key, value in options.items():
+        require_storable(f"option {key} of solver '{solver.name}'", value)
+    return options
+
+
+def _executor(where: Path, plugins: Path | None, registry: Registry, threads: int, isolation: str) -> Callable[[], Executor]:
+    from bench_mtl.data.catalogue import named_directory
+    from bench_mtl.runner import InlineExecutor, Setting, executor_for
+
+    setting = Setting(threads, plugins and plugins.absolute(), named_directory(None), guarded=where.absolute())
+    return (lambda: InlineExecutor(setting, registry)) if isolation == "inline" else executor_for(setting)
+
+
+def _run(
+    suite: Suite, cases: list[Case], where: Path, executor: Callable[[], Executor], progress: Callable[[str], None] | None,
+    *, at_once: bool,
+) -> None:  # fmt: skip
+    """Run the cases that `where` has no row of."""
+    from bench_mtl.results import Store, plan_suite
+    from bench_mtl.runner import run_cases
+    from bench_mtl.runner.interrupt import Interrupt
+
+    plan = plan_suite(where, suite, cases)
+    with Store.create(where, suite) as store:
+        waiting = store.apply(plan)
+        ended = 0
+
+        def tell(case: Case, outcome: Outcome) -> None:
+            nonlocal ended
+            ended += 1
+            if progress is not None:
+                progress(f"[{ended}/{len(waiting)}] {case.title}: {outcome.record.status} ({outcome.record.reason})")
+
+        if waiting:
+            interrupt = Interrupt(at_once=at_once)
+            # Signals can be handled in the main thread alone.
+            watched = interrupt if threading.current_thread() is threading.main_thread() else contextlib.nullcontext()
+            with executor() as entered, watched:
+                run_cases(waiting, store, executor=entered, on_outcome=tell, should_stop=interrupt.asks)
+
+
+def _sentence(problems: Mapping[str, Problem], solvers: Mapping[str, Solver]) -> str:
+    return f"{plural(len(solvers), 'solver')} on {plural(len(problems), 'problem')} that a caller had in memory."
+
+
+def _text(problems: Mapping[str, Problem], solvers: Mapping[str, Solver], targets: Sequence[float]) -> str:
+    """Return what stands in the place of a suite's file: the call, in words."""
+    lines = ["# bench_mtl.compare", f"targets = {list(targets)}"]
+    lines += [f"# problem {label!r}: {type(problem).__name__}, {told_parameters(problem)}" for label, problem in problems.items()]
+    lines += [f"# solver {label!r}: {solver.name}, {_options(solver)}" for label, solver in solvers.items()]
+    return "\n".join(lines) + "\n"

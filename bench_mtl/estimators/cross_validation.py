@@ -1,0 +1,308 @@
+"""Cross-validation along regularisation paths, every fit of it proven: what its estimators share."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from inspect import signature
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import _check_sample_weight
+
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.errors import InputError, unknown
+from bench_mtl.core.types import Array
+from bench_mtl.data import TaskData
+from bench_mtl.estimators.grids import VALUES, grid_of
+from bench_mtl.estimators.linear import Examples, blas_threads_for, warn_unmet
+from bench_mtl.estimators.solved import SolvedTasks, Specification
+from bench_mtl.model.norms import Norm
+
+#: The smallest value of a grid over the largest one, of penalties and of radii. The largest radius is the norm under the smallest penalty.
+_PENALTIES, _RADII = 1e-3, 1e-2
+#: The relative gap to which that fit is solved.
+_OF_LARGEST = 1e-2
+
+#: Rows to fit to, and rows to score on.
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+#: Values of the parameters that are chosen, by name.
+Setting = Mapping[str, float]
+
+
+class Fold(NamedTuple):
+    """A part of the examples that is left out."""
+
+    read: Callable[[Any], Examples]
+    """Has a model read all the others."""
+    score: Callable[[Any], float]
+    """Scores a fitted model on those left out."""
+
+
+class Outcome(NamedTuple):
+    """What came of one setting in one fold."""
+
+    score: float
+    gap: float
+    is_met: bool
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PathCV(SolvedTasks):
+    """A linear model whose regularisation is chosen by cross-validation.
+
+    In every fold a path of fits goes from the simplest setting to the richest; each fit begins at the solution of the one before and ends
+    when its own gap is proven (`bench_mtl.engine.regularisation_path`). The setting with the best mean score is fitted to all examples.
+
+    Parameters
+    ----------
+    grid_ratio : float, optional
+        Where a grid is given as a number of values, its smallest value over its largest one, between 0 and 1; by default 0.001 for
+        penalties and 0.01 for radii.
+    cv : int, splitter or iterable, optional
+        As in scikit-learn: a number of folds (5 by default; of classes in equal shares, rows in their order), a splitter, or pairs of rows
+        to fit to and rows to score on.
+    scoring : str or callable, optional
+        As in scikit-learn; by default `score`.
+
+    Attributes
+    ----------
+    cv_scores_ : ndarray, settings x folds
+    cv_gaps_ : ndarray, settings x folds
+        The proven relative gap of every fit.
+    cv_converged_ : ndarray of bool, settings x folds
+        Whether it is within `tol`. If one is not, there is a ConvergenceWarning.
+    best_index_ : int
+        The setting with the best mean score; of equal ones the simplest.
+    best_score_ : float
+        That score.
+    best_params_ : dict
+        The parameters of that setting.
+    """
+
+    grid_ratio: float | None = None
+    cv: Any = None
+    scoring: Any = None
+
+    plain: ClassVar[type[Any]]
+    """The model without the choice."""
+    tuned: ClassVar[tuple[str, ...]]
+    """Its parameters that are chosen, each from the grid of its name; paths go along the last one."""
+    are_alternatives: ClassVar[bool] = False
+    """Whether only one of them is chosen, by default the first."""
+    norm: ClassVar[Norm]
+    """What a radius bounds."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose the parameters, and find the coefficients, for targets or labels of the same examples.
+
+        Parameters
+        ----------
+        X, y : as the plain model takes them
+        sample_weight : as the plain model takes it; scores are weighted too
+
+        Raises
+        ------
+        InputError : a ValueError; what the plain model refuses, in a fold too, which is named; a grid, `cv` or `scoring` that is not
+            allowed.
+        """
+        examples = self._read(X, y, sample_weight)
+        X, y = indexable(X, y)
+        weights = None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+        self._choose(examples.data, self._folds(X, y, weights))
+        warn_unmet(self, self._learn(examples))
+        return self
+
+    def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None) -> Self:
+        """Do the same for tasks that have examples of their own: a fold leaves out some of each task's.
+
+        Parameters
+        ----------
+        Xs, ys : as the plain model takes them
+        sample_weight : None, since the scores of tasks have no weights
+
+        Raises
+        ------
+        InputError : as `fit` does, the task is named; weights, a `scoring` (the score is `score_tasks`), a `cv` of rows.
+        """
+        if sample_weight is not None:
+            raise InputError("sample_weight must be None: the scores of tasks with rows of their own have no weights")
+        examples = self._read_tasks(Xs, ys, None)
+        self._choose(examples.data, self._task_folds(Xs, ys))
+        warn_unmet(self, self._learn(examples))
+        return self
+
+    def _specification(self) -> Specification:
+        """Return the problem at the chosen parameters."""
+        return self._model(self.best_params_)._specification()
+
+    def _model(self, values: Mapping[str, Any]) -> Any:
+        """Return the plain model with these parameters and, for the rest, those that it shares with this one."""
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in self.plain().get_params(deep=False) if name in own}
+        return self.plain(**{**shared, **values})
+
+    # Grids
+
+    def _grids(self, data: TaskData) -> dict[str, Array]:
+        """Return the values of every parameter that is chosen, from the simplest fit to the richest."""
+        grids = {name: getattr(self, f"{name}_grid") for name in self.tuned}
+        if self.are_alternatives:
+            grids = {name: grid for name, grid in grids.items() if grid is not None}
+            if len(grids) > 1:
+                raise InputError(f"give at most one of {' and '.join(f'{name}_grid' for name in grids)}")
+            grids = grids or {self.tuned[0]: VALUES}
+        return {
+            name: grid_of(f"{name}_grid", grid, partial(self._largest, name, data), self._ratio(name), is_penalty=name != "radius")
+            for name, grid in grids.items()
+        }
+
+    def _ratio(self, name: str) -> float:
+        """Return the smallest value of a grid over its largest one."""
+        if self.grid_ratio is None:
+            return _RADII if name == "radius" else _PENALTIES
+        ratio = real_number("grid_ratio", self.grid_ratio, strict=True)
+        if ratio >= 1.0:
+            raise InputError(f"grid_ratio must be below 1, not {ratio:g}")
+        return ratio
+
+    def _largest(self, name: str, data: TaskData) -> float:
+        """Return the largest value of a grid: the smallest penalty with which what it penalises can be 0, that is "1 max"; of radii the
+        norm of the coefficients under a thousandth of that.
+        """
+        if name != "radius":
+            return float(getattr(self._model({name: "1 max"})._specification().on(data), name))
+        model = self._penalised(f"{_PENALTIES} max").set_params(tol=_OF_LARGEST, max_iter=self.max_iter, max_seconds=self.max_seconds)
+        if model._specification().on(data).penalty == 0.0:
+            return 0.0
+        with blas_threads_for(data):
+            return self.norm.value(model._fit_data(data).coefficients)
+
+    def _penalised(self, penalty: str) -> Any:
+        """Return the model with a penalty in place of the radius."""
+        return self._model({"penalty": penalty, "solver": None, "solver_options": None})
+
+    # Folds
+
+    def _folds(self, X: Any, y: Any, weights: Array | None) -> list[Fold]:
+        scorer = self._scorer(weights is not None)
+
+        def fold(f: int, fitted: NDArray[np.intp], left_out: NDArray[np.intp]) -> Fold:
+            X_out, y_out = _safe_indexing(X, left_out), _safe_indexing(y, left_out)
+            if weights is None:
+                return Fold(
+                    lambda model: model._read(_safe_indexing(X, fitted), _safe_indexing(y, fitted), None),
+                    lambda model: float(scorer(model, X_out, y_out)),
+                )
+            if not weights[left_out].any():
+                raise InputError(f"cv: the examples to score on in fold {f} have no weight")
+            return Fold(
+                lambda model: model._read(_safe_indexing(X, fitted), _safe_indexing(y, fitted), weights[fitted]),
+                lambda model: float(scorer(model, X_out, y_out, sample_weight=weights[left_out])),
+            )
+
+        return [fold(f, *split) for f, split in enumerate(self._splits(X, y))]
+
+    def _task_folds(self, Xs: Sequence[Any], ys: Sequence[Any]) -> list[Fold]:
+        if self.scoring is not None:
+            raise InputError("scoring must be None for tasks with rows of their own: their score is score_tasks")
+        if not (self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")):
+            raise InputError("cv must be a number of folds or a splitter for tasks with rows of their own")
+        pairs = [indexable(X, y) for X, y in zip(Xs, ys, strict=True)]
+        splits = [self._splits(X, y) for X, y in pairs]
+        if len({len(each) for each in splits}) > 1:
+            raise InputError(f"cv must give every task as many folds, not {', '.join(str(len(each)) for each in splits)}")
+
+        def parts(rows: Sequence[NDArray[np.intp]]) -> tuple[list[Any], list[Any]]:
+            chosen = [(_safe_indexing(X, some), _safe_indexing(y, some)) for (X, y), some in zip(pairs, rows, strict=True)]
+            return [X for X, _ in chosen], [y for _, y in chosen]
+
+        def fold(of_tasks: tuple[Split, ...]) -> Fold:
+            fitted, left_out = zip(*of_tasks, strict=True)
+            return Fold(lambda model: model._read_tasks(*parts(fitted), None), lambda model: model.score_tasks(*parts(left_out)))
+
+        return [fold(of_tasks) for of_tasks in zip(*splits, strict=True)]
+
+    def _splits(self, X: Any, y: Any) -> list[Split]:
+        try:
+            return list(check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self)).split(X, y))
+        except ValueError as error:
+            raise InputError(f"cv: {error}") from None
+
+    def _scorer(self, is_weighted: bool) -> Callable[..., float]:
+        """Return what scores a model, and says so if it cannot weigh examples that are weighted."""
+        if isinstance(self.scoring, str) and self.scoring not in get_scorer_names():
+            raise unknown("scoring", self.scoring, get_scorer_names())
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise InputError(f"scoring must be the name of a score, a callable, or None, not {self.scoring!r}")
+        try:
+            scorer: Callable[..., float] = check_scoring(self, self.scoring)
+        except ValueError as error:
+            raise InputError(f"scoring: {error}") from None
+        if is_weighted and self.scoring is not None and "sample_weight" not in signature(scorer).parameters:
+            raise InputError("scoring must take a keyword sample_weight where examples are weighted")
+        return scorer
+
+    # The choice
+
+    def _choose(self, data: TaskData, folds: Sequence[Fold]) -> None:
+        """Fit and score every setting in every fold, and keep the best."""
+        grids = self._grids(data)
+        settings = [dict(zip(grids, map(float, values), strict=True)) for values in itertools.product(*grids.values())]
+        along = next(reversed(grids))
+        outcomes = [list(self._outcomes(f, fold, settings, along, len(grids[along]))) for f, fold in enumerate(folds)]
+        self.cv_scores_ = np.array([[outcome.score for outcome in fold] for fold in outcomes]).T
+        self.cv_gaps_ = np.array([[outcome.gap for outcome in fold] for fold in outcomes]).T
+        self.cv_converged_ = np.array([[outcome.is_met for outcome in fold] for fold in outcomes]).T
+        means = self.cv_scores_.mean(axis=1)
+        if np.isnan(means).all():
+            raise InputError("scoring gives no number for any setting: each has a fold whose score is NaN")
+        self.best_index_ = int(np.nanargmax(means))
+        self.best_score_, self.best_params_ = float(means[self.best_index_]), settings[self.best_index_]
+        for name in self.tuned:
+            self.__dict__.pop(f"{name}_", None)
+            self.__dict__.pop(f"{name}_grid_", None)
+        for name, value in self.best_params_.items():
+            setattr(self, f"{name}_", value)
+            setattr(self, f"{name}_grid_", np.array([setting[name] for setting in settings]))
+        if not self.cv_converged_.all():
+            unmet, largest = np.count_nonzero(~self.cv_converged_), self.cv_gaps_.max()
+            message = f"{unmet} of the {self.cv_gaps_.size} fits in folds ended above tol = {self.tol:g}: proven gaps reach {largest:.1e}"
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+    def _outcomes(self, f: int, fold: Fold, settings: Sequence[Setting], along: str, length: int) -> Iterator[Outcome]:
+        """Yield what comes of the settings in fold number f, in their order; paths have this length."""
+        reader = self._model(settings[0])
+        with _naming_fold(f):
+            examples = fold.read(reader)
+        for start in range(0, len(settings), length):
+            path = settings[start : start + length]
+            first = copy.copy(reader).set_params(**path[0])
+            with _naming_fold(f), blas_threads_for(examples.data):
+                fits = first._fit_path(examples.data, along, [setting[along] for setting in path])
+            for setting in path:
+                model, fitted = copy.copy(reader).set_params(**setting), fits[setting[along]]
+                model._keep(fitted, examples.as_vector)
+                yield Outcome(fold.score(model), fitted.certificate.relative_gap, fitted.is_met)
+
+
+@contextmanager
+def _naming_fold(f: int) -> Iterator[None]:
+    """Say of what the body refuses in which fold that is."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"fold {f}: {error}") from None

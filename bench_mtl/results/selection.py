@@ -1,0 +1,103 @@
+"""Texts KEY=PATTERN that choose some of many: runs of a report, cases of a suite."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench_mtl.core.errors import InputError, did_you_mean, listed, nearest
+from bench_mtl.engine.suite import Case
+
+#: What one can choose by: the label of the problem, its name, the name or file of its data, the label of the solver, seed and repetition.
+KEYS = ("problem", "family", "solver", "seed", "repetition", "data")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Those whose values are like some patterns.
+
+    Parameters
+    ----------
+    texts : KEY=PATTERN, with a key of `KEYS` and a pattern of `fnmatch`. Patterns of one key are alternatives, different keys must all
+        hold. Without any text all are chosen.
+    option : the option of the command line that has them
+
+    Raises
+    ------
+    InputError : a text that is not KEY=PATTERN with a known key.
+    """
+
+    texts: tuple[str, ...]
+    option: str
+
+    def __post_init__(self) -> None:
+        for text in self.texts:
+            key, equals, pattern = text.partition("=")
+            if not equals or not pattern or key not in KEYS:
+                hint = did_you_mean(key, KEYS) if equals and key not in KEYS else ""
+                raise InputError(f"{self.option} must be KEY=PATTERN with a key of {', '.join(KEYS)}, not '{text}'{hint}")
+
+    def places(self, words: Callable[[str], Sequence[str]], number: int, noun: str) -> list[int]:
+        """Return the places of those that are chosen.
+
+        Parameters
+        ----------
+        words : a key -> the value of each, in their order
+        number : how many there are
+        noun : what each is called
+
+        Raises
+        ------
+        InputError : none is chosen; names what there is instead.
+        """
+        chosen = set(range(number))
+        for key, patterns in self._patterns().items():
+            values = words(key)
+            fits = {place for place, value in enumerate(values) if any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns)}
+            if not fits:
+                raise self._error(noun, key, patterns, values)
+            chosen &= fits
+        if not chosen:
+            raise InputError(f"{self.option}: no {noun} fits {' and '.join(self.texts)} together")
+        return sorted(chosen)
+
+    def _patterns(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for text in self.texts:
+            key, _, pattern = text.partition("=")
+            found.setdefault(key, []).append(pattern)
+        return found
+
+    def _error(self, noun: str, key: str, patterns: Sequence[str], values: Sequence[str]) -> InputError:
+        near = next((name for pattern in patterns if (name := nearest(pattern.strip("*?"), values))), None)
+        hint = "" if near is None else f"did you mean '{near}'? "
+        return InputError(
+            f"{self.option}: no {noun} has a {key} like {' or '.join(patterns)}: {hint}there are {listed(values, patterns[0])}"
+        )
+
+
+def chosen_cases(cases: Sequence[Case], selection: Selection) -> list[Case]:
+    """Return the cases that are chosen, in their order.
+
+    Raises
+    ------
+    InputError : there is none.
+    """
+    return [cases[place] for place in selection.places(lambda key: [_VALUES[key](case) for case in cases], len(cases), "case")]
+
+
+def data_word(spec: Mapping[str, Any]) -> str:
+    """Return what the table of a data set calls it: its name or its file."""
+    return str(spec.get("name", spec.get("file", "")))
+
+
+_VALUES: Mapping[str, Callable[[Case], str]] = {
+    "problem": lambda case: case.instance.label,
+    "family": lambda case: case.instance.problem,
+    "solver": lambda case: case.solver_label,
+    "seed": lambda case: "" if case.instance.seed is None else str(case.instance.seed),
+    "repetition": lambda case: str(case.repetition),
+    "data": lambda case: data_word(case.instance.data),
+}

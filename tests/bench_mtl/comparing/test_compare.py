@@ -1,0 +1,213 @@
+"""`compare`: solvers on problems in memory, each run with its row."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from bench_mtl import Comparison, InputError, Iterate, IterativeSolver, Limits, Status, TaskData, compare, run
+from bench_mtl.comparing.instances import FiledInstance, filed, pickled
+from bench_mtl.core.errors import BenchError
+from bench_mtl.core.types import Array
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite import Instance
+from bench_mtl.model.protocols import Capability, Problem
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.solvers.conic import Conic
+from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+
+
+@dataclass(frozen=True)
+class Stubborn(IterativeSolver):
+    """Stays where it begins."""
+
+    name: ClassVar[str] = "stubborn"
+    requires: ClassVar[frozenset[Capability]] = frozenset()
+    number: int = 3
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        for step in range(self.number):
+            yield Iterate(problem.start_point(), step=step)
+
+
+def hinge(radius: float) -> L1InfHinge:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 4))
+    return L1InfHinge(TaskData.shared(X, np.sign(X @ rng.standard_normal((4, 2))), name="tiny"), radius=radius)
+
+
+@pytest.fixture(scope="module")
+def problem() -> L1InfHinge:
+    return hinge(1.0)
+
+
+@pytest.fixture(scope="module")
+def inline(problem: L1InfHinge) -> Comparison:
+    solvers = ["projected_subgradient", Conic(backend="CLARABEL"), "partial_minimisation"]
+    return compare(problem, solvers, targets=[1e-1, 1e-3], limits=10, isolation="inline")
+
+
+def test_every_solver_has_a_row_for_every_target(inline: Comparison) -> None:
+    frame = inline.frame()
+    solvers = ("projected_subgradient", "clarabel", "partial_minimisation")
+    assert list(zip(frame["solver"], frame["target"], strict=True)) == [(solver, target) for solver in solvers for target in (0.1, 0.001)]
+    by_solver = frame.groupby("solver")["status"].first()
+    assert by_solver["clarabel"] == Status.VERIFIED
+    assert by_solver["partial_minimisation"] == Status.SKIPPED
+    proven = frame["seconds"].notna()
+    assert (frame.loc[proven, "relative_gap"] <= frame.loc[proven, "target"]).all()
+    assert (frame.loc[frame["status"] == Status.VERIFIED, "seconds"] > 0).all()
+
+
+def test_what_is_proven_is_what_run_proves(problem: L1InfHinge, inline: Comparison) -> None:
+    alone = run(problem, Conic(backend="CLARABEL"), tolerance=1e-6, limits=10).best
+    assert alone is not None
+    frame = inline.frame()
+    frame = frame[frame["primal"].notna()]
+    assert (frame["dual"] <= alone.primal).all()
+    assert (frame["primal"] >= alone.dual).all()
+
+
+def test_samples_have_the_labels_of_their_runs(inline: Comparison) -> None:
+    samples = inline.samples()
+    assert set(samples["solver"]) == {"projected_subgradient", "clarabel"}
+    assert set(samples["problem"]) == {"l1inf_hinge"}
+    assert (samples["dual"] <= samples["primal"]).all()
+    best = samples[samples["solver"] == "projected_subgradient"]["relative_gap"].min()
+    frame = inline.frame()
+    assert frame[frame["solver"] == "projected_subgradient"]["relative_gap"].iloc[0] <= best
+
+
+def test_it_is_shown_in_two_lines_and_as_a_table(inline: Comparison) -> None:
+    lines = repr(inline).splitlines()
+    assert lines[0] == "<Comparison of 3 solvers on 1 problem, relative gap 1e-1, 1e-3"
+    assert len(lines) == 2
+    assert "clarabel" in inline._repr_html_()
+    assert inline.problems == ["l1inf_hinge"]
+
+
+def test_a_plot_has_a_line_for_every_solver_that_proves_something(inline: Comparison) -> None:
+    from matplotlib.figure import Figure
+
+    ax = inline.plot(ax=Figure().subplots())
+    labels = [label.split(" ")[0] for label in ax.get_legend_handles_labels()[1]]
+    assert labels == ["projected_subgradient", "clarabel"]
+    assert ax.get_ylabel() == "proven relative gap"
+    with pytest.raises(InputError, match="unknown problem 'hinge': did you mean 'l1inf_hinge'"):
+        inline.plot("hinge")
+
+
+def test_a_report_is_written_once_with_its_results(inline: Comparison, tmp_path: Path) -> None:
+    text = inline.report(tmp_path / "new", formats=["md"])
+    assert text == tmp_path / "new" / "report.md"
+    assert "clarabel" in text.read_text()
+    assert (tmp_path / "new" / "results.sqlite").is_file()
+    with pytest.raises(InputError, match="holds results already"):
+        inline.report(tmp_path / "new")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "report.md").write_text("my own")
+    with pytest.raises(InputError, match=r"report\.md"):
+        inline.report(tmp_path / "mine")
+
+
+def test_solvers_run_in_processes_of_their_own_and_are_certified_in_another(problem: L1InfHinge, tmp_path: Path) -> None:
+    """Also those of a plug-in folder, and what one does to its process harms nobody."""
+    said: list[str] = []
+    registry = load_registry(PLUGINS)
+    solvers = {"honest": "projected_subgradient", "dies": registry.solver("faulty_process", {"fault": "exits_at_once"})}
+    found = compare(
+        {"mine": problem}, solvers, targets=0.1, limits=10, plugins=PLUGINS, out=tmp_path / "kept", progress=said.append
+    )  # fmt: skip
+    status = found.frame().set_index("solver")["status"]
+    assert status["honest"] == Status.VERIFIED
+    assert status["dies"] == Status.CRASHED
+    assert [line.split(":")[0] for line in said] == ["[1/2] mine | honest", "[2/2] mine | dies"]
+    again: list[str] = []
+    compare({"mine": problem}, {"honest": "projected_subgradient"}, targets=0.1, limits=10, out=tmp_path / "kept", progress=again.append)
+    assert again == []
+
+
+def test_a_problem_whose_file_is_changed_is_not_built(problem: L1InfHinge, tmp_path: Path) -> None:
+    path = tmp_path / "0.pickle"
+    instance = filed(pickled("mine", problem), path, Instance("l1inf_hinge", "mine", {}, {}, None))
+    assert isinstance(instance, FiledInstance)
+    rebuilt = instance.build(load_registry(), None)
+    zero = np.zeros((4, 2))
+    assert rebuilt.certify(Iterate(zero)) == problem.certify(Iterate(zero))
+    path.write_bytes(path.read_bytes() + b".")
+    with pytest.raises(BenchError, match="has been changed"):
+        instance.build(load_registry(), None)
+    path.unlink()
+    with pytest.raises(BenchError, match="cannot be read"):
+        instance.build(load_registry(), None)
+
+
+def test_a_solver_of_a_script_runs_in_its_process_only(problem: L1InfHinge) -> None:
+    found = compare([problem, hinge(0.5)], Stubborn(), targets=0.01, isolation="inline")
+    assert list(found.frame()["problem"]) == ["l1inf_hinge 1", "l1inf_hinge 2"]
+    assert set(found.frame()["status"]) == {Status.INACCURATE}
+    with pytest.raises(InputError, match=r"^problem must be one of l1inf_hinge 1, l1inf_hinge 2"):
+        found.plot()
+    with pytest.raises(InputError, match=r"solver Stubborn is not installed, .* save it as FOLDER/solvers/stubborn\.py"):
+        compare(problem, Stubborn())
+
+
+def test_it_can_be_called_from_a_thread(problem: L1InfHinge) -> None:
+    found: list[Comparison] = []
+    thread = threading.Thread(
+        target=lambda: found.append(compare(problem, "projected_subgradient", targets=0.5, isolation="inline"))
+    )  # fmt: skip
+    thread.start()
+    thread.join()
+    assert list(found[0].frame()["status"]) == [Status.VERIFIED]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"problems": "l1inf_hinge"}, "^problems must be a Problem, such as "),
+        ({"problems": []}, "^problems must hold at least one problem"),
+        ({"problems": [1]}, r"^problems\[0\] must be a Problem"),
+        ({"problems": {1: None}}, "^problems: labels must be words, not 1"),
+        ({"solvers": []}, "^solvers must hold at least one solver"),
+        ({"solvers": 3}, "^solvers must be a list of solvers or of their names, not int"),
+        ({"solvers": [ProjectedSubgradient]}, r"^solvers\[0\] must be a Solver, such as Auto\(\), .* not the class ProjectedSubgradient"),
+        ({"solvers": ["projected_subgradent"]}, "did you mean 'projected_subgradient'"),
+        ({"solvers": [ProjectedSubgradient(), "projected_subgradient"]}, "^solvers: two are labelled 'projected_subgradient'"),
+        ({"solvers": {"a": "projected_subgradient", "b": ProjectedSubgradient()}}, "^two cases are the same run: .* a' and .* b'"),
+        ({"targets": "1e-3"}, "^targets must be a number"),
+        ({"targets": 2.0}, "^targets must be relative gaps"),
+        ({"targets": []}, r"^targets must be relative gaps, above 0 and at most 1, not \[\]"),
+        ({"limits": "10"}, "^limits must be a number"),
+        ({"repetitions": 0}, "^repetitions must be a whole number of at least 1"),
+        ({"threads": 10_000}, "^threads must be at most "),
+        ({"isolation": "thread"}, "^isolation must be one of process, inline"),
+        ({"plugins": "nowhere"}, "^plug-in folder nowhere does not exist"),
+    ],
+)
+def test_a_mistake_in_the_call_raises_at_once(problem: L1InfHinge, arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        compare(**({"problems": problem, "solvers": "projected_subgradient"} | arguments))
+
+
+def test_limits_are_those_of_a_suite(problem: L1InfHinge) -> None:
+    found = compare(problem, "projected_subgradient", targets=1e-12, limits=Limits(iterations=5), isolation="inline")
+    assert found.frame()["status"].iloc[0] == Status.INACCURATE
+    assert found.samples()["step"].max() == 5
+
+
+def test_problems_with_points_of_two_parts_are_compared_too() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((12, 4))
+    problem = SparseLowRank(TaskData.shared(X, X @ rng.standard_normal((4, 3))), penalty=0.1, radius=1.0)
+    found = compare(problem, ["admm", "projected_gradient"], targets=1e-3, limits=10, isolation="inline")
+    assert set(found.frame()["status"]) == {Status.VERIFIED}
