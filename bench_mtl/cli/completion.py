@@ -48,7 +48,7 @@ def _registry() -> Registry:
 
 
 def _solvers(_: click.Context) -> list[str]:
-    return _registry().names_of_solvers()
+    return sorted(set(_registry().solver_words()))
 
 
 def _problems(_: click.Context) -> list[str]:
