@@ -13,8 +13,11 @@ from typing import Any
 
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.engine.registry import Registry, problem_parameters
-from bench_mtl.engine.suite import Instance
+from bench_mtl.engine.suite import IN_MEMORY, Instance
 from bench_mtl.model.protocols import Problem
+
+#: Digits of its digest that a reader of rows is shown of a problem.
+_SHOWN = 16
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def held(problem: Problem, described: Instance) -> HeldInstance:
 def _facts(described: Instance, found: str) -> dict[str, Any]:
     """Return the fields of an instance that holds the problem with the digest `found`."""
     of = {item.name: getattr(described, item.name) for item in fields(Instance)}
-    return of | {"data": {"in memory": found}, "fingerprint": found}
+    return of | {"data": {"name": IN_MEMORY, "digest": found[:_SHOWN]}, "fingerprint": found}
 
 
 def told_parameters(problem: Problem) -> dict[str, Any]:

@@ -22,6 +22,9 @@ from bench_mtl.engine.description import Planner, RegistryPlanner
 from bench_mtl.engine.registry import Registry, make_problem
 from bench_mtl.model.protocols import Problem
 
+#: The name of data that only the caller of `bench_mtl.compare` has.
+IN_MEMORY = "in memory"
+
 #: Cases of a suite. One takes a few hundred bytes and half a second at the least: more are a slip of the pen in a grid.
 MOST_CASES = 100_000
 

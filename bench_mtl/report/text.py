@@ -78,10 +78,15 @@ def introduction(name: str, description: str, suite_text: str, data: Iterable[st
 
 
 def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
-    """Return the command for a suite: by its name if it ships with this package, else by a file that holds the text below."""
+    """Return the command for a suite: by its name if it ships with this package, else by a file that holds the text below; or the call in
+    Python that has compared problems in memory."""
     from bench_mtl.data.catalogue import built_in_names
+    from bench_mtl.engine.suite import IN_MEMORY
     from bench_mtl.engine.suite_file import shipped_suites
 
+    data = list(data)
+    if any(json.loads(spec).get("name") == IN_MEMORY for spec in data):
+        return "bench_mtl.compare(PROBLEMS, SOLVERS)"
     shipped = shipped_suites().get(name)
     suite = name if shipped is not None and shipped.read_text(encoding="utf-8") == suite_text else "SUITE.toml"
     from_folder = any(json.loads(spec).get("name") not in built_in_names() for spec in data)

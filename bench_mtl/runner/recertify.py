@@ -11,7 +11,7 @@ from functools import reduce
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Certificate, Status
-from bench_mtl.engine.suite import Instance
+from bench_mtl.engine.suite import IN_MEMORY, Instance
 from bench_mtl.results import Store
 from bench_mtl.results.stored_proofs import read_proof
 from bench_mtl.runner.certifier import Certifier, UncertifiableError
@@ -90,6 +90,8 @@ def _rows(store: Store) -> Iterator[_Row]:
 def _standing(row: _Row, stored: list[tuple[bytes, bytes | None, bytes | None]], certifier: Certifier) -> tuple[Standing, str]:
     if row.stated is None:
         return Standing.EMPTY, ""
+    if row.instance.data.get("name") == IN_MEMORY:
+        return Standing.UNPROVABLE, "its problem was in the memory of whoever compared solvers on it"
     try:
         proofs = [read_proof(*arrays) for arrays in stored]
         found = certifier.certify(row.instance, proofs, row.target)

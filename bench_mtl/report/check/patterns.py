@@ -206,6 +206,10 @@ DIFFERENT_TIMES: Final = re.compile(
 )
 COMMAND: Final = re.compile(r"bench-mtl run (?P<suite>\S+)(?: --data-dir DATA)? --out DIR")
 
+#: The name of data that only a caller in Python has, and its call.
+IN_MEMORY: Final = "in memory"
+CALL: Final = "bench_mtl.compare(PROBLEMS, SOLVERS)"
+
 #: The row of a report in the list of reports.
 INDEX_ROW: Final = re.compile(r"\| \[(?P<name>[^\]]+)\]\((?P<path>[^)]+)/report\.md\) \|(?P<command>[^|]*)\|(?P<finding>.*)\|")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -101,7 +102,12 @@ def _heading(block: Block, derived: Derived) -> Iterator[Finding]:
 
 
 def _command(block: Block, derived: Derived) -> Iterator[Finding]:
-    match = patterns.COMMAND.fullmatch("\n".join(block.lines[1:-1]))
+    command = "\n".join(block.lines[1:-1])
+    if any(json.loads(run.data).get("name") == patterns.IN_MEMORY for run in derived.rows.runs):
+        if command != patterns.CALL:
+            yield block.fault(f"problems in memory are compared by {patterns.CALL}")
+        return
+    match = patterns.COMMAND.fullmatch(command)
     if match is None or match["suite"] not in (derived.rows.name, "SUITE.toml"):
         yield block.fault(findings.UNDERIVED)
 
