@@ -54,7 +54,7 @@ def solve(
     preprocess: tuple[str, ...], target: float, cluster: str | None, seconds: float, iterations: int | None, seed: int, threads: int,
     traceback: bool, save: Path | None, out: Path | None, data_dir: Path | None, plugins: Path | None,
 ) -> int:  # fmt: skip
-    """Solve one PROBLEM with one SOLVER in this process and show every certified sample; or compare several SOLVERs on it.
+    """Solve one PROBLEM with one SOLVER in this process and show certified samples as they come; or compare several SOLVERs on it.
 
     Several run one after the other, each in a process of its own, as in `bench-mtl run`, and a table says what each has proven.
 
@@ -92,7 +92,9 @@ def solve(
         _require_alone({"--option": option, "--cluster": cluster, "--save": save})
         for name in solvers:
             registry.solver(name)  # before data are read
-        return _compared(instance, instance.build(registry, data_dir), solvers, target, limits, threads, plugins, out)
+        with raising_here("the problem cannot be built", registry, traceback=traceback):
+            built = instance.build(registry, data_dir)
+        return _compared(instance, built, solvers, target, limits, threads, plugins, out)
     if out is not None:
         raise InputError("--out is for several solvers; --save keeps the solution of one")
     (solver,) = solvers

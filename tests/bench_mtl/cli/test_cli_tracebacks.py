@@ -96,8 +96,11 @@ def test_documents_have_the_lines(command: Callable[..., Any], plugins: Path, li
     assert result.err.count(SOURCE) == 2
 
 
-def test_a_problem_that_cannot_be_built_is_one_line(command: Callable[..., Any], plugins: Path, lines: tuple[str, str]) -> None:
-    solve = ("solve", "broken", "faulty", *SOLVE, "--plugins", plugins, "--param", "fault=raises")
+@pytest.mark.parametrize("solvers", [("faulty",), ("faulty", "auto")], ids=["one solver", "several"])
+def test_a_problem_that_cannot_be_built_is_one_line(
+    command: Callable[..., Any], plugins: Path, lines: tuple[str, str], solvers: tuple[str, ...]
+) -> None:
+    solve = ("solve", "broken", *solvers, *SOLVE, "--plugins", plugins, "--param", "fault=raises")
     said = f"bench-mtl: the problem cannot be built: RuntimeError: two lines of trouble ({lines[1]})"
     result = command(*solve)
     assert (result.code, result.err) == (2, [said])
