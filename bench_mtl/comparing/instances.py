@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import pickle
 import uuid
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,28 @@ class FiledInstance(Instance):
         return problem
 
 
+class _Pickler(pickle.Pickler):
+    """Leaves out what objects have computed of themselves and kept: it changes with what was done to them before, and not what they are."""
+
+    def reducer_override(self, thing: Any) -> Any:
+        held = getattr(thing, "__dict__", None)
+        if isinstance(thing, type) or not isinstance(held, dict):
+            return NotImplemented
+        kept = {name for name in held if isinstance(getattr(type(thing), name, None), cached_property)}
+        if not kept:
+            return NotImplemented
+        made = thing.__reduce_ex__(5)
+        if not (isinstance(made, tuple) and len(made) > 2 and isinstance(made[2], dict)):
+            return NotImplemented  # one that says itself what it is
+        return *made[:2], {name: value for name, value in made[2].items() if name not in kept}, *made[3:]
+
+
+def _dumped(problem: Problem) -> bytes:
+    sink = io.BytesIO()
+    _Pickler(sink, protocol=5).dump(problem)
+    return sink.getvalue()
+
+
 def pickled(label: str, problem: Problem) -> bytes:
     """Return a problem as bytes, for another process.
 
@@ -69,7 +93,7 @@ def pickled(label: str, problem: Problem) -> bytes:
     InputError : it cannot be taken there.
     """
     try:
-        return pickle.dumps(problem, protocol=5)
+        return _dumped(problem)
     except Exception as error:
         what = f"problem '{label}' cannot be taken to a process of its own: {type(error).__name__}: {error}"
         raise InputError(f"{what}; isolation='inline' runs in this one") from None
@@ -84,7 +108,7 @@ def filed(content: bytes, path: Path, described: Instance) -> FiledInstance:
 def held(problem: Problem, described: Instance) -> HeldInstance:
     """Return the instance of a problem that stays in this process. What cannot be pickled equals no other one."""
     try:
-        found = _digest(pickle.dumps(problem, protocol=5))
+        found = _digest(_dumped(problem))
     except Exception:
         found = uuid.uuid4().hex
     return HeldInstance(**_facts(described, found), held=problem)

@@ -164,6 +164,17 @@ def test_a_solver_of_a_script_runs_in_its_process_only(problem: L1InfHinge) -> N
         compare(problem, Stubborn())
 
 
+def test_what_a_problem_has_computed_of_itself_makes_no_other_problem(tmp_path: Path) -> None:
+    problem = hinge(1.0)
+    before = pickled("mine", problem)
+    said: list[str] = []
+    for _ in range(2):
+        compare(problem, Stubborn(), targets=0.5, isolation="inline", out=tmp_path / "kept", progress=said.append)
+    assert len(said) == 1
+    assert "_row_norms" in vars(problem.design)  # it has computed something
+    assert pickled("mine", problem) == before
+
+
 def test_it_can_be_called_from_a_thread(problem: L1InfHinge) -> None:
     found: list[Comparison] = []
     thread = threading.Thread(
