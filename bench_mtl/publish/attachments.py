@@ -75,9 +75,9 @@ def attachments(runs: pd.DataFrame, samples: pd.DataFrame, registry: Registry, d
         return Attachments(said=(f"No files of the instance: its data have {entries} entries, and {MOST_ENTRIES} are written.",))
     try:
         problem = make_problem(family, data, parameters)
-    except (BenchError, TypeError) as error:
+        doubt = _doubt(problem, runs, samples, found)
+    except Exception as error:  # a problem of a plug-in may raise anything, and the site is made all the same
         return Attachments(said=(f"No files of the instance, for it cannot be built: {_reason(error)}.",))
-    doubt = _doubt(problem, runs, samples, found)
     if doubt:
         return Attachments(said=(f"No files of the instance: {doubt}.",))
     files, said = {"npz": npz(data, parameters)}, list[str]()
@@ -158,9 +158,11 @@ def _model(problem: Problem, data: TaskData, key: str) -> tuple[str, bytes | Non
         if programme.is_linear:
             return "mps", to_mps(programme, f"instance_{key}"), ""
         return "cbf", to_cbf(programme, f"bench-mtl, instance {key}"), ""
-    except (BenchError, ValueError) as error:
+    except Exception as error:  # of CVXPY, or of a plug-in
         return "cbf", None, f"No MPS or CBF file: {_reason(error)}."
 
 
 def _reason(error: Exception) -> str:
-    return one_line(str(error), LONGEST_LABEL).removesuffix(".") or type(error).__name__
+    """Return an error in words; of one that is not ours its type alone, since its words may name folders of this machine."""
+    words = one_line(str(error), LONGEST_LABEL).removesuffix(".") if isinstance(error, (BenchError, ValueError)) else ""
+    return words or type(error).__name__

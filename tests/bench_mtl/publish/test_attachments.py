@@ -190,6 +190,22 @@ def test_an_instance_that_is_not_that_of_the_rows_is_left_out(more: dict[str, An
     assert why in found.said[0]
 
 
+@pytest.mark.parametrize(("method", "left"), [("to_cvxpy", {"npz"}), ("certify", set())])
+def test_a_problem_that_raises_leaves_its_files_out_and_not_the_site(
+    method: str, left: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = make_problem(REGISTRY.problem("l1inf_hinge"), synthetic_l1inf(tasks=2, features=4, examples=5, seed=0), {"radius": 2.0})
+    start = problem.certify(Iterate(problem.start_point()))
+
+    def raises(*_: Any) -> None:
+        raise RuntimeError("/home/somebody/secret")
+
+    monkeypatch.setattr(REGISTRY.problem("l1inf_hinge"), method, raises)
+    found = attached(tmp_path, start=(start.primal, start.dual))
+    assert set(found.files) == left
+    assert found.said[0].endswith("RuntimeError.")
+
+
 def test_large_instances_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_doubt", lambda *_: "")
     monkeypatch.setattr(module, "MOST_MODELLED", 39)
