@@ -270,6 +270,9 @@ class PathCV(SolvedTasks):
         means = self.cv_scores_.mean(axis=1)
         if np.isnan(means).all():
             raise InputError("scoring gives no number for any setting: each has a fold whose score is NaN")
+        if np.isnan(means).any():
+            message = f"{np.count_nonzero(np.isnan(means))} of the {len(means)} settings have a fold whose score is NaN, and are not chosen"
+            warnings.warn(message, UserWarning, stacklevel=3)
         self.best_index_ = int(np.nanargmax(means))
         self.best_score_, self.best_params_ = float(means[self.best_index_]), settings[self.best_index_]
         for name in self.tuned:

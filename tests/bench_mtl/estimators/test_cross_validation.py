@@ -353,6 +353,13 @@ def test_a_fold_with_one_class_and_scores_that_weigh_nothing_are_refused() -> No
         model.set_params(scoring=None).fit(X, Y, sample_weight=np.arange(45) >= 15)
 
 
+def test_settings_without_a_score_are_not_chosen_and_that_is_said() -> None:
+    model = L1InfRegressorCV([0.5, 2.0], cv=2, tol=1e-2, scoring=lambda model, X, y: np.nan if model.radius == 2.0 else 0.0)
+    with pytest.warns(UserWarning, match=r"^1 of the 2 settings have a fold whose score is NaN, and are not chosen$"):
+        model.fit(X, Y)
+    assert model.radius_ == 0.5
+
+
 def test_fits_above_their_gap_are_said_once_and_their_gaps_are_kept() -> None:
     model = L1InfRegressorCV([0.5, 2.0], cv=2, tol=1e-12, max_iter=1, solver="projected_gradient")
     with pytest.warns(ConvergenceWarning) as caught:
