@@ -32,10 +32,11 @@ READING = f"""\
   {100 * (ABOUT_EQUAL - 1):.0f} % of its time, and otherwise all that are within are *about as fast*. Only instances count on which a
   specialised solver and one of the other side, generic or a peer, were run.
 - **Of its kind**: the same among the solvers of one kind, on the instances that at least two of them were run on.
-- **Run on**: a solver is not beaten where it was not run, and leads nowhere by that.
+- **Run on**: a solver is not beaten where it was not run. One that was run on few instances may so stand above one that was run on all: the
+  ratios to the virtual best compare only solvers that were run on the same instances.
 - **Virtual best**: on every instance the winner's time: nobody has it who must choose one solver beforehand. The mean is
   exp(mean(log(r + {RATIO_SHIFT:g}))) - {RATIO_SHIFT:g} over the ratios r of a solver's time to it, on instances that all solvers of the
-  table were run on. A solver that failed on any of these has no mean. Solvers stand in the order of their failures, then of their means.
+  table were run on; a ratio is below 1 where first runs, by which the winner is chosen, misled. A solver that failed on any of these has no mean. Solvers stand in the order of their failures, then of their means.
 - Every number is of the options, limits and versions of its suite. An instance that several suites hold counts once to a target: as the
   suite measured it that ran most solvers on it. Options other than those that a label usually has are named; the tolerances that a generic
   solver was asked for are not.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 KINDS = (SPECIALISED, GENERIC, PEER)
 
-#: The shift of the geometric mean of ratios to the virtual best, which are 1 or more.
+#: The shift of the geometric mean of ratios to the virtual best.
 RATIO_SHIFT = 1.0
 
 #: An option that says what is asked of a solver, not how it works.
@@ -75,7 +75,7 @@ class Contest:
         return min(finalists, key=lambda entry: entry.seconds or 0.0, default=None)
 
     def level_with(self, best: Entry) -> tuple[Entry, ...]:
-        """Return all others that are about as fast, or faster in fewer runs."""
+        """Return all others that are about as fast, or faster: who is the best is chosen by first runs alone."""
         return tuple(entry for entry in self.there if entry != best and (entry.seconds or 0.0) < ABOUT_EQUAL * (best.seconds or 0.0))
 
     def was_run(self, kind: str) -> bool:
