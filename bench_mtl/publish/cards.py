@@ -11,7 +11,7 @@ from bench_mtl.core.errors import plural
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.publish.layout import LEADERS, history_path, site_page, suite_path
-from bench_mtl.publish.sources import Source, all_machines, provenance_of, versions_of
+from bench_mtl.publish.sources import Source, all_machines, inline_alarms, provenance_of, versions_of
 from bench_mtl.report import text
 from bench_mtl.report.page.around import Link
 from bench_mtl.report.page.shell import Markdown
@@ -94,7 +94,7 @@ def card(source: Source, finding: str, history: str | None, md: Markdown) -> Car
     return Card(
         title=source.title,
         address=suite_path(source.slug),
-        alarms=alarms if doubted else (),
+        alarms=(*(alarms if doubted else ()), *inline_alarms([source])),
         description=md(paragraphs(results.description)),
         finding=md(finding),
         facts=facts,

@@ -10,7 +10,7 @@ from bench_mtl.core.errors import plural
 from bench_mtl.publish.layout import LEADERS, address, family_path, instance_path, links, site_page, suite_path
 from bench_mtl.publish.leaders import KINDS, RATIO_SHIFT, Block, Board, Contest, Entry
 from bench_mtl.publish.names import slug
-from bench_mtl.publish.sources import Source, provenance_of
+from bench_mtl.publish.sources import Source, inline_alarms, provenance_of
 from bench_mtl.report.page.shell import Markdown
 from bench_mtl.report.page.tables import Cell, Column, Table, linked_table
 from bench_mtl.report.render import BLANK, enumerated, escaped, format_ratio, format_seconds, format_target
@@ -36,7 +36,8 @@ READING = f"""\
   ratios to the virtual best compare only solvers that were run on the same instances.
 - **Virtual best**: on every instance the winner's time: nobody has it who must choose one solver beforehand. The mean is
   exp(mean(log(r + {RATIO_SHIFT:g}))) - {RATIO_SHIFT:g} over the ratios r of a solver's time to it, on instances that all solvers of the
-  table were run on; a ratio is below 1 where first runs, by which the winner is chosen, misled. A solver that failed on any of these has no mean. Solvers stand in the order of their failures, then of their means.
+  table were run on; a ratio is below 1 where first runs, by which the winner is chosen, misled. A solver that failed on any of these has no
+  mean. Solvers stand in the order of their failures, then of their means.
 - Every number is of the options, limits and versions of its suite. An instance that several suites hold counts once to a target: as the
   suite measured it that ran most solvers on it. Options other than those that a label usually has are named; the tolerances that a generic
   solver was asked for are not.
@@ -114,8 +115,11 @@ def _overview_page(
         "Who is fastest to a proven gap, by family of problems and target, counted over single instances. *About equal*: the winner and a "
         f"solver of the other side are within {100 * (ABOUT_EQUAL - 1):.0f} %. *One side alone*: there was nobody to win against."
     )
-    provenance = md(_provenance([source for source in sources if source.is_latest], machines, None))
-    return site_page("leaders.html", "Leader boards", links(LEADERS)[:1], head, provenance, {"overview": table})
+    latest = [source for source in sources if source.is_latest]
+    provenance = md(_provenance(latest, machines, None))
+    return site_page(
+        "leaders.html", "Leader boards", links(LEADERS)[:1], head, provenance, {"overview": table}, alarms=inline_alarms(latest)
+    )
 
 
 def _overview_counts(board: Board) -> tuple[int, ...]:
@@ -146,7 +150,8 @@ def _family_page(
     head = md(f"Who is fastest on {escaped(family)}, instance by instance. From {named}." if shown else "No instance can be counted.")
     provenance = md(_provenance(shown or sources, machines, family if shown else None))
     parts_of_page = {"boards": parts, "reading": md(READING)}
-    return site_page("family.html", f"Leaders: {family}", links(page), head, provenance, parts_of_page)
+    alarms = inline_alarms(shown)
+    return site_page("family.html", f"Leaders: {family}", links(page), head, provenance, parts_of_page, alarms=alarms)
 
 
 def _provenance(sources: Sequence[Source], machines: Sequence[Mapping[str, object]], family: str | None) -> str:

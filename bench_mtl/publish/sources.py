@@ -14,6 +14,7 @@ from bench_mtl.core.files import exists, is_dir, is_file, require_readable
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.engine.environment import machines
 from bench_mtl.publish.names import slug
+from bench_mtl.report.render import enumerated
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.text import provenance_lines
 from bench_mtl.results import FILE_NAME
@@ -65,6 +66,11 @@ class Source:
     def contradicted(self) -> frozenset[str]:
         """The instances on which proven bounds exclude each other."""
         return frozenset(self.enclosures.loc[~self.enclosures["agrees"].astype(bool), "instance"])
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether some of its runs were certified in the process of the solvers alone, which a solver can change."""
+        return any(environment.get("isolation") == "inline" for environment in self.results.environments)
 
     @cached_property
     def instances(self) -> tuple[str, ...]:
@@ -153,6 +159,13 @@ def dates_of(results: Results) -> str:
     """Return the first and the last day on which runs were made."""
     days = sorted(one_line(str(each["started"])[:10], LONGEST_LABEL) for each in results.environments)
     return days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+
+
+def inline_alarms(sources: Sequence[Source]) -> tuple[str, ...]:
+    """Return the sentence that says which results prove less than others; nothing where none do."""
+    named = [source.title for source in sources if source.is_inline]
+    said = "were certified in the process of the solvers alone (isolation inline), which a solver can change: they prove less than others"
+    return (f"Runs of {enumerated(named)} {said}.",) if named else ()
 
 
 def all_machines(sources: Sequence[Source]) -> list[dict[str, Any]]:

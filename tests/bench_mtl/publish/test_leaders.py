@@ -209,6 +209,18 @@ def test_one_result_may_be_of_several_machines(tmp_path: Path) -> None:
     assert [each.title for each in instances(source.results)] == ["lasso, seed 0", "lasso, seed 1"]
 
 
+def test_runs_that_no_other_process_certified_are_named(tmp_path: Path) -> None:
+    runs = [run("pg", 1.0, 2.0), run("scs", 2.0, 4.0, kind="generic")]
+    sources = read_sources(
+        [fill(tmp_path / "a", *runs, name="apart", isolation="process"), fill(tmp_path / "b", *runs, name="here", isolation="inline")]
+    )
+    for these, warned in ((sources, True), (sources[1:], True), (sources[:1], False)):
+        pages = leader_pages(boards(these), these, all_machines(these))
+        said = "Runs of here were certified in the process of the solvers alone (isolation inline)"
+        assert (said in Page(pages["leaders.html"]).text) == warned
+    assert said in Page(leader_pages(boards(sources[1:]), sources[1:], all_machines(sources))["leaders/l1inf_hinge.html"]).text
+
+
 def test_the_latest_results_of_a_suite_count(tmp_path: Path) -> None:
     old = [run("pg", 1.0, 9.0), run("scs", 2.0, 4.0, kind="generic")]
     new = [run("pg", 1.0, 2.0), run("scs", 2.0, 4.0, kind="generic")]
