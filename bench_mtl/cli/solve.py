@@ -10,7 +10,7 @@ import click
 
 from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer, answer_json, say, warn
-from bench_mtl.cli.failures import at, raising_here, say_places, traceback_option
+from bench_mtl.cli.failures import at, raising_here, say_places, say_tracebacks, traceback_option
 from bench_mtl.cli.options import (
     EXIT_FAILED,
     allowed_threads,
@@ -94,7 +94,7 @@ def solve(
             registry.solver(name)  # before data are read
         with raising_here("the problem cannot be built", registry, traceback=traceback):
             built = instance.build(registry, data_dir)
-        return _compared(instance, built, solvers, target, limits, threads, plugins, out)
+        return _compared(instance, built, solvers, target, limits, threads, plugins, out, traceback=traceback)
     if out is not None:
         raise InputError("--out is for several solvers; --save keeps the solution of one")
     (solver,) = solvers
@@ -150,7 +150,7 @@ def _require_alone(given: dict[str, object]) -> None:
 
 def _compared(
     instance: Instance, built: Problem, solvers: tuple[str, ...], target: float, limits: Limits, threads: int, plugins: Path | None,
-    out: Path | None,
+    out: Path | None, *, traceback: bool,
 ) -> int:  # fmt: skip
     """Compare several solvers on a problem, and return the exit code."""
     from bench_mtl.cli.documents import problem_document
@@ -161,6 +161,8 @@ def _compared(
     _say_problem(instance.problem, built)
     names = {instance.problem: built}
     result = compare(names, solvers, targets=target, limits=limits, threads=threads, plugins=plugins, out=out, progress=say)
+    if traceback:
+        say_tracebacks(result.folder)
     say()
     answer(to_text(result.summary().drop(columns=_OF_ONE_PROBLEM, errors="ignore")))
     report = None if out is None else result.report(out)

@@ -52,6 +52,11 @@ class Comparison:
         return read_results(self._folder)
 
     @property
+    def folder(self) -> Path:
+        """The results folder; where it is temporary it goes with this object."""
+        return self._folder
+
+    @property
     def targets(self) -> tuple[float, ...]:
         """The relative gaps, loose to tight."""
         return self._results.targets

@@ -82,6 +82,11 @@ def test_solve_says_where_and_prints_the_lines_when_asked(command: Callable[...,
     assert f"error: RuntimeError: two lines of trouble ({lines[0]})" in result.out
     result = command(*solve, "--traceback")
     assert (result.code, result.err) == (1, [f"  {lines[0]}, in Faulty.steps", SOURCE])
+    result = command("solve", "box", "odd_raise", "silent", *SOLVE, "--plugins", plugins, "--traceback")
+    place = f"solvers/odd.py:{line_of(plugins / 'solvers' / 'odd.py', 'raise _RAISED')}"
+    assert result.code == 1
+    assert result.err[0] == "box | steps_error: RuntimeError: two lines of trouble"
+    assert f"  {place}, in OddRaise._raise" in result.err
 
 
 def test_documents_have_the_lines(command: Callable[..., Any], plugins: Path, lines: tuple[str, str]) -> None:
