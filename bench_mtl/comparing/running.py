@@ -137,10 +137,17 @@ def _options(solver: Solver) -> dict[str, Any]:
     defaults = solver_options(type(solver))
     if not defaults and vars(solver):
         raise InputError(f"solver {type(solver).__name__} must be a dataclass for its options to be known, as docs/add-a-solver.md has it")
-    options = {key: value for key, default in defaults.items() if (value := getattr(solver, key)) != default}
+    options = {key: value for key, default in defaults.items() if not _is_same(value := getattr(solver, key), default)}
     for key, value in options.items():
         require_storable(f"option {key} of solver '{solver.name}'", value)
     return options
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    try:
+        return bool(value == default)
+    except ValueError:  # an array, which is refused for what it is
+        return False
 
 
 def _executor(where: Path, plugins: Path | None, registry: Registry, threads: int, isolation: str) -> Callable[[], Executor]:

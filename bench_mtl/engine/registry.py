@@ -102,7 +102,11 @@ class Registry:
         return frozenset(module.partition(".")[0] for found in known for module in found.modules if module)
 
     def _of_alias(self, name: str) -> type[Solver] | None:
-        return next((cls for cls in self._loaded_solvers() if name.lower() in cls.aliases), None)
+        """Return the solver that has this alias, if one does; an alias of several stands for none of them."""
+        found = [cls for cls in self._loaded_solvers() if name.lower() in cls.aliases]
+        if len(found) > 1:
+            raise InputError(f"'{name}' is an alias of several solvers, {' and '.join(cls.name for cls in found)}: give the name of one")
+        return found[0] if found else None
 
     def _loaded_solvers(self) -> Iterator[type[Solver]]:
         """Yield the solvers, but for those that cannot be loaded, which is for those to hear who ask for them."""

@@ -213,6 +213,11 @@ def test_a_mistake_in_the_call_raises_at_once(problem: L1InfHinge, arguments: di
         compare(**({"problems": problem, "solvers": "projected_subgradient"} | arguments))
 
 
+def test_an_option_that_no_row_can_hold_is_refused_by_name(problem: L1InfHinge) -> None:
+    with pytest.raises(InputError, match="option number of solver 'stubborn'"):
+        compare(problem, Stubborn(np.ones(2)), isolation="inline")  # type: ignore[arg-type]
+
+
 def test_limits_are_those_of_a_suite(problem: L1InfHinge) -> None:
     found = compare(problem, "projected_subgradient", targets=1e-12, limits=Limits(iterations=5), isolation="inline")
     assert found.frame()["status"].iloc[0] == Status.INACCURATE

@@ -342,6 +342,16 @@ def test_a_plugin_has_aliases_too_and_its_name_comes_before_those_of_others(tmp_
             load_registry(write(tmp_path, "mine", aliased.replace('{"twice": {"size": 2.0}}', wrong)))
 
 
+def test_an_alias_of_several_solvers_stands_for_none(tmp_path: Path) -> None:
+    for name in ("mine", "other"):
+        aliased = PLUGIN.replace('    name = "{name}"', '    name = "{name}"\n    aliases = {{"twice": {{"size": 2.0}}, "ecos": {{}}}}')
+        write(tmp_path, name, aliased.format(name=name))
+    registry = load_registry(tmp_path)
+    for alias, owners in (("twice", "mine and other"), ("ECOS", "conic and mine and other")):
+        with pytest.raises(InputError, match=f"^'{alias}' is an alias of several solvers, {owners}: give the name of one$"):
+            registry.solver(alias)
+
+
 def test_letters_of_papers_are_names_of_parameters_too() -> None:
     """Each alias stands for a parameter and gives the same problem; both names together are refused, as is what is none of them."""
     registry, rng = load_registry(), np.random.default_rng(0)
