@@ -39,8 +39,8 @@ READING = f"""\
   table were run on; a ratio is below 1 where first runs, by which the winner is chosen, misled. A solver that failed on any of these has no
   mean. Solvers stand in the order of their failures, then of their means.
 - Every number is of the options, limits and versions of its suite. An instance that several suites hold counts once to a target: as the
-  suite measured it that ran most solvers on it. Options other than those that a label usually has are named; the tolerances that a generic
-  solver was asked for are not.
+  suite measured it that ran most solvers on it, of several the one that was run last. Options other than those that a label usually has are
+  named; the tolerances that a generic solver was asked for are not.
 """
 
 

@@ -269,7 +269,7 @@ def boards(sources: Sequence[Source]) -> list[Board]:
     """Return the boards of all families, by family, machine and target from loose to tight.
 
     Of suites that were run several times the latest results count alone. An instance that several suites hold counts once to a target:
-    as the suite measured it that ran most solvers on it.
+    as the suite measured it that ran most solvers on it, of several such the one that was run last.
     """
     import pandas as pd
 
@@ -278,12 +278,13 @@ def boards(sources: Sequence[Source]) -> list[Board]:
         return []
     times = _with_names(pd.concat(frames, ignore_index=True))
     times = times[times["status"] != Status.SKIPPED]
+    last_first = [source.slug for source in sorted(sources, key=lambda each: (each.date, each.slug), reverse=True)]
     doubted = {instance for source in sources for instance in source.contradicted}
     found = []
     for (family, machine, target), rows in times.groupby(["family", "machine", "target"], sort=False):
         trusted = rows[~rows["instance"].isin(doubted)]
         contradicted = rows["instance"].nunique() - trusted["instance"].nunique()
-        kept, repeated = _once(trusted)
+        kept, repeated = _once(trusted, last_first)
         contests = tuple(_contests(kept)) if len(kept) else ()
         found.append(Board(str(family), int(str(machine)), float(str(target)), contests, repeated, contradicted))
     families = list(dict.fromkeys(times["family"]))
@@ -311,9 +312,17 @@ def _with_names(times: pd.DataFrame) -> pd.DataFrame:
     The most frequent options of a label go without saying. What tolerances a solver is asked for is not among them.
     """
     asked = {options: _without_asked(options) for options in times["options"].unique()}
+    kinds_of: dict[str, set[str]] = {}
+    for cls, kind in zip(times["class"], times["kind"], strict=True):
+        kinds_of.setdefault(cls, set()).update({kind} - {UNKNOWN})
+    # A solver may have got nowhere in a suite, and is then what it is elsewhere; plug-ins of one name may be of several kinds.
+    kinds = [
+        next(iter(kinds_of[cls])) if kind == UNKNOWN and len(kinds_of[cls]) == 1 else kind
+        for cls, kind in zip(times["class"], times["kind"], strict=True)
+    ]
     solvers = [
-        (family, name, cls, asked[options])
-        for family, name, cls, options in zip(*(times[key] for key in ("family", "name", "class", "options")), strict=True)
+        (family, name, cls if len(kinds_of[cls]) < 2 else f"{cls}, {kind}", asked[options])
+        for family, name, cls, options, kind in zip(*(times[key] for key in ("family", "name", "class", "options")), kinds, strict=True)
     ]
     of_label: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
     for family, name, cls, options in solvers:
@@ -324,8 +333,6 @@ def _with_names(times: pd.DataFrame) -> pd.DataFrame:
         for other in [identity for identity in found if identity != usual[family, name]]:
             words = one_line(f"{name} {_unlike(usual[family, name], other)}", LONGEST_LABEL)
             names[family, name, *other] = _unused(words, family, names)
-    known = {cls: kind for cls, kind in zip(times["class"], times["kind"], strict=True) if kind != UNKNOWN}
-    kinds = [known.get(cls, kind) for cls, kind in zip(times["class"], times["kind"], strict=True)]  # one may have got nowhere in a suite
     return times.assign(kind=kinds, solver=[names[solver] for solver in solvers])
 
 
@@ -349,13 +356,16 @@ def _unlike(usual: tuple[str, str], other: tuple[str, str]) -> str:
     return f"({', '.join([*parts, *(f'without {key}' for key in before if key not in after)])})"
 
 
-def _once(rows: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return the rows of one target with every instance from one suite alone, and how many measurements of an instance are left out."""
+def _once(rows: pd.DataFrame, suites: Sequence[str]) -> tuple[pd.DataFrame, int]:
+    """Return the rows of one target with every instance from one suite alone, and how many measurements of an instance are left out.
+
+    Of suites that ran equally many solvers on an instance the first of `suites` is taken.
+    """
     run: dict[tuple[str, str], set[str]] = {}
     for instance, suite, solver in zip(rows["instance"], rows["suite"], rows["solver"], strict=True):
         run.setdefault((instance, suite), set()).add(solver)
     chosen: dict[str, str] = {}
-    for instance, suite in run:
+    for instance, suite in sorted(run, key=lambda each: suites.index(each[1])):
         if instance not in chosen or len(run[instance, suite]) > len(run[instance, chosen[instance]]):
             chosen[instance] = suite
     kept = [chosen[instance] == suite for instance, suite in zip(rows["instance"], rows["suite"], strict=True)]

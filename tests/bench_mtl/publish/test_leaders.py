@@ -175,6 +175,23 @@ def test_an_instance_of_two_suites_counts_once(tmp_path: Path) -> None:
     assert contest.winner.solver == "scs"
 
 
+def test_the_order_in_which_results_are_given_decides_nothing(tmp_path: Path) -> None:
+    early, late = [run("pg", 1.0, 9.0), run("scs", 2.0, 4.0, kind="generic")], [run("pg", 1.0, 2.0), run("scs", 2.0, 4.0, kind="generic")]
+    folders = [fill(tmp_path / "a", *late, name="a", started="2026-02-02T00:00:00"), fill(tmp_path / "b", *early, name="b")]
+    for given in (folders, folders[::-1]):
+        assert {board.contests[0].suite for board in boards(read_sources(given))} == {"a"}
+
+
+def test_a_plug_in_of_the_same_name_in_other_results_changes_nobodys_kind(tmp_path: Path) -> None:
+    ours = [run("pg", 1.0, 2.0, problem="a"), run("scs", 2.0, 4.0, kind="generic", problem="a")]
+    theirs = [run("pg", 1.0, 1.0, kind="generic", problem="b"), run("scs", 2.0, 4.0, kind="generic", problem="b")]
+    (board,) = (each for each in boards_of(tmp_path, ours, theirs) if each.target == TARGETS[-1])
+    assert [(each.kind, each.fastest) for each in board.kinds] == [("specialised", 1), ("generic", 0), ("peer", 0)]
+    assert {(each.solver, each.kind) for each in board.standings} == {
+        ("pg", "specialised"), ("pg (solver pg, generic)", "generic"), ("scs", "generic"),
+    }  # fmt: skip
+
+
 def test_suites_have_parts_of_their_own(tmp_path: Path) -> None:
     one = [run("pg", 1.0, 2.0, problem="a"), run("scs", 2.0, 4.0, kind="generic", problem="a")]
     two = [run("pg", 1.0, 2.0, problem="b", seed=1), run("ecos", 2.0, 2.1, kind="generic", problem="b", seed=1)]
