@@ -268,8 +268,8 @@ def _ratio(solver: str, kind: str, seconds: Sequence[float | None], best: Sequen
 def boards(sources: Sequence[Source]) -> list[Board]:
     """Return the boards of all families, by family, machine and target from loose to tight.
 
-    Of suites that were run several times the latest results count alone. An instance that several suites hold counts once to a target:
-    as the suite measured it that ran most solvers on it, of several such the one that was run last.
+    Of suites that were run several times the latest results (`Source.is_latest`) count alone. An instance that several suites hold counts
+    once to a target: as the suite measured it that ran most solvers on it, of several such the one that was run last.
     """
     import pandas as pd
 

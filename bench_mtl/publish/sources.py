@@ -45,7 +45,8 @@ class Source:
     version: int
     """How many results of the same suite were begun before."""
     is_latest: bool
-    """Whether none of that suite were begun later on the same machines."""
+    """Whether none of that suite were begun later on the same machines. Results that lack cases do not take the place of whole ones: what
+    they lack may be what failed."""
 
     @property
     def date(self) -> str:
@@ -139,7 +140,9 @@ def read_sources(folders: Sequence[Path]) -> list[Source]:
         name = read[number].name
         slugs[number] = slug(name, slugs.values())
         of_suite.setdefault(name, []).append(number)
-        latest[name, frozenset(machine_of[number].values())] = number
+        before = latest.setdefault((name, frozenset(machine_of[number].values())), number)
+        if not read[number].missing or read[before].missing:
+            latest[name, frozenset(machine_of[number].values())] = number
     return [
         Source(
             folder=folder,

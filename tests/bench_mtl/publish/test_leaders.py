@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,11 +13,13 @@ from typing import Any
 import pytest
 from shown_results import TARGETS, Page, fill, run
 
+from bench_mtl.publish import sources
 from bench_mtl.publish.instance_pages import instances
 from bench_mtl.publish.leader_pages import counts_sentence, leader_pages
 from bench_mtl.publish.leaders import Board, boards
 from bench_mtl.publish.sources import all_machines, read_sources
 from bench_mtl.report.tables.winners import winners
+from bench_mtl.results.loading import read_results
 
 Runs = list[dict[str, Any]]
 
@@ -247,6 +250,14 @@ def test_the_latest_results_of_a_suite_count(tmp_path: Path) -> None:
     assert contest.suite == "hand-2"
     assert contest.winner is not None
     assert contest.winner.solver == "pg"
+
+
+def test_a_part_of_a_suite_does_not_hide_what_failed_in_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [run("pg", 1.0, None, problem="a"), run("scs", 2.0, 4.0, kind="generic", problem="a")]
+    folders = [fill(tmp_path / "whole", *whole), fill(tmp_path / "part", run("pg", 1.0, 2.0, problem="b"), started="2026-02-02T00:00:00")]
+    monkeypatch.setattr(sources, "read_results", lambda folder: replace(read_results(folder), missing=int(folder.name == "part")))
+    assert [source.is_latest for source in read_sources(folders)] == [True, False]
+    assert [source.is_latest for source in read_sources(folders[1:])] == [True]
 
 
 def test_bounds_that_contradict_each_other_keep_an_instance_off_the_board(tmp_path: Path) -> None:
