@@ -101,6 +101,10 @@ def test_what_the_guide_says_of_mistakes_is_what_is_said(tmp_path: Path, change:
     assert f"`{str(error.value).replace(str(tmp_path), 'my-plugins')}`" in page
 
 
+def test_the_readme_is_read_in_a_minute_or_two() -> None:
+    assert len((ROOT / "README.md").read_text().split()) <= 700
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/estimators.md", "docs/experiments.md", "docs/projections.md", "docs/your-own-data.md"])
 def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -48,8 +48,7 @@ def _registry() -> Registry:
 
 
 def _solvers(_: click.Context) -> list[str]:
-    registry = _registry()
-    return registry.names_of_solvers()
+    return sorted(set(_registry().solver_words()))
 
 
 def _problems(_: click.Context) -> list[str]:
@@ -90,7 +89,7 @@ def _solver_options(context: click.Context) -> list[str]:
     from bench_mtl.engine.registry import solver_options
 
     registry = _registry()
-    name, _ = registry.meant(_given(context, "solver"))
+    name, _ = registry.meant(_given(context, "solvers") or _given(context, "solver"))
     return [f"{option}=" for option in solver_options(registry.solvers[name])]
 
 
@@ -114,11 +113,12 @@ def _formats(_: click.Context) -> tuple[str, ...]:
 
 
 def _given(context: click.Context, name: str) -> str:
-    """Return what was given for an argument or an option before the word that is completed; empty for nothing."""
+    """Return what was given for an argument or an option before the word that is completed, of several the first; empty for nothing."""
     arguments = [parameter.name for parameter in context.command.params if isinstance(parameter, click.Argument)]
     # Click gives arguments no names yet where an option is still without its value.
     unnamed = dict(zip(arguments, context.args, strict=False))
-    return str(context.params.get(name) or unnamed.get(name) or "")
+    found = context.params.get(name) or unnamed.get(name) or ""
+    return str(next(iter(found), "") if isinstance(found, tuple) else found)
 
 
 def _data_dir(context: click.Context) -> Path | None:

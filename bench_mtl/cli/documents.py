@@ -28,6 +28,7 @@ def run_document(record: Record) -> dict[str, Any]:
     return {
         "status": record.status,
         "reason": record.reason,
+        "places": [place._asdict() for place in record.places],
         "objective": None if best is None else best.primal,
         "dual_bound": None if best is None else best.dual,
         "relative_gap": None if best is None else best.relative_gap,

@@ -165,6 +165,7 @@ def _results_document(folder: Path) -> dict[str, Any]:
     with Store.open(folder) as store, store.snapshot():
         cases, names = store.meta().get("cases"), tuple(store.columns("runs"))
         runs = [dict(zip(names, row, strict=True)) for rows in store.chunks("runs", _MANY) for row in rows]
+        places = store.places()
     return {
         "folder": folder,
         "report": [folder / name for name in ("report.html", "report.md") if (folder / name).is_file()],
@@ -176,6 +177,7 @@ def _results_document(folder: Path) -> dict[str, Any]:
                 "family": row["problem"],
                 "solver": row["solver_label"],
                 **{name: row[name] for name in ("seed", "repetition", "target", "status", "reason")},
+                "places": [place._asdict() for place in places.get(row["id"], ())],
                 "objective": row["primal"],
                 "dual_bound": row["dual"],
                 "relative_gap": row["relative_gap"],

@@ -103,8 +103,8 @@ def _problem_entry(cls: type[Problem]) -> Entry:
 
 
 def _solver_entry(cls: type[Solver]) -> Entry:
-    aliases = ", ".join(cls.aliases)
-    return Entry(cls.name, _first_sentence(cls), _listed(cls.requires), _named(cls.takes, " or "), _options(solver_options(cls)), aliases)
+    needs, takes = _listed(cls.requires), _named(cls.takes, " or ")
+    return Entry(cls.name, _first_sentence(cls), needs, takes, _options(solver_options(cls)), ", ".join(cls.aliases))
 
 
 def _listed(capabilities: frozenset[Any]) -> str:

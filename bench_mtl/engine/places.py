@@ -20,7 +20,7 @@ LONGEST_FILE, LONGEST_FUNCTION, LONGEST_SOURCE = 300, 200, 200
 _OURS = "bench_mtl"
 
 #: What of this package runs, measures and judges: the code of no problem and no solver.
-_HARNESS = tuple(f"{_OURS}.{folder}" for folder in ("engine", "runner", "results", "validation", "cli"))
+_HARNESS = tuple(f"{_OURS}.{folder}" for folder in ("engine", "runner", "comparing", "results", "validation", "cli"))
 _SHIPPED = (f"{_OURS}.problems", f"{_OURS}.solvers")
 
 #: An exception that was raised while another one was handled leads to that one; so many of them are looked at.

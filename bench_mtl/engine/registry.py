@@ -51,7 +51,7 @@ class Registry:
             return name, given
         alias, cls = name.lower(), self._of_alias(name)
         if cls is None:
-            raise self._label_taken_for_a_name(name) or unknown("solver", name, self.names_of_solvers(), more="bench-mtl list solvers")
+            raise self._label_taken_for_a_name(name) or unknown("solver", name, self.solver_words(), more="bench-mtl list solvers")
         for key, value in cls.aliases[alias].items():
             if not _is_same_option(given.get(key, value), value):
                 raise InputError(f"solver '{name}' is solver '{cls.name}' with {key} = {value!r}, so {key} cannot be {given[key]!r}")
@@ -83,6 +83,10 @@ class Registry:
             where = _where(error, "", *self.packages)
             raise InputError(f"solver '{name}' refuses its options: {type(error).__name__}: {error}{where}") from error
 
+    def solver_words(self) -> list[str]:
+        """Return the names of all solvers, and the aliases of those that can be loaded."""
+        return [*self.solvers, *(alias for cls in self._loaded_solvers() for alias in cls.aliases)]
+
     def knows_solver(self, name: str) -> bool:
         """Return whether a solver has this name, or this alias."""
         return name in self.solvers or self._of_alias(name) is not None
@@ -91,33 +95,25 @@ class Registry:
         """Return the name of the module that a solver, named and not by an alias, comes from; empty where this registry does not say."""
         return self.solvers.module_of(solver) if isinstance(self.solvers, _Classes) else ""
 
-    def names_of_solvers(self) -> list[str]:
-        """Return the names and the aliases of all solvers."""
-        return sorted({*self.solvers, *self._aliases()})
-
-    def _of_alias(self, name: str) -> type[Solver] | None:
-        return self._aliases().get(name.lower())
-
-    def _aliases(self) -> dict[str, type[Solver]]:
-        """Return the solvers by alias; what cannot be loaded has none, and says why to those who ask for it."""
-        found: dict[str, type[Solver]] = {}
-        for name in self.solvers:
-            with suppress(InputError):
-                cls = self.solvers[name]
-                found.update(dict.fromkeys(cls.aliases, cls))
-        return found
-
     @property
     def packages(self) -> frozenset[str]:
         """The names of the top-level packages that problems and solvers come from, as far as this registry knows."""
         known = [found for found in (self.problems, self.solvers) if isinstance(found, _Classes)]
         return frozenset(module.partition(".")[0] for found in known for module in found.modules if module)
 
+    def _of_alias(self, name: str) -> type[Solver] | None:
+        return next((cls for cls in self._loaded_solvers() if name.lower() in cls.aliases), None)
+
+    def _loaded_solvers(self) -> Iterator[type[Solver]]:
+        """Yield the solvers, but for those that cannot be loaded, which is for those to hear who ask for them."""
+        for name in self.solvers:
+            with suppress(InputError):
+                yield self.solvers[name]
+
     def _label_taken_for_a_name(self, name: str) -> InputError | None:
         """The error for what reports call a solver with some of its options."""
-        for known in self.solvers:
-            with suppress(Exception):  # that one cannot be loaded, made or called by its label is for those to hear who ask for it
-                cls = self.solvers[known]
+        for cls in self._loaded_solvers():
+            with suppress(Exception):  # that one cannot be made or called by its label is for those to hear who ask for it
                 for variant in cls.variants():
                     if variant.label == name and dataclasses.is_dataclass(variant):
                         given = {key: getattr(variant, key) for key in solver_options(cls)}

@@ -88,7 +88,8 @@ def validate(registry: Registry, *, cases: int, seed: int = 0, only: Collection[
     Parameters
     ----------
     cases : random small cases for each projection and each problem; larger ones for each projection are a twentieth of them.
-    only : names of problems, solvers and projections: of each a projection, a problem, and every pair that one of them is in; none for all
+    only : names of problems, solvers (or aliases) and projections: each projection, each problem, and every pair that one of them is in;
+        none for all
 
     Raises
     ------
@@ -96,10 +97,10 @@ def validate(registry: Registry, *, cases: int, seed: int = 0, only: Collection[
     """
     chosen = operators()
     known = {*registry.problems, *registry.solvers, *(name for operator in chosen for name in _functions(operator))}
-    for name in only:
-        if name not in known:
-            raise unknown("problem, solver or projection", name, known)
-    return _checks(registry, chosen, cases, seed, frozenset(only) or frozenset(known))
+    named = {registry.meant(name)[0] if name not in known and registry.knows_solver(name) else name for name in only}
+    for name in sorted(named - known):
+        raise unknown("problem, solver or projection", name, known)
+    return _checks(registry, chosen, cases, seed, frozenset(named or known))
 
 
 def _checks(registry: Registry, chosen: Sequence[Operator], cases: int, seed: int, only: frozenset[str]) -> Iterator[Check]:

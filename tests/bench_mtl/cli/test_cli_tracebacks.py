@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,18 @@ def test_solve_says_where_and_prints_the_lines_when_asked(command: Callable[...,
     assert f"error: RuntimeError: two lines of trouble ({lines[0]})" in result.out
     result = command(*solve, "--traceback")
     assert (result.code, result.err) == (1, [f"  {lines[0]}, in Faulty.steps", SOURCE])
+
+
+def test_documents_have_the_lines(command: Callable[..., Any], plugins: Path, lines: tuple[str, str]) -> None:
+    (file, line), (other, of_problem) = (place.split(":") for place in lines)
+    place = {"file": file, "line": int(line), "function": "Faulty.steps", "source": SOURCE.strip()}
+    result = command("solve", "box", "faulty", *SOLVE, "--plugins", plugins, "--option", "fault=raises", "--json")
+    assert json.loads("\n".join(result.out))["places"] == [place]
+    Path("tiny.toml").write_text(SUITE)
+    result = command("run", "tiny.toml", "--plugins", plugins, "--isolation", "inline", "--json", "--traceback")
+    built = {**place, "file": other, "line": int(of_problem), "function": "Broken.__init__"}
+    assert [run["places"] for run in json.loads("\n".join(result.out))["runs"]] == [[place], [built]]
+    assert result.err.count(SOURCE) == 2
 
 
 def test_a_problem_that_cannot_be_built_is_one_line(command: Callable[..., Any], plugins: Path, lines: tuple[str, str]) -> None:

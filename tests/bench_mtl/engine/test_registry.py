@@ -258,10 +258,10 @@ def test_broken_entry_points_leave_the_others_as_they_are(monkeypatch: pytest.Mo
         load_registry().solver("highs_ipx")
     with pytest.raises(InputError, match="unknown solver 'conik': did you mean 'conic'"):
         load_registry().solver("conik")
-    text = render("solvers")
+    text = render("solvers", found("solvers"))
     assert "raises\n  cannot be used: entry point a_package_of_mine.raises:Mine of 'raises' cannot be loaded: ZeroDivisionError" in text
     assert "\nconic\n" in text
-    assert "lost\n  cannot be used: entry point no_such_package" in render("problems")
+    assert "lost\n  cannot be used: entry point no_such_package" in render("problems", found("problems"))
     assert {finding.what for finding in doctor._problems(load_registry())} == {"lost"}
     monkeypatch.setattr(doctor, "_solver", lambda solver: Finding("solvers", solver.label, "works", True))
     assert {finding.what for finding in doctor._solvers(load_registry()) if finding.works is False} == set(PACKAGE)
