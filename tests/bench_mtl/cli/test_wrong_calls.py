@@ -72,7 +72,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["validate", "--seed", "-1"], "--seed must be a whole number of at least 0, not -1"),
     (["doctor", "--plugins", "nowhere"], "plug-in folder nowhere does not exist"),
     # One problem and one solver
-    (["solve", "l1inf_hinge"], "Missing argument 'SOLVER'"),
+    (["solve", "l1inf_hinge"], "Missing argument 'SOLVER"),
     (["solve", "l1inf_hing", *SOLVE[2:]], "unknown problem 'l1inf_hing': did you mean 'l1inf_hinge'? allowed: "),
     (["solve", "L1INF_HINGE", *SOLVE[2:]], "did you mean 'l1inf_hinge'?"),
     (["solve", "l1inf_hinge", "pdgh", *SOLVE[3:]], "unknown solver 'pdgh': did you mean 'pdhg'? allowed: "),
@@ -110,6 +110,9 @@ COMMANDS: list[tuple[list[str], str]] = [
     ([*SOLVE, "--data", "synthetic_l1inf", "--data-option", "taks=3"], "did you mean 'tasks'?"),
     ([*SOLVE, "--data", "synthetic_l1inf", "--data-option", "split=tran"], "not 'tran': did you mean 'train'?"),
     ([*SOLVE, "--save", "no/where.npz"], "--save: the solution cannot be written to no/where.npz"),
+    ([*SOLVE, "--out", "out"], "--out is for several solvers"),
+    (["solve", "l1inf_hinge", "auto", "pdgh", *SOLVE[3:]], "unknown solver 'pdgh': did you mean 'pdhg'?"),
+    (["solve", "l1inf_hinge", "auto", "scs", *SOLVE[3:], "--option", "method=tuned"], "--option"),
     (["path", *SOLVE[1:5]], "Missing option '--over'"),
     (["path", *SOLVE[1:5], "--over", "radius:1,2"], "--over must be KEY=V1,V2,..., not 'radius:1,2'"),
     (["path", *SOLVE[1:5], "--over", "raduis=1,2"], "did you mean 'radius'?"),

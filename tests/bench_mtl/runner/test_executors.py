@@ -107,7 +107,7 @@ def test_nothing_to_run_starts_nothing(tmp_path: Path) -> None:
     [
         ({"isolation": "inline", "slots": 2}, "neither --slots nor --cluster goes with it"),
         ({"isolation": "inline", "cluster": "local"}, "neither --slots nor --cluster goes with it"),
-        ({"slots": 10_000}, "10000 slots of 1 threads need 10000 processors, but there are"),
+        ({"slots": 10_000}, "10000 slots of 1 thread need 10000 processors, but this process may use"),
     ],
 )
 def test_executors_that_cannot_be_are_refused(words: dict[str, object], reason: str) -> None:
