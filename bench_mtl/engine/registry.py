@@ -101,9 +101,13 @@ class Registry:
         known = [found for found in (self.problems, self.solvers) if isinstance(found, _Classes)]
         return frozenset(module.partition(".")[0] for found in known for module in found.modules if module)
 
+    def with_alias(self, name: str) -> list[type[Solver]]:
+        """Return the solvers that have this alias."""
+        return [cls for cls in self._loaded_solvers() if name.lower() in cls.aliases]
+
     def _of_alias(self, name: str) -> type[Solver] | None:
         """Return the solver that has this alias, if one does; an alias of several stands for none of them."""
-        found = [cls for cls in self._loaded_solvers() if name.lower() in cls.aliases]
+        found = self.with_alias(name)
         if len(found) > 1:
             raise InputError(f"'{name}' is an alias of several solvers, {' and '.join(cls.name for cls in found)}: give the name of one")
         return found[0] if found else None
@@ -221,7 +225,24 @@ def load_registry(
                     problems.add(cls, str(file), _module_name(file))
                 elif issubclass(cls, Solver):
                     solvers.add(cls, str(file), _module_name(file))
-    return Registry(problems, solvers)
+    registry = Registry(problems, solvers)
+    if plugins is not None and solvers_of is None:
+        _require_own_names(registry)
+    return registry
+
+
+def _require_own_names(registry: Registry) -> None:
+    """Refuse a solver of a plug-in folder that is called as a rival is: where a suite names the rival, it would run in its place.
+
+    Raises
+    ------
+    InputError : names both.
+    """
+    for name in registry.solvers:
+        if registry.module_of(name).partition(".")[0] == PLUGIN_PACKAGE:
+            owners = [cls.name for cls in registry.with_alias(name) if cls.name != name]
+            if owners:
+                raise InputError(f"plug-in solver '{name}' needs another name: '{name}' is an alias of solver '{owners[0]}'")
 
 
 class _Classes(Mapping[str, type[C]]):

@@ -332,14 +332,16 @@ def test_an_alias_is_a_solver_with_some_of_its_options() -> None:
         registry.solver("clarable")
 
 
-def test_a_plugin_has_aliases_too_and_its_name_comes_before_those_of_others(tmp_path: Path) -> None:
-    aliased = PLUGIN.replace('    name = "{name}"', '    name = "scs"\n    aliases = {"twice": {"size": 2.0}}')
+def test_a_plugin_has_aliases_too_but_not_the_name_of_a_rival(tmp_path: Path) -> None:
+    aliased = PLUGIN.replace('    name = "{name}"', '    name = "mine"\n    aliases = {"twice": {"size": 2.0}}')
     registry = load_registry(write(tmp_path, "mine", aliased))
-    assert registry.meant("scs") == ("scs", {})
+    assert registry.meant("scs") == ("conic", {"backend": "SCS"})
     assert registry.solver("twice").size == 2.0  # type: ignore[attr-defined]
     for wrong, words in (("{'Twice': {}}", "must be names in lower case, not 'Twice'"), ("['twice']", "must be a table of names")):
         with pytest.raises(InputError, match=words):
             load_registry(write(tmp_path, "mine", aliased.replace('{"twice": {"size": 2.0}}', wrong)))
+    with pytest.raises(InputError, match=r"^plug-in solver 'SCS' needs another name: 'SCS' is an alias of solver 'conic'$"):
+        load_registry(write(tmp_path, "mine", aliased.replace('name = "mine"', 'name = "SCS"')))
 
 
 def test_an_alias_of_several_solvers_stands_for_none(tmp_path: Path) -> None:
