@@ -57,6 +57,8 @@ def test_the_examples_of_the_guides_are_plugins_that_conform(tmp_path: Path) -> 
             check_pair(tiny, registry.solver(name), target=1e-6)
     solver = registry.solver("heavy_ball")
     assert isinstance(solver, IterativeSolver)
+    refused = [tiny for tiny in registry.problem("group_boosting").examples(np.random.default_rng(0)) if solver.incompatibility(tiny)]
+    assert any("needs a gradient that is Lipschitz" in str(solver.incompatibility(tiny)) for tiny in refused)
     for tiny in registry.problem("sparse_low_rank").examples(np.random.default_rng(0)):
         check_pair(tiny, solver, target=1e-3)
         check_iterates(tiny, solver)

@@ -179,7 +179,7 @@ def key_values(texts: tuple[str, ...], where: str) -> dict[str, Any]:
 
     table: dict[str, Any] = {}
     for text in texts:
-        key, equals, value = text.partition("=")
+        key, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not key:
             raise InputError(f"{where} must be KEY=VALUE, not '{text}'")
         if key in table:

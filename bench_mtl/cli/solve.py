@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -23,15 +26,14 @@ from bench_mtl.cli.options import (
 )
 from bench_mtl.cli.output import replacing, writing_to
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.text import LONGEST_LINE, one_line
+from bench_mtl.core.text import LONGEST_LINE, one_line, require_label
 
 if TYPE_CHECKING:
+    from bench_mtl.comparing.running import Plan
     from bench_mtl.core.types import Limits, Record, Sample, Tolerance
+    from bench_mtl.engine.registry import Registry
     from bench_mtl.engine.suite import Instance
     from bench_mtl.model.protocols import Problem, Solver
-
-#: Columns of a summary that are the same in all rows of one problem.
-_OF_ONE_PROBLEM = ["Problem", "Runs"]
 
 
 @click.command()
@@ -60,8 +62,8 @@ def solve(
 
     --quiet leaves the line, or the table, that says how it ended.
 
-    Exit code 0: the target gap is proven, of several solvers by one; 1: it is not, a solver failed, or none fits the problem; 2: bad usage
-    or input; 4: a bug of bench-mtl; 130: interrupted.
+    Exit code 0: the target gap is proven, of several solvers by one, and none is wrong, crashed or error; 1: otherwise; 2: bad usage or
+    input; 4: a bug of bench-mtl; 130: interrupted.
 
     \b
     Examples:
@@ -73,6 +75,8 @@ def solve(
     from threadpoolctl import threadpool_limits
 
     from bench_mtl.cli.documents import problem_document, run_document, sample_document
+    from bench_mtl.comparing.given import labelled_solvers
+    from bench_mtl.comparing.running import Plan
     from bench_mtl.core.checks import real_number, whole_number
     from bench_mtl.core.dask_cluster import exposure
     from bench_mtl.core.types import Status, Tolerance
@@ -90,11 +94,11 @@ def solve(
     instance = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed))
     if len(solvers) > 1:
         _require_alone({"--option": option, "--cluster": cluster, "--save": save})
-        for name in solvers:
-            registry.solver(name)  # before data are read
+        chosen_ones = labelled_solvers(solvers, registry)  # before data are read
         with raising_here("the problem cannot be built", registry, traceback=traceback):
             built = instance.build(registry, data_dir)
-        return _compared(instance, built, solvers, target, limits, threads, plugins, out, traceback=traceback)
+        plan = Plan(chosen_ones, registry, (target,), limits, 1, threads, plugins, out, say, data_dir=data_dir)
+        return _compared(instance, built, plan, traceback=traceback)
     if out is not None:
         raise InputError("--out is for several solvers; --save keeps the solution of one")
     (solver,) = solvers
@@ -108,6 +112,7 @@ def solve(
         built = instance.build(registry, data_dir)
     with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
         _say_problem(problem, built)
+        _say_that_it_compiles()
         with pinned_threads(threads), threadpool_limits(threads):
             with raising_here("warm-up failed", registry, traceback=traceback):
                 if chosen.incompatibility(built) is None:
@@ -116,8 +121,10 @@ def solve(
         if traceback:
             say_places(record.places)
         answer(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}{at(record.places)}")
+        if record.status is Status.SKIPPED:
+            _say_who_fits(built, registry)
         if not type(chosen).__module__.startswith("bench_mtl."):
-            say("certified in the process of the solver, which can change what judges it; `bench-mtl run` certifies again in another")
+            say("proven inside the solver's own process; `bench-mtl run` proves it again in another")
         if said := dict(record.info).get("note"):
             say(f"{chosen.label}: {one_line(str(said), LONGEST_LINE)}")
         times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)
@@ -148,31 +155,33 @@ def _require_alone(given: dict[str, object]) -> None:
             raise InputError(f"{name} is for one solver; a suite file gives several solvers options of their own (bench-mtl run)")
 
 
-def _compared(
-    instance: Instance, built: Problem, solvers: tuple[str, ...], target: float, limits: Limits, threads: int, plugins: Path | None,
-    out: Path | None, *, traceback: bool,
-) -> int:  # fmt: skip
+def _compared(instance: Instance, built: Problem, plan: Plan, *, traceback: bool) -> int:
     """Compare several solvers on a problem, and return the exit code."""
     from bench_mtl.cli.documents import problem_document
-    from bench_mtl.comparing import compare
+    from bench_mtl.comparing.running import run_instances
     from bench_mtl.core.types import Status
-    from bench_mtl.report.render import to_text
+    from bench_mtl.engine.description import RegistryPlanner
 
     _say_problem(instance.problem, built)
-    names = {instance.problem: built}
-    result = compare(names, solvers, targets=target, limits=limits, threads=threads, plugins=plugins, out=out, progress=say)
+    _say_that_it_compiles()
+    of = RegistryPlanner(plan.registry).plan_problem(instance.problem, instance.parameters)
+    known = replace(instance, parameters=of.parameters, code=of.code)
+    known = replace(known, fingerprint=known.fingerprint_here(plan.data_dir))
+    data = str(instance.data.get("file") or instance.data.get("name"))
+    name = require_label("the title of the report", f"{instance.problem}, {Path(data).name}")
+    result = run_instances([known], plan, name, "1 problem", [f"bench-mtl {shlex.join(sys.argv[1:])}"])
     if traceback:
         say_tracebacks(result.folder)
     say()
-    answer(to_text(result.summary().drop(columns=_OF_ONE_PROBLEM, errors="ignore")))
-    report = None if out is None else result.report(out)
+    answer(str(result))
+    report = None if plan.out is None else result.report(plan.out)
     if report is not None:
         say(f"report: {report}")
     frame = result.frame()
     answer_json(
         lambda: {
             **problem_document(instance.problem, built),
-            "target": target,
+            "target": plan.targets[-1],
             "runs": frame.drop(columns=["problem", "repetition", "target"]).to_dict("records"),
             "report": report,
         }
@@ -180,6 +189,24 @@ def _compared(
     statuses = [Status(status) for status in frame["status"]]
     is_proven = Status.VERIFIED in statuses and not any(status.is_failure for status in statuses)
     return 0 if is_proven else EXIT_FAILED
+
+
+def _say_that_it_compiles() -> None:
+    """Say why nothing is to be seen for a while, where this machine has compiled nothing yet."""
+    from bench_mtl.core.kernels.cache import has_compiled_code
+
+    if not has_compiled_code():
+        say("solvers are compiled at their first run on a machine, for a minute or two; bench-mtl doctor --compile does it ahead")
+
+
+def _say_who_fits(problem: Problem, registry: Registry) -> None:
+    """Say which solvers take a problem."""
+    fitting = []
+    for name in registry.solvers:
+        with contextlib.suppress(Exception):  # a plug-in's, or one whose options have no default
+            if registry.solver(name).incompatibility(problem) is None:
+                fitting.append(name)
+    say(f"these take it: {', '.join(sorted(fitting)) or 'none'}")
 
 
 def _say_problem(name: str, built: Problem) -> None:

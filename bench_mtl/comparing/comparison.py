@@ -161,5 +161,13 @@ class Comparison:
         counts = f"{plural(solvers, 'solver')} on {plural(len(self.problems), 'problem')}"
         return f"<Comparison of {counts}, relative gap {targets}\n  {verified} of {plural(len(runs), 'run')} verified: .summary(), .plot()>"
 
+    def __str__(self) -> str:
+        """Return the summary as a table for a terminal, without the problem and the number of runs where these are the same in all rows."""
+        from bench_mtl.report.render import to_text
+
+        table = self.summary()
+        constant = [name for name in ("Problem", "Runs") if name in table and table[name].nunique() == 1]
+        return to_text(table.drop(columns=constant))
+
     def _repr_html_(self) -> str:
         return str(self.summary().to_html(index=False, border=0))

@@ -6,6 +6,7 @@ import contextlib
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Limits
 from bench_mtl.engine.arguments import the_limits
 from bench_mtl.engine.description import RegistryPlanner
+from bench_mtl.engine.places import place_text
 from bench_mtl.engine.registry import Registry, load_registry, solver_options
 from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import Case, Instance, Suite, require_distinct
@@ -91,6 +93,7 @@ def compare(
         registry = with_their_classes(registry, by_label.values(), chosen.values())
     else:
         require_importable(registry, by_label.values(), chosen.values())
+    plan = Plan(chosen, registry, gaps, limits, repetitions, threads, folder, None if out is None else Path(out), progress, is_inline)
     with tempfile.TemporaryDirectory(prefix="bench_mtl_") as files:
         instances: list[Instance] = []
         for place, (label, problem) in enumerate(by_label.items()):
@@ -99,30 +102,69 @@ def compare(
                 instances.append(held(problem, described))
             else:
                 instances.append(filed(contents[label], Path(files, f"{place}.pickle"), described))
-        cases = _cases(instances, chosen, registry, gaps, limits, repetitions, threads)
-        suite = Suite(_NAME, _sentence(by_label, chosen), gaps, (), (), limits, repetitions, (), threads, _text(by_label, chosen, gaps))
-        where = Path(tempfile.mkdtemp(prefix="bench_mtl_")) if out is None else Path(out)
-        found = Comparison(where, is_temporary=out is None)
-        _run(suite, cases, where, _executor(where, folder, registry, threads, isolation), progress, at_once=is_inline)
+        about = [f"problem {label!r}: {type(problem).__name__}, {told_parameters(problem)}" for label, problem in by_label.items()]
+        count = plural(len(by_label), "problem")
+        return run_instances(
+            instances, plan, _NAME, f"{count} that a caller had in memory", ["bench_mtl.compare(PROBLEMS, SOLVERS)", *about]
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How instances are compared."""
+
+    solvers: Mapping[str, Solver]
+    """By label."""
+    registry: Registry
+    targets: tuple[float, ...]
+    """Relative gaps, loose to tight."""
+    limits: Limits
+    repetitions: int = 1
+    threads: int = 1
+    plugins: Path | None = None
+    out: Path | None = None
+    """The folder of the results; None for one that goes with the `Comparison`."""
+    progress: Callable[[str], None] | None = None
+    is_inline: bool = False
+    data_dir: Path | None = None
+
+
+def run_instances(instances: Sequence[Instance], plan: Plan, name: str, subject: str, notes: Sequence[str]) -> Comparison:
+    """Run every solver of a plan on every instance.
+
+    Parameters
+    ----------
+    name : the title of the report
+    subject : what the solvers run on, in words
+    notes : lines that stand in the place of a suite's file: first the call or the command that made the comparison
+    """
+    cases = _cases(instances, plan)
+    about = [f"solver {label!r}: {solver.name}, {_options(solver)}" for label, solver in plan.solvers.items()]
+    text = "".join(f"# {line}\n" for line in (*notes, *about)) + f"targets = {list(plan.targets)}\n"
+    description = f"{plural(len(plan.solvers), 'solver')} on {subject}."
+    suite = Suite(name, description, plan.targets, (), (), plan.limits, plan.repetitions, (), plan.threads, text)
+    where = plan.out or Path(tempfile.mkdtemp(prefix="bench_mtl_"))
+    found = Comparison(where, is_temporary=plan.out is None)
+    _run(suite, cases, where, plan)
     return found
 
 
-def _cases(
-    instances: Sequence[Instance], solvers: Mapping[str, Solver], registry: Registry, targets: tuple[float, ...], limits: Limits,
-    repetitions: int, threads: int,
-) -> list[Case]:  # fmt: skip
+def _cases(instances: Sequence[Instance], plan: Plan) -> list[Case]:
     """Return a case for every problem, repetition and solver."""
-    planner = RegistryPlanner(registry)
+    planner = RegistryPlanner(plan.registry)
     plans = {}
-    for label, solver in solvers.items():
+    for label, solver in plan.solvers.items():
         options = _options(solver)
         plans[label] = (solver.name, options, planner.plan_solver(solver.name, options))
     cases = [
-        Case(instance, name, label, options, targets[-1], limits, threads, repetition, plan.version, plan.code, plan.module, targets[:-1])
+        Case(
+            instance, name, label, options, plan.targets[-1], plan.limits, plan.threads, repetition, of.version, of.code, of.module,
+            plan.targets[:-1],
+        )
         for instance in instances
-        for repetition in range(repetitions)
-        for label, (name, options, plan) in plans.items()
-    ]
+        for repetition in range(plan.repetitions)
+        for label, (name, options, of) in plans.items()
+    ]  # fmt: skip
     require_distinct(cases)
     return cases
 
@@ -150,49 +192,43 @@ def _is_same(value: Any, default: Any) -> bool:
         return False
 
 
-def _executor(where: Path, plugins: Path | None, registry: Registry, threads: int, isolation: str) -> Callable[[], Executor]:
+def _executor(where: Path, plan: Plan) -> Callable[[], Executor]:
     from bench_mtl.data.catalogue import named_directory
     from bench_mtl.runner import InlineExecutor, Setting, executor_for
 
-    setting = Setting(threads, plugins and plugins.absolute(), named_directory(None), guarded=where.absolute())
-    return (lambda: InlineExecutor(setting, registry)) if isolation == "inline" else executor_for(setting)
+    plugins = None if plan.plugins is None else plan.plugins.absolute()
+    setting = Setting(plan.threads, plugins, named_directory(plan.data_dir), guarded=where.absolute())
+    return (lambda: InlineExecutor(setting, plan.registry)) if plan.is_inline else executor_for(setting)
 
 
-def _run(
-    suite: Suite, cases: list[Case], where: Path, executor: Callable[[], Executor], progress: Callable[[str], None] | None,
-    *, at_once: bool,
-) -> None:  # fmt: skip
+def _run(suite: Suite, cases: list[Case], where: Path, plan: Plan) -> None:
     """Run the cases that `where` has no row of."""
     from bench_mtl.results import Store, plan_suite
     from bench_mtl.runner import run_cases
     from bench_mtl.runner.interrupt import Interrupt
 
-    plan = plan_suite(where, suite, cases)
+    tell = plan.progress or _silent
+    todo = plan_suite(where, suite, cases)
     with Store.create(where, suite) as store:
-        waiting = store.apply(plan)
+        waiting = store.apply(todo)
+        if len(waiting) < len(cases):
+            tell(f"{len(cases) - len(waiting)} of {plural(len(cases), 'run')} were made before and have their rows in {where}")
         ended = 0
 
-        def tell(case: Case, outcome: Outcome) -> None:
+        def end(case: Case, outcome: Outcome) -> None:
             nonlocal ended
             ended += 1
-            if progress is not None:
-                progress(f"[{ended}/{len(waiting)}] {case.title}: {outcome.record.status} ({outcome.record.reason})")
+            record = outcome.record
+            where = f", {place_text(record.places)}" if record.places else ""
+            tell(f"[{ended}/{len(waiting)}] {case.title}: {record.status} ({record.reason}{where})")
 
         if waiting:
-            interrupt = Interrupt(at_once=at_once)
+            interrupt = Interrupt(at_once=plan.is_inline)
             # Signals can be handled in the main thread alone.
             watched = interrupt if threading.current_thread() is threading.main_thread() else contextlib.nullcontext()
-            with executor() as entered, watched:
-                run_cases(waiting, store, executor=entered, on_outcome=tell, should_stop=interrupt.asks)
+            with _executor(where, plan)() as executor, watched:
+                run_cases(waiting, store, executor=executor, on_outcome=end, should_stop=interrupt.asks)
 
 
-def _sentence(problems: Mapping[str, Problem], solvers: Mapping[str, Solver]) -> str:
-    return f"{plural(len(solvers), 'solver')} on {plural(len(problems), 'problem')} that a caller had in memory."
-
-
-def _text(problems: Mapping[str, Problem], solvers: Mapping[str, Solver], targets: Sequence[float]) -> str:
-    """Return what stands in the place of a suite's file: the call, in words."""
-    lines = ["# bench_mtl.compare", f"targets = {list(targets)}"]
-    lines += [f"# problem {label!r}: {type(problem).__name__}, {told_parameters(problem)}" for label, problem in problems.items()]
-    lines += [f"# solver {label!r}: {solver.name}, {_options(solver)}" for label, solver in solvers.items()]
-    return "\n".join(lines) + "\n"
+def _silent(line: str) -> None:
+    """Tell nobody."""

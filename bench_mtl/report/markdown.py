@@ -66,9 +66,11 @@ def markdown(
 
 
 def notices(results: Results) -> list[str]:
-    """Return what a reader must know first: that this is an excerpt, that cases are missing, that there are several machines."""
+    """Return what a reader must know first: that this is an excerpt, that cases are missing, that solvers could reach their judge, that
+    there are several machines."""
     different = "" if len(results.machines) > 1 else text.environments_differ(results.environments)
-    parts = escaped(results.view.sentence), text.unfinished(results.missing), text.machines(results.machines), different
+    weaker = text.inline(results.environments)
+    parts = escaped(results.view.sentence), text.unfinished(results.missing), weaker, text.machines(results.machines), different
     return [sentence for sentence in parts if sentence]
 
 

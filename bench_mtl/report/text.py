@@ -77,16 +77,19 @@ def introduction(name: str, description: str, suite_text: str, data: Iterable[st
     return "\n\n".join(part for part in (f"# {escaped(name)}", paragraphs(description), f"Made by:\n\n{command}") if part)
 
 
+#: How the first line of the text begins that stands in the place of a suite's file, where there was none.
+_WITHOUT_FILE = ("bench_mtl.compare(", "bench-mtl solve ")
+
+
 def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
-    """Return the command for a suite: by its name if it ships with this package, else by a file that holds the text below; or the call in
-    Python that has compared problems in memory."""
+    """Return the command for a suite: by its name if it ships with this package, else by a file that holds the text below; or the call or
+    the command that stands there, where there was no file."""
     from bench_mtl.data.catalogue import built_in_names
-    from bench_mtl.engine.suite import IN_MEMORY
     from bench_mtl.engine.suite_file import shipped_suites
 
-    data = list(data)
-    if any(json.loads(spec).get("name") == IN_MEMORY for spec in data):
-        return "bench_mtl.compare(PROBLEMS, SOLVERS)"
+    first = suite_text.partition("\n")[0].removeprefix("# ")
+    if first.startswith(_WITHOUT_FILE):
+        return visible(first)
     shipped = shipped_suites().get(name)
     suite = name if shipped is not None and shipped.read_text(encoding="utf-8") == suite_text else "SUITE.toml"
     from_folder = any(json.loads(spec).get("name") not in built_in_names() for spec in data)
@@ -96,6 +99,15 @@ def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
 def unfinished(missing: int) -> str:
     """Return a sentence saying how many cases of the suite are not in the results; empty where all are."""
     return f"**Unfinished: {_plural(missing, 'case')} of the suite {'has' if missing == 1 else 'have'} no row yet.**" if missing else ""
+
+
+def inline(environments: Iterable[Mapping[str, Any]]) -> str:
+    """Return a sentence that says that rows prove less than others; empty where all were certified in a process without solvers."""
+    found = {environment.get("isolation") == "inline" for environment in environments}
+    if True not in found:
+        return ""
+    runs = "Some runs" if False in found else "All runs"
+    return f"**{runs} were certified in the process of their solver alone** (isolation inline), which a solver can change: they prove less."
 
 
 def machines(machines: Sequence[Mapping[str, Any]]) -> str:

@@ -33,6 +33,11 @@ def folder_of_compiled(file: Path) -> Path:
     return Path(chosen) / f"{file.parent.name}_{hashlib.sha1(home.encode(), usedforsecurity=False).hexdigest()}"
 
 
+def has_compiled_code() -> bool:
+    """Return whether anything of this package has been compiled on this machine already."""
+    return any(True for folder in {folder_of_compiled(file) for file in kernel_files()} for _ in folder.glob("*.nbi"))
+
+
 def forget_outdated() -> None:
     """Delete compiled code that was made from other source; leave it where it cannot be deleted."""
     files = kernel_files()

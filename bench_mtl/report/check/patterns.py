@@ -187,6 +187,11 @@ RUN_DATES: Final = re.compile(
 )
 STARTED: Final = re.compile(r"Started: (?P<times>.+)\.")
 UNFINISHED: Final = re.compile(r"\*\*Unfinished: (?P<missing>\d+) cases? of the suite (?:has|have) no row yet\.\*\*")
+INLINE: Final = re.compile(
+    r"\*\*(?P<which>All|Some) runs were certified in the process of their solver alone\*\* \(isolation inline\), which a solver can "
+    r"change: they "
+    r"prove less\."
+)
 VIEW: Final = re.compile(r"This is a view of the results: .+", re.DOTALL)
 SEVERAL_MACHINES: Final = re.compile(r"\*\*The runs were made on (?P<count>\d+) machines\*\* \((?P<names>.+)\)\. Every problem is "
 r"reported for each "
@@ -206,9 +211,8 @@ DIFFERENT_TIMES: Final = re.compile(
 )
 COMMAND: Final = re.compile(r"bench-mtl run (?P<suite>\S+)(?: --data-dir DATA)? --out DIR")
 
-#: The name of data that only a caller in Python has, and its call.
-IN_MEMORY: Final = "in memory"
-CALL: Final = "bench_mtl.compare(PROBLEMS, SOLVERS)"
+#: How the call or the command begins that made rows without a suite's file.
+WITHOUT_FILE: Final = re.compile(r"bench_mtl\.compare\(|bench-mtl solve ")
 
 #: The row of a report in the list of reports.
 INDEX_ROW: Final = re.compile(r"\| \[(?P<name>[^\]]+)\]\((?P<path>[^)]+)/report\.md\) \|(?P<command>[^|]*)\|(?P<finding>.*)\|")

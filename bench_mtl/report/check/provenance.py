@@ -33,6 +33,7 @@ def notice_faults(block: Block, rows: Rows) -> Iterator[Finding]:
         return
     rules: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Rows], str]], ...] = (
         (patterns.UNFINISHED, _unfinished),
+        (patterns.INLINE, _inline),
         (patterns.SEVERAL_MACHINES, _several_machines),
         (patterns.DIFFERENT, _different),
         (patterns.COMMITS, _commits),
@@ -55,6 +56,8 @@ def missing_notices(found: Sequence[Block], rows: Rows) -> Iterator[str]:
 
     if rows.cases > len(rows.runs) and not is_said(patterns.UNFINISHED):
         yield f"{rows.cases - len(rows.runs)} cases of the suite have no row, and the report does not say so"
+    if _which_inline(rows) and not is_said(patterns.INLINE):
+        yield "runs were certified in the process of their solver alone, and the report does not say so"
     if len(rows.machines) > 1 and not is_said(patterns.SEVERAL_MACHINES):
         yield f"the runs were made on {len(rows.machines)} machines, and the report does not say so"
     if len(rows.machines) == 1 and _unlike(rows) and not is_said(patterns.DIFFERENT, patterns.COMMITS):
@@ -72,6 +75,17 @@ def _words(text: str) -> str:
 def _unfinished(match: re.Match[str], rows: Rows) -> str:
     missing = max(0, rows.cases - len(rows.runs))
     return "" if int(match["missing"]) == missing else f"{missing} cases of the suite have no row"
+
+
+def _inline(match: re.Match[str], rows: Rows) -> str:
+    which = _which_inline(rows)
+    return "" if match["which"] == which else f"{which or 'No'} runs were certified so"
+
+
+def _which_inline(rows: Rows) -> str:
+    """Return whether all, some or none (empty) of the runs were made inline."""
+    count = sum(environment.get("isolation") == "inline" for environment in rows.environments)
+    return "All" if 0 < count == len(rows.environments) else "Some" if count else ""
 
 
 def _several_machines(match: re.Match[str], rows: Rows) -> str:

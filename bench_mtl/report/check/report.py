@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -11,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.text import visible
 from bench_mtl.report.check import findings, patterns, places, problems, provenance
 from bench_mtl.report.check.cells import said_to_be_left_out
 from bench_mtl.report.check.contests import Derived
@@ -103,9 +103,10 @@ def _heading(block: Block, derived: Derived) -> Iterator[Finding]:
 
 def _command(block: Block, derived: Derived) -> Iterator[Finding]:
     command = "\n".join(block.lines[1:-1])
-    if any(json.loads(run.data).get("name") == patterns.IN_MEMORY for run in derived.rows.runs):
-        if command != patterns.CALL:
-            yield block.fault(f"problems in memory are compared by {patterns.CALL}")
+    first = visible(derived.rows.text.partition("\n")[0].removeprefix("# "))
+    if patterns.WITHOUT_FILE.match(first):
+        if command != first:
+            yield block.fault(f"the rows were made by {first}")
         return
     match = patterns.COMMAND.fullmatch(command)
     if match is None or match["suite"] not in (derived.rows.name, "SUITE.toml"):

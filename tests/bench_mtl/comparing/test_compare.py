@@ -113,7 +113,10 @@ def test_a_report_is_written_once_with_its_results(inline: Comparison, tmp_path:
     assert "clarabel" in text.read_text()
     assert (tmp_path / "new" / "results.sqlite").is_file()
     assert "\nbench_mtl.compare(PROBLEMS, SOLVERS)\n" in text.read_text()
+    assert "\n**All runs were certified in the process of their solver alone** (isolation inline)" in text.read_text()
     assert not list(check_report(tmp_path / "new").faults)
+    text.write_text(text.read_text().replace("All runs were", "Some runs were"))
+    assert [fault.why for fault in check_report(tmp_path / "new").faults] == ["All runs were certified so"]
     with pytest.raises(InputError, match="holds results already"):
         inline.report(tmp_path / "new")
     (tmp_path / "mine").mkdir()
