@@ -143,6 +143,8 @@ class Comparison:
         from bench_mtl.results.database import require_free
 
         target = Path(folder)
+        if target.exists() and not target.is_dir():
+            raise InputError(f"folder must be a folder, and {target} is a file")
         if target.absolute() != self._folder.absolute():
             if (target / FILE_NAME).exists():
                 raise InputError(f"folder {target} holds results already: choose another one")

@@ -212,7 +212,7 @@ def _run(suite: Suite, cases: list[Case], where: Path, plan: Plan) -> None:
     with Store.create(where, suite) as store:
         waiting = store.apply(todo)
         if len(waiting) < len(cases):
-            tell(f"{len(cases) - len(waiting)} of {plural(len(cases), 'run')} were made before and have their rows in {where}")
+            tell(f"{len(cases) - len(waiting)} of {plural(len(cases), 'case')} done already, with rows in {where}")
         ended = 0
 
         def end(case: Case, outcome: Outcome) -> None:

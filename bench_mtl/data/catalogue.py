@@ -235,7 +235,9 @@ def option_names(spec: Mapping[str, Any], data_dir: Path | None = None) -> list[
     ------
     InputError : as `load` does for what it cannot find.
     """
-    return _options(resolved(spec, data_dir)[0])
+    # A table of prices has other options than one of examples, and nobody has said yet which a .csv is.
+    readers = [resolved(spec, data_dir, prices)[0] for prices in (False, True)]
+    return list(dict.fromkeys(option for reader in readers for option in _options(reader)))
 
 
 def built_in_names() -> frozenset[str]:

@@ -127,7 +127,7 @@ class Registry:
                         given = {key: getattr(variant, key) for key in solver_options(cls)}
                         others = {key: value for key, value in given.items() if value != solver_options(cls)[key]}
                         options = ", ".join(f"{key} = {value!r}" for key, value in others.items())
-                        return InputError(f"unknown solver '{name}': that is solver '{cls.name}' with {options or 'its defaults'}")
+                        return InputError(f"unknown solver '{name}': that is solver '{cls.name}'" + (f" with {options}" if options else ""))
         return None
 
 

@@ -122,11 +122,12 @@ class _Table(NamedTuple):
         if len(texts):
             row = int(texts[0])
             text = str(column.iloc[row])[:_LONGEST]
-            raise InputError(f"{self.where(row, j)} is no number: {text!r}; {_refused(use, self.names[j])}")
+            cure = f"write 0/1 or -1/+1; {_as_classes(self.names[j])}" if use == "labels" else _refused(use, self.names[j])
+            raise InputError(f"{self.where(row, j)} is no number: {text!r}; {cure}")
         if absent.any() and not missing:
             row = int(np.argmax(absent))
-            cure = "; impute = 'mean' or 'median' would fill it" if use == "features" else ""
-            raise InputError(f"{self.where(row, j)} is missing{cure}")
+            cure = "impute = 'mean' or 'median' would fill it" if use == "features" else f"{use} are not filled: leave the row out"
+            raise InputError(f"{self.where(row, j)} has no value; {cure}")
         infinite = np.flatnonzero(np.isinf(values))
         if len(infinite):
             raise InputError(f"{self.where(int(infinite[0]), j)} must be finite, not {values[infinite[0]]:g}")
@@ -160,7 +161,7 @@ class _Table(NamedTuple):
         column = self.frame.iloc[:, j]
         absent = column.isna().to_numpy()
         if absent.any():
-            raise InputError(f"{self.where(int(np.argmax(absent)), j)} is missing")
+            raise InputError(f"{self.where(int(np.argmax(absent)), j)} has no value")
         if isinstance(column.dtype, pd.CategoricalDtype):
             column = column.astype(object)
         plain = column if pd.api.types.is_numeric_dtype(column) else column.astype(str)
@@ -210,7 +211,8 @@ def _require_distinct(names: list[str]) -> None:
     seen: set[str] = set()
     for j, name in enumerate(names, start=1):
         if not name:
-            raise InputError(f"column {j} has no name")
+            index = ", as the index that pandas writes unless it is told index=False" if j == 1 else ""
+            raise InputError(f"column {j} has no name{index}")
         if name in seen:
             raise InputError(f"has two columns named '{name[:_LONGEST]}'")
         seen.add(name)
@@ -220,8 +222,12 @@ def _refused(use: str, name: str) -> str:
     if use == "features":
         return f"features are numbers: leave the column out by drop = '{name[:_LONGEST]}', or make numbers of it"
     if use == "labels":
-        return f"class_column = '{name[:_LONGEST]}' would make a task of every class, targets = '{name[:_LONGEST]}' a real target"
+        return f"{_as_classes(name)}, targets = '{name[:_LONGEST]}' a real target"
     return "targets are numbers"
+
+
+def _as_classes(name: str) -> str:
+    return f"class_column = '{name[:_LONGEST]}' would make a task of every class"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -263,7 +263,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: TaskData.from_frame(FRAME, labels="a", drop="word"), "column 'a' in row 0 must be a label 0/1 or -1/+1"),
     (lambda: TaskData.from_frame(FRAME, class_column="word"), "column 'word' has the same class in every row"),
     (lambda: TaskData.from_frame(FRAME, labels=True, drop="word"), "labels must be a number or names of columns, not True"),
-    (lambda: TaskData.from_frame(FRAME.assign(a=np.nan), labels="red", drop="word"), "column 'a' in row 0 is missing"),
+    (lambda: TaskData.from_frame(FRAME.assign(a=np.nan), labels="red", drop="word"), "column 'a' in row 0 has no value"),
     (lambda: TaskData.from_frame(FRAME[:0], labels="red"), "has no row"),
     (lambda: TaskData.from_tasks({}), "frames must be a table of a pandas frame for each task"),
     (lambda: TaskData.from_tasks([FRAME]), "frames must be a table of a pandas frame for each task, not list"),  # type: ignore[arg-type]

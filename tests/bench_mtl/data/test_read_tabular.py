@@ -109,7 +109,7 @@ def test_missing_features_are_filled_where_that_is_asked_for(tmp_path: Path) -> 
     data = read_tabular(path, labels=1, impute="mean")
     np.testing.assert_array_equal(data.task(0)[0], [[1, 5], [2.5, 6], [4, 5.5]])
     assert data.notes[-1] == "2 missing values in 2 columns became the mean of the column over all rows of the table."
-    with pytest.raises(InputError, match=r"column 'a' in line 3 is missing; impute = 'mean' or 'median' would fill it$"):
+    with pytest.raises(InputError, match=r"column 'a' in line 3 has no value; impute = 'mean' or 'median' would fill it$"):
         read_tabular(path, labels=1)
 
 
@@ -141,7 +141,11 @@ def test_rows_are_drawn_as_from_other_files(tmp_path: Path) -> None:
             r"'kind' in line 2 is no number: 'cat'; features are numbers: leave the column out by drop = 'kind'",
         ),
         (TEXT, {"labels": "price", "drop": "kind"}, r"column 'price' in line 2 must be a label 0/1 or -1/\+1, not 10.5"),
-        (TEXT, {"labels": "kind"}, r"column 'kind' in line 2 is no number: 'cat'; class_column = 'kind' would make a task of every class"),
+        (
+            TEXT,
+            {"labels": "kind"},
+            r"column 'kind' in line 2 is no number: 'cat'; write 0/1 or -1/+1; class_column = 'kind' would make a task of every class",
+        ),
         (TEXT, {"labels": "tall", "drop": "tall"}, r"column 'tall' is named twice: to be learned, and as drop"),
         (TEXT, {"labels": ["tall", "old"], "task": "kind"}, r"one column to learn, not 2"),
         (TEXT, {"class_column": "old", "task": "kind"}, r"cannot be given with task"),
@@ -154,8 +158,8 @@ def test_rows_are_drawn_as_from_other_files(tmp_path: Path) -> None:
         ("a;b;y\n1;2;0\n", {"labels": 1}, r"has one column only: its cells are separated by ';', so give separator = ';'"),
         ("", {"labels": 1}, r"has no line of data"),
         ("a,y\n", {"labels": 1}, r"has no line of data"),
-        ("a,y\n1,0\n2\n", {"labels": 1}, r"column 'y' in line 3 is missing$"),
-        ("a,y\n1,0\n\n2,1\n", {"labels": 1}, r"column 'a' in line 3 is missing|column 'y' in line 3 is missing"),
+        ("a,y\n1,0\n2\n", {"labels": 1}, r"column 'y' in line 3 has no value; labels are not filled: leave the row out$"),
+        ("a,y\n1,0\n\n2,1\n", {"labels": 1}, r"column 'a' in line 3 has no value|column 'y' in line 3 has no value"),
         ("a,y\n1,0\n2,1,7\n", {"labels": 1}, r"not readable as a table: .*line 3"),
         ("a,y\n1,0,4\n", {"labels": 1}, r"has 2 columns in line 1, but 3 in line 2"),
         ("a,y\n1,0\ninf,1\n", {"labels": 1}, r"column 'a' in line 3 must be finite, not inf"),
