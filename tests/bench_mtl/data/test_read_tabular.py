@@ -144,7 +144,7 @@ def test_rows_are_drawn_as_from_other_files(tmp_path: Path) -> None:
         (
             TEXT,
             {"labels": "kind"},
-            r"column 'kind' in line 2 is no number: 'cat'; write 0/1 or -1/+1; class_column = 'kind' would make a task of every class",
+            r"column 'kind' in line 2 is no number: 'cat'; write 0/1 or -1/\+1; class_column = 'kind' would make a task",
         ),
         (TEXT, {"labels": "tall", "drop": "tall"}, r"column 'tall' is named twice: to be learned, and as drop"),
         (TEXT, {"labels": ["tall", "old"], "task": "kind"}, r"one column to learn, not 2"),
