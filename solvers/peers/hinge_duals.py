@@ -90,9 +90,9 @@ def box_minimum(gram: Array, linear: Array, upper: float, start: Array) -> Array
         matrix = gram[np.ix_(free, free)]
         matrix[np.diag_indices_from(matrix)] += ridge
         try:
-            step = cho_solve(cho_factor(matrix, overwrite_a=True), gradient[free])
+            step = cho_solve(cho_factor(matrix), gradient[free])
         except np.linalg.LinAlgError:  # of rounding
-            step = gradient[free] / np.maximum(np.trace(matrix), ridge)
+            step = gradient[free] / (np.trace(matrix) or 1.0)
         share = 1.0
         for _ in range(_MOST_HALVINGS):
             tried = a.copy()
