@@ -107,7 +107,9 @@ def test_the_readme_is_read_in_a_minute_or_two() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 700
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md", "docs/experiments.md", "docs/projections.md", "docs/your-own-data.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/estimators.md", "docs/experiments.md", "docs/projections.md", "docs/your-own-data.md", "docs/api/index.md"]
+)
 def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = python_blocks(ROOT / page)
@@ -150,6 +152,7 @@ def run_command(line: str) -> None:
     assert code in ((0, None, 1) if words[0] == "compare" else (0, None)), line
 
 
+@pytest.mark.slow  # make docs runs them too
 @pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)
 def test_an_example_of_the_gallery_runs_and_draws(script: Path, pyplot: Any) -> None:
     runpy.run_path(str(script), run_name="__main__")
