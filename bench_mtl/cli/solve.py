@@ -160,12 +160,14 @@ def _compared(instance: Instance, built: Problem, plan: Plan, *, traceback: bool
     from bench_mtl.cli.documents import problem_document
     from bench_mtl.comparing.running import run_instances
     from bench_mtl.core.types import Status
+    from bench_mtl.data.catalogue import takes_seed
     from bench_mtl.engine.description import RegistryPlanner
 
     _say_problem(instance.problem, built)
     _say_that_it_compiles()
     of = RegistryPlanner(plan.registry).plan_problem(instance.problem, instance.parameters)
-    known = replace(instance, parameters=of.parameters, code=of.code)
+    seed = instance.seed if takes_seed(instance.data) else None
+    known = replace(instance, parameters=of.parameters, code=of.code, seed=seed)
     known = replace(known, fingerprint=known.fingerprint_here(plan.data_dir))
     data = str(instance.data.get("file") or instance.data.get("name"))
     name = require_label("the title of the report", f"{instance.problem}, {Path(data).name}")

@@ -219,8 +219,8 @@ def _run(suite: Suite, cases: list[Case], where: Path, plan: Plan) -> None:
             nonlocal ended
             ended += 1
             record = outcome.record
-            where = f", {place_text(record.places)}" if record.places else ""
-            tell(f"[{ended}/{len(waiting)}] {case.title}: {record.status} ({record.reason}{where})")
+            raised = f", {place_text(record.places)}" if record.places else ""
+            tell(f"[{ended}/{len(waiting)}] {case.title}: {record.status} ({record.reason}{raised})")
 
         if waiting:
             interrupt = Interrupt(at_once=plan.is_inline)

@@ -15,6 +15,7 @@ from typing import Any
 from bench_mtl.core.errors import InputError, not_written
 from bench_mtl.core.files import exists, is_dir
 from bench_mtl.publish.names import NAME
+from bench_mtl.report.write import PART, replace_files
 from bench_mtl.results.files import made_folder
 
 #: Says what a site consists of. Written first, with all that may be there until the end, and again when all is.
@@ -24,8 +25,6 @@ _MADE_BY = "bench-mtl publish"
 
 #: All paths that a site's files may have.
 _PATH = re.compile(rf"(?:{NAME}/){{0,2}}{NAME}\.[a-z]{{2,5}}")
-
-_PART = ".part"
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def earlier_site(folder: Path) -> Earlier:
     earlier = _read(folder / MARK)
     known = {*earlier.files, MARK}
     for path in present:
-        if path not in known and path.removesuffix(_PART) not in known:
+        if path not in known and path.removesuffix(PART) not in known:
             raise InputError(f"--out: {folder} holds {path}, which is not of an earlier site: move it away")
     return earlier
 
@@ -137,13 +136,13 @@ def write_site(folder: Path, files: Mapping[str, bytes], suites: Mapping[str, Su
     try:
         with made_folder(folder):
             if changed or set(earlier.files) - set(hashes):
-                _replace(folder, {MARK: _mark({**earlier.files, **hashes}, {})})
-            _replace(folder, changed)
-            left_behind = {path for path in _present(folder) if path.endswith(_PART)}  # by a build that was killed
+                replace_files(folder, {MARK: _mark({**earlier.files, **hashes}, {})})
+            replace_files(folder, changed)
+            left_behind = {path for path in _present(folder) if path.endswith(PART)}  # by a build that was killed
             for path in sorted((set(earlier.files) - set(hashes)) | left_behind):
                 _delete(folder, path)
             if not is_whole(folder, {MARK: hashed(mark)}):
-                _replace(folder, {MARK: mark})
+                replace_files(folder, {MARK: mark})
     except OSError as error:
         raise not_written(f"the site cannot be written to {folder}", error) from None
 
@@ -157,22 +156,6 @@ def _mark(hashes: Mapping[str, str], suites: Mapping[str, Suite]) -> bytes:
         },
     }
     return (json.dumps(content, indent=1) + "\n").encode("ascii")
-
-
-def _replace(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write all files beside their places, and then put them there."""
-    parts = {folder / name: folder / f"{name}{_PART}" for name in files}
-    try:
-        for path, part in parts.items():
-            part.parent.mkdir(parents=True, exist_ok=True)
-            part.unlink(missing_ok=True)  # left behind by a process that was killed; through a link another file would be overwritten
-            with part.open("xb") as file:
-                file.write(files[path.relative_to(folder).as_posix()])
-        for path, part in parts.items():
-            os.replace(part, path)
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
 
 
 def _delete(folder: Path, path: str) -> None:

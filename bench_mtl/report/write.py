@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+#: What the name of a file ends in until all files of its kind are on disk.
+PART = ".part"
+
+
 def write_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: Collection[str] = ()) -> Path:
     """Write the report of the results in `folder`: report.html, report.md, tables/, figures/, runs.csv and samples.csv.
 
@@ -115,14 +119,14 @@ def _summary_text(summary: pd.DataFrame) -> str:
 
 
 def replace_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Put `files` in the place of an earlier report: all are on disk before the first takes its name.
+    """Put `files` in the place of earlier ones, in folders that are made: all are on disk before the first takes its name.
 
     Files of other names stay: they may be the user's.
     """
-    parts = {folder / name: folder / f"{name}.part" for name in files}
+    parts = {folder / name: folder / f"{name}{PART}" for name in files}
     try:
         for path, part in parts.items():
-            part.parent.mkdir(exist_ok=True)
+            part.parent.mkdir(parents=True, exist_ok=True)
             part.unlink(missing_ok=True)  # left behind by a process that was killed; through a link another file would be overwritten
             with part.open("xb") as file:
                 file.write(files[path.relative_to(folder).as_posix()])

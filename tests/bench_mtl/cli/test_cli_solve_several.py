@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl.report.check import check_report
+
 PROBLEM = ["--data", "own.csv", "--data-option", "labels=2", "--param", "radius=1", "--target", "1e-3"]
 
 
@@ -29,7 +31,13 @@ def test_each_has_a_line_and_a_report_is_kept(command: Callable[..., Any], tmp_p
     assert "note: The labels are red, round." in result.out
     rows = [line.split() for line in result.out if line.startswith(("projected_subgradient ", "clarabel "))]
     assert [row[:3] for row in rows] == [["projected_subgradient", "specialised", "verified"], ["clarabel", "generic", "verified"]]
+    assert any(line.startswith("[1/2] l1inf_hinge | projected_subgradient: verified") for line in result.out)  # a table has no seed
     assert result.out[-1] == "report: kept/report.md"
+    report = (tmp_path / "kept" / "report.md").read_text()
+    assert report.startswith("# l1inf\\_hinge, own.csv") or report.startswith("# l1inf_hinge, own.csv")
+    assert "bench-mtl solve l1inf_hinge projected_subgradient clarabel --data own.csv" in report
+    assert not list(check_report(tmp_path / "kept").faults)
+    assert "2 of 2 rows proven again" in " ".join(command("check", "kept", "--recertify").out)
     assert (tmp_path / "kept" / "results.sqlite").is_file()
 
 
