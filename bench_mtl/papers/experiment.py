@@ -38,6 +38,8 @@ class Verdict(enum.StrEnum):
 
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
+    DEPENDS = "depends on the protocol"
+    """It holds under some of the protocols that the paper's words allow, and not under others."""
     UNKNOWN = "cannot be known"
     NOT_RUN = "not run"
 
