@@ -96,7 +96,7 @@ class BallHinge(HingeProblem):
         yield cls(data.shared, radius=0.5, norm="l2", intercept=True)
 
     def make_forms(self) -> tuple[Form, ...]:
-        return () if self.hinges.intercept else (self.hinges,)
+        return (self.hinges,)
 
 
 def _radii(radius: Any, data: TaskData, balls: type[TaskBalls]) -> Array:

@@ -103,7 +103,7 @@ class L1InfGLM(FitProblem):
         yield cls(labelled.shared, loss="logistic", radius=1.2, intercept=True)
 
     def make_forms(self) -> tuple[Form, ...]:
-        return () if self.fit.intercept else (L1InfForm(self.fit, self.radius, self.penalty),)
+        return (L1InfForm(self.fit, self.radius, self.penalty),)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries above a millionth of the largest, and the rows (features) that have one; on held-out examples the share of errors

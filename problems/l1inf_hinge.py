@@ -108,4 +108,4 @@ class L1InfHinge(HingeProblem):
         yield cls(data.shared_csr, penalty=0.2, reduction="sum", intercept=True)
 
     def make_forms(self) -> tuple[Form, ...]:
-        return () if self.hinges.intercept else (self.hinges,)
+        return (self.hinges,)

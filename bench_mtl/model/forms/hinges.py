@@ -32,6 +32,10 @@ class Hinges:
     """At least 0, shaped like the labels; the same for all examples of a task."""
     intercept: bool = field(default=False, kw_only=True)
 
+    @property
+    def has_intercept(self) -> bool:
+        return self.intercept
+
     def margins(self, W: Array) -> Array:
         """K W, of the predictions with their best intercepts."""
         return np.asarray(self.labels * self.shifted(self.design.forward(W)))
@@ -125,8 +129,8 @@ class HingeForm(Hinges, ObjectiveForm):
         return replace(self, design=self.design.restricted(features))
 
     def dual_at_zero(self) -> Array:
-        """Return the dual point at W = 0, where all hinges are active."""
-        return self.weights
+        """Return the dual point at W = 0, where without intercepts all hinges are active."""
+        return self.duals(self.labels * self.shifted(np.zeros(self.labels.shape))) if self.intercept else self.weights
 
     def bound(self, dual: Array, G: Array) -> float:
         """What a dual point a in its box proves, with G its `adjoint`, by its sum and the norm max_j sum_k |G_jk|.
