@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.chen.learners import MODELS
-from bench_mtl.papers.chen.scores import CLOSE, MEASURES, RESOLUTION, expected, families, in_points, statements
+from bench_mtl.papers.chen.scores import MULTI_TASK, RESOLUTION, expected, families, families_of, in_points, statements
+from bench_mtl.papers.chen.sensitivity import CLOSE, judged_statement, statement_table
+from bench_mtl.papers.chen.variants import DEFAULT, MAIN, MEASURES, Variant, variants
 from bench_mtl.papers.experiment import Findings, PublishedNumber, Section
 from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
 
@@ -39,16 +41,25 @@ class Condition:
 
 def read_curves(table: str, condition: Condition, rows: pd.DataFrame) -> Findings:
     """Return the statements of the text on the curves of these rows."""
-    comparisons = []
+    comparisons, by_variant = [], []
     rows = rows.assign(at=condition.of(rows)) if len(rows) else rows
     for entry, measure in statements(table):
-        judged = _judged(entry["models"], entry["relation"], entry["against"], MEASURES[measure], condition, rows) if len(rows) else NO_PAIR
-        what = f"{measure}: {entry['statement']} ({entry['place']})"
-        comparisons.append(PublishedNumber(what, expected(entry), *judged, on_other_data=condition.on_other_data))
-    return Findings(tuple(comparisons), tuple(_sections(rows, condition)) if len(rows) else ())
+        for family, words in families_of(entry):
+            judged = {each: _judged(entry, each.column(measure), condition, each.rows(rows), family) for each in variants(measure)}
+            what = f"{measure}: {entry['statement']}{words} ({entry['place']})"
+            found = judged_statement(judged)
+            comparisons.append(PublishedNumber(what, expected(entry), *found, on_other_data=condition.on_other_data))
+            by_variant.append((what, judged))
+    sections = (statement_table(by_variant), *_sections(rows, condition)) if len(rows) else ()
+    return Findings(tuple(comparisons), sections)
 
 
-def _judged(models: str, relation: str, against: str, measure: str, condition: Condition, rows: pd.DataFrame) -> Judgement:
+def _judged(
+    entry: Mapping[str, str], measure: str, condition: Condition, rows: pd.DataFrame, family: Sequence[str] = MULTI_TASK
+) -> Judgement:
+    if not len(rows):
+        return NO_PAIR
+    models, relation, against = entry["models"], entry["relation"], entry["against"]
     places = sorted(rows["at"].unique())
     if relation in ("rises", "falls"):
         ends = {name: _along(rows[rows["model"] == name], measure, places) for name in MODELS}
@@ -58,7 +69,7 @@ def _judged(models: str, relation: str, against: str, measure: str, condition: C
         return _close(rows[rows["at"] == large[-1]], measure, large[-1]) if large else NO_PAIR
     if models == "multi-task":
         small = [place for place in places if relation != "above at small ratios" or place < condition.small_below]
-        apart = {f"{at:g}": families(rows[rows["at"] == at], measure, against.split(";")) for at in small}
+        apart = {f"{at:g}": families(rows[rows["at"] == at], measure, against.split(";"), family) for at in small}
         return judged_order(apart, 1.0, digits=2, least=RESOLUTION)
     differences = dict(_to_the_best(rows, measure, models, places))
     if relation == "not below":
@@ -97,15 +108,25 @@ def _close(rows: pd.DataFrame, measure: str, at: float) -> Judgement:
 
 
 def _sections(rows: pd.DataFrame, condition: Condition) -> Iterator[Section]:
+    """Yield the curves of each of the main protocols."""
+    for features, intercept in MAIN:
+        variant = Variant(features, intercept)
+        here = variant.rows(rows)
+        if len(here):
+            yield _curves(here, condition, variant)
+
+
+def _curves(rows: pd.DataFrame, condition: Condition, variant: Variant) -> Section:
     import pandas as pd
 
+    columns = {measure: variant.column(measure) for measure in MEASURES}
     table, shown = [], []
     for at in sorted(rows["at"].unique()):
         for name in MODELS:
             part = rows[(rows["at"] == at) & (rows["model"] == name)]
             if not len(part):
                 continue
-            means = {measure: in_points(mean(part[key].dropna().tolist())) for measure, key in MEASURES.items()}
+            means = {measure: in_points(mean(part[key].dropna().tolist())) for measure, key in columns.items()}
             table += [
                 {"at": at, "model": name, "measure": measure, "mean": each.value, "half_width": each.half, "repetitions": each.repetitions}
                 for measure, each in means.items()
@@ -114,12 +135,14 @@ def _sections(rows: pd.DataFrame, condition: Condition) -> Iterator[Section]:
             shown.append([f"{at:g}", name, *(each.text(2) for each in means.values()), f"{part['labels_counted'].median():.0f}", seconds])
     frame = pd.DataFrame(table)
     heads = [condition.axis.capitalize(), "Learner", *MEASURES, "Labels counted", "s, tuning"]
-    text = "Per cent, means over the repetitions ± half of the 95 % interval."
-    draw = partial(_drawn, rows, condition.title, condition.axis)
-    yield Section(condition.title, text, "curves", frame, pd.DataFrame(shown, columns=heads, dtype="str"), draw)
+    text = f"Per cent, means over the repetitions ± half of the 95 % interval; {variant.words()}."
+    draw = partial(_drawn, rows, columns, condition.title, condition.axis)
+    name = "curves" if variant == DEFAULT else f"curves-{variant.features}-{variant.intercept}"
+    title = condition.title if variant == DEFAULT else f"{condition.title}: {variant.features}, {variant.intercept} intercept"
+    return Section(title, text, name, frame, pd.DataFrame(shown, columns=heads, dtype="str"), draw)
 
 
-def _drawn(rows: pd.DataFrame, title: str, axis_name: str) -> Figure:
+def _drawn(rows: pd.DataFrame, columns: Mapping[str, str], title: str, axis_name: str) -> Figure:
     from matplotlib.lines import Line2D
 
     from bench_mtl.papers.bands import draw_means
@@ -130,7 +153,7 @@ def _drawn(rows: pd.DataFrame, title: str, axis_name: str) -> Figure:
     with style.styled():
         handles = [Line2D([], [], label=name, **style.line(looks[name], markersize=4.0, linewidth=1.2)) for name in names]
         figure, axes = style.sheet(title, [2.7] * len(MEASURES), 2.6, handles)
-        for axis, (measure, key) in zip(axes, MEASURES.items(), strict=True):
+        for axis, (measure, key) in zip(axes, columns.items(), strict=True):
             for name in names:
                 values = rows[rows["model"] == name].assign(percent=100.0 * rows[key].astype("float64"))
                 draw_means(axis, values, "at", "percent", style.line(looks[name], markersize=4.0, linewidth=1.2))

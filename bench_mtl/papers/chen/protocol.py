@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.errors import BenchError
 from bench_mtl.core.types import Array, Limits, Matrix, Status
 from bench_mtl.data import TaskData, preprocess
 from bench_mtl.metrics import average_auc, macro_f1, micro_f1
-from bench_mtl.papers.chen.learners import MODELS, TOLERANCE, Fit, Mask, Model, fitted
+from bench_mtl.papers.chen.decisions import by_prevalence, one_label
+from bench_mtl.papers.chen.learners import MODELS, TOLERANCE, Fit, Mask, Model, fitted, fitted_grid
 from bench_mtl.papers.chen.sets import SETS, split
+from bench_mtl.papers.chen.variants import FEATURES, INTERCEPTS, MAIN
 from bench_mtl.runner.job import Found
 
 #: Problems and solvers that the learners take from the registry.
@@ -38,10 +41,16 @@ FOLDS = 3
 TUNING_TOLERANCE = 1e-2
 
 
+#: Learners and data sets of which also the best score on the held-out part over the grid is kept: a bound on what tuning could find.
+_BOUNDED = (("MixedNorm", "TraceNorm"), ("scene", "yeast"))
+
+
 def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
-    """Tune and judge one learner on one split: settings data, model, seed, and perhaps share."""
-    data = split(SETS[settings["data"]], settings.get("share", SHARE), settings["seed"], data_dir)
-    return outcome(data, settings["model"], settings["seed"])
+    """Tune and judge one learner on one split: settings data, model, features, intercept, seed, and perhaps share."""
+    name, model, seed = settings["data"], settings["model"], settings["seed"]
+    data = split(SETS[name], settings.get("share", SHARE), seed, data_dir, settings["features"])
+    is_bounded = model in _BOUNDED[0] and name in _BOUNDED[1] and "share" not in settings
+    return outcome(data, model, seed, has_intercept=settings["intercept"] == "free", is_bounded=is_bounded)
 
 
 def files(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -49,19 +58,35 @@ def files(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [SETS[settings["data"]].spec]
 
 
-def grid(sets: Sequence[str], models: Sequence[str], seeds: int, shares: Sequence[float] = ()) -> tuple[Mapping[str, Any], ...]:
-    """Return the settings of all cells, repetition by repetition."""
+def grid(
+    sets: Sequence[str], models: Sequence[str], seeds: int, shares: Sequence[float] = (), *, others: int = 0
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the settings of all cells, repetition by repetition.
+
+    Parameters
+    ----------
+    seeds : repetitions of the main protocols of fits (`variants.MAIN`)
+    others : repetitions of the other ones
+    """
+    fits = [(features, intercept) for features in FEATURES for intercept in INTERCEPTS]
     return tuple(
-        {"data": name, "model": model, **({"share": share} if shares else {}), "seed": seed}
-        for seed in range(seeds)
+        {"data": name, "model": model, **({"share": share} if shares else {}), "features": features, "intercept": intercept, "seed": seed}
+        for seed in range(max(seeds, others))
+        for features, intercept in fits
+        if seed < (seeds if (features, intercept) in MAIN else others)
         for name in sets
         for share in shares or (SHARE,)
         for model in models
     )
 
 
-def outcome(data: TaskData, name: str, seed: int) -> Found:
-    """Tune the learner of that name on the training part, fit it to all of that part, and judge it on the held-out one."""
+def outcome(data: TaskData, name: str, seed: int, *, has_intercept: bool = False, is_bounded: bool = False) -> Found:
+    """Tune the learner of that name on the training part, fit it to all of that part, and judge it on the held-out one.
+
+    Parameters
+    ----------
+    is_bounded : whether all settings are judged on the held-out part too, and the best score is kept
+    """
     model = MODELS[name]
     assert data.held_out is not None
     X, X_test = _features(model, data)
@@ -72,24 +97,20 @@ def outcome(data: TaskData, name: str, seed: int) -> Found:
         raise BenchError("no label has both a positive and a negative training example")
     unlearnt = [label for label, is_used in zip(names, usable, strict=True) if not is_used]
     Y, Y_test, names = Y[:, usable], Y_test[:, usable], [label for label, is_used in zip(names, usable, strict=True) if is_used]
-    tuned = tune(model, X, Y, seed)
-    fit = fitted(model, tuned.setting, X, Y)
+    tuned = tune(model, X, Y, seed, has_intercept=has_intercept)
+    fit = fitted(model, tuned.setting, X, Y, has_intercept=has_intercept)
     scores = fit.scores(X_test)
     auc = average_auc(Y_test, scores, names=names)
-    shifted = scores - tuned.thresholds
     return Found(
         {
             "average_auc": auc.value,
-            "macro_f1": macro_f1(Y_test, scores, names=names).value,
-            "micro_f1": micro_f1(Y_test, scores, names=names).value,
-            "macro_f1_thresholds": macro_f1(Y_test, shifted, names=names).value,
-            "micro_f1_thresholds": micro_f1(Y_test, shifted, names=names).value,
             "pooled_auc": _pooled_auc(Y_test, scores),
+            **_decided(Y_test, scores, Y.mean(axis=0), tuned.thresholds, names),
             "auc_of_labels": list(auc.per_task),
             "labels_counted": len(auc.counted),
             "labels_skipped": [*unlearnt, *(each.task for each in auc.skipped)],
             "training_examples": X.shape[0],
-            "features": X.shape[1],
+            "features_given": X.shape[1],
             "setting": dict(tuned.setting),
             "tuning_auc": tuned.auc,
             "tuning_seconds": tuned.seconds,
@@ -98,10 +119,29 @@ def outcome(data: TaskData, name: str, seed: int) -> Found:
             "fit_seconds": fit.seconds,
             "relative_gap": fit.gap if fit.gap is not None else math.nan,
             "n_iter": int(np.max(fit.estimator.n_iter_)),
+            **({"best_on_test": _best_on_test(model, X, Y, X_test, Y_test, has_intercept)} if is_bounded else {}),
             **_structure(fit),
         },
         *_ending(fit),
     )
+
+
+def _decided(Y: Mask, scores: Array, shares: Array, thresholds: Array, names: Sequence[str]) -> dict[str, float]:
+    """Return F1 under every rule of decision, by the columns of `variants.DECISIONS`."""
+    rules = {
+        "": scores,
+        "_prevalence": np.where(by_prevalence(scores, shares), 1.0, -1.0),
+        "_one_label": np.where(one_label(scores), 1.0, -1.0),
+        "_thresholds": scores - thresholds,
+    }
+    kinds = (("macro", macro_f1), ("micro", micro_f1))
+    return {f"{kind}_f1{rule}": of(Y, decided, names=names).value for rule, decided in rules.items() for kind, of in kinds}
+
+
+def _best_on_test(model: Model, X: Matrix, Y: Mask, X_test: Matrix, Y_test: Mask, has_intercept: bool) -> float:
+    """Return the highest average AUC on the held-out part of all settings, fitted to the whole training part as in tuning."""
+    fits = fitted_grid(model, X, Y, has_intercept=has_intercept, tolerance=TUNING_TOLERANCE)
+    return max(average_auc(Y_test, fit.scores(X_test)).value for _, fit in fits)
 
 
 @dataclass(frozen=True)
@@ -119,31 +159,26 @@ class Tuned:
     """Fits that did not reach their tolerance."""
 
 
-def tune(model: Model, X: Matrix, Y: Mask, seed: int) -> Tuned:
+def tune(model: Model, X: Matrix, Y: Mask, seed: int, *, has_intercept: bool = False) -> Tuned:
     """Choose a setting by `FOLDS`-fold cross-validation; a fold judges labels that it and the others have both kinds of examples of."""
-    folds = list(_folds(X.shape[0], seed))
-    best: tuple[float, Mapping[str, float], Array] | None = None
+    settings = list(model.settings())
+    out_of_fold = np.full((len(settings), *Y.shape), np.nan)
+    values = np.full((len(settings), FOLDS), np.nan)
     seconds, fits, unconverged = 0.0, 0, 0
-    for setting in model.settings():
-        out_of_fold = np.full(Y.shape, np.nan)
-        values = []
-        for train, test in folds:
-            usable = _two_sided(Y[train])
-            fit = fitted(model, setting, X[train], Y[train][:, usable], tolerance=TUNING_TOLERANCE)
-            out_of_fold[np.ix_(test, usable)] = scores = fit.scores(X[test])
-            values.append(average_auc(Y[test][:, usable], scores).value)
+    for f, (train, test) in enumerate(_folds(X.shape[0], seed)):
+        usable = _two_sided(Y[train])
+        found = fitted_grid(model, X[train], Y[train][:, usable], has_intercept=has_intercept, tolerance=TUNING_TOLERANCE)
+        for s, (_, fit) in enumerate(found):
+            out_of_fold[np.ix_([s], test, usable)] = scores = fit.scores(X[test])
+            values[s, f] = average_auc(Y[test][:, usable], scores).value
             seconds, fits, unconverged = seconds + fit.seconds, fits + 1, unconverged + bool(fit.message)
-        if np.isnan(values).all():
-            raise BenchError(
-                f"no fold of the {X.shape[0]} training examples has a label with both a positive and a negative example to judge"
-            )
-        auc = float(np.nanmean(values))
-        if best is None or auc > best[0]:
-            best = (auc, setting, out_of_fold)
-    assert best is not None
-    auc, chosen, out_of_fold = best
-    thresholds = np.array([_best_threshold(Y[:, k], out_of_fold[:, k]) for k in range(Y.shape[1])])
-    return Tuned(chosen, auc, thresholds, seconds, fits, unconverged)
+    judged = ~np.isnan(values).all(axis=0)
+    if not judged.any():
+        raise BenchError(f"no fold of the {X.shape[0]} training examples has a label with both a positive and a negative example to judge")
+    means = values[:, judged].mean(axis=1)
+    best = int(np.argmax(means))
+    thresholds = np.array([_best_threshold(Y[:, k], out_of_fold[best, :, k]) for k in range(Y.shape[1])])
+    return Tuned(settings[best], float(means[best]), thresholds, seconds, fits, unconverged)
 
 
 def _folds(count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -173,12 +208,20 @@ def _best_threshold(positive: Mask, scores: Array) -> float:
 
 
 def _features(model: Model, data: TaskData) -> tuple[Matrix, Matrix]:
-    """Return what the learner is given of the training and held-out examples."""
+    """Return what the learner is given of the training and held-out examples.
+
+    Features that no training example has are left out: every learner has coefficients of 0 for them. All are divided by one number, so
+    that training rows have a mean square length of 1: that is a matter of units, and grids then mean the same for all features.
+    """
     most = model.most_features
     if most is not None and data.design.n_features > most:
         data = preprocess(data, [f"svd:{min(most, data.design.output_shape[0])}"])
     assert data.held_out is not None
-    return data.design.block(0), data.held_out.design.block(0)
+    X, X_test = data.design.block(0), data.held_out.design.block(0)
+    squares = np.asarray((X.multiply(X) if is_sparse(X) else X**2).sum(axis=0)).ravel()
+    present = np.flatnonzero(squares)
+    length = math.sqrt(float(squares.sum()) / X.shape[0]) or 1.0
+    return X[:, present] / length, X_test[:, present] / length
 
 
 def _pooled_auc(Y: Mask, scores: Array) -> float:

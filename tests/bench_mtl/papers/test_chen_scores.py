@@ -13,10 +13,13 @@ from sklearn.metrics import f1_score, roc_auc_score
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.data import TaskData
 from bench_mtl.papers import Verdict, experiment
-from bench_mtl.papers.chen import protocol
+from bench_mtl.papers.chen import learners, protocol
+from bench_mtl.papers.chen.decisions import by_prevalence, one_label
 from bench_mtl.papers.chen.learners import MODELS, fitted
-from bench_mtl.papers.chen.protocol import FOLDS, TUNING_TOLERANCE, compute, outcome, tune
+from bench_mtl.papers.chen.protocol import FOLDS, compute, outcome, tune
+from bench_mtl.papers.chen.sensitivity import BETWEEN, INSIDE, OPEN, OUTSIDE, place
 from bench_mtl.papers.chen.sets import SETS, split
+from bench_mtl.papers.chen.variants import AUCS, DECISIONS, FEATURES, INTERCEPTS, Variant, depends_on, variants
 from bench_mtl.papers.published import published
 
 TABLES = ("chen-table2", "chen-table3", "chen-table5", "chen-table7", "chen-ratio", "chen-tasks")
@@ -37,34 +40,78 @@ def task_data(train: int = 36, test: int = 50) -> TaskData:
     return replace(TaskData.shared(X, np.where(Y, 1.0, -1.0)), held_out=held_out)
 
 
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("name", MODELS)
-def test_every_learner_against_loops(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_learner_against_loops(name: str, has_intercept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
+
+    tight = 1e-6  # so that a fit from its neighbour ranks as one from 0
+    monkeypatch.setattr(protocol, "TUNING_TOLERANCE", tight)
+    monkeypatch.setattr(learners, "TUNING_STEPS", 100_000)
 
     model = replace(MODELS[name], grid={key: values[:: len(values) - 1] for key, values in MODELS[name].grid.items()})
     monkeypatch.setitem(protocol.MODELS, name, model)  # type: ignore[arg-type]
     data = task_data()
     assert data.held_out is not None
-    found = outcome(data, name, 4).values
-    X, Y, X_test, Y_test = data.design.block(0), data.targets > 0.0, data.held_out.design.block(0), data.held_out.targets > 0.0
+    found = outcome(data, name, 4, has_intercept=has_intercept, is_bounded=True).values
+    length = np.sqrt((data.design.block(0) ** 2).sum() / data.design.sizes[0])
+    X, Y, X_test, Y_test = data.design.block(0) / length, data.targets > 0.0, data.held_out.design.block(0) / length, data.held_out.targets > 0.0
     means = []
     parts = np.array_split(np.random.default_rng(4).permutation(len(X)), FOLDS)
     for setting in model.settings():
         values = []
         for part in parts:
             rest = np.array(sorted(set(range(len(X))) - set(part.tolist())))
-            scores = fitted(model, setting, X[rest], Y[rest], tolerance=TUNING_TOLERANCE).scores(X[np.sort(part)])
+            scores = _scores(model, setting, X[rest], Y[rest], X[np.sort(part)], has_intercept, tight)
             values.append(np.mean([roc_auc_score(Y[np.sort(part), k], scores[:, k]) for k in range(3)]))
         means.append((np.mean(values), setting))
     best = max(means, key=lambda pair: pair[0])
     assert found["setting"] == best[1]
     assert found["tuning_auc"] == pytest.approx(best[0])
     assert found["tuning_fits"] == FOLDS * len(means)
-    scores = fitted(model, best[1], X, Y).scores(X_test)
+    settings = list(model.settings())
+    on_test = [_scores(model, setting, X, Y, X_test, has_intercept, tight) for setting in settings]
+    areas = [np.mean([roc_auc_score(Y_test[:, k], each[:, k]) for k in range(3)]) for each in on_test]
+    assert found["best_on_test"] == pytest.approx(max(areas), abs=0.01)
+    scores = _scores(model, best[1], X, Y, X_test, has_intercept, None)
     assert found["average_auc"] == pytest.approx(np.mean([roc_auc_score(Y_test[:, k], scores[:, k]) for k in range(3)]))
     assert found["macro_f1"] == pytest.approx(f1_score(Y_test, scores > 0.0, average="macro"))
     assert found["micro_f1"] == pytest.approx(f1_score(Y_test, scores > 0.0, average="micro"))
-    assert found["pooled_auc"] == pytest.approx(roc_auc_score(Y_test.ravel(), scores.ravel()))
+    assert found["pooled_auc"] == pytest.approx(_pooled_area(Y_test, scores))
+    for kind in ("macro", "micro"):
+        for column, decided in (("prevalence", _by_prevalence(Y, scores)), ("one_label", _one_label(scores))):
+            assert found[f"{kind}_f1_{column}"] == pytest.approx(f1_score(Y_test, decided, average=kind))
+
+
+def _scores(model: learners.Model, setting: Any, X: Any, Y: Any, X_test: Any, has_intercept: bool, tolerance: float | None) -> np.ndarray:
+    return fitted(model, setting, X, Y, has_intercept=has_intercept, tolerance=tolerance).scores(X_test)
+
+
+def _pooled_area(Y: np.ndarray, scores: np.ndarray) -> float:
+    """Of all pairs of a positive and a negative entry the share in order, ties counting half."""
+    above, below = scores[Y][:, None], scores[~Y][None, :]
+    return float(np.mean((above > below) + 0.5 * (above == below)))
+
+
+def _by_prevalence(Y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Take the highest score that is left, as often as the share of the training examples asks for."""
+    decided = np.zeros(scores.shape, dtype=bool)
+    for k in range(scores.shape[1]):
+        for _ in range(round(float(Y[:, k].mean()) * len(scores))):
+            left = [i for i in range(len(scores)) if not decided[i, k]]
+            decided[max(left, key=lambda i: scores[i, k]), k] = True
+    return decided
+
+
+def _one_label(scores: np.ndarray) -> np.ndarray:
+    return np.array([[all(row[k] > row[j] for j in range(len(row)) if j != k) for k in range(len(row))] for row in scores])
+
+
+def test_of_equal_scores_the_first_is_decided_for() -> None:
+    scores = np.array([[1.0, 1.0], [1.0, 2.0], [0.0, 2.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(by_prevalence(scores, np.array([0.5, 0.25])), [[1, 0], [1, 1], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(by_prevalence(scores, np.array([0.0, 1.0])), [[0, 1], [0, 1], [0, 1], [0, 1]])
+    np.testing.assert_array_equal(one_label(scores), [[1, 0], [0, 1], [0, 1], [1, 0]])
 
 
 def test_thresholds_are_the_best_of_all() -> None:
@@ -100,7 +147,7 @@ def test_wide_data_are_given_to_the_learner_of_covariances_in_few_directions(mon
     from dataclasses import replace
 
     monkeypatch.setitem(protocol.MODELS, "MTL(Omega,Sigma)", replace(MODELS["MTL(Omega,Sigma)"], most_features=4))  # type: ignore[arg-type]
-    assert outcome(task_data(), "MTL(Omega,Sigma)", 0).values["features"] == 4
+    assert outcome(task_data(), "MTL(Omega,Sigma)", 0).values["features_given"] == 4
 
 
 def test_splits_of_real_data(data_dir: Path) -> None:
@@ -114,10 +161,25 @@ def test_splits_of_real_data(data_dir: Path) -> None:
     drawn = split(SETS["bibtex, 925 x 10"], 0.1, 0, data_dir)
     assert drawn.held_out is not None
     assert (drawn.design.sizes[0], drawn.held_out.design.sizes[0], drawn.n_tasks) == (92, 833, 10)
+    raw = split(SETS["yeast"], 0.1, 0, data_dir, "raw")
+    np.testing.assert_array_equal(raw.targets, first.targets)
+    assert not np.allclose(raw.design.block(0), first.design.block(0))
+
+
+@pytest.mark.parametrize(("one", "other"), [("bibtex, 925 x 10", "bibtex, 919 x 10"), ("bibtex, 1023 x 20", "bibtex, 1015 x 20")])
+def test_subsets_of_equal_training_sizes_have_other_examples(one: str, other: str, data_dir: Path) -> None:
+    from dataclasses import replace
+
+    def rows(each: Any) -> set[tuple[Any, ...]]:
+        block = split(each, 0.1, 0, data_dir).design.block(0)
+        return {tuple(np.flatnonzero(row)) for row in np.asarray(block.todense())}
+
+    assert rows(replace(SETS[one], draw=0)) == rows(replace(SETS[other], draw=0))  # what the number of the draw is for
+    assert len(rows(SETS[one]) & rows(SETS[other])) < 0.2 * len(rows(SETS[one]))
 
 
 def test_a_cell_of_real_data(data_dir: Path) -> None:
-    found = compute({"data": "yeast", "model": "RidgeReg", "seed": 0}, data_dir)
+    found = compute({"data": "yeast", "model": "RidgeReg", "features": "normalised", "intercept": "without", "seed": 0}, data_dir)
     assert found.status == "verified"
     assert 0.55 < found.values["average_auc"] < 0.75
 
@@ -127,7 +189,12 @@ def test_a_missing_data_folder_is_named(tmp_path: Path) -> None:
         split(SETS["scene"], 0.1, 0, tmp_path)
 
 
-def rows(auc: dict[str, float], name: str = "scene", *, seeds: int = 4, **more: Any) -> pd.DataFrame:
+KEYS = (*AUCS.values(), *(form.format(kind) for form in DECISIONS.values() for kind in ("macro", "micro")))
+
+
+def rows(
+    auc: dict[str, float], name: str = "scene", *, seeds: int = 4, features: str = "normalised", intercept: str = "without", **more: Any
+) -> pd.DataFrame:
     """Rows whose scores are the given ones but for what a draw adds to all of them alike."""
     generator = np.random.default_rng(0)
     table = []
@@ -136,14 +203,17 @@ def rows(auc: dict[str, float], name: str = "scene", *, seeds: int = 4, **more: 
         for model, value in auc.items():
             setting = {name: values[1] for name, values in MODELS[model].grid.items()}
             score = value + draw + 0.0005 * generator.standard_normal()
-            keys = ("average_auc", "macro_f1", "micro_f1", "macro_f1_thresholds", "micro_f1_thresholds", "pooled_auc")
             table.append(
-                {"data": name, "model": model, "seed": seed, **dict.fromkeys(keys, score), "labels_counted": 6, "setting": setting,
-                 "relative_gap": 1e-4, "tuning_fits": 3, "tuning_seconds": 1.0, "fit_seconds": 0.5 - value / 2,
-                 "features": 10, "share_of_non_zeros": 0.5 if model == "MixedNorm" else np.nan, "rank": 2, "status": "verified",
-                 "reason": "", "seconds": 2.0, **more}
+                {"data": name, "model": model, "features": features, "intercept": intercept, "seed": seed, **dict.fromkeys(KEYS, score),
+                 "labels_counted": 6, "setting": setting, "relative_gap": 1e-4, "tuning_fits": 3, "tuning_seconds": 1.0,
+                 "fit_seconds": 0.5 - value / 2, "features_given": 10, "share_of_non_zeros": 0.5 if model == "MixedNorm" else np.nan,
+                 "rank": 2, "status": "verified", "reason": "", "seconds": 2.0, **more}
             )  # fmt: skip
     return pd.DataFrame(table)
+
+
+def under_all(auc: dict[str, float], name: str = "scene") -> pd.DataFrame:
+    return pd.concat([rows(auc, name, features=one, intercept=two) for one in FEATURES for two in INTERCEPTS], ignore_index=True)
 
 
 ORDER = {name: 0.9 - 0.02 * place for place, name in enumerate(MODELS)}
@@ -164,6 +234,70 @@ def test_an_order_of_learners_is_read_from_paired_differences() -> None:
     assert verdicts("chen-table2", rows({"MixedNorm": 0.9, "OneNorm": 0.8}))[first] == Verdict.UNKNOWN  # the others are missing
     assert verdicts("chen-table2", rows({"MixedNorm": 0.7, "OneNorm": 0.8}))[first] == Verdict.NOT_REPRODUCED
     assert found[first.replace("scene", "yeast")] == Verdict.NOT_RUN
+
+
+def test_a_statement_that_holds_under_all_protocols_under_some_and_under_none() -> None:
+    what = "scene, average AUC: MixedNorm is the best of all on every data set (section 7.2 (1))"
+
+    def read(frame: pd.DataFrame) -> Any:
+        return next(each for each in experiment("chen-table2").read(frame).comparisons if each.what == what)
+
+    held, turned = read(under_all(ORDER)), read(under_all(ORDER | {"MixedNorm": 0.5}))
+    assert (held.verdict, turned.verdict) == (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)
+    assert "holds under 8 of 8, not under 0, open under 0" in held.why
+    frame = under_all(ORDER)
+    frame.loc[(frame["intercept"] == "free") & (frame["model"] == "MixedNorm"), "pooled_auc"] = 0.5
+    some = read(frame)
+    assert some.verdict == Verdict.DEPENDS
+    assert "holds under 6 of 8, not under 2, open under 0; depends on intercept, kind of AUC" in some.why
+
+
+def test_what_alone_changes_a_finding_is_named() -> None:
+    found = {each: each.intercept == "free" and each.decision == "one label" for each in variants("macro F1")}
+    assert depends_on(found) == ["intercept", "decision rule"]
+    assert depends_on(dict.fromkeys(found, True)) == []
+    assert depends_on({Variant("raw", "free"): 1, Variant(): 2}) == []
+
+
+def test_the_sensitivity_of_a_number() -> None:
+    frame = under_all({"MixedNorm": 0.80, "RidgeReg": 0.70})
+    frame.loc[(frame["features"] == "raw") & (frame["intercept"] == "free"), "pooled_auc"] = 0.916
+    found = experiment("chen-table2").read(frame)
+    number = next(each for each in found.comparisons if each.what == "scene, average AUC, MixedNorm")
+    assert number.verdict == Verdict.DEPENDS
+    assert "of 8 protocols 1 within 1 point, 7 outside; depends on features, intercept, kind of AUC" in number.why
+    sections = {section.name: section for section in found.sections}
+    shown = sections["sensitivity"].display
+    assert shown is not None
+    line = shown[(shown["Data"] == "scene") & (shown["Measure"] == "average AUC") & (shown["Learner"] == "MixedNorm")].iloc[0]
+    assert (line["Published"], line["Nearest"], line["Under"]) == ("91.6", "91.6", "raw, free intercept, AUC pooled")
+    counts = sections["counts"].table
+    assert counts is not None
+    of_scene = counts[counts["data"] == "scene"]
+    assert of_scene["within 1 point"].tolist()[-1] >= of_scene["within 1 point"].tolist()[1] >= of_scene["within 1 point"].tolist()[0]
+    assert (counts.drop(columns=["data", "protocol"]).sum(axis=1) == [24, 24, 24, 72] * 3).all()
+
+
+def test_where_a_number_lies() -> None:
+    found = [place(difference, deviation) for difference, deviation in ((-1.0, 0.1), (1.5, 0.75), (1.6, 0.75), (1.5, np.nan))]
+    assert found == [INSIDE, BETWEEN, OUTSIDE, OPEN]
+
+
+def test_multi_task_learners_are_judged_with_and_without_the_one_that_is_far_behind() -> None:
+    found = verdicts("chen-table2", rows(ORDER | {"ASO": 0.3}))
+    what = "scene, average AUC: multi-task learners are better than OneNorm; IndSVM and RidgeReg or compete with them{} (section 7.2 (3))"
+    assert found[what.format("")] == Verdict.NOT_REPRODUCED
+    assert found[what.format("; without ASO")] == Verdict.REPRODUCED
+
+
+def test_the_margin_with_settings_chosen_on_the_test_set() -> None:
+    frame = under_all(ORDER)
+    frame["best_on_test"] = frame["average_auc"].where(frame["model"].isin(["MixedNorm", "TraceNorm"]))
+    bound = next(each for each in experiment("chen-table2").read(frame).sections if each.name == "bound").table
+    assert bound is not None
+    assert bound["published"].tolist() == pytest.approx([91.602 - 90.205] * 4)
+    assert bound["best_on_test"].tolist() == pytest.approx([6.0] * 4, abs=0.2)
+    assert set(bound["reading"]) == {"reaches the published one"}
 
 
 def test_a_number_is_reproduced_where_it_is_close() -> None:

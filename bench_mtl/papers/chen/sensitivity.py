@@ -1,0 +1,219 @@
+"""Published numbers and statements under every protocol that the paper's words allow: where they lie, what they depend on, how many hold."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench_mtl.papers.chen.variants import DEFAULT, Variant, depends_on, variants
+from bench_mtl.papers.experiment import Section, Verdict
+from bench_mtl.papers.summaries import NO_PAIR, Judgement
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A number counts as reproduced within this many points.
+CLOSE = 1.0
+
+#: Where a number of ours lies; the last: it is more than a point away, and of one repetition, which has no deviation.
+INSIDE, BETWEEN, OUTSIDE, OPEN = f"within {CLOSE:g} point", "within two deviations", "outside", "one repetition"
+
+_VERDICTS: Mapping[str, Verdict] = {
+    INSIDE: Verdict.REPRODUCED,
+    BETWEEN: Verdict.UNKNOWN,
+    OUTSIDE: Verdict.NOT_REPRODUCED,
+    OPEN: Verdict.UNKNOWN,
+}
+
+
+class Reading(NamedTuple):
+    """Our number in place of a published one, under one protocol."""
+
+    variant: Variant
+    value: float
+    """Mean over the repetitions, in per cent."""
+    deviation: float
+    place: str
+    """`INSIDE`, `BETWEEN`, `OUTSIDE` or `OPEN`."""
+
+
+class Numbers(NamedTuple):
+    """A published number with all readings of it that there are, of the protocols in their order."""
+
+    data: str
+    measure: str
+    model: str
+    published: float
+    readings: tuple[Reading, ...]
+
+    @property
+    def nearest(self) -> Reading:
+        """The one next to the published number, of equal ones the first; never more than that."""
+        return min(self.readings, key=lambda each: abs(each.value - self.published))
+
+
+def place(difference: float, deviation: float) -> str:
+    """Return where a number lies whose deviation is that of the difference of one repetition there and one here."""
+    if abs(difference) <= CLOSE:
+        return INSIDE
+    if math.isnan(deviation):
+        return OPEN
+    return BETWEEN if abs(difference) <= 2.0 * deviation else OUTSIDE
+
+
+def readings(rows: pd.DataFrame, entry: Mapping[str, str], own: str) -> Numbers:
+    """Return a published row (data, measure, model, mean, deviation) with our readings on the data set of the name `own`."""
+    theirs, spread = float(entry["mean"]), float(entry["deviation"])
+    found = []
+    for variant in variants(entry["measure"]) if len(rows) else ():
+        here = variant.rows(rows)
+        values = 100.0 * here[(here["data"] == own) & (here["model"] == entry["model"])][variant.column(entry["measure"])].dropna()
+        if len(values):
+            mean, deviation = float(values.mean()), float(values.std())
+            found.append(Reading(variant, mean, deviation, place(mean - theirs, math.hypot(spread, deviation))))
+    return Numbers(entry["data"], entry["measure"], entry["model"], theirs, tuple(found))
+
+
+def judged_number(numbers: Numbers) -> Judgement:
+    """Return one verdict where all protocols agree, and what it depends on where some are inside and others outside."""
+    if not numbers.readings:
+        return Judgement("-", Verdict.NOT_RUN, "no cell has an outcome")
+    values = [each.value for each in numbers.readings]
+    nearest = numbers.nearest
+    shown = f"{min(values):.1f} to {max(values):.1f}" if len(values) > 1 else f"{values[0]:.1f}"
+    verdict, why = _agreed({each.variant: _VERDICTS[each.place] for each in numbers.readings})
+    counts = Counter(each.place for each in numbers.readings)
+    listed = ", ".join(f"{counts[where]} {where}" for where in (INSIDE, BETWEEN, OUTSIDE, OPEN) if counts[where])
+    return Judgement(f"{shown}; nearest {nearest.value:.1f}", verdict, f"of {len(values)} protocols {listed}{why}")
+
+
+def judged_statement(judged: Mapping[Variant, Judgement]) -> Judgement:
+    """Return under how many protocols a statement holds, with one verdict where all agree, and what it depends on where they do not."""
+    found = {variant: each for variant, each in judged.items() if each.verdict is not Verdict.NOT_RUN}
+    if not found:
+        return NO_PAIR
+    verdict, why = _agreed({variant: each.verdict for variant, each in found.items()})
+    first, example = next(iter(found.items()))
+    counts = holding(found)
+    return Judgement(f"{first.features}, {first.intercept} intercept: {example.ours}", verdict, f"{counts}{why}; there {example.why}")
+
+
+def holding(judged: Mapping[Variant, Judgement]) -> str:
+    """Count the protocols under which a statement holds, does not, and is open, in words."""
+    counts = Counter(each.verdict for each in judged.values())
+    open_ = len(judged) - counts[Verdict.REPRODUCED] - counts[Verdict.NOT_REPRODUCED]
+    return f"holds under {counts[Verdict.REPRODUCED]} of {len(judged)}, not under {counts[Verdict.NOT_REPRODUCED]}, open under {open_}"
+
+
+def _agreed(verdicts: Mapping[Variant, Verdict]) -> tuple[Verdict, str]:
+    kinds = set(verdicts.values())
+    if {Verdict.REPRODUCED, Verdict.NOT_REPRODUCED} <= kinds:
+        sure = {variant: each for variant, each in verdicts.items() if each in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)}
+        names = depends_on(sure)
+        return Verdict.DEPENDS, f"; depends on {', '.join(names) if names else 'several choices together'}"
+    return (kinds.pop() if len(kinds) == 1 else Verdict.UNKNOWN), ""
+
+
+_ABOUT_NUMBERS = """\
+For every published number the range of ours over the protocols, in per cent, and the protocol whose number is the nearest. That it is the
+nearest does not make it the paper's: of this many one is near by chance too."""
+
+
+def number_table(numbers: Sequence[Numbers]) -> Section:
+    """Return the range of every published number, and the protocol nearest to it; all readings with all digits in the file."""
+    import pandas as pd
+
+    table = [
+        {
+            "data": each.data, "measure": each.measure, "model": each.model, "published": each.published,
+            "features": reading.variant.features, "intercept": reading.variant.intercept, "decision": reading.variant.decision,
+            "auc": reading.variant.auc, "mean": reading.value, "deviation": reading.deviation, "place": reading.place,
+        }
+        for each in numbers
+        for reading in each.readings
+    ]  # fmt: skip
+    shown = []
+    for each in numbers:
+        if each.readings:
+            values, nearest = [reading.value for reading in each.readings], each.nearest
+            where = "" if nearest.place == INSIDE else f" ({nearest.place})"
+            shown.append(
+                [
+                    each.data, each.measure, each.model, f"{each.published:.1f}", f"{min(values):.1f} to {max(values):.1f}",
+                    f"{nearest.value:.1f}{where}", nearest.variant.words(each.measure),
+                ]
+            )  # fmt: skip
+    heads = ["Data", "Measure", "Learner", "Published", "Ours", "Nearest", "Under"]
+    return Section("Sensitivity", _ABOUT_NUMBERS, "sensitivity", pd.DataFrame(table), pd.DataFrame(shown, columns=heads, dtype="str"))
+
+
+def count_table(numbers: Sequence[Numbers], on_other_data: bool = False) -> Section:
+    """Return how many published numbers are near under the default protocol, under the best single one of each data set, and under any."""
+    import pandas as pd
+
+    rows = list(_counts(numbers))
+    table = pd.DataFrame(rows, columns=["data", "protocol", INSIDE, BETWEEN, OUTSIDE, OPEN, "not run"])
+    shown = table.astype("str").rename(columns=lambda name: name[0].upper() + name[1:])
+    text = f"""\
+Of the {len(numbers)} published numbers, how many of ours are how near. The single best protocol is one and the same for all measures and
+learners of a data set: the one with the most numbers within {CLOSE:g} point, then the most within two deviations. It was chosen for that,
+and is not called the paper's. The range counts for every number its nearest protocol."""
+    if on_other_data:
+        text += "\nWhere the data are other ones in the place of the paper's, a near number is chance."
+    return Section("How many published numbers are near", text, "counts", table, shown)
+
+
+def _counts(numbers: Sequence[Numbers]) -> Iterator[list[object]]:
+    names = list(dict.fromkeys(each.data for each in numbers))
+    default, range_ = [Counter[str]() for _ in names], [Counter[str]() for _ in names]
+    best = []
+    for name, plain, over in zip(names, default, range_, strict=True):
+        of = [each for each in numbers if each.data == name]
+        plain.update(places(of, DEFAULT))
+        over.update(each.nearest.place if each.readings else "not run" for each in of)
+        counted = {variant: Counter(places(of, variant)) for variant in variants()}
+        best.append(max(counted.items(), key=lambda pair: (pair[1][INSIDE], pair[1][BETWEEN], -pair[1]["not run"])))
+    parts = [
+        (DEFAULT.words(), list(zip(names, default, strict=True))),
+        ("single best", [(name, counts) for name, (_, counts) in zip(names, best, strict=True)]),
+        ("range", list(zip(names, range_, strict=True))),
+    ]
+    chosen = {name: variant.words() for name, (variant, _) in zip(names, best, strict=True)}
+    for words, of_sets in parts:
+        for name, counts in [*of_sets, ("all", sum((counts for _, counts in of_sets), Counter[str]()))]:
+            title = f"{words}: {chosen[name]}" if words == "single best" and name in chosen else words
+            yield [name, title, *(counts[where] for where in (INSIDE, BETWEEN, OUTSIDE, OPEN, "not run"))]
+
+
+def places(numbers: Sequence[Numbers], variant: Variant) -> Iterator[str]:
+    """Yield where each number lies under one protocol."""
+    for each in numbers:
+        found = (reading.place for reading in each.readings if reading.variant.words(each.measure) == variant.words(each.measure))
+        yield next(found, "not run")
+
+
+_ABOUT_STATEMENTS = """\
+Every statement of the text judged under each protocol by itself, by paired differences over its repetitions; what alone changes the
+verdict is named."""
+
+
+def statement_table(judged: Sequence[tuple[str, Mapping[Variant, Judgement]]]) -> Section:
+    """Return under how many protocols each statement holds."""
+    import pandas as pd
+
+    table, shown = [], []
+    for what, by_variant in judged:
+        found = {variant: each for variant, each in by_variant.items() if each.verdict is not Verdict.NOT_RUN}
+        for variant, each in found.items():
+            table.append(
+                {
+                    "statement": what, "features": variant.features, "intercept": variant.intercept, "decision": variant.decision,
+                    "auc": variant.auc, "ours": each.ours, "reading": str(each.verdict), "why": each.why,
+                }
+            )  # fmt: skip
+        if found:
+            shown.append([what, holding(found), _agreed({variant: each.verdict for variant, each in found.items()})[1].lstrip("; ") or "-"])
+    display = pd.DataFrame(shown, columns=["Statement", "Protocols", "Depends on"], dtype="str")
+    return Section("Statements under the protocols", _ABOUT_STATEMENTS, "statements", pd.DataFrame(table), display)
