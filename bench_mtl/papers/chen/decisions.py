@@ -11,7 +11,7 @@ Mask = NDArray[np.bool_]
 
 
 def by_prevalence(scores: Array, shares: Array) -> Mask:
-    """Return for each label as many positive examples as its share asks for, rounded: those with the highest scores, of equal ones the first.
+    """Return for each label as many positive examples as its share asks for, rounded: the highest scores, of equal ones the first.
 
     Parameters
     ----------

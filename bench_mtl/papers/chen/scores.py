@@ -13,7 +13,15 @@ from bench_mtl.papers.chen.about import about_protocol
 from bench_mtl.papers.chen.learners import MODELS
 from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, compute, files
 from bench_mtl.papers.chen.sensitivity import (
-    CLOSE, Numbers, count_table, judged_number, judged_statement, number_table, readings, statement_table,
+    CLOSE,
+    Numbers,
+    count_table,
+    judged_number,
+    judged_statement,
+    means_of,
+    number_table,
+    readings,
+    statement_table,
 )  # fmt: skip
 from bench_mtl.papers.chen.variants import AUCS, DECISIONS, DEFAULT, FEATURES, INTERCEPTS, MEASURES, Variant, variants
 from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Scale, Section, Verdict
@@ -72,7 +80,8 @@ def _read(numbers: str, claims: str, stand_ins: Mapping[str, str], rows: pd.Data
     table = published(numbers)
     learners = [name for name in MODELS if any(entry["model"] == name for entry in table)]
     said = compared_statements(rows, claims, stand_ins, learners)
-    found = [readings(rows, entry, stand_ins.get(entry["data"], entry["data"])) for entry in table]
+    means = means_of(rows)
+    found = [readings(means, entry, stand_ins.get(entry["data"], entry["data"])) for entry in table]
     comparisons = [*(each for each, _ in said), *compared_numbers(found, table, stand_ins)]
     if not len(rows):
         return Findings(tuple(comparisons), ())
@@ -132,9 +141,7 @@ def compared_statements(
         own = stand_ins.get(entry["data"], entry["data"])
         here = rows[rows["data"] == own] if len(rows) else rows
         for family, words in families_of(entry):
-            judged = {
-                each: statement(each.rows(here), entry, each.column(measure), learners, family) for each in variants(measure)
-            }
+            judged = {each: statement(each.rows(here), entry, each.column(measure), learners, family) for each in variants(measure)}
             what = f"{_named(entry['data'], stand_ins)}, {measure}: {entry['statement']}{words} ({entry['place']})"
             number = PublishedNumber(what, expected(entry), *judged_statement(judged), on_other_data=entry["data"] in stand_ins)
             found.append((number, judged))
@@ -142,7 +149,7 @@ def compared_statements(
 
 
 def families_of(entry: Mapping[str, str]) -> list[tuple[tuple[str, ...], str]]:
-    """Return the multi-task learners that a statement is judged for, all and all but ASO, each with words for it; once for other statements."""
+    """Return the multi-task learners that a statement is judged for, all and all but ASO, with words; for others one entry."""
     if entry["models"] != "multi-task":
         return [(MULTI_TASK, "")]
     return [(MULTI_TASK, ""), (tuple(name for name in MULTI_TASK if name != "ASO"), "; without ASO")]
@@ -174,7 +181,8 @@ def statement(
     if entry["models"] == "multi-task":
         return judged_not_below({"multi-task - single-task": families(rows, measure, SINGLE_TASK, family)}, CLOSE, digits=2)
     rivals = [name for name in learners if name != entry["models"]] if entry["against"] == "all" else entry["against"].split(";")
-    differences = {rival: paired_difference(rows, measure, "model", entry["models"], rival) for rival in rivals}
+    both = rows.pivot_table(index="seed", columns="model", values=measure).reindex(columns=[entry["models"], *rivals])
+    differences = {rival: mean((both[entry["models"]] - both[rival]).dropna().tolist()) for rival in rivals}
     return judged_order({rival: in_points(each) for rival, each in differences.items()}, 1.0, digits=2, least=RESOLUTION)
 
 
@@ -232,7 +240,9 @@ def bound_table(rows: pd.DataFrame, table: Sequence[Mapping[str, str]]) -> list[
         return []
     found, shown = [], []
     for place, fits, _, part in _parts(rows[rows["model"] == "MixedNorm"]):
-        here = rows[(rows["data"] == place) & (rows["features"] == part["features"].iloc[0]) & (rows["intercept"] == part["intercept"].iloc[0])]
+        here = rows[
+            (rows["data"] == place) & (rows["features"] == part["features"].iloc[0]) & (rows["intercept"] == part["intercept"].iloc[0])
+        ]
         margins = {
             name: in_points(paired_difference(here, name, "model", "MixedNorm", "TraceNorm")) for name in ("average_auc", "best_on_test")
         }
@@ -249,15 +259,17 @@ def bound_table(rows: pd.DataFrame, table: Sequence[Mapping[str, str]]) -> list[
         shown.append([place, fits, f"{theirs:.2f}", tuned.text(2, sign=True), best.text(2, sign=True), reading])
     heads = ["Data", "Fits", "Published margin", "Tuned in training", "Chosen on test", "That"]
     display = pd.DataFrame(shown, columns=heads, dtype="str")
-    return [Section("MixedNorm over TraceNorm, chosen on the test set", _ABOUT_BOUND, "bound", pd.DataFrame(found), display)] if found else []
+    return (
+        [Section("MixedNorm over TraceNorm, chosen on the test set", _ABOUT_BOUND, "bound", pd.DataFrame(found), display)] if found else []
+    )
 
 
 _ABOUT_FITS = """\
 What tuning chose (the settings of most repetitions; the rest in cells.csv), how often at an edge of a grid of three values or more, where a
 wider grid might have had better, and the final fits: the largest proven relative gap, and as parts of MixedNorm the share of non-zeros of
-the sparse one and the rank of the other. Where the gap is near 1 the training examples can be fitted exactly: the optimum is 0, it has many points,
-and the scores are those of the point that was reached. Seconds are medians of the repetitions on one core: of all fits of the tuning, and
-of one final fit."""
+the sparse one and the rank of the other. Where the gap is near 1 the training examples can be fitted exactly: the optimum is 0, it has many
+points, and the scores are those of the point that was reached. Seconds are medians of the repetitions on one core: of all fits of the
+tuning, and of one final fit."""
 
 
 def fit_table(rows: pd.DataFrame) -> Section:
@@ -307,7 +319,14 @@ def beside_published(rows: pd.DataFrame, table: Sequence[Mapping[str, str]], sta
         some = frame[frame["data"].isin(places[start : start + _PANELS])]
         name, title = ("auc", "Average AUC") if start == 0 else (f"auc-{start // _PANELS + 1}", "Average AUC, continued")
         sections.append(
-            Section(title, f"Published and ours, per cent, with {DEFAULT.words('average AUC')}; bars are standard deviations.", name, some, None, partial(_drawn, some))
+            Section(
+                title,
+                f"Published and ours, per cent, with {DEFAULT.words('average AUC')}; bars are standard deviations.",
+                name,
+                some,
+                None,
+                partial(_drawn, some),
+            )
         )
     return sections
 

@@ -1,13 +1,14 @@
-"""Published numbers and statements under every protocol that the paper's words allow: where they lie, what they depend on, how many hold."""
+"""Published numbers and statements under every protocol that the paper's words allow: where they lie, and what they depend on."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench_mtl.papers.chen.variants import DEFAULT, Variant, depends_on, variants
+from bench_mtl.papers.chen.variants import DEFAULT, MEASURES, Variant, depends_on, variants
 from bench_mtl.papers.experiment import Section, Verdict
 from bench_mtl.papers.summaries import NO_PAIR, Judgement
 
@@ -63,15 +64,31 @@ def place(difference: float, deviation: float) -> str:
     return BETWEEN if abs(difference) <= 2.0 * deviation else OUTSIDE
 
 
-def readings(rows: pd.DataFrame, entry: Mapping[str, str], own: str) -> Numbers:
+Means = Mapping[tuple[str, ...], Mapping[str, tuple[float, float]]]
+"""By data set, learner, features and intercept, for every column of scores the mean and the deviation over the repetitions, in per cent."""
+
+
+def means_of(rows: pd.DataFrame) -> Means:
+    """Return the means of the cells."""
+    if not len(rows):
+        return {}
+    columns = sorted({variant.column(measure) for measure in MEASURES for variant in variants(measure)})
+    groups = (100.0 * rows[columns]).groupby([rows[key] for key in ("data", "model", "features", "intercept")])
+    means, deviations = groups.mean(), groups.std()
+    return {
+        key: {column: (mean[column], deviation[column]) for column in columns}
+        for key, mean, deviation in zip(means.index, means.to_dict("records"), deviations.to_dict("records"), strict=True)
+    }
+
+
+def readings(means: Means, entry: Mapping[str, str], own: str) -> Numbers:
     """Return a published row (data, measure, model, mean, deviation) with our readings on the data set of the name `own`."""
     theirs, spread = float(entry["mean"]), float(entry["deviation"])
     found = []
-    for variant in variants(entry["measure"]) if len(rows) else ():
-        here = variant.rows(rows)
-        values = 100.0 * here[(here["data"] == own) & (here["model"] == entry["model"])][variant.column(entry["measure"])].dropna()
-        if len(values):
-            mean, deviation = float(values.mean()), float(values.std())
+    for variant in variants(entry["measure"]):
+        here = means.get((own, entry["model"], variant.features, variant.intercept), {})
+        mean, deviation = here.get(variant.column(entry["measure"]), (math.nan, math.nan))
+        if not math.isnan(mean):
             found.append(Reading(variant, mean, deviation, place(mean - theirs, math.hypot(spread, deviation))))
     return Numbers(entry["data"], entry["measure"], entry["model"], theirs, tuple(found))
 
@@ -190,8 +207,8 @@ def _counts(numbers: Sequence[Numbers]) -> Iterator[list[object]]:
 def places(numbers: Sequence[Numbers], variant: Variant) -> Iterator[str]:
     """Yield where each number lies under one protocol."""
     for each in numbers:
-        found = (reading.place for reading in each.readings if reading.variant.words(each.measure) == variant.words(each.measure))
-        yield next(found, "not run")
+        plain = replace(variant, decision="at 0") if each.measure == "average AUC" else replace(variant, auc="per label")
+        yield next((reading.place for reading in each.readings if reading.variant == plain), "not run")
 
 
 _ABOUT_STATEMENTS = """\

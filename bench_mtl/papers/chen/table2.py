@@ -23,8 +23,8 @@ EXPERIMENT = table_experiment(
         ),
         "full": Scale(
             grid(("scene", "yeast"), _ALL, 5, others=3) + grid(("references",), _ALL, 3, others=2),
-            "all learners; Scene and Yeast five times with the two main protocols of fits and three times with the others, References three "
-            "times and twice (the paper has five): twenty minutes on two cores.",
+            "all learners; Scene and Yeast five times with the two main protocols of fits and three times with the others, References "
+            "three times and twice (the paper has five): twenty minutes on two cores.",
         ),
     },
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bench_mtl.papers.chen.about import about_protocol
 from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, compute, files, grid
 from bench_mtl.papers.chen.scores import RESOLUTION, fit_table, score_table
-from bench_mtl.papers.chen.sensitivity import judged_number, judged_statement, readings
+from bench_mtl.papers.chen.sensitivity import Means, judged_number, judged_statement, means_of, readings
 from bench_mtl.papers.chen.variants import AUCS, DEFAULT, FEATURES, INTERCEPTS, Variant, variants
 from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
@@ -24,7 +24,8 @@ _SETS = ("scene", "references")
 
 def read(rows: pd.DataFrame) -> Findings:
     """Return the published times and scores beside these rows."""
-    comparisons = [*_orders(rows), *(each for entry in published("chen2012_table5") for each in _numbers(rows, entry))]
+    means = means_of(rows)
+    comparisons = [*_orders(rows), *(each for entry in published("chen2012_table5") for each in _numbers(rows, means, entry))]
     return Findings(tuple(comparisons), (_costs(rows), score_table(rows), fit_table(rows)) if len(rows) else ())
 
 
@@ -52,7 +53,7 @@ def _order(rows: pd.DataFrame, column: str, digits: int, scale: float, least: fl
     return judged_order(differences, 1.0, digits=digits, least=least)
 
 
-def _numbers(rows: pd.DataFrame, entry: dict[str, str]) -> Iterator[PublishedNumber]:
+def _numbers(rows: pd.DataFrame, means: Means, entry: dict[str, str]) -> Iterator[PublishedNumber]:
     place = f"{entry['data']}, {entry['model']}"
     here = DEFAULT.rows(rows)
     part = here[(here["data"] == entry["data"]) & (here["model"] == entry["model"])] if len(here) else here
@@ -64,7 +65,7 @@ def _numbers(rows: pd.DataFrame, entry: dict[str, str]) -> Iterator[PublishedNum
         yield PublishedNumber(what, f"{seconds:g} s", "-", Verdict.NOT_RUN, "no cell has an outcome", seconds, None)
     theirs = float(entry["average_auc"])
     keys = {"data": entry["data"], "model": entry["model"], "measure": "average AUC"}
-    numbers = readings(rows, keys | {"mean": entry["average_auc"], "deviation": _deviation(keys)}, entry["data"])
+    numbers = readings(means, keys | {"mean": entry["average_auc"], "deviation": _deviation(keys)}, entry["data"])
     judged = judged_number(numbers)
     if numbers.readings and (entry["data"], entry["model"]) == ("references", "RidgeReg"):
         judged = judged._replace(verdict=Verdict.UNKNOWN, why=_SLIP)
@@ -123,7 +124,9 @@ The paper gives "the required computation time", in Matlab but for IndSVM, witho
 {about_protocol()}""",
     scales={
         "small": Scale(grid(("scene",), LEARNERS, 1), "Scene alone, one repetition: half a minute."),
-        "full": Scale(grid(_SETS, LEARNERS, 3, others=2), "Scene and References, three repetitions of the main protocols: five minutes on two cores."),
+        "full": Scale(
+            grid(_SETS, LEARNERS, 3, others=2), "Scene and References, three repetitions of the main protocols: five minutes on two cores."
+        ),
     },
     compute=compute,
     read=read,

@@ -19,9 +19,9 @@ EXPERIMENT = Experiment(
     title="Scores against the number of labels",
     source="Chen, Liu, Ye, ACM TKDD 5(4), 2012, section 7.3 and figure 5",
     about=f"""\
-The figure is not in our copy of the paper, and MediaMill could not be had; 8000 examples of SUN 09 (111 features, scores of object detectors in an image) are in its place, with
-its {", ".join(map(str, _NUMBERS[:-1]))} and {_NUMBERS[-1]} most frequent labels. What the text says of the curves can be compared, on
-other data.
+The figure is not in our copy of the paper, and MediaMill could not be had; 8000 examples of SUN 09 (111 features, scores of object
+detectors in an image) are in its place, with its {", ".join(map(str, _NUMBERS[:-1]))} and {_NUMBERS[-1]} most frequent labels. What
+the text says of the curves can be compared, on other data.
 
 {about_protocol()}""",
     scales={
@@ -31,8 +31,8 @@ other data.
         ),
         "full": Scale(
             grid(_SETS, tuple(MODELS), 2),
-            "all learners at five numbers of labels, two repetitions (the paper has five) of the two main protocols of fits: about twenty minutes "
-            "on two cores.",
+            "all learners at five numbers of labels, two repetitions (the paper has five) of the two main protocols of fits: "
+            "about twenty minutes on two cores.",
         ),
     },
     compute=compute,

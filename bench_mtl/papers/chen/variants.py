@@ -1,4 +1,4 @@
-"""The protocols that the words of Chen, Liu, Ye (TKDD 2012) allow: what is fitted to, with or without intercept, and how scores are read."""
+"""The protocols that the words of Chen, Liu, Ye (TKDD 2012) allow: features, intercept, and how scores are read."""
 
 from __future__ import annotations
 
