@@ -148,7 +148,7 @@ def fitted_grid(
         for setting in model.settings():
             yield setting, fitted(model, setting, X, Y, has_intercept=has_intercept, tolerance=tolerance)
         return
-    along = next(reversed(model.grid))
+    along = list(model.grid)[-1]
     length = len(model.grid[along])
     settings = list(model.settings())
     for start in range(0, len(settings), length):

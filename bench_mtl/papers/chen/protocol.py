@@ -169,7 +169,7 @@ def tune(model: Model, X: Matrix, Y: Mask, seed: int, *, has_intercept: bool = F
         usable = _two_sided(Y[train])
         found = fitted_grid(model, X[train], Y[train][:, usable], has_intercept=has_intercept, tolerance=TUNING_TOLERANCE)
         for s, (_, fit) in enumerate(found):
-            out_of_fold[np.ix_([s], test, usable)] = scores = fit.scores(X[test])
+            out_of_fold[s][np.ix_(test, usable)] = scores = fit.scores(X[test])
             values[s, f] = average_auc(Y[test][:, usable], scores).value
             seconds, fits, unconverged = seconds + fit.seconds, fits + 1, unconverged + bool(fit.message)
     judged = ~np.isnan(values).all(axis=0)

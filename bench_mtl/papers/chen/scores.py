@@ -136,7 +136,7 @@ def compared_statements(
 
     What it says of the multi-task learners is judged with and without ASO, which is far behind the others here and would speak for all.
     """
-    found = []
+    found: list[tuple[PublishedNumber, Judged]] = []
     for entry, measure in statements(table):
         own = stand_ins.get(entry["data"], entry["data"])
         here = rows[rows["data"] == own] if len(rows) else rows
