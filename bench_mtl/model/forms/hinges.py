@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.designs import Design
 from bench_mtl.core.rounding import TINIEST, UNIT, Interval, gamma
 from bench_mtl.core.types import Array
-from bench_mtl.model.intercepts import exactly_balanced, hinge_actives, hinge_intercepts, root_of_falling
+from bench_mtl.model.intercepts import centred_norms, exactly_balanced, hinge_actives, hinge_intercepts, root_of_falling
 from bench_mtl.model.losses import hinge, hinge_dual
 from bench_mtl.model.protocols import ObjectiveForm, Problem
 from bench_mtl.model.task_balls import TaskBalls
@@ -100,7 +100,8 @@ class Hinges:
     def smoothed_lipschitz(self, smoothing: float) -> float:
         """max_k s_k sigma_max(X_k)^2 / smoothing, a Lipschitz constant of the gradient of `smoothed` in W."""
         per_task = np.array([self.design.task_outputs(self.weights, k)[0] for k in range(self.design.n_tasks)])
-        return float((per_task * self.design.norms() ** 2).max()) / smoothing
+        norms = centred_norms(self.design) if self.intercept else self.design.norms()
+        return float((per_task * norms**2).max()) / smoothing
 
 
 @dataclass(frozen=True)
