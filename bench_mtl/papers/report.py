@@ -93,6 +93,47 @@ def rewrite_paper_report(folder: Path, name: str, formats: Collection[str] = ())
     return path, [Status(row["status"]) for row in rows[scale]]
 
 
+def text_from_rows(folder: Path, name: str, formats: Collection[str], scale: str | None = None) -> str:
+    """Return report.md as the rows in `folder` give it, and write nothing.
+
+    Parameters
+    ----------
+    formats : that it was written in: they decide which files it links to
+    scale : as in `rewrite_paper_report` by default
+
+    Raises
+    ------
+    InputError : the rows cannot be read.
+    """
+    chosen = experiment_of(name)
+    with CellStore.open(folder, name) as store:
+        held = {each: store.rows_of(chosen.scale(each).grid) for each in ("small", "full")}
+        scale = scale or ("full" if len(held["full"]) > len(held["small"]) else "small")
+        findings = chosen.read(_frame(held[scale]))
+        parts = _parts(store, chosen, scale, len(chosen.scale(scale).grid), held[scale], findings, {}, _ANY_CODE)
+        return _markdown(_introduction(chosen, scale), parts, findings.sections, formats)
+
+
+def findings_in(folder: Path, name: str) -> Findings:
+    """Return what the rows in a folder say.
+
+    Raises
+    ------
+    InputError : they cannot be read.
+    """
+    chosen = experiment_of(name)
+    with CellStore.open(folder, name) as store:
+        held = {each: store.rows_of(chosen.scale(each).grid) for each in ("small", "full")}
+    return chosen.read(_frame(max(held["small"], held["full"], key=len)))
+
+
+def _frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """Return the rows that have an outcome, as experiments read them."""
+    import pandas as pd
+
+    return pd.DataFrame([{key: row[key] for key in row if key != "environment_id"} for row in rows if row["status"] in _WITH_OUTCOME])
+
+
 def _written(
     store: CellStore,
     experiment: Experiment,
@@ -104,8 +145,7 @@ def _written(
 ) -> Path:
     import pandas as pd
 
-    ended = [row for row in rows if row["status"] in _WITH_OUTCOME]
-    findings = experiment.read(pd.DataFrame([{key: row[key] for key in row if key != "environment_id"} for row in ended]))
+    findings = experiment.read(_frame(rows))
     files = {}
     if "csv" in formats:
         files["comparison.csv"] = to_csv(comparison_frame(findings.comparisons))
