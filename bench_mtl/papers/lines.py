@@ -83,14 +83,27 @@ def with_room(rows: Sequence[Mapping[str, str]], limits: Mapping[str, int], note
 
     Parameters
     ----------
-    rows : cells by title; those of the title `note` are numbers of notes
+    rows : cells by title, at least one row; those of the title `note` are numbers of notes
     limits : characters that cells of these titles may have
     widest : the title of the column that takes what the others leave
     """
+    kept = list(notes.texts)
+    for spare in range(6, 40, 4):
+        notes.texts[:] = kept
+        frame = _cut_to_room(rows, limits, notes, widest, note, spare)
+        if _fitting(frame) is not None:
+            break
+    return frame
+
+
+def _cut_to_room(
+    rows: Sequence[Mapping[str, str]], limits: Mapping[str, int], notes: Notes, widest: str, note: str, spare: int
+) -> pd.DataFrame:
+    """Return the table with so many characters kept free for the numbers of notes."""
     import pandas as pd
 
     titles = list(rows[0])
-    others = 3 * len(titles) + 1 + len(note) + 6
+    others = 3 * len(titles) + 1 + len(note) + spare
     for title in titles:
         if title not in (widest, note):
             others += max(len(title), *(min(len(escaped(row[title])), limits.get(title, WIDTH)) for row in rows))

@@ -57,7 +57,13 @@ def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumbe
     what = f"{row['statement']} ({row['where']})"
     if row["quantity"] == "pictures":
         return [
-            PublishedNumber(what, "in the figure alone", "see the figures", Verdict.UNKNOWN, "the figure is not in our copy of the document, and the whole AR set could not be had")
+            PublishedNumber(
+                what,
+                "in the figure alone",
+                "see the figures",
+                Verdict.UNKNOWN,
+                "the figure is not in our copy of the document, and the whole AR set could not be had",
+            )
         ]
     if row["quantity"] == "setting":
         return [comparison for data, part in _sets(rows) for comparison in _numbers(row, data, part)] or [
@@ -121,7 +127,6 @@ def in_face(shape: tuple[int, int]) -> Any:
     """Return which pixels lie in an ellipse about the middle, rows x columns: face, without hair and background, in cropped pictures."""
     import numpy as np
 
-    height, width = shape
     down, across = (2.0 * (np.arange(size) + 0.5) / size - 1.0 for size in shape)
     return (down[:, None] / FACE_HEIGHT) ** 2 + (across[None, :] / FACE_WIDTH) ** 2 <= 1.0
 

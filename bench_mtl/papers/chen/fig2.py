@@ -53,7 +53,7 @@ def read(rows: pd.DataFrame) -> Findings:
     rows = rows if len(rows) else pd.DataFrame(columns=[*_SETTINGS, *_MEASURES, "relative_gap", "true_trace_norm"])
     rows = rows.assign(design_std=rows["design_std"].fillna(1.0) if "design_std" in rows else 1.0)
     comparisons = [comparison for row in published("chen2012_fig2") for comparison in _compared(row, rows)]
-    return Findings(tuple(comparisons), tuple([*_sections(rows[rows["design_std"] == 1.0]), _designs(rows)]) if len(rows) else ())
+    return Findings(tuple(comparisons), (*_sections(rows[rows["design_std"] == 1.0]), _designs(rows)) if len(rows) else ())
 
 
 def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumber]:
@@ -69,16 +69,16 @@ def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumbe
 def _judged(what: str, row: Mapping[str, str], rows: pd.DataFrame) -> PublishedNumber:
     """Return a statement under each of the assumed deviations."""
     show, holds, rule = _RULES[row["quantity"]]
-    assumed = {
-        (*pair, design): _means(rows[rows["design_std"] == design], *pair) for design in (1.0, *DESIGNS) for pair in DEVIATIONS
-    }
+    assumed = {(*pair, design): _means(rows[rows["design_std"] == design], *pair) for design in (1.0, *DESIGNS) for pair in DEVIATIONS}
     found = {each: means for each, means in assumed.items() if means["zeros_inside"].repetitions}
     if not found:
         return PublishedNumber(what, row["published"], "-", Verdict.NOT_RUN, "no cell of these settings has an outcome")
     held = [holds(means) for means in found.values()]
     ours = "; ".join(f"{_pair(*each[:2])}: {show(means)}" for each, means in found.items() if each[2] == 1.0) or "-"
     verdict = Verdict.REPRODUCED if all(held) else Verdict.DEPENDS if any(held) else Verdict.NOT_REPRODUCED
-    why = f"{rule}: true of {sum(held)} of {len(held)} assumed deviations of P, Q and the designs; ours are those with designs of deviation 1"
+    why = (
+        f"{rule}: true of {sum(held)} of {len(held)} assumed deviations of P, Q and the designs; ours are those with designs of deviation 1"
+    )
     if row["quantity"] != "count":
         return PublishedNumber(what, row["published"], ours, verdict, why)
     first = found.get((*DEVIATIONS[0], 1.0))

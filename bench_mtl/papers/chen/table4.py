@@ -457,8 +457,13 @@ came nearest to the published iterations for i of at least 4 when the suite `tab
 published numbers are compared with; the full scale shows the others. Every run is one cell, timed by itself on one
 core. The optimum is proven to {REFERENCE_GAP:g} by `{REFERENCE}`.""",
     scales={
-        "small": Scale(_grid([MAIN], SMALL_CHANGES) + _readings(_CHEAP), "one normalisation, five of the ten stopping criteria; a minute on one core."),
-        "full": Scale(_grid(list(NORMALISATIONS), CHANGES) + _readings(VARIANTS), "four normalisations, all ten stopping criteria; eight minutes on two cores."),
+        "small": Scale(
+            _grid([MAIN], SMALL_CHANGES) + _readings(_CHEAP), "one normalisation, five of the ten stopping criteria; a minute on one core."
+        ),
+        "full": Scale(
+            _grid(list(NORMALISATIONS), CHANGES) + _readings(VARIANTS),
+            "four normalisations, all ten stopping criteria; eight minutes on two cores.",
+        ),
     },
     compute=compute,
     read=read,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from audited import audited, run_of, runs
@@ -12,6 +13,8 @@ from bench_mtl.cli import main
 from bench_mtl.core.errors import InputError
 from bench_mtl.report.check import NOT_CHECKED
 from bench_mtl.report.index import END, START, finding, index_faults, write_index
+
+PAPER = Path(__file__).parents[3] / "reports" / "chen-faces"
 
 README = """# Reports
 
