@@ -30,8 +30,7 @@ def wrapped(words: str, *, first: str = "", rest: str = "") -> str:
     ----------
     first, rest : what the first line, and each of the others, begins with
     """
-    kept = {"break_long_words": False, "break_on_hyphens": False}
-    lines = textwrap.wrap(" ".join(words.split()), WIDTH - len(rest or first), **kept)
+    lines = textwrap.wrap(" ".join(words.split()), WIDTH - len(rest or first), break_long_words=False, break_on_hyphens=False)
     safe = [*lines[:1], *(_BEGINNING.sub(r"\1\\\2", line) for line in lines[1:])]
     return "\n".join(f"{rest if place else first}{line}" for place, line in enumerate(safe))
 

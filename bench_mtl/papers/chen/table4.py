@@ -306,7 +306,8 @@ _ABOUT_GAPS = "The relative gap that is proven where the rule stops a run, again
 
 _ABOUT_OTHERS = f"""\
 How Scene is normalised is not in our copy of the document, so here are iterations under four
-choices; "-": not stopped within {MOST_ITERATIONS} iterations. The last line is the median factor, up or down, between the paper's numbers and ours."""
+choices; "-": not stopped within {MOST_ITERATIONS} iterations. The last line is the median factor, up or down,
+between the paper's numbers and ours."""
 
 _ABOUT_RACE = f"""\
 As in the paper's figure 6: PG stops where a step changes the objective by less than {RACE_CHANGE:.0e}, AG where its

@@ -31,7 +31,7 @@ class Variant(NamedTuple):
         return ", ".join(self)
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Variant | None:
+    def of(cls, settings: Mapping[Any, Any]) -> Variant | None:
         """Return the reading of a cell, or of its row; None where it is one of the normalisations."""
         found = tuple(settings.get(name) for name in cls._fields)
         return cls(*map(str, found)) if all(isinstance(value, str) for value in found) else None
