@@ -105,9 +105,11 @@ def _checked(folder: Path, *, chose: bool) -> int:
 
     if chose:
         raise InputError("--check goes with no other option: it checks the report that is there")
-    if experiment_in(folder) is not None:
-        raise InputError(f"{folder} holds a paper's experiment, whose report --check does not cover")
     reports: list[dict[str, Any]] = []
+    if (name := experiment_in(folder)) is not None:
+        code = _said_of_paper(folder, name, reports)
+        answer_json(lambda: {"reports": reports, "index": None})
+        return code
     if (folder / RESULTS).exists() or not (folder / INDEX).exists():
         code = _said(folder, reports)
         say(NOT_CHECKED)
@@ -115,8 +117,8 @@ def _checked(folder: Path, *, chose: bool) -> int:
         return code
     codes = []
     for each in sorted(path for path in folder.iterdir() if path.is_dir()):
-        if experiment_in(each) is not None:
-            say(f"{each}: a paper's experiment, whose report --check does not cover")
+        if (name := experiment_in(each)) is not None:
+            codes.append(_said_of_paper(each, name, reports))
         elif (each / RESULTS).exists():
             codes.append(_said_of_several(each, reports))
     faults = list(index_faults(folder))
@@ -137,6 +139,21 @@ def _said(folder: Path, reports: list[dict[str, Any]]) -> int:
     say(f"{folder}: {plural(len(found.faults), 'fault')} in {plural(found.blocks, 'part')}{rest}")
     reports.append({"folder": folder, "parts": found.blocks, "faults": found.faults, "unchecked": found.unchecked, "error": None})
     return EXIT_FAILED if found.faults else 0
+
+
+def _said_of_paper(folder: Path, name: str, reports: list[dict[str, Any]]) -> int:
+    """Check the report of a paper's experiment, say what does not follow, add it to `reports`, and return the exit code."""
+    from bench_mtl.papers.check import check_paper_report
+
+    try:
+        faults, parts = check_paper_report(folder, name)
+    except InputError as error:
+        reports.append({"folder": folder, "parts": 0, "faults": [], "unchecked": [], "error": str(error)})
+        return fail(str(error), EXIT_BAD_INPUT)
+    _say_faults(faults)
+    say(f"{folder}: {plural(len(faults), 'fault')} in {plural(parts, 'part')}")
+    reports.append({"folder": folder, "parts": parts, "faults": faults, "unchecked": (), "error": None})
+    return EXIT_FAILED if faults else 0
 
 
 def _said_of_several(folder: Path, reports: list[dict[str, Any]]) -> int:

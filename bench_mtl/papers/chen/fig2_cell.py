@@ -32,6 +32,7 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     data = synthetic_sparse_low_rank(
         tasks=TASKS, features=FEATURES, examples=EXAMPLES, rank=RANK, zero_features=ZERO_FEATURES, zero_tasks=ZERO_TASKS,
         sparse_std=settings["sparse_std"], low_rank_std=settings["low_rank_std"], seed=settings["seed"],
+        design_std=settings.get("design_std", 1.0),
     )  # fmt: skip
     parts = fit_parts(data, settings["gamma"], settings["tau"], SOLVER, TARGET, SECONDS)
     P, Q = data.truth["P"], data.truth["Q"]
