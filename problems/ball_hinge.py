@@ -39,6 +39,7 @@ class BallHinge(HingeProblem):
     radius : C_k >= 0: one number for all tasks, a list with one a task, or "truth", the norms of the columns of the generator's own W
     norm : "l1" or "l2"
     reduction : "mean" or "sum" over the examples of a task
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
     ------
@@ -64,12 +65,22 @@ class BallHinge(HingeProblem):
     aliases: ClassVar[Mapping[str, str]] = {"loss": "reduction"}
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"lp": frozenset({"linear"})}
 
-    def __init__(self, data: TaskData, *, radius: float | Sequence[float] | str, norm: str = "l1", reduction: str = "mean") -> None:
+    def __init__(
+        self,
+        data: TaskData,
+        *,
+        radius: float | Sequence[float] | str,
+        norm: str = "l1",
+        reduction: str = "mean",
+        intercept: bool = False,
+    ) -> None:
         balls, self.reduction = TASK_BALLS[one_of("norm", norm, tuple(TASK_BALLS))], one_of("reduction", reduction, REDUCTIONS)
-        hinges, self.notes = hinges_of(data, reduction)
+        hinges, self.notes = hinges_of(data, reduction, intercept)
         self.norm, self.design = norm, data.design
         self.regulariser = self.balls = balls(frozen(_radii(radius, data, balls)))
-        self.hinges: BallForm = BallForm(hinges.design, hinges.labels, hinges.weights, self.balls)
+        self.hinges: BallForm = BallForm(hinges.design, hinges.labels, hinges.weights, self.balls, intercept=hinges.intercept)
+        if hinges.intercept:
+            self.offers = self.offers - {Capability.SADDLE}  # type: ignore[misc] # its dual points are no box
         self.conic_forms = self.balls.models  # type: ignore[misc] # those of the class are of the l1 norm
 
     @classmethod
@@ -82,6 +93,7 @@ class BallHinge(HingeProblem):
         yield cls(data.shared, radius=0.4, norm="l2")
         yield cls(data.shared_csr, radius=[0.5, 0.3, 0.7], norm="l2", reduction="sum")
         yield cls(data.per_task_csr, radius=0.9)
+        yield cls(data.shared, radius=0.5, norm="l2", intercept=True)
 
     def make_forms(self) -> tuple[Form, ...]:
         return (self.hinges,)

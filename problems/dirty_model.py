@@ -51,6 +51,7 @@ class DirtyModel(StackedFitProblem):
         max_jk |G_jk| likewise. B = S = 0 is optimal just where both weights are at least the whole.
     loss : "squared" or "logistic"
     reduction : "mean" or "sum" over the examples of a task
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
     ------
@@ -67,10 +68,17 @@ class DirtyModel(StackedFitProblem):
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "squares"})}
 
     def __init__(
-        self, data: TaskData, *, row_penalty: float | str, entry_penalty: float | str, loss: str = "squared", reduction: str = "mean"
+        self,
+        data: TaskData,
+        *,
+        row_penalty: float | str,
+        entry_penalty: float | str,
+        loss: str = "squared",
+        reduction: str = "mean",
+        intercept: bool = False,
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, reduction))
+        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, reduction), intercept=intercept)
         self.row_penalty = number_or_share("row_penalty", row_penalty, lambda: L1Inf().dual(self.gradient_at_zero()))
         self.entry_penalty = number_or_share("entry_penalty", entry_penalty, lambda: L1().dual(self.gradient_at_zero()))
         self.regularise(Stacked((Penalty(L1Inf(), self.row_penalty), Penalty(L1(), self.entry_penalty))))
@@ -89,6 +97,8 @@ class DirtyModel(StackedFitProblem):
         yield cls(labelled.per_task, **shares)
         yield cls(labelled.shared_csr, **shares, reduction="sum")
         yield cls(labelled.per_task_csr, **shares, reduction="sum")
+        yield cls(data.per_task, row_penalty="0.2 max", entry_penalty="0.2 max", intercept=True)
+        yield cls(labelled.shared, **shares, intercept=True)
 
     @property
     def parts(self) -> tuple[str, ...]:

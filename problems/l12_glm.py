@@ -50,6 +50,7 @@ class L12GLM(FitProblem):
     radius : C >= 0; "truth" takes the norm of the generator's own W. Exactly one of `radius` and `penalty` is given.
     penalty : lambda >= 0; or "0.1 max", a share of the smallest lambda that gives W = 0, ||G||_{inf,2} of the residuals at W = 0
     reduction : "mean" or "sum" over the examples of a task
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
     ------
@@ -76,9 +77,10 @@ class L12GLM(FitProblem):
         radius: float | str | None = None,
         penalty: float | str | None = None,
         reduction: str = "mean",
+        intercept: bool = False,
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, reduction))
+        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, reduction), intercept=intercept)
         self.radius, self.penalty = self.constrain_or_penalise(L12(), data, radius, penalty)
 
     @classmethod
@@ -91,9 +93,12 @@ class L12GLM(FitProblem):
         yield cls(data.per_task_csr, radius=0.5, reduction="sum")
         yield cls(labelled.shared, loss="logistic", radius=1.5)
         yield cls(labelled.per_task_csr, loss="logistic", penalty="0.2 max")
+        yield cls(data.per_task, penalty="0.3 max", intercept=True)
+        yield cls(labelled.shared, loss="logistic", radius=1.2, intercept=True)
 
     def make_forms(self) -> tuple[Form, ...]:
-        return (NormForm(self.fit, self.regulariser), self.fit)
+        form = NormForm(self.fit, self.regulariser)
+        return (form,) if self.fit.intercept else (form, self.fit)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries above a millionth of the largest, and the rows (features) that have one; on held-out examples the share of errors

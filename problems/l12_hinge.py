@@ -32,8 +32,10 @@ class L12Hinge(HingeProblem):
         min_W  sum_k s_k sum_i max(0, 1 - y_ki x_ki.w_k) + lambda sum_j ||W_j||_2
 
     where W_j is a row (a feature's coefficients in all tasks) and s_k = 1/n_k (``reduction="mean"``) or 1 (``reduction="sum"``).
+    With ``intercept`` the first sum is the least over numbers b_k that are added to all x_ki.w_k.
 
-    A point is W, d x m. A dual point is a, shaped like the labels, with a_ki in [0, s_k]; anything else is clipped.
+    A point is W, d x m. A dual point is a, shaped like the labels, with a_ki in [0, s_k]; anything else is clipped. With an
+    intercept sum_i a_ki y_ki = 0 besides, which the heavier sign is scaled down to.
     With G = sum_i a_ki y_ki x_ki (d x m) and its longest row ||G||_{inf,2} = max_j ||G_j||_2 the bound is
 
         constrained:  D(a) = sum a - C ||G||_{inf,2}
@@ -43,8 +45,9 @@ class L12Hinge(HingeProblem):
     ----------
     data : TaskData with labels -1/+1; labels 0/1 are converted, with a warning
     radius : C >= 0; "truth" takes the norm of the generator's own W. Exactly one of `radius` and `penalty` is given.
-    penalty : lambda >= 0; or "0.1 max", a share of a lambda with which W = 0 is optimal (where all hinges are active)
+    penalty : lambda >= 0; or "0.1 max", a share of a lambda with which W = 0 is optimal
     reduction : "mean" or "sum" over the examples of a task
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
     ------
@@ -71,20 +74,28 @@ class L12Hinge(HingeProblem):
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = L12.models
 
     def __init__(
-        self, data: TaskData, *, radius: float | str | None = None, penalty: float | str | None = None, reduction: str = "mean"
+        self,
+        data: TaskData,
+        *,
+        radius: float | str | None = None,
+        penalty: float | str | None = None,
+        reduction: str = "mean",
+        intercept: bool = False,
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        hinges, self.notes = hinges_of(data, reduction)
+        hinges, self.notes = hinges_of(data, reduction, intercept)
 
         def largest() -> float:
-            return norm.dual(hinges.adjoint(hinges.weights))  # all margins are 0 at W = 0
+            return norm.dual(hinges.adjoint(hinges.duals(hinges.margins(np.zeros(self.point_shape)))))
 
         norm = L12()
-        self.regulariser = chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=largest)
         self.design = hinges.design
+        self.regulariser = chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=largest)
         self.radius = chosen.radius if isinstance(chosen, Constraint) else None
         self.penalty = chosen.weight if isinstance(chosen, Penalty) else None
-        self.hinges: NormHingeForm = NormHingeForm(hinges.design, hinges.labels, hinges.weights, chosen)
+        self.hinges: NormHingeForm = NormHingeForm(hinges.design, hinges.labels, hinges.weights, chosen, intercept=hinges.intercept)
+        if hinges.intercept:
+            self.offers = self.offers - {Capability.SADDLE}  # type: ignore[misc] # its dual points are no box
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -93,6 +104,8 @@ class L12Hinge(HingeProblem):
         yield cls(data.shared, radius=1.0, reduction="sum")
         yield cls(data.shared_csr, penalty=0.1)
         yield cls(data.per_task_csr, penalty="0.5 max", reduction="sum")
+        yield cls(data.per_task, radius=1.2, intercept=True)
+        yield cls(data.shared_csr, penalty=0.2, reduction="sum", intercept=True)
 
     def make_forms(self) -> tuple[Form, ...]:
         return (self.hinges,)

@@ -60,6 +60,7 @@ class L1BallGLM(FitProblem):
     penalty : at least 0; or "0.1 max", a share of the smallest penalty that gives W = 0
     balls : "task" for a ball for every task, "all" for one in all
     nonneg : whether W >= 0
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`; not with the multiclass loss
 
     Raises
     ------
@@ -85,10 +86,11 @@ class L1BallGLM(FitProblem):
         penalty: float | str | None = None,
         balls: str = "task",
         nonneg: bool = False,
+        intercept: bool = False,
     ) -> None:
         true_or_false("nonneg", nonneg)
         self.balls, chosen = one_of("balls", balls, BALLS), loss_named(loss, LOSSES)
-        super().__init__(data, chosen, _weights(data.design, chosen))
+        super().__init__(data, chosen, _weights(data.design, chosen), intercept=intercept)
         orientation = data.orientation if nonneg else None
         norm = L1("all" if radius is None else balls, nonneg, orientation)
         self.radius, self.penalty = self.constrain_or_penalise(norm, data, radius, penalty)
@@ -111,6 +113,8 @@ class L1BallGLM(FitProblem):
         yield cls(classes.shared_csr, loss="multiclass", radius=2.0, balls="all")
         yield cls(classes.shared, loss="multiclass", penalty=0.05)
         yield cls(oriented, loss="multiclass", radius=1.0, nonneg=True)
+        yield cls(data.per_task, radius=0.6, intercept=True)
+        yield cls(labelled.shared_csr, loss="logistic", penalty=0.05, intercept=True)
 
     @property
     def dimensions(self) -> Mapping[str, int]:
@@ -124,6 +128,8 @@ class L1BallGLM(FitProblem):
 
     def make_forms(self) -> tuple[Form, ...]:
         """With a radius, the feasible set is made of simplices too."""
+        if self.fit.intercept:
+            return ()
         if self.radius is None:
             return (self._form,)
         return (self._form, SimplexForm(self.radius, not self._form.nonneg, True, self.balls, self._form.orientation))

@@ -36,7 +36,8 @@ class L1InfGLM(FitProblem):
         squared:   loss(t, y) = 1/2 (y - t)^2
         logistic:  loss(t, y) = log(1 + exp(-y t))
 
-    where s_k = 1/n_k (``reduction="mean"``) or 1 (``reduction="sum"``).
+    where s_k = 1/n_k (``reduction="mean"``) or 1 (``reduction="sum"``). With ``intercept`` the first sum is the least over numbers b_k that
+    are added to all x_ki.w_k; the r of every task add up to 0 then.
 
     A point is W, d x m. A dual point is any r, shaped like the targets: at the optimum minus the derivative of the loss in the predictions,
     s_k included. With G = (X_k^T r_k)_k and ||G||_{inf,1} = max_j sum_k |G_jk| the bounds are, for the best c >= 0,
@@ -54,6 +55,7 @@ class L1InfGLM(FitProblem):
     radius : C >= 0; "truth" takes the norm of the generator's own W. Exactly one of `radius` and `penalty` is given.
     penalty : lambda >= 0; or "0.1 max", a share of the smallest lambda that gives W = 0, ||G||_{inf,1} of the residuals at W = 0
     reduction : "mean" or "sum" over the examples of a task
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
     ------
@@ -79,9 +81,10 @@ class L1InfGLM(FitProblem):
         radius: float | str | None = None,
         penalty: float | str | None = None,
         reduction: str = "mean",
+        intercept: bool = False,
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, reduction))
+        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, reduction), intercept=intercept)
         self.radius, self.penalty = self.constrain_or_penalise(L1Inf(), data, radius, penalty)
 
     @classmethod
@@ -96,6 +99,8 @@ class L1InfGLM(FitProblem):
         yield cls(labelled.per_task, loss="logistic", penalty="0.2 max")
         yield cls(labelled.shared_csr, loss="logistic", penalty=1.0, reduction="sum")
         yield cls(labelled.per_task_csr, loss="logistic", radius=0.7, reduction="sum")
+        yield cls(data.per_task, penalty="0.3 max", intercept=True)
+        yield cls(labelled.shared, loss="logistic", radius=1.2, intercept=True)
 
     def make_forms(self) -> tuple[Form, ...]:
         return (L1InfForm(self.fit, self.radius, self.penalty),)

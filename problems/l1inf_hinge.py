@@ -29,9 +29,11 @@ class L1InfHinge(HingeProblem):
 
         min_W  sum_k s_k sum_i max(0, 1 - y_ki x_ki.w_k) + lambda sum_j max_k |W_jk|
 
-    where s_k = 1/n_k (``reduction="mean"``) or 1 (``reduction="sum"``).
+    where s_k = 1/n_k (``reduction="mean"``) or 1 (``reduction="sum"``). With ``intercept`` the first sum is the least over numbers b_k that
+    are added to all x_ki.w_k.
 
-    A point is W, d x m. A dual point is a, shaped like the labels, with a_ki in [0, s_k]; anything else is clipped.
+    A point is W, d x m. A dual point is a, shaped like the labels, with a_ki in [0, s_k]; anything else is clipped. With an
+    intercept sum_i a_ki y_ki = 0 besides, which the heavier sign is scaled down to.
     With G = sum_i a_ki y_ki x_ki (d x m) the bound is
 
         constrained:  D(a) = sum a - C ||G||_{inf,1}
@@ -43,6 +45,7 @@ class L1InfHinge(HingeProblem):
     radius : C >= 0; "truth" takes the norm of the generator's own W. Exactly one of `radius` and `penalty` is given.
     penalty : lambda >= 0; or "0.1 max", a share of the smallest lambda that gives W = 0
     reduction : "mean" or "sum" over the examples of a task
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
     ------
@@ -69,20 +72,28 @@ class L1InfHinge(HingeProblem):
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"lp": frozenset({"linear"})}
 
     def __init__(
-        self, data: TaskData, *, radius: float | str | None = None, penalty: float | str | None = None, reduction: str = "mean"
+        self,
+        data: TaskData,
+        *,
+        radius: float | str | None = None,
+        penalty: float | str | None = None,
+        reduction: str = "mean",
+        intercept: bool = False,
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        hinges, self.notes = hinges_of(data, reduction)
+        hinges, self.notes = hinges_of(data, reduction, intercept)
         self.design, self.labels, self.weights = hinges.design, hinges.labels, hinges.weights
 
         def largest() -> float:
-            return norm.dual(hinges.adjoint(hinges.weights))  # all margins are 0 at W = 0
+            return norm.dual(hinges.adjoint(hinges.duals(hinges.margins(np.zeros(self.point_shape)))))
 
         norm = L1Inf()
         self.regulariser = chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=largest)
         self.radius = chosen.radius if isinstance(chosen, Constraint) else None
         self.penalty = chosen.weight if isinstance(chosen, Penalty) else None
-        self.hinges: HingeForm = HingeForm(self.design, self.labels, self.weights, self.radius, self.penalty)
+        self.hinges: HingeForm = HingeForm(self.design, self.labels, self.weights, self.radius, self.penalty, intercept=hinges.intercept)
+        if hinges.intercept:
+            self.offers = self.offers - {Capability.SADDLE}  # type: ignore[misc] # its dual points are no box
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -93,6 +104,8 @@ class L1InfHinge(HingeProblem):
         yield cls(data.per_task_csr, penalty=1.0, reduction="sum")
         few = [(X[:4], y[:4]) for X, y in (data.per_task.task(k) for k in range(TASKS))]
         yield cls(TaskData.per_task([X for X, _ in few], [y for _, y in few], name="tiny equal sizes"), radius=0.7)
+        yield cls(data.per_task, radius=1.2, intercept=True)
+        yield cls(data.shared_csr, penalty=0.2, reduction="sum", intercept=True)
 
     def make_forms(self) -> tuple[Form, ...]:
         return (self.hinges,)

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from bench_mtl.core.checks import real_number
+from bench_mtl.core.checks import real_number, true_or_false
 from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.rounding import Interval, enclose_dot, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
@@ -35,6 +35,7 @@ class RidgeHinge(PredictingProblem):
     ----------
     data : TaskData with labels -1/+1; labels 0/1 are converted, with a warning
     ridge : sigma, above 0; half the lambda of Pegasos
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
     ------
@@ -52,12 +53,14 @@ class RidgeHinge(PredictingProblem):
     forms: ClassVar[tuple[type[Form], ...]] = (RidgeForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"qp": frozenset({"linear", "squares"})}
 
-    def __init__(self, data: TaskData, *, ridge: float) -> None:
+    def __init__(self, data: TaskData, *, ridge: float, intercept: bool = False) -> None:
         self.ridge = real_number("ridge", ridge, strict=True)
         labels, self.notes = binary_labels(data)
         self.design: Design = data.design
-        self._fit = LinearFit(data.design, frozen(labels), Hinge(), example_weights(data.design, "mean"))
-        self._hinges = Hinges(data.design, self._fit.targets, self._fit.weights)
+        self._fit = LinearFit(
+            data.design, frozen(labels), Hinge(), example_weights(data.design, "mean"), true_or_false("intercept", intercept)
+        )
+        self._hinges = Hinges(data.design, self._fit.targets, self._fit.weights, intercept=self._fit.intercept)
         self._held_out = None if data.held_out is None else (data.held_out.design, frozen(binary_labels(data.held_out)[0]))
 
     @classmethod
@@ -68,6 +71,7 @@ class RidgeHinge(PredictingProblem):
         yield cls(data.per_task, ridge=0.2)
         yield cls(data.shared_csr, ridge=0.05)
         yield cls(data.per_task_csr, ridge=0.1)
+        yield cls(data.shared, ridge=0.3, intercept=True)
 
     @property
     def point_shape(self) -> tuple[int, ...]:
@@ -96,15 +100,17 @@ class RidgeHinge(PredictingProblem):
 
     def dual_of(self, predictions: Array) -> Array:
         """Return minus a subgradient of the hinges in the predictions."""
-        return -self._fit.derivatives(predictions)
+        return self._hinges.labels * self._hinges.duals(self._hinges.labels * self._hinges.shifted(predictions))
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         """With the best c of every task to rounding: any c is allowed."""
         r, design, labels = self.dual_at(point) if dual is None else dual, self.design, self._hinges.labels
-        a = np.clip(r * labels, 0.0, self._hinges.weights)
+        a = self._hinges.admissible(r * labels)
         largest = np.array([design.task_outputs(a, k).max() for k in range(design.n_tasks)]) * np.asarray(design.sizes)
         longest = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0.0)  # each a_k touches its box now
         longest[~np.isfinite(longest)] = 0.0
+        if self._hinges.intercept:  # powers of two keep sums that are exactly 0
+            longest = np.where(longest > 0.0, np.ldexp(0.5, np.frexp(longest)[1]), 0.0)
         a = np.minimum(a * design.per_example(longest), self._hinges.weights)
         totals, (G, error) = design.enclose_task_sums(a), design.adjoint_with_error(a * labels)
         high, spread = (euclidean_norms(each, axis=0)[0] for each in (G, error))
@@ -120,12 +126,16 @@ class RidgeHinge(PredictingProblem):
         if self._held_out is None:
             return {}
         design, labels = self._held_out
-        return {"held-out error": self._fit.loss.error(design.forward(point), labels)}
+        return {"held-out error": self._fit.loss.error(design.forward(point) + design.per_example(self.intercepts(point)), labels)}
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
-        predictions = self.design.forward(point)
-        slopes = self._fit.derivatives(predictions)
-        return self._fit.value(predictions), self.design.adjoint(slopes), -slopes
+        margins = self._hinges.margins(point)
+        r = self._hinges.labels * self._hinges.duals(margins)
+        return self._hinges.loss(margins), -self.design.adjoint(r), r
+
+    def intercepts(self, point: Array) -> Array:
+        """Return the best intercepts to a point, m numbers; zeros where the problem has none."""
+        return self._hinges.intercepts(self.design.forward(point))
 
     def prox(self, point: Array, step_size: float) -> Array:
         """point / (1 + 2 sigma step_size)."""
@@ -135,7 +145,7 @@ class RidgeHinge(PredictingProblem):
         return self.ridge * float((point**2).sum())
 
     def make_forms(self) -> tuple[Form, ...]:
-        return (RidgeForm(self._fit, self.ridge),)
+        return () if self._hinges.intercept else (RidgeForm(self._fit, self.ridge),)
 
     def to_cvxpy(self, form: str = "qp", *, unit: float | None = None) -> ConicModel:
         """The quadratic programme with explicit slacks xi: minimise s.xi + sigma ||W||^2 subject to xi >= 1 - y x.w, xi >= 0."""

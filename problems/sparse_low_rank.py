@@ -44,6 +44,7 @@ class SparseLowRank(StackedFitProblem):
     penalty : weight of the l1 norm of P, above 0 (with 0 the bound is void); gamma in the paper
     radius : radius of the trace norm of Q, at least 0, tau in the paper; "truth" takes the trace norm of the generator's own Q
     loss : "squared" or "logistic"
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
     ------
@@ -60,8 +61,8 @@ class SparseLowRank(StackedFitProblem):
     aliases: ClassVar[Mapping[str, str]] = {"gamma": "penalty", "tau": "radius"}
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {form: cones | {"squares"} for form, cones in Trace.models.items()}
 
-    def __init__(self, data: TaskData, *, penalty: float, radius: float | str, loss: str = "squared") -> None:
-        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, "sum"))
+    def __init__(self, data: TaskData, *, penalty: float, radius: float | str, loss: str = "squared", intercept: bool = False) -> None:
+        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, "sum"), intercept=intercept)
         self.penalty = real_number("penalty", penalty, strict=True)
         self.radius = number_or_truth("radius", radius, data, "Q", Trace().value)
         self.regularise(Stacked((Penalty(L1(), self.penalty), Constraint(Trace(), self.radius))))
@@ -77,6 +78,10 @@ class SparseLowRank(StackedFitProblem):
         yield cls(data.per_task_csr, penalty=1.0, radius=1.5)
         yield cls(labelled.shared, penalty=0.5, radius=2.0, loss="logistic")
         yield cls(labelled.per_task, penalty=0.5, radius=0.7, loss="logistic")
+        yield cls(data.shared_csr, penalty=1.0, radius=0.8, intercept=True)
+        yield cls(labelled.per_task, penalty=0.6, radius=0.5, loss="logistic", intercept=True)
 
     def make_forms(self) -> tuple[Form, ...]:
+        if self.fit.intercept:
+            return ()
         return (SplitForm(self.design, self.fit.targets, self.fit.loss, self.penalty, self.radius),)

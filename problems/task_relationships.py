@@ -46,6 +46,7 @@ class TaskRelationships(FitProblem):
     data : TaskData with real targets
     ridge : lambda_1, at least 0
     coupling : lambda_2, at least 0; one of the two is above 0
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
     ------
@@ -61,12 +62,13 @@ class TaskRelationships(FitProblem):
     forms: ClassVar[tuple[type[Form], ...]] = (RelationshipForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"nuclear_norm": frozenset({"linear", "quadratic", "psd"})}
 
-    def __init__(self, data: TaskData, *, ridge: float, coupling: float) -> None:
+    def __init__(self, data: TaskData, *, ridge: float, coupling: float, intercept: bool = False) -> None:
         self.ridge, self.coupling = real_number("ridge", ridge), real_number("coupling", coupling)
         if self.ridge == 0.0 and self.coupling == 0.0:
             raise InputError("ridge and coupling are both 0: one of them must be above 0")
         shares = data.design.per_example(2.0 / np.asarray(data.design.sizes))
-        super().__init__(data, Squared(), frozen(np.ascontiguousarray(np.broadcast_to(shares, data.targets.shape))))
+        weights = np.ascontiguousarray(np.broadcast_to(shares, data.targets.shape))
+        super().__init__(data, Squared(), frozen(weights), intercept=intercept, is_always_centred=True)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -78,6 +80,7 @@ class TaskRelationships(FitProblem):
         yield cls(data.per_task, ridge=0.1, coupling=0.1)
         yield cls(data.shared_csr, ridge=0.0, coupling=0.3)
         yield cls(data.per_task_csr, ridge=0.3, coupling=0.0)
+        yield cls(data.shared_csr, ridge=0.2, coupling=0.1, intercept=True)
 
     def repair(self, point: Array) -> Array:
         return point

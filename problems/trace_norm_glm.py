@@ -43,6 +43,7 @@ class TraceNormGLM(FitProblem):
         and `penalty` is given.
     penalty : at least 0; or "0.1 max", a share of ||G||_2 of the residuals at W = 0, from which on W = 0 is optimal
     loss : "squared" or "logistic"
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
     ------
@@ -60,9 +61,15 @@ class TraceNormGLM(FitProblem):
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {form: cones | {"squares"} for form, cones in Trace.models.items()}
 
     def __init__(
-        self, data: TaskData, *, radius: float | str | None = None, penalty: float | str | None = None, loss: str = "squared"
+        self,
+        data: TaskData,
+        *,
+        radius: float | str | None = None,
+        penalty: float | str | None = None,
+        loss: str = "squared",
+        intercept: bool = False,
     ) -> None:
-        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, "sum"))
+        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, "sum"), intercept=intercept)
         self.radius, self.penalty = self.constrain_or_penalise(Trace(), data, radius, penalty)
 
     @classmethod
@@ -75,6 +82,8 @@ class TraceNormGLM(FitProblem):
         yield cls(data.per_task_csr, radius=1.5)
         yield cls(labelled.shared, radius=2.0, loss="logistic")
         yield cls(labelled.per_task, penalty=0.7, loss="logistic")
+        yield cls(data.shared, radius=1.5, intercept=True)
+        yield cls(labelled.shared, radius=1.0, loss="logistic", intercept=True)
 
     def make_forms(self) -> tuple[Form, ...]:
-        return (self.fit,)
+        return () if self.fit.intercept else (self.fit,)

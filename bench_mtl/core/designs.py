@@ -81,6 +81,10 @@ class Design(ABC):
         """Return the design of some features alone, in the order given, with an `output_shape` like this one's."""
 
     @abstractmethod
+    def with_constant(self) -> Design:
+        """Return the design with one feature more, the last one, that is 1 in all examples."""
+
+    @abstractmethod
     def of_task(self, k: int) -> SharedDesign:
         """Return the design of task k alone, with an `output_shape` of (n_k, 1); dense and shared data are not copied."""
 
@@ -244,6 +248,9 @@ class SharedDesign(Design):
     def restricted(self, features: NDArray[np.intp]) -> SharedDesign:
         return self._sharing(frozen_matrix(columns_of(self._X, features)), self.n_tasks)
 
+    def with_constant(self) -> SharedDesign:
+        return self._sharing(frozen_matrix(_with_ones(self._X)), self.n_tasks)
+
     def of_task(self, k: int) -> SharedDesign:
         return self._sharing(self._X, 1)
 
@@ -357,6 +364,9 @@ class PerTaskDesign(Design):
         chosen = columns_of(self._diagonal, places)
         width = len(features)
         return PerTaskDesign([chosen[self._span(k), k * width : (k + 1) * width] for k in range(self.n_tasks)])
+
+    def with_constant(self) -> PerTaskDesign:
+        return PerTaskDesign([_with_ones(self.block(k)) for k in range(self.n_tasks)])
 
     def of_task(self, k: int) -> SharedDesign:
         return SharedDesign._sharing(frozen_matrix(self.block(k)), 1)
@@ -491,6 +501,11 @@ def columns_of(X: Matrix, columns: NDArray[np.intp]) -> Matrix:
     chosen = sp.csr_array(X[:, columns])
     chosen.sort_indices()
     return chosen
+
+
+def _with_ones(X: Matrix) -> Matrix:
+    ones = np.ones((X.shape[0], 1))
+    return sp.csr_array(sp.hstack([X, sp.csr_array(ones)], format="csr")) if is_sparse(X) else np.hstack([X, ones])
 
 
 def dense(X: Matrix) -> Array:

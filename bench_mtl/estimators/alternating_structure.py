@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any
 
 import numpy as np
 
 from bench_mtl.data import TaskData
+from bench_mtl.estimators.constant_feature import as_intercepts, with_constant_feature
 from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.estimators.row_space import RowSpace
 from bench_mtl.estimators.structure_fits import fit_shared_structure
+
+#: The value of the constant feature of an intercept.
+_CONSTANT = 1.0
 
 
 @linear_model
@@ -28,6 +32,13 @@ class _ASO(LinearTasks):
     reduction = "mean"
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
+        if not self.fit_intercept or self._is_centred(data):
+            return self._fit_coefficients(data)
+        fitted = as_intercepts(self._fit_coefficients(with_constant_feature(data, _CONSTANT)), _CONSTANT)
+        structure = np.ascontiguousarray(fitted.attributes["structure_"][:, :-1])
+        return replace(fitted, attributes={**fitted.attributes, "structure_": structure})
+
+    def _fit_coefficients(self, data: TaskData) -> FittedTasks:
         space = RowSpace.of(data, squares=self.loss == "squared")
         found = fit_shared_structure(
             data if space is None else space.data,
@@ -66,7 +77,7 @@ class ASORegressor(_ASO, LinearTaskRegressor):
         Above 0. Larger: less outside the subspace.
     n_components : int
         Dimension of the subspace, at least 0. At most tasks - 1 and features are used: as many as tasks would leave nothing penalised.
-    fit_intercept, intercept_scaling, max_iter, max_seconds
+    fit_intercept, max_iter, max_seconds
         As in every linear model here, and so are the attributes but for the missing `dual_bound_` and `gap_`: see
         `bench_mtl.estimators.linear.LinearTasks`. There is no `solver` to choose.
     tol : float
@@ -75,7 +86,7 @@ class ASORegressor(_ASO, LinearTaskRegressor):
     Attributes
     ----------
     structure_ : ndarray, n_components_ x features
-        Theta; with `fit_intercept` the constant feature is the last one.
+        Theta.
     n_components_ : int
         The dimension used.
     objectives_ : tuple of float
@@ -113,7 +124,9 @@ class ASOClassifier(_ASO, LinearTaskClassifier):
         With f = x.w the square of y - f; log(1 + exp(-y f)); or the paper's modified Huber loss, max(0, 1 - y f)^2 where y f >= -1, else
         -4 y f. For the last two an iteration is one step of majorisation, and there are many; where labels are separable in the subspace
         the free coefficients grow without end, and the fit ends at `tol`.
-    fit_intercept, intercept_scaling, max_iter, max_seconds
+    fit_intercept : bool, default True
+        Whether scores have intercepts: free ones with the squared loss, else those of a constant feature, 1, among the others.
+    max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes; there is no `solver`, `dual_bound_` or `gap_`.
     tol : float
         The fit ends when an iteration lowers the objective by no more than this share of it.

@@ -49,7 +49,7 @@ class L1InfRegressorCV(_L1InfCV, LinearTaskRegressor):
         norm of the coefficients under a thousandth of that penalty. Penalties may be shares, such as "0.1 max".
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    reduction, fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    reduction, fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         As in `L1InfRegressor`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
 
     Attributes
@@ -84,7 +84,7 @@ class L1InfClassifierCV(_L1InfCV, LinearTaskClassifier):
     loss : {"hinge", "logistic", "squared"}
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    reduction, fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    reduction, fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         As in `L1InfClassifier`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
 
     Attributes
@@ -124,7 +124,7 @@ class L1BallRegressorCV(_L1BallCV, LinearTaskRegressor):
         l1 penalty of a thousandth of the smallest with which all coefficients are 0.
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         As in `L1BallRegressor`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
 
     Attributes
@@ -149,7 +149,7 @@ class L1BallClassifierCV(_L1BallCV, LinearTaskClassifier):
     loss : {"hinge", "logistic", "squared"}
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         As in `L1BallClassifier`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
 
     Attributes
@@ -186,7 +186,7 @@ class TraceNormRegressorCV(_TraceNormCV, LinearTaskRegressor):
         The radii, or the penalties, to choose from, as in `L1InfRegressorCV`.
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         As in `TraceNormRegressor`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
 
     Attributes
@@ -209,7 +209,7 @@ class TraceNormClassifierCV(_TraceNormCV, LinearTaskClassifier):
     loss : {"squared", "logistic"}
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         As in `TraceNormClassifier`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
 
     Attributes
@@ -242,7 +242,7 @@ class _SparseLowRankCV(PathCV):
         """Of penalties the largest entry of the gradient at 0: the plain model takes no shares."""
         if name == "radius":
             return super()._largest(name, data)
-        return float(np.abs(self._model({})._specification().on(data).gradient_at_zero()).max())
+        return float(np.abs(self._model({})._specification_for(data).on(data).gradient_at_zero()).max())
 
 
 @linear_model
@@ -258,7 +258,7 @@ class SparseLowRankRegressorCV(_SparseLowRankCV, LinearTaskRegressor):
         shares, such as "0.1 max". A path goes along the radii, for every penalty.
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         As in `SparseLowRankRegressor`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
 
     Attributes
@@ -283,7 +283,7 @@ class SparseLowRankClassifierCV(_SparseLowRankCV, LinearTaskClassifier):
     loss : {"squared", "logistic"}
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         As in `SparseLowRankClassifier`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
 
     Attributes
@@ -322,7 +322,7 @@ class DirtyRegressorCV(_DirtyCV, LinearTaskRegressor):
         of entries, for every one of rows. In part of the settings one of the two parts is 0: see `DirtyRegressor`.
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    reduction, fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    reduction, fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         As in `DirtyRegressor`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
 
     Attributes
@@ -347,7 +347,7 @@ class DirtyClassifierCV(_DirtyCV, LinearTaskClassifier):
     loss : {"squared", "logistic"}
     grid_ratio, cv, scoring
         See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    reduction, fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    reduction, fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         As in `DirtyClassifier`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
 
     Attributes

@@ -184,9 +184,9 @@ class PathCV(SolvedTasks):
         norm of the coefficients under a thousandth of that.
         """
         if name != "radius":
-            return float(getattr(self._model({name: "1 max"})._specification().on(data), name))
+            return float(getattr(self._model({name: "1 max"})._specification_for(data).on(data), name))
         model = self._penalised(f"{_PENALTIES} max").set_params(tol=_OF_LARGEST, max_iter=self.max_iter, max_seconds=self.max_seconds)
-        if model._specification().on(data).penalty == 0.0:
+        if model._specification_for(data).on(data).penalty == 0.0:
             return 0.0
         with blas_threads_for(data):
             return self.norm.value(model._fit_data(data).coefficients)
@@ -298,7 +298,7 @@ class PathCV(SolvedTasks):
                 fits = first._fit_path(examples.data, along, [setting[along] for setting in path])
             for setting in path:
                 model, fitted = copy.copy(reader).set_params(**setting), fits[setting[along]]
-                model._keep(fitted, examples.as_vector)
+                model._keep(fitted, examples)
                 yield Outcome(fold.score(model), fitted.certificate.relative_gap, fitted.is_met)
 
 

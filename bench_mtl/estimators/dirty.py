@@ -44,7 +44,7 @@ class DirtyRegressor(_Dirty, LinearTaskRegressor):
         is at least the number of tasks times entry_penalty.
     reduction : {"mean", "sum"}
         Over the examples of a task, c_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `accelerated_gradient`.
 
@@ -76,7 +76,7 @@ class DirtyClassifier(_Dirty, LinearTaskClassifier):
         Over the examples of a task, c_k = 1/n_k or 1.
     loss : {"squared", "logistic"}
         With t = x.(b + s) 1/2 (y - t)^2, or log(1 + exp(-y t)).
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `accelerated_gradient`.
 

@@ -28,7 +28,7 @@ class L1BallRegressor(SolvedTasks, LinearTaskRegressor):
     ----------
     radius : float
         At least 0. Larger: more non-zeros.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `auto`.
 
@@ -62,7 +62,7 @@ class L1BallClassifier(SolvedTasks, LinearTaskClassifier):
     radius : float or list
         At least 0. Larger: more non-zeros. With the hinge it may be a list with one for each task.
     loss : {"hinge", "logistic", "squared"}
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `pdhg` for the hinge, else `auto`.
 
@@ -95,7 +95,7 @@ class L2BallClassifier(SolvedTasks, LinearTaskClassifier):
     ----------
     radius : float or list
         At least 0, or a list with one for each task.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `pdhg`.
 
@@ -139,7 +139,7 @@ class OneNormRegressor(_OneNorm, LinearTaskRegressor):
     penalty : float or str
         At least 0 (the gap needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: fewer
         non-zeros.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `coordinate_descent`.
 
@@ -166,7 +166,7 @@ class OneNormClassifier(_OneNorm, LinearTaskClassifier):
         At least 0 (the gap needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: fewer
         non-zeros. Mind the 1/n_k of the logistic loss.
     loss : {"squared", "logistic"}
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `coordinate_descent`, of the logistic loss `auto`.
 

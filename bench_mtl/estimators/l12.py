@@ -53,7 +53,7 @@ class L12Classifier(_L12, LinearTaskClassifier):
     loss : {"hinge", "logistic", "squared"}
     reduction : {"mean", "sum"}
         Over the examples of a task, s_k = 1/n_k or 1: whether tasks of many examples count as those of few.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `auto`.
 
@@ -67,7 +67,7 @@ class L12Classifier(_L12, LinearTaskClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from bench_mtl.estimators import L12Classifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = L12Classifier(radius=5.0, fit_intercept=True).fit(X, y)
+    >>> model = L12Classifier(radius=5.0).fit(X, y)
     >>> model.coef_.shape, bool(model.gap_ <= 1e-3)
     ((3, 4), True)
     """
@@ -98,7 +98,7 @@ class L12Regressor(_L12, LinearTaskRegressor):
         At least 0, or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: fewer features.
     reduction : {"mean", "sum"}
         Over the examples of a task, s_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `auto`.
 

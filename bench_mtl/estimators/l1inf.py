@@ -9,7 +9,7 @@ from bench_mtl.core.checks import one_of
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
 
-_PREFERRED_HINGE: Preferred = (("auto", {}), ("pdhg", {}))
+_PREFERRED_HINGE: Preferred = (("auto", {}), ("smoothed_gradient", {}))
 _PREFERRED_SMOOTH: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
 
@@ -51,7 +51,7 @@ class L1InfClassifier(_L1Inf, LinearTaskClassifier):
     loss : {"hinge", "logistic", "squared"}
     reduction : {"mean", "sum"}
         Over the examples of a task, s_k = 1/n_k or 1: whether tasks of many examples count as those of few.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `auto`.
 
@@ -97,7 +97,7 @@ class L1InfRegressor(_L1Inf, LinearTaskRegressor):
         At least 0, or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: fewer features.
     reduction : {"mean", "sum"}
         Over the examples of a task, s_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `auto`.
 

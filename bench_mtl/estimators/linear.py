@@ -11,7 +11,6 @@ from inspect import signature
 from typing import Any, NamedTuple, Self, TypeVar, dataclass_transform
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -19,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from bench_mtl.core.checks import is_sparse, real_number, true_or_false
+from bench_mtl.core.checks import is_sparse, true_or_false
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.threads import fitting_blas_threads
 from bench_mtl.core.types import Array, Certificate, Matrix
@@ -28,15 +27,17 @@ from bench_mtl.estimators.fitting import warn_unproven
 from bench_mtl.estimators.printing import two_lines
 from bench_mtl.estimators.probabilities import of_one_against_all, of_two_classes
 from bench_mtl.estimators.weights import of_positive_weight, repeated, scaled
+from bench_mtl.model.intercepts import Centres, centred
 
 
 class Examples(NamedTuple):
     """What a model is fitted to."""
 
     data: TaskData
-    """Real targets, or labels -1 and +1; weights are in the rows, and a constant feature is among the features."""
+    """Real targets, or labels -1 and +1; weights are in the rows. Centred where `centres` are given."""
     as_vector: bool = False
     """Whether there is one task and its coefficients are to be a vector."""
+    centres: Centres | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class FittedTasks:
     message: str
     certificate: Certificate | None = None
     """None where the model is not convex."""
+    intercepts: Array | None = None
+    """m numbers, where the fit has found them itself."""
     parts: Mapping[str, Array] = field(default_factory=dict)
     """Matrices whose sum the coefficients are, d x m, by the name of their attribute."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -66,11 +69,9 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     Parameters
     ----------
-    fit_intercept : bool, default False
-        Whether scores are x.w_k + b_k. The intercept is the coefficient of a constant feature, times that feature's value; it is
-        penalised or restricted as all coefficients are, so that the gap of a fit covers it.
-    intercept_scaling : float
-        The value of the constant feature. The larger, the less an intercept is held back.
+    fit_intercept : bool, default True
+        Whether scores are x.w_k + b_k. The b_k are free: no norm restricts or penalises them, and the gap of a fit covers them. With the
+        squared loss the examples are centred, which makes sparse ones dense unless they would be very large.
     tol : float
         The relative gap, (objective - lower bound) / objective, to prove.
     max_iter : int
@@ -115,8 +116,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         How the fit ended.
     """
 
-    fit_intercept: bool = False
-    intercept_scaling: float = 1.0
+    fit_intercept: bool = True
     tol: float = 1e-3
     max_iter: int = 100_000
 
@@ -127,7 +127,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def _fit_data(self, data: TaskData) -> FittedTasks:
-        """Return the coefficients for these data: real targets, or labels -1 and +1. A constant feature is among the features already."""
+        """Return the coefficients for these data: real targets, or labels -1 and +1; intercepts too where there are to be any, unless
+        `_is_centred` says that the data are centred."""
 
     @abstractmethod
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
@@ -141,14 +142,19 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Fit and keep what was found."""
         with blas_threads_for(examples.data):
             fitted = self._fit_data(examples.data)
-        self._keep(fitted, examples.as_vector)
+        self._keep(fitted, examples)
         return fitted
 
-    def _keep(self, fitted: FittedTasks, as_vector: bool) -> None:
-        self.n_tasks_ = fitted.coefficients.shape[1]
-        self.coef_, self.intercept_ = self._split(fitted.coefficients, as_vector)
+    def _keep(self, fitted: FittedTasks, examples: Examples) -> None:
+        W = fitted.coefficients
+        self.n_tasks_ = W.shape[1]
+        intercepts = np.zeros(self.n_tasks_) if fitted.intercepts is None else fitted.intercepts
+        if examples.centres is not None:
+            intercepts = examples.centres.intercepts(W)
+        self.coef_ = _as_rows(W, examples.as_vector)
+        self.intercept_ = float(intercepts[0]) if examples.as_vector else intercepts
         for name, part in fitted.parts.items():
-            setattr(self, name, self._split(part, as_vector)[0])
+            setattr(self, name, _as_rows(part, examples.as_vector))
         for name, value in fitted.attributes.items():
             setattr(self, name, value)
         if fitted.certificate is not None:
@@ -163,27 +169,36 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         if len(columns) == n_tasks and all(isinstance(name, str) for name in columns):
             self.task_names_ = np.array(columns, dtype=object)
 
-    def _split(self, coefficients: Array, as_vector: bool) -> tuple[Array, Any]:
-        """Return coefficients of the features, m x d, and the intercepts."""
-        rows = np.ascontiguousarray(coefficients.T)
-        intercepts = np.zeros(len(rows))
-        if self.fit_intercept:
-            rows, intercepts = np.ascontiguousarray(rows[:, :-1]), self.intercept_scaling * rows[:, -1]
-        return (rows[0], float(intercepts[0])) if as_vector else (rows, intercepts)
+    def _is_centred(self, data: TaskData) -> bool:
+        """Whether a fit to these data, which may be centred already, is one to centred data."""
+        return self.fit_intercept and self.loss == "squared"
 
-    def _with_constant(self, X: Matrix) -> Matrix:
-        """X, and where there is to be an intercept the constant feature after the others."""
+    def _of_shared(self, X: Matrix, y: Array, weights: Array | None, *, as_vector: bool = False) -> Examples:
+        """Return examples that all tasks share: a fit to them without weights is one to X and y with them."""
         true_or_false("fit_intercept", self.fit_intercept)
-        if not self.fit_intercept:
-            return X
-        constant = np.full((X.shape[0], 1), real_number("intercept_scaling", self.intercept_scaling, strict=True))
-        return sp.hstack([X, sp.csr_array(constant)], format="csr") if is_sparse(X) else np.hstack([X, constant])
+        data, centres = TaskData.shared(X, y), None
+        if self._is_centred(data):
+            data, centres = centred(data, lambda k: weights)
+        if weights is not None:
+            data = TaskData.shared(*self._weighted(data.design.block(0), data.targets, weights))
+        return Examples(data, as_vector, centres)
 
-    def _weighted(self, X: Matrix, y: Array, weights: Array | None, name: str = "sample_weight") -> tuple[Matrix, Array]:
-        """Return rows with the constant feature, and targets: to fit these without weights is to fit X and y with them."""
-        X = self._with_constant(X)
-        if weights is None:
-            return X, y
+    def _of_tasks(self, parts: Sequence[tuple[Matrix, Array, Array | None]]) -> Examples:
+        """Return examples of each task: rows, targets and weights."""
+        true_or_false("fit_intercept", self.fit_intercept)
+        data, centres = TaskData.per_task([X for X, _, _ in parts], [y for _, y, _ in parts]), None
+        if self._is_centred(data):
+            data, centres = centred(data, lambda k: parts[k][2])
+        if any(w is not None for _, _, w in parts):
+            weighted = [
+                data.task(k) if w is None else self._weighted(*data.task(k), w, f"sample_weight of task {k}")
+                for k, (_, _, w) in enumerate(parts)
+            ]
+            data = TaskData.per_task([X for X, _ in weighted], [y for _, y in weighted])
+        return Examples(data, centres=centres)
+
+    def _weighted(self, X: Matrix, y: Array, weights: Array, name: str = "sample_weight") -> tuple[Matrix, Array]:
+        """Return rows and targets: to fit these without weights is to fit X and y with them."""
         return scaled(X, y, weights, self.reduction) if self.loss == "squared" else repeated(X, y, weights, self.loss, name)
 
     def _scores(self, X: Any) -> Array:
@@ -310,15 +325,14 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         columns = y
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=True)
         y = np.asarray(y.toarray() if is_sparse(y) else y, dtype=np.float64)
-        data = TaskData.shared(*self._weighted(*of_positive_weight(X, y, sample_weight, "sample_weight")))
-        self._keep_task_names(columns, data.n_tasks)
-        return Examples(data, as_vector=y.ndim == 1)
+        examples = self._of_shared(*of_positive_weight(X, y, sample_weight, "sample_weight"), as_vector=y.ndim == 1)
+        self._keep_task_names(columns, examples.data.n_tasks)
+        return examples
 
     def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
         kept = self._kept_of_tasks(Xs, ys, sample_weight, numeric=True)
-        pairs = [self._weighted(X, np.asarray(y, dtype=np.float64), w) for X, y, w in kept]
-        self._keep_task_names(None, len(pairs))
-        return Examples(TaskData.per_task([X for X, _ in pairs], [y for _, y in pairs]))
+        self._keep_task_names(None, len(kept))
+        return self._of_tasks([(X, np.asarray(y, dtype=np.float64), w) for X, y, w in kept])
 
     def predict(self, X: Any) -> Array:
         """Return predictions of all tasks, examples x tasks; a vector where the fit was to a vector."""
@@ -395,19 +409,16 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         check_classification_targets(y)
         X, y, weights = of_positive_weight(X, y.toarray() if is_sparse(y) else np.asarray(y), sample_weight, "sample_weight")
         labels = self._matrix_labels(y) if y.ndim == 2 and y.shape[1] > 1 else self._vector_labels(column_or_1d(y, warn=True))
-        data = TaskData.shared(*self._weighted(X, labels, weights))
-        self._keep_task_names(columns, data.n_tasks)
-        return Examples(data)
+        examples = self._of_shared(X, labels, weights)
+        self._keep_task_names(columns, examples.data.n_tasks)
+        return examples
 
     def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
         kept = self._kept_of_tasks(Xs, ys, sample_weight, numeric=False)
         self.classes_ = [_pair(y, f"y of task {k}") for k, (_, y, _) in enumerate(kept)]
         labels = [np.where(y == pair[1], 1.0, -1.0) for (_, y, _), pair in zip(kept, self.classes_, strict=True)]
-        pairs = [
-            self._weighted(X, signs, w, f"sample_weight of task {k}") for k, ((X, _, w), signs) in enumerate(zip(kept, labels, strict=True))
-        ]
-        self._keep_task_names(None, len(pairs))
-        return Examples(TaskData.per_task([X for X, _ in pairs], [y for _, y in pairs]))
+        self._keep_task_names(None, len(kept))
+        return self._of_tasks([(X, signs, w) for (X, _, w), signs in zip(kept, labels, strict=True)])
 
     def _vector_labels(self, y: NDArray[Any]) -> Array:
         """-1 and +1: a column of two classes, or a column for each of several."""
@@ -515,6 +526,12 @@ def warn_unmet(model: Any, fitted: FittedTasks) -> None:
         warnings.warn(fitted.message, ConvergenceWarning, stacklevel=3)
     else:
         warn_unproven(fitted.certificate.relative_gap, model.tol, fitted.message, stacklevel=4)
+
+
+def _as_rows(coefficients: Array, as_vector: bool) -> Array:
+    """Return coefficients of the features, m x d, or d of them."""
+    rows = np.ascontiguousarray(coefficients.T)
+    return rows[0] if as_vector else rows
 
 
 def _pair(y: NDArray[Any], name: str) -> NDArray[Any]:

@@ -78,7 +78,7 @@ class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
     graphical_lasso : {"admm", "scikit-learn"}
         ADMM with a proven gap; or `sklearn.covariance.graphical_lasso`, which fails on many of these scatter matrices, and then so does the
         fit (`converged_`, a ConvergenceWarning and the coefficients so far).
-    fit_intercept, intercept_scaling, max_iter, max_seconds
+    fit_intercept, max_iter, max_seconds
         As in every linear model here, and so are the attributes but for the missing `dual_bound_` and `gap_`: see
         `bench_mtl.estimators.linear.LinearTasks`. There is no `solver` to choose; iterations are turns.
     tol : float
@@ -87,7 +87,7 @@ class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
     Attributes
     ----------
     feature_precision_, task_precision_ : ndarrays, features x features and tasks x tasks
-        A and B; with `fit_intercept` the constant feature is the last one.
+        A and B.
     unit_ : float
         The mean square of the coefficients of the ridge fit that the turns start from.
     objectives_ : tuple of float
@@ -127,7 +127,7 @@ class MatrixNormalClassifier(_MatrixNormal, LinearTaskClassifier):
         More features than this are refused.
     graphical_lasso : {"admm", "scikit-learn"}
         ADMM with a proven gap, or `sklearn.covariance.graphical_lasso`, which may fail.
-    fit_intercept, intercept_scaling, max_iter, max_seconds
+    fit_intercept, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes; there is no `solver`, `dual_bound_` or `gap_`.
     tol : float
         The fit ends when a turn lowers the objective by no more than this share of the loss of coefficients of 0.
@@ -142,7 +142,7 @@ class MatrixNormalClassifier(_MatrixNormal, LinearTaskClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from bench_mtl.estimators import MatrixNormalClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = MatrixNormalClassifier(penalty=0.01, fit_intercept=True).fit(X, y)
+    >>> model = MatrixNormalClassifier(penalty=0.01).fit(X, y)
     >>> model.coef_.shape, model.feature_precision_.shape
-    ((3, 4), (5, 5))
+    ((3, 4), (4, 4))
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 
 import numpy as np
 from sklearn.base import clone
@@ -14,7 +14,9 @@ from sklearn.svm import LinearSVC
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
+from bench_mtl.estimators.constant_feature import as_intercepts, with_constant_feature
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
+from bench_mtl.model.intercepts import can_centre
 
 #: scikit-learn's own tolerance is this share of the gap to prove.
 _TIGHTER = 1e-2
@@ -29,14 +31,20 @@ class _Ridge(LinearTasks):
     def _fit_data(self, data: TaskData) -> FittedTasks:
         alpha, tol = real_number("alpha", self.alpha, strict=True), real_number("tol", self.tol, strict=True)
         most = whole_number("max_iter", self.max_iter, minimum=1)
-        model = Ridge(alpha, fit_intercept=False, tol=_TIGHTER * tol, max_iter=most)
+        has_own = self.fit_intercept and not self._is_centred(data)
+        model = Ridge(alpha, fit_intercept=has_own, tol=_TIGHTER * tol, max_iter=most)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the gap says so
             blocks = [(data.design.block(0), data.targets)] if data.design.is_shared else [data.task(k) for k in range(data.n_tasks)]
             fits = [clone(model).fit(X, y) for X, y in blocks]
         W = np.concatenate([np.atleast_2d(fit.coef_) for fit in fits]).T
-        found = [ridge_enclosure(*data.task(k), W[:, k], alpha) for k in range(data.n_tasks)]
-        return _certified(W, found, _most_steps(fits), tol)
+        tasks = [data.task(k) for k in range(data.n_tasks)]
+        b = np.array([float(np.mean(y - X @ w)) if has_own else 0.0 for (X, y), w in zip(tasks, W.T, strict=True)])
+        found = [ridge_enclosure(*tasks[k], W[:, k], alpha, b[k]) for k in range(data.n_tasks)]
+        return replace(_certified(W, found, _most_steps(fits), tol), intercepts=b)
+
+    def _is_centred(self, data: TaskData) -> bool:
+        return super()._is_centred(data) and can_centre(data)
 
 
 @linear_model
@@ -51,7 +59,7 @@ class RidgeMultiTaskRegressor(_Ridge, LinearTaskRegressor):
     ----------
     alpha : float
         Above 0. Larger: smaller coefficients.
-    fit_intercept, intercept_scaling, tol
+    fit_intercept, tol
         As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`.
     max_iter : int
         Iterations for sparse examples, at most; those of dense ones have a closed form.
@@ -66,7 +74,7 @@ class RidgeMultiTaskClassifier(_Ridge, LinearTaskClassifier):
     ----------
     alpha : float
         Above 0. Larger: smaller coefficients.
-    fit_intercept, intercept_scaling, tol
+    fit_intercept, tol
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
     max_iter : int
         Iterations for sparse examples, at most; those of dense ones have a closed form.
@@ -89,7 +97,11 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
     C : float
         Above 0. Larger: larger coefficients.
     loss : {"squared_hinge", "hinge"}
-    fit_intercept, intercept_scaling, tol
+    fit_intercept : bool, default True
+        Whether scores are x.w_k + b_k. As in scikit-learn b_k is the coefficient of a constant feature, penalised as the others.
+    intercept_scaling : float
+        The value of the constant feature, above 0. The larger, the less an intercept is held back.
+    tol
         As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`.
     max_iter : int
         Passes over the examples of a task, at most.
@@ -100,10 +112,17 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
     C: float = 1.0
     _: KW_ONLY
     loss: str = "squared_hinge"
+    intercept_scaling: float = 1.0
     max_iter: int = 10_000
     random_state: int | np.random.RandomState | None = None
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
+        if not self.fit_intercept:
+            return self._fit_coefficients(data)
+        value = real_number("intercept_scaling", self.intercept_scaling, strict=True)
+        return as_intercepts(self._fit_coefficients(with_constant_feature(data, value)), value)
+
+    def _fit_coefficients(self, data: TaskData) -> FittedTasks:
         C, tol = real_number("C", self.C, strict=True), real_number("tol", self.tol, strict=True)
         loss, most = one_of("loss", self.loss, ("squared_hinge", "hinge")), whole_number("max_iter", self.max_iter, minimum=1)
         columns, steps = [], 0
@@ -122,12 +141,12 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
         return _certified(W, [squared_hinge_enclosure(*data.task(k), W[:, k], C) for k in range(data.n_tasks)], steps, tol)
 
 
-def ridge_enclosure(X: Matrix, y: Array, w: Array, alpha: float) -> tuple[float, float]:
-    """||y - X w||^2 + alpha ||w||^2 and a lower bound on its minimum over w: with r = y - X w
+def ridge_enclosure(X: Matrix, y: Array, w: Array, alpha: float, b: float = 0.0) -> tuple[float, float]:
+    """||y - X w - b||^2 + alpha ||w||^2 and a lower bound on its minimum over w (and b, if it is the best one): with r = y - X w - b
 
     max_c  2 c <r, y> - c^2 (||r||^2 + ||X^T r||^2 / alpha).
     """
-    r = y - X @ w
+    r = y - X @ w - b
     g = X.T @ r
     return float(r @ r + alpha * (w @ w)), _parabola(float(2.0 * (r @ y)), float(r @ r + (g @ g) / alpha))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from bench_mtl.core.checks import real_number
@@ -13,6 +13,7 @@ from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, solve_path, solver_for, warm_up
 from bench_mtl.estimators.linear import FittedTasks, LinearTasks
 from bench_mtl.estimators.row_space import RowSpace
+from bench_mtl.model.intercepts import can_centre
 from bench_mtl.model.protocols import Problem, Solver
 
 Preferred = Sequence[tuple[str, Mapping[str, Any]]]
@@ -47,8 +48,13 @@ class Specification:
         """Return the space of the rows, where it is worth while."""
         return None if self.rotated is None else RowSpace.of(data, squares=self.rotated == "squared")
 
-    def fitted(self, solution: Solution, steps: int) -> FittedTasks:
-        """Return what a solution is to a model."""
+    def with_intercept(self) -> Specification:
+        """Return the problem with a free intercept."""
+        squares = self.rotated == "squared"  # its turned examples would have no constant feature
+        return replace(self, parameters={**self.parameters, "intercept": True}, rotated=None if squares else self.rotated)
+
+    def fitted(self, solution: Solution, steps: int, problem: Problem) -> FittedTasks:
+        """Return what a solution of the problem is to a model."""
         point = solution.point
         return FittedTasks(
             coefficients=point.sum(axis=0) if self.parts else point,
@@ -56,6 +62,7 @@ class Specification:
             is_met=solution.is_met,
             message=solution.message,
             certificate=solution.certificate,
+            intercepts=problem.intercepts(point) if self.parameters.get("intercept") else None,  # type: ignore[attr-defined]
             parts=dict(zip(self.parts, point, strict=True)) if self.parts else {},
         )
 
@@ -77,6 +84,14 @@ class SolvedTasks(LinearTasks):
         InputError : a parameter that is not allowed and that the problem does not look at.
         """
 
+    def _is_centred(self, data: TaskData) -> bool:
+        return super()._is_centred(data) and can_centre(data)
+
+    def _specification_for(self, data: TaskData) -> Specification:
+        """Return the problem to solve for these data, with a free intercept of its own where they are not centred for one."""
+        what = self._specification()
+        return what.with_intercept() if self.fit_intercept and not self._is_centred(data) else what
+
     def _fit_data(self, data: TaskData) -> FittedTasks:
         """Solve the problem on these data.
 
@@ -85,7 +100,7 @@ class SolvedTasks(LinearTasks):
         InputError : a parameter that is not allowed, a solver that does not exist or does not fit the problem.
         BenchError : the solver fails.
         """
-        tol, what = self._checked_tolerance(), self._specification()
+        tol, what = self._checked_tolerance(), self._specification_for(data)
         space = what.row_space(data)
         first = what.on(data if space is None else space.data)
         solver = self._solver_of(first, what)
@@ -93,9 +108,9 @@ class SolvedTasks(LinearTasks):
             warm_up(solver, first)
         budget = Budget(self.max_iter, self.max_seconds)  # its clock begins here
         if space is None:
-            return what.fitted(solve(first, solver, tol, budget), budget.steps)
+            return what.fitted(solve(first, solver, tol, budget), budget.steps, first)
         problem = what.on(data)
-        return what.fitted(self._lifted(solve(first, solver, tol, budget), space, problem, what, budget), budget.steps)
+        return what.fitted(self._lifted(solve(first, solver, tol, budget), space, problem, what, budget), budget.steps, problem)
 
     def _fit_path(self, data: TaskData, name: str, values: Sequence[float]) -> dict[float, FittedTasks]:
         """Solve the problem for every value of the parameter `name`, each from its neighbour's solution, each with a proof of its own.
@@ -106,7 +121,7 @@ class SolvedTasks(LinearTasks):
         ------
         As `_fit_data` does.
         """
-        tol, what = self._checked_tolerance(), self._specification()
+        tol, what = self._checked_tolerance(), self._specification_for(data)
         space = what.row_space(data)
         reduced = data if space is None else space.data
 
@@ -121,9 +136,10 @@ class SolvedTasks(LinearTasks):
         fits: dict[float, FittedTasks] = {}
         for value, solution in found.items():
             budget = Budget(self.max_iter, self.max_seconds, solution.steps)
+            problem = what.on(data, **{name: value})
             if space is not None:
-                solution = self._lifted(solution, space, what.on(data, **{name: value}), what, budget)
-            fits[value] = what.fitted(solution, budget.steps)
+                solution = self._lifted(solution, space, problem, what, budget)
+            fits[value] = what.fitted(solution, budget.steps, problem)
         return fits
 
     def _lifted(self, found: Solution, space: RowSpace, problem: Problem, what: Specification, budget: Budget) -> Solution:

@@ -38,7 +38,7 @@ class SparseLowRankRegressor(_SparseLowRank, LinearTaskRegressor):
         Above 0, the paper's gamma. Larger: fewer entries of P.
     radius : float
         At least 0, the paper's tau. Larger: a larger Q of higher rank.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `auto`.
 
@@ -77,7 +77,7 @@ class SparseLowRankClassifier(_SparseLowRank, LinearTaskClassifier):
         At least 0, the paper's tau. Larger: a larger Q of higher rank.
     loss : {"squared", "logistic"}
         With t = x.(p + q) 1/2 (y - t)^2, or log(1 + exp(-y t)).
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `auto`.
 

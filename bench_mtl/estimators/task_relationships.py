@@ -55,7 +55,7 @@ class MTRLRegressor(_MTRL, LinearTaskRegressor):
         lambda_1, at least 0. Larger: smaller coefficients.
     coupling : float
         lambda_2, at least 0. Larger: more closely related tasks. One of the two is above 0.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `spectral_gradient`, for tasks with rows of their own `accelerated_gradient`.
         `alternating_relationships` is the paper's method.
@@ -93,7 +93,7 @@ class MTRLClassifier(_MTRL, LinearTaskClassifier):
         lambda_1, at least 0. Larger: smaller coefficients.
     coupling : float
         lambda_2, at least 0. Larger: more closely related tasks. One of the two is above 0.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is that of `MTRLRegressor`.
 

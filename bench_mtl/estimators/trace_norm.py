@@ -41,7 +41,7 @@ class TraceNormRegressor(_TraceNorm, LinearTaskRegressor):
     penalty : float or str, optional
         At least 0 (the gap needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: a lower
         rank.
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `accelerated_gradient`.
 
@@ -67,7 +67,7 @@ class TraceNormClassifier(_TraceNorm, LinearTaskClassifier):
         rank.
     loss : {"squared", "logistic"}
         With t = x.w 1/2 (y - t)^2, or log(1 + exp(-y t)).
-    fit_intercept, intercept_scaling, solver, solver_options, tol, max_iter, max_seconds
+    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
         The default solver is `accelerated_gradient`.
     """

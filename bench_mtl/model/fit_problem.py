@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from bench_mtl.core.checks import true_or_false
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import UNIT, Interval, up
 from bench_mtl.core.types import Array
 from bench_mtl.model.composite_problem import CompositeProblem
+from bench_mtl.model.intercepts import Centres, can_centre, centred
 from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit
-from bench_mtl.model.losses import Loss
+from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.regularisers import Constraint, Regulariser, constraint_or_penalty
 from bench_mtl.model.task_data import TaskData
@@ -19,16 +22,30 @@ class FitProblem(CompositeProblem):
 
     fit: LinearFit
 
-    def __init__(self, data: TaskData, loss: Loss, weights: Array) -> None:
+    def __init__(self, data: TaskData, loss: Loss, weights: Array, *, intercept: bool = False, is_always_centred: bool = False) -> None:
         """Read the targets that the loss wants, of held-out examples too. (The regulariser is up to the class.)
+
+        Parameters
+        ----------
+        weights : the same for all examples of a task where there is an intercept
+        intercept : whether f is the least over numbers that are added to the predictions of every task, see `bench_mtl.model.intercepts`.
+            With the squared loss the data are centred, unless they are sparse and would be very large.
+        is_always_centred : whether with the squared loss they are centred whatever their size
 
         Raises
         ------
-        InputError : targets of another kind than the loss wants.
+        InputError : targets of another kind than the loss wants, a loss that has no free intercept, `intercept` that is not true or false.
         """
+        has_intercept = true_or_false("intercept", intercept)
+        if has_intercept and loss.couples_tasks:
+            raise InputError(f"intercept must be false with the loss '{loss.name}'")
         targets, self.notes = loss.targets(data)
+        self._centres: Centres | None = None
+        if has_intercept and isinstance(loss, Squared) and (is_always_centred or can_centre(data)):
+            data, self._centres = centred(data)
+            targets = data.targets
         self.design = data.design
-        self.fit = LinearFit(data.design, targets, loss, weights)
+        self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)
         self._held_out = None if data.held_out is None else (data.held_out.design, loss.targets(data.held_out)[0])
 
     def regularise(self, regulariser: Regulariser) -> None:
@@ -67,6 +84,12 @@ class FitProblem(CompositeProblem):
     def predictions(self, point: Array) -> Array:
         return self.design.forward(point)
 
+    def intercepts(self, point: Array) -> Array:
+        """Return the best intercepts to the coefficients of a point, m numbers; zeros where the problem has none."""
+        if self._centres is not None:
+            return self._centres.intercepts(self.coefficients(point))
+        return self.fit.intercepts(self.predictions(point))
+
     def dual_of(self, predictions: Array) -> Array:
         """Return minus the derivative of the loss."""
         return -self.fit.derivatives(predictions)
@@ -95,7 +118,11 @@ class FitProblem(CompositeProblem):
         if self._held_out is None:
             return {}
         design, targets = self._held_out
-        return {"held-out error": self.fit.loss.error(design.forward(self.coefficients(point)), targets)}
+        return {
+            "held-out error": self.fit.loss.error(
+                design.forward(self.coefficients(point)) + design.per_example(self.intercepts(point)), targets
+            )
+        }
 
     def coefficients(self, point: Array) -> Array:
         """Return the d x m coefficients that make the predictions of a point."""

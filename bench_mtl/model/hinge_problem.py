@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.checks import true_or_false
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.composite_problem import CompositeProblem
@@ -22,10 +23,14 @@ class HingeProblem(CompositeProblem):
 
     @property
     def modelled_fit(self) -> LinearFit:
-        return LinearFit(self.hinges.design, self.hinges.labels, Hinge(), self.hinges.weights)
+        return LinearFit(self.hinges.design, self.hinges.labels, Hinge(), self.hinges.weights, self.hinges.intercept)
 
     def _own_dual(self, dual: Any) -> Array:
         return np.asarray(self.hinges.labels * dual)
+
+    def intercepts(self, point: Array) -> Array:
+        """Return the best intercepts to a point, m numbers; zeros where the problem has none."""
+        return self.hinges.intercepts(self.hinges.design.forward(point))
 
     @property
     def dual_shape(self) -> tuple[int, ...]:
@@ -39,11 +44,11 @@ class HingeProblem(CompositeProblem):
 
     def dual_of(self, predictions: Array) -> Array:
         """Return the dual point that gives the subgradient."""
-        return self.hinges.duals(self.hinges.labels * predictions)
+        return self.hinges.duals(self.hinges.labels * self.hinges.shifted(predictions))
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
-        a = self.dual_at(point) if dual is None else np.clip(dual, 0.0, self.hinges.weights)
-        return (self.hinges.enclose_bound(a) * OF_WEIGHTS).positive_part()
+        a = self.dual_at(point) if dual is None else dual
+        return (self.hinges.enclose_bound(self.hinges.admissible(a)) * OF_WEIGHTS).positive_part()
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
         margins = self.hinges.margins(point)
@@ -71,12 +76,13 @@ class HingeProblem(CompositeProblem):
         return self.hinges.smoothed_lipschitz(smoothing)
 
 
-def hinges_of(data: TaskData, reduction: str) -> tuple[Hinges, tuple[str, ...]]:
-    """Return the hinges of labelled tasks, with weights 1/n_k ("mean") or 1 ("sum"), and the notes on the data.
+def hinges_of(data: TaskData, reduction: str, intercept: bool = False) -> tuple[Hinges, tuple[str, ...]]:
+    """Return the hinges of labelled tasks, with weights 1/n_k ("mean") or 1 ("sum") and perhaps free intercepts, and the notes on the data.
 
     Raises
     ------
-    InputError : labels other than -1/+1 or 0/1.
+    InputError : labels other than -1/+1 or 0/1, `intercept` that is not true or false.
     """
     labels, notes = binary_labels(data)
-    return Hinges(data.design, labels, example_weights(data.design, reduction)), notes
+    weights = example_weights(data.design, reduction)
+    return Hinges(data.design, labels, weights, intercept=true_or_false("intercept", intercept)), notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import UNIT, Interval
 from bench_mtl.core.types import Array
+from bench_mtl.model.intercepts import exactly_balanced, scaled_to_balance
 from bench_mtl.model.losses import Loss
 from bench_mtl.model.protocols import Problem, SmoothForm
 from bench_mtl.model.regularisers import Regulariser
@@ -42,7 +43,9 @@ class LinearFit(SmoothForm):
     """In the output shape of the design, as the loss wants them: real, -1 or +1, or rows with one 1 and else 0."""
     loss: Loss
     weights: Array
-    """Above 0: in the output shape of the design, a column, n x 1, for a loss that couples tasks."""
+    """Above 0: in the output shape of the design, a column, n x 1, for a loss that couples tasks. The same in a task with intercepts."""
+    intercept: bool = False
+    """Whether there is a free intercept: f(W) is the least over b of f at the predictions X W + b, see `bench_mtl.model.intercepts`."""
 
     def smooth_value(self, point: Array) -> float:
         return self.value(self.design.forward(point))
@@ -64,21 +67,33 @@ class LinearFit(SmoothForm):
         assert np.isclose((ahead - behind) / (2 * step), along, rtol=1e-4, atol=1e-6 * (1 + abs(ahead))), "the derivatives are wrong"
         assert np.allclose(self.admissible(-derivatives), -derivatives, rtol=1e-9, atol=1e-12), "a derivative is not admissible as a dual"
 
+    def intercepts(self, predictions: Array) -> Array:
+        """Return the best intercepts to predictions X W, m numbers; zeros where there are none."""
+        if not self.intercept:
+            return np.zeros(self.design.n_tasks)
+        return self.loss.intercepts(predictions, self.targets, self.weights, self.design)
+
+    def shifted(self, predictions: Array) -> Array:
+        """Return predictions with their best intercepts."""
+        return predictions + self.design.per_example(self.intercepts(predictions)) if self.intercept else predictions
+
     def value(self, predictions: Array) -> float:
         """Return f at these predictions."""
-        return self.loss.total(predictions, self.targets, self.weights)
+        return self.loss.total(self.shifted(predictions), self.targets, self.weights)
 
     def derivatives(self, predictions: Array) -> Array:
         """Return the derivative of f in the predictions (of the hinge, one of its subgradients)."""
-        return np.asarray(self.weights * self.loss.derivatives(predictions, self.targets))
+        return np.asarray(self.weights * self.loss.derivatives(self.shifted(predictions), self.targets))
 
     def curvatures(self, predictions: Array) -> Array:
         """Return the second derivative of f in every prediction.
 
         Raises
         ------
-        InputError : a loss that has none, or that couples predictions.
+        InputError : a loss that has none, or that couples predictions, as intercepts do.
         """
+        if self.intercept:
+            raise InputError("a loss with intercepts has no second derivatives of single predictions")
         return np.asarray(self.weights * self.loss.curvatures(predictions, self.targets))
 
     def lipschitz(self) -> float:
@@ -96,7 +111,8 @@ class LinearFit(SmoothForm):
 
     def admissible(self, dual: Array) -> Array:
         """Return the nearest dual point (or one near it) at which the conjugate of f is finite; unchanged where it is already."""
-        return self.loss.admissible(dual, self.targets, self.weights)
+        within = self.loss.admissible(dual, self.targets, self.weights)
+        return scaled_to_balance(within, self.design) if self.intercept else within
 
     def conjugate_gain(self, dual: Array) -> float:
         """Return -f*(-dual) of an admissible dual point, see `Loss.conjugate_gain`."""
@@ -116,11 +132,15 @@ class LinearFit(SmoothForm):
 
     def enclose(self, predictions: Interval) -> Interval:
         """Return f between bounds that hold in exact arithmetic, at predictions that are known between bounds."""
+        if self.intercept:
+            predictions = predictions + self.design.per_example(self.intercepts(np.asarray(predictions.middle)))
         return self.loss.enclose_total(predictions, self.targets, self.weights)
 
     def enclose_bound(self, dual: Array, regulariser: Regulariser) -> Interval:
         """Return what any dual point proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
         r = self.normalised(self.admissible(dual))
+        if self.intercept:
+            r = exactly_balanced(r, self.design)
         if not r.any():
             return Interval(0.0, 0.0)
         exact = self.loss.enclose_admissible(r, self.targets, self.weights)
@@ -140,4 +160,11 @@ class LinearFit(SmoothForm):
         ------
         InputError : a loss without a model.
         """
-        return self.loss.model(self, coefficients)
+        if not self.intercept:
+            return self.loss.model(self, coefficients)
+        import cvxpy as cp
+
+        design = self.design.with_constant()
+        W = cp.reshape(coefficients, (self.design.n_features, self.design.n_tasks), order="F")
+        stacked = cp.vec(cp.vstack([W, cp.Variable((1, self.design.n_tasks))]), order="F")
+        return self.loss.model(replace(self, design=design, intercept=False), stacked)

@@ -16,12 +16,16 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import TINIEST, UNIT, Interval, enclose_dot, entropies, soft_plus
 from bench_mtl.core.types import Array
+from bench_mtl.model.intercepts import hinge_intercepts, root_of_falling
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
 
 _TINY = float(np.finfo(np.float64).tiny)
 
 #: Multiples of a dual point that are tried at most, where nothing else limits them: it is normalised to a largest entry of 1.
 _LARGEST_MULTIPLE = 1e6
+
+#: A margin at which nothing is left of a smooth loss.
+_FAR_MARGIN = 50.0
 
 
 def hinge(margins: Array) -> Array:
@@ -197,6 +201,15 @@ class Loss(ABC):
         """Return the lower end of `enclose_bound` of a support that is known."""
         return max(0.0, self.enclose_bound(dual, y, w, Interval.exact(support), limit).ends[0])
 
+    def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
+        """Return the b_k that minimise f of the predictions t + b, m numbers, for weights that are the same in a task.
+
+        Raises
+        ------
+        InputError : a loss that has none here.
+        """
+        raise InputError(f"loss '{self.name}' has no free intercept here")
+
     def error(self, t: Array, y: Array) -> float:
         """Return the share of examples that are predicted wrongly (a prediction of 0 is)."""
         return float(np.mean(t * y <= 0.0))
@@ -245,6 +258,9 @@ class Squared(Loss):
 
     def conjugate_gain(self, dual: Array, y: Array, w: Array) -> float:
         return float(np.vdot(dual, y)) - 0.5 * float((dual * dual / w).sum())
+
+    def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
+        return np.asarray(design.task_sums(y - t) / np.asarray(design.sizes))
 
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         return ((y - t).square() * w).sum() * 0.5
@@ -363,6 +379,18 @@ class MarginLoss(Loss):
 
     def conjugate_gain(self, dual: Array, y: Array, w: Array) -> float:
         return float((w * self.gain(np.clip(y * dual / w, self.lower, self.upper))).sum())
+
+    def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
+        """Where all labels of a task are the same the loss falls for ever, and a b is returned at which nothing of it is left."""
+        if not self.is_smooth:
+            return super().intercepts(t, y, w, design)
+        reach = np.full(design.n_tasks, float(np.abs(t).max(initial=0.0)) + _FAR_MARGIN)
+
+        def value_and_slope(b: Array) -> tuple[Array, Array]:
+            margins = y * (t + design.per_example(b))
+            return design.task_sums(w * y * self.dual(margins)), design.task_sums(w * self.second(margins))
+
+        return root_of_falling(value_and_slope, -reach, reach, design.task_sums(w))
 
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         return (self.enclose_value(t.signed(y)) * w).sum()
@@ -536,6 +564,9 @@ class Hinge(MarginLoss):
 
     def enclose_gain(self, u: Interval) -> Interval:
         return u
+
+    def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
+        return hinge_intercepts(t, y, design)
 
     def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
         return ((enclose_dot(y, dual) - support) * min(limit, 1.0)).positive_part()

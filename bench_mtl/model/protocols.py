@@ -68,6 +68,11 @@ class Form(ABC):
     whole problem, `SmoothForm` its differentiable part, `SetForm` its feasible set. Several problems may have the same form.
     """
 
+    @property
+    def has_intercept(self) -> bool:
+        """Whether it is one with a free intercept, which a solver must know of."""
+        return False
+
     @abstractmethod
     def check(self, problem: Problem, rng: np.random.Generator) -> None:
         """Compare the form with a problem that has it, at random points; a form with more to say extends this.
@@ -478,6 +483,8 @@ class Solver(ABC):
     """All of these the problem must offer."""
     takes: ClassVar[tuple[type[Form], ...]] = ()
     """One of these the problem must have; empty for a solver that needs operators only."""
+    takes_intercept: ClassVar[bool] = False
+    """Whether it takes such forms with a free intercept too."""
     aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Other names by which users may call the solver, in lower case, each with the options that it stands for."""
 
@@ -512,7 +519,11 @@ class Solver(ABC):
         if missing := sorted(self.requires - problem.offers):
             needs.append(f"needs {', '.join(missing)}")
             found.append(f"offers {', '.join(sorted(problem.offers))}")
-        if self.takes and not any(map(problem.has_form, self.takes)):
+        forms = [form for form in problem.make_forms() if isinstance(form, self.takes)] if self.takes else []
+        if forms and not self.takes_intercept and all(form.has_intercept for form in forms):
+            needs.append("takes no free intercept")
+            found.append("has one")
+        elif self.takes and not forms:
             needs.append(f"takes {' or '.join(kind.__name__ for kind in self.takes)}")
             found.append(f"has {_form_names(problem)}")
         return f"{self.label} {' and '.join(needs)}; {problem.name} {' and '.join(found)}" if needs else None

@@ -8,10 +8,11 @@ import numpy as np
 
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import HingeForm
-from bench_mtl.model.protocols import Problem
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.solvers.auto.prices import Prices, digits
 from bench_mtl.solvers.auto.trial import Trial, after_start
 from bench_mtl.solvers.pdhg import PDHG
+from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 from bench_mtl.solvers.working_set import WorkingSet
 
 #: Targets below this are for the working sets from the start.
@@ -39,16 +40,20 @@ def hinge_iterates(problem: Problem, start: Iterate, target: float, sets: Workin
 
     Targets below 2e-3 are for the working sets. For others pdhg begins where a step of it is cheap: its gap is computed now and then
     and extrapolated as a power of its steps, and it is left when the steps that it still needs cost more than the other method is
-    predicted to. Where that one ends before the target, for want of memory, pdhg goes on.
+    predicted to. Where that one ends before the target, for want of memory, pdhg goes on. With intercepts, which pdhg does not take, the
+    working sets begin, and `smoothed_gradient` goes on.
     """
-    prices = Prices(problem.form(HingeForm).design, *_PRICES)
+    form = problem.form(HingeForm)
+    prices = Prices(form.design, *_PRICES)
     price = _price(prices, target, None, sets.first)
     last = Iterate(problem.repair(start.primal), start.dual)
     note = f"working_set: the target {target:g} is close"
     if target >= _CLOSE:
         note = f"working_set: about as much as {price:.0f} steps of pdhg"
     yield last
-    if target >= _CLOSE and price > _CHEAP_STEPS:
+    if form.intercept:
+        note = "working_set: there are intercepts"
+    elif target >= _CLOSE and price > _CHEAP_STEPS:
         trial, note = Trial(problem, target, _POWERS), "pdhg: on trial"
         for last in after_start(PDHG().resume(problem, start)):
             last = last._replace(work=last.work + trial.work)
@@ -65,10 +70,11 @@ def hinge_iterates(problem: Problem, start: Iterate, target: float, sets: Workin
                 break
             note = f"pdhg: about {left:.0f} steps more to {target:g}, and working_set costs {price:.0f}"
         start = Iterate(problem.start_point())
-    for method in (sets, PDHG()):
+    rest: IterativeSolver = SmoothedGradient() if form.intercept else PDHG()
+    for method in (sets, rest):
         before = last
         for iterate in after_start(method.resume(problem, start)):
             last = Iterate(iterate.primal, iterate.dual, before.step + iterate.step, before.work + iterate.work, note)
             yield last
-        note = f"pdhg after {last.step} steps, for working_set has ended"
+        note = f"{rest.name} after {last.step} steps, for working_set has ended"
         start = Iterate(last.primal, last.dual)

@@ -41,6 +41,8 @@ class State:
     """a, b, p, q, theta by `Layout`, above 0."""
     free: Array | None = None
     """The dual point of a loss whose examples have no slacks: stacked, without bounds."""
+    b: Array | None = None
+    """Intercepts, m numbers, where there are any."""
 
     @property
     def gap(self) -> float:
@@ -53,7 +55,8 @@ class State:
             self.mu + primal_step * direction.mu,
             self.slack + primal_step * direction.slack,
             self.dual + dual_step * direction.dual,
-            None if self.free is None or direction.free is None else self.free + dual_step * direction.free,
+            _moved(self.free, dual_step, direction.free),
+            _moved(self.b, primal_step, direction.b),
         )
 
 
@@ -66,6 +69,7 @@ class Direction:
     slack: Array
     dual: Array
     free: Array | None = None
+    b: Array | None = None
 
     def plus(self, other: Direction, weight: float) -> Direction:
         return Direction(
@@ -73,7 +77,8 @@ class Direction:
             self.mu + weight * other.mu,
             self.slack + weight * other.slack,
             self.dual + weight * other.dual,
-            None if self.free is None or other.free is None else self.free + weight * other.free,
+            _moved(self.free, weight, other.free),
+            _moved(self.b, weight, other.b),
         )
 
 
@@ -89,12 +94,19 @@ class Residuals:
     W: Array
     mu: Array
     free: Array | None = None
+    balance: Array | None = None
+    """With intercepts what the signed duals of the examples of every task add up to, which should be 0."""
 
     def cost(self, x: State, radius: float) -> float:
         """A bound on what the residuals can falsify in the gap of x, whose rows have maxima of sum at most `radius`."""
         rows = float(np.abs(self.W).sum(axis=0).max() + np.abs(self.mu).max())
         size = self.r.size
-        return radius * rows + float(np.abs(self.r) @ x.dual[:size]) + float(np.abs(self.s) @ x.slack[size : 2 * size])
+        unbalanced = 0.0 if self.balance is None or x.b is None else float(np.abs(self.balance) @ np.abs(x.b))
+        return radius * rows + unbalanced + float(np.abs(self.r) @ x.dual[:size]) + float(np.abs(self.s) @ x.slack[size : 2 * size])
+
+
+def _moved(x: Array | None, step: float, change: Array | None) -> Array | None:
+    return None if x is None or change is None else x + step * change
 
 
 class Equations(ABC):
@@ -185,8 +197,15 @@ class Equations(ABC):
         norm = float(np.abs(W).max(axis=0).sum())
         return self.radius / norm if norm > self.radius else 1.0
 
-    def norm_residuals(self, x: State, G: Array, *, r: Array, s: Array, free: Array | None = None) -> Residuals:
-        """Return the residuals of the equations of the norm, beside those of examples; G is m x d."""
+    def predictions(self, x: State) -> Array:
+        """X_k w_k, with intercepts X_k w_k + b_k, stacked."""
+        forward = self.system.forward(x.W)
+        return forward if x.b is None else forward + np.repeat(x.b, self.system.design.sizes)
+
+    def norm_residuals(self, x: State, signed: Array, *, r: Array, s: Array, free: Array | None = None) -> Residuals:
+        """Return the residuals of the equations of the norm, beside those of examples, whose duals are `signed`, stacked."""
+        G = self.system.adjoint(signed)
+        design = self.system.design
         u, v = self.layout.bounds(x.slack)
         p, q = self.layout.bounds(x.dual)
         return Residuals(
@@ -198,6 +217,7 @@ class Equations(ABC):
             W=G - p + q,
             mu=self.theta(x) - (p + q).sum(axis=0),
             free=free,
+            balance=None if x.b is None else design.task_sums(design.unstack(signed)),
         )
 
     def factor(self, x: State, *, careful: bool = False) -> None:
@@ -222,7 +242,7 @@ class Equations(ABC):
         if rho is not None:
             f += rho.W
             h += system.t * rho.c - rho.mu
-        solution = system.solve(f, g, h, whole=self.layout.r.stop > 0)
+        solution = system.solve(f, g, h, whole=self.layout.r.stop > 0, rho=None if rho is None else rho.balance)
         dslack, ddual = np.empty(at.size), np.empty(at.size)
         self._example_changes(x, rho, target, solution, dslack, ddual)
         free = None if x.free is None else solution.a
@@ -236,4 +256,4 @@ class Equations(ABC):
             dslack[at.c] = (0.0 if rho is None else rho.c) - solution.mu.sum()
         rest = slice(at.features.start, None)
         ddual[rest] = by_slack - dual[rest] / slack[rest] * dslack[rest]
-        return Direction(solution.W, solution.mu, dslack, ddual, free)
+        return Direction(solution.W, solution.mu, dslack, ddual, free, solution.shift)

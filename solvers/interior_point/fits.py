@@ -38,42 +38,42 @@ class FitEquations(Equations):
     highest_norm = 0.5
 
     def __init__(self, form: L1InfForm, penalty: float | None, threads: int | None = 1) -> None:
-        super().__init__(NewtonSystem(form.design, threads), form.radius, penalty, slacked=False)
-        self.fit = form.fit
+        super().__init__(NewtonSystem(form.design, threads, intercept=form.fit.intercept), form.radius, penalty, slacked=False)
+        self._whole, self.fit = form.fit, replace(form.fit, intercept=False)
         self.is_linear = isinstance(self.fit.loss, Squared)
-        self._known: tuple[Array, Array, Array] | None = None
+        self._known: tuple[Array, Array | None, Array, Array] | None = None
         self._sides: tuple[Residuals, Array] | None = None
         self._nothing = np.zeros(form.design.n_examples)
 
     @property
     def scale(self) -> float:
-        return self.fit.value(np.zeros(self.fit.targets.shape))
+        return self._whole.value(np.zeros(self.fit.targets.shape))
 
     def dual_point(self, x: State) -> Array:
         assert x.free is not None
-        return self.fit.admissible(self.system.design.unstack(x.free))
+        return self._whole.admissible(self.system.design.unstack(x.free))
 
     def objective(self, x: State) -> float:
-        value = self.fit.value(self.into_radius(x.W) * self._at(x.W)[0])
+        value = self._whole.value(self.into_radius(x.W) * self._at(x)[0])
         return value if self.penalty is None else value + self.penalty * float(np.abs(x.W).max(axis=0).sum())
 
     def residuals(self, x: State) -> Residuals:
         assert x.free is not None
-        return self.norm_residuals(x, self.system.adjoint(x.free), r=_NOTHING, s=_NOTHING, free=self._at(x.W)[1] - x.free)
+        return self.norm_residuals(x, x.free, r=_NOTHING, s=_NOTHING, free=self._at(x)[1] - x.free)
 
     def missing(self, x: State) -> tuple[float, float]:
         assert x.free is not None
-        free = self._at(x.W)[1] - x.free
+        free = self._at(x)[1] - x.free
         return float(np.abs(free).sum()), 0.5 * float((free**2 / self._weights(x)).sum())
 
     def _weights(self, x: State) -> Array:
-        curvatures = self.fit.curvatures(self._at(x.W)[0])
+        curvatures = self.fit.curvatures(self._at(x)[0])
         return self.system.design.stack(np.maximum(curvatures, _LEAST_CURVATURE * float(curvatures.max())))
 
     def completed(self, x: State, residuals: Residuals, direction: Direction) -> Direction:
         assert direction.free is not None
         sides = self._example_sides(x, residuals, _NOTHING)
-        return replace(direction, free=self.system.completed(sides, direction.W, direction.free))
+        return replace(direction, free=self.system.completed(sides, direction.W, direction.free, direction.b))
 
     def _example_sides(self, x: State, residuals: Residuals | None, target: Array) -> Array:
         if residuals is None:
@@ -83,24 +83,30 @@ class FitEquations(Equations):
             self._sides = residuals, residuals.free / self._weights(x)
         return self._sides[1]
 
-    def _at(self, W: Array) -> tuple[Array, Array]:
-        """Return the predictions of W (m x d), and minus the derivatives of f there, stacked; those of the last W are known."""
-        if self._known is None or self._known[0] is not W:
-            self.system.work += 0.5
-            predictions = self.system.design.forward(W.T)
-            self._known = W, predictions, self.system.design.stack(-self.fit.derivatives(predictions))
-        return self._known[1:]
+    def _at(self, x: State) -> tuple[Array, Array]:
+        """Return the predictions at x, and minus the derivatives of f there, stacked; those of the last x are known."""
+        if self._known is None or self._known[0] is not x.W or self._known[1] is not x.b:
+            predictions = self.system.design.unstack(self.predictions(x))
+            self._known = x.W, x.b, predictions, self.system.design.stack(-self.fit.derivatives(predictions))
+        return self._known[2:]
+
+    def _best_at(self, W: Array) -> tuple[Array | None, Array]:
+        """Return the best intercepts to W (m x d), if there are any, and minus the derivatives of f there, stacked."""
+        predictions = self.system.design.forward(W.T)
+        b = self._whole.intercepts(predictions) if self._whole.intercept else None
+        self.system.work += 0.5
+        return b, self.system.design.stack(-self._whole.derivatives(predictions))
 
     def start(self, W: Array) -> State | None:
         """Return a point near W (m x d) that misses no equation but r = -f'(X W), of which r is a multiple; None where W = 0 is optimal."""
-        full = self.system.adjoint(self._at(np.zeros_like(W))[1])
+        full = self.system.adjoint(self._best_at(np.zeros_like(W))[1])
         if not full.any():
             return None
         retreat = _RETREAT if W.any() else 1.0
         W = (1.0 - retreat) * W
-        r = self._at(W)[1]
+        b, r = self._best_at(W)
         bounds = bounds_at(self, W, retreat * self._extent(full), self.system.adjoint(r), full)
-        return State(W, bounds.mu, bounds.slack, bounds.dual, bounds.scale * r)
+        return State(W, bounds.mu, bounds.slack, bounds.dual, bounds.scale * r, b)
 
     def _extent(self, full: Array) -> float:
         """Return the radius; for a penalised form a guess at the norm of the optimum, see `radius_or`.

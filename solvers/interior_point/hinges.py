@@ -6,6 +6,7 @@ import numpy as np
 
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.intercepts import root_of_falling
 from bench_mtl.solvers.interior_point.equations import Equations, Residuals, State
 from bench_mtl.solvers.interior_point.start import bounds_at, radius_or
 from bench_mtl.solvers.interior_point.system import NewtonSystem, Solution
@@ -14,6 +15,13 @@ from bench_mtl.solvers.interior_point.system import NewtonSystem, Solution
 _RETREAT = 0.1
 #: Duals far from the centre of their box would be worse than a residual, which the first steps remove.
 _LEAST_BELOW = 0.1
+
+
+def _central_slacks(short: Array, width: float) -> tuple[Array, Array]:
+    """Return xi and r with xi r = width^2 and xi - r = short, one minus the margins; a / b = xi / r then gives r a = xi b."""
+    root = np.hypot(short, 2.0 * width)
+    xi = np.where(short > 0.0, 0.5 * (short + root), 2.0 * width**2 / (root - short))
+    return xi, width**2 / xi
 
 
 class HingeEquations(Equations):
@@ -28,7 +36,7 @@ class HingeEquations(Equations):
     """
 
     def __init__(self, form: HingeForm, penalty: float | None, threads: int | None = 1) -> None:
-        super().__init__(NewtonSystem(form.design, threads), form.radius, penalty, slacked=True)
+        super().__init__(NewtonSystem(form.design, threads, intercept=form.intercept), form.radius, penalty, slacked=True)
         self._form = form
         self.labels, self.weights = form.design.stack(form.labels), form.design.stack(form.weights)
 
@@ -46,8 +54,8 @@ class HingeEquations(Equations):
         at, slack, dual = self.layout, x.slack, x.dual
         return self.norm_residuals(
             x,
-            self.system.adjoint(self.labels * dual[at.r]),
-            r=self.labels * self.system.forward(x.W) + slack[at.xi] - 1.0 - slack[at.r],
+            self.labels * dual[at.r],
+            r=self.labels * self.predictions(x) + slack[at.xi] - 1.0 - slack[at.r],
             s=self.weights - dual[at.r] - dual[at.xi],
         )
 
@@ -78,22 +86,34 @@ class HingeEquations(Equations):
         With a small penalty p - q = G is missed. All products of examples, r a and xi b, start equal to s_k times the same number.
         """
         system, labels, weights = self.system, self.labels, self.weights
-        full = system.adjoint(labels * weights)
+        full = system.adjoint(labels * system.design.stack(self._form.dual_at_zero()))
         if not full.any():
             return None
         retreat = _RETREAT if W.any() else 1.0
         W = (1.0 - retreat) * W
-        short = 1.0 - labels * system.forward(W)
-        # xi r = width^2 and xi - r = 1 - margin; a / b = xi / r then gives r a = xi b.
-        width = retreat
-        root = np.hypot(short, 2.0 * width)
-        xi = np.where(short > 0.0, 0.5 * (short + root), 2.0 * width**2 / (root - short))
-        r = width**2 / xi
+        predictions, b = system.forward(W), None
+        if self._form.intercept:
+            b = self._balancing(predictions, retreat)
+            predictions = predictions + np.repeat(b, system.design.sizes)
+        xi, r = _central_slacks(1.0 - labels * predictions, retreat)
         a = weights * (xi / (xi + r))
         bounds = bounds_at(self, W, retreat * self._extent(full), system.adjoint(labels * a), full)
         if bounds.scale < 1.0:
             a = max(bounds.scale, _LEAST_BELOW) * a
-        return State(W, bounds.mu, np.concatenate([r, xi, bounds.slack]), np.concatenate([a, weights - a, bounds.dual]))
+        return State(W, bounds.mu, np.concatenate([r, xi, bounds.slack]), np.concatenate([a, weights - a, bounds.dual]), b=b)
+
+    def _balancing(self, predictions: Array, width: float) -> Array:
+        """Return intercepts at which the signed duals of the start add up to 0 in every task."""
+        design, labels = self.system.design, self.labels
+        reach = np.full(design.n_tasks, 1.0 + float(np.abs(predictions).max(initial=0.0)) + 1e3 * width)
+
+        def value_and_slope(b: Array) -> tuple[Array, Array]:
+            xi, r = _central_slacks(1.0 - labels * (predictions + np.repeat(b, design.sizes)), width)
+            share = xi / (xi + r)
+            slope = share * (1.0 - share) / (xi + r) * 2.0
+            return design.task_sums(design.unstack(labels * share)), design.task_sums(design.unstack(slope))
+
+        return root_of_falling(value_and_slope, -reach, reach, np.asarray(design.sizes, dtype=np.float64))
 
     def _extent(self, full: Array) -> float:
         """Return the radius; for a penalised form a guess at the norm of the optimum, at most sum(s) / penalty.

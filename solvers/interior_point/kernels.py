@@ -75,8 +75,17 @@ def _solve(U: Any, x: Any) -> None:
 
 
 @reordered
-def solve_examples(places: Any, rows: Any, factors: Any, roots: Any, W: Any, g: Any, a: Any, images: Any) -> None:
+def _leave_out(q: Any, x: Any) -> None:
+    """x <- (I - q q^T / q.q) x."""
+    add_multiple(-dot(q, x) / dot(q, q), q, x)
+
+
+@reordered
+def solve_examples(places: Any, rows: Any, factors: Any, roots: Any, is_centred: bool, W: Any, g: Any, a: Any, images: Any) -> None:
     """a_k = R U^-1 U^-T R (g_k - X_k w_k) with R = diag(roots_k), and images_k = X_k^T a_k, for some tasks k.
+
+    With `is_centred` of rows without their mean, weighted by the squares of the roots: R (g_k - X_k w_k) is projected onto what is
+    orthogonal to the roots, where U^T U leaves it.
 
     A line of `places` is a task's number, its examples' number and start in stacked vectors, and where its X starts in `rows` and
     its U (n_k x n_k) in `factors`. One pass over the tasks does it all, so that an X is read from memory once.
@@ -87,7 +96,11 @@ def solve_examples(places: Any, rows: Any, factors: Any, roots: Any, W: Any, g: 
         root, x, image = roots[start : start + n], a[start : start + n], images[k]
         for i in range(n):
             x[i] = root[i] * (g[start + i] - dot(X[i], W[k]))
+        if is_centred:
+            _leave_out(root, x)
         _solve(U, x)
+        if is_centred:
+            _leave_out(root, x)
         image[:] = 0.0
         for i in range(n):
             x[i] *= root[i]

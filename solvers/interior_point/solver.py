@@ -66,6 +66,7 @@ class InteriorPoint(IterativeSolver):
 
     name: ClassVar[str] = "interior_point"
     takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm)
+    takes_intercept: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         real_number("memory_gib", self.memory_gib, strict=True)

@@ -30,7 +30,9 @@ class Solution(NamedTuple):
     mu: Array
     a: Array
     forward: Array
-    """X_k dw_k, stacked."""
+    """X_k dw_k, with intercepts X_k dw_k + db_k, stacked."""
+    shift: Array | None = None
+    """db, m numbers, of a system with intercepts."""
 
 
 class NewtonSystem:
@@ -58,16 +60,21 @@ class NewtonSystem:
     Arrays of features are m x d and arrays of examples are vectors stacked task by task, in which the sign of an example's label
     is part of its values.
 
+    With intercepts a task has one unknown more, db_k, and one equation more, that its da add up to -rho_k. With the mean of rows weighted
+    by E_k, v_k, and e = sum E_k, eliminating db_k = mean(g_k) - v_k.dw_k + rho_k / e leaves the system of the rows without that mean,
+    with f_k - rho_k v_k in the place of f_k. In F that is the projection I - q q^T from the left, q = E^1/2 1 / sqrt(e).
+
     Parameters
     ----------
+    intercept : whether there are intercepts
     threads : largest number of threads for the products F^T F, which take most of the time; None for the processors. Where BLAS itself
         takes one thread they change no bit.
     """
 
-    def __init__(self, design: Design, threads: int | None = 1) -> None:
-        self.design = design
+    def __init__(self, design: Design, threads: int | None = 1, *, intercept: bool = False) -> None:
+        self.design, self.intercept = design, intercept
         self.d = design.n_features
-        self._small, self._by_features, self._middles = _blocks(design)
+        self._small, self._by_features, self._middles = _blocks(design, intercept)
         heights = [block.X.shape[0] for block in self._by_features]
         tallest = max((block.X.shape[0] for block in self._by_features if not is_sparse(block.X)), default=0)
         room = max(1, _MOST_SCRATCH // max(1, tallest * self.d))
@@ -91,6 +98,9 @@ class NewtonSystem:
         self._E, self.P, self.Q, self.t = E, P, Q, t
         self._last: tuple[Array, Array] | None = None
         self._T, self._D = P + Q, Q - P
+        if self.intercept:
+            self._totals = self._task_sums(E)
+            self._means = self.adjoint(E) / self._totals[:, None]
         roots, columns = np.sqrt(E), 1.0 / np.sqrt(self._T)
         sides = self._D * columns
         S = self._schur
@@ -135,20 +145,51 @@ class NewtonSystem:
             self._common = each[0].copy(), gram
         return self._common[1]
 
-    def solve(self, f: Array, g: Array, h: Array, *, whole: bool = True) -> Solution:
-        """The solution for right-hand sides f (m x d), g (stacked) and h (d), read-only.
+    def solve(self, f: Array, g: Array, h: Array, *, whole: bool = True, rho: Array | None = None) -> Solution:
+        """The solution for right-hand sides f (m x d), g (stacked) and h (d), read-only, and with intercepts rho (m; None: zeros).
 
         Unless it is to be `whole`, a is that of tasks in n_k x n_k form only, else 0: see `completed`.
         """
-        solution = self._solve(f, g, h, whole or self._careful)
+        solution = self._solved(f, g, h, rho, whole or self._careful)
         if not self._careful:
             return solution
-        change = self._solve(*self.residual(f, g, h, solution), True)
-        return Solution(*(old + new for old, new in zip(solution, change, strict=True)))
+        rest = None if not self.intercept else self._task_sums(solution.a) + (0.0 if rho is None else rho)
+        change = self._solved(*self.residual(f, g, h, solution), rest, True)
+        W, mu, a, forward = (old + new for old, new in zip(solution[:4], change[:4], strict=True))
+        shift = None if solution.shift is None or change.shift is None else solution.shift + change.shift
+        return Solution(W, mu, a, forward, shift)
 
-    def completed(self, g: Array, W: Array, a: Array) -> Array:
-        """Return a with that of the tasks in d x d form, where X_k dw_k has to be taken."""
-        return np.where(self._in_square, self._E * (g - self.forward(W)), a) if self._by_features else a
+    def _solved(self, f: Array, g: Array, h: Array, rho: Array | None, whole: bool) -> Solution:
+        """Return the solution without refinement: with intercepts by that of the rows without their means."""
+        if not self.intercept:
+            return self._solve(f, g, h, whole)
+        means = self._task_sums(self._E * g) / self._totals
+        shift = np.zeros_like(means)
+        if rho is not None:
+            shift = rho / self._totals
+            f = f - rho[:, None] * self._means
+        found = self._solve(f, g - self._spread(means), h, whole)
+        a = found.a - self._E * self._spread(shift) if rho is not None else found.a
+        return found._replace(a=a, forward=g - a / self._E, shift=means - (self._means * found.W).sum(axis=1) + shift)
+
+    def completed(self, g: Array, W: Array, a: Array, shift: Array | None = None) -> Array:
+        """Return a with that of the tasks in d x d form, where X_k dw_k (+ db_k) has to be taken."""
+        if not self._by_features:
+            return a
+        forward = self.forward(W) if shift is None else self.forward(W) + self._spread(shift)
+        return np.where(self._in_square, self._E * (g - forward), a)
+
+    def _task_sums(self, values: Array) -> Array:
+        return self.design.task_sums(self.design.unstack(values))
+
+    def _spread(self, values: Array) -> Array:
+        """One value a task, for each of its examples, stacked."""
+        return np.repeat(values, self.design.sizes)
+
+    def _centred_forward(self, W: Array) -> Array:
+        """Return X_k w_k, with intercepts of the rows without their means."""
+        forward = self.forward(W)
+        return forward - self._spread((self._means * W).sum(axis=1)) if self.intercept else forward
 
     def residual(self, f: Array, g: Array, h: Array, x: Solution) -> tuple[Array, Array, Array]:
         """Return the residual of (f, g, h) after a solution."""
@@ -177,7 +218,7 @@ class NewtonSystem:
             return Solution(dW, dmu, da, g - da / self._E)
         if not whole:
             return Solution(dW, dmu, da, da)
-        forward = self.forward(dW)
+        forward = self._centred_forward(dW)
         return Solution(dW, dmu, da + self._E_square * (g - forward), forward)
 
     def _image(self, g: Array) -> Array:
@@ -219,8 +260,8 @@ class _FeatureBlock:
     The Schur complement needs it. To solve with it takes half as long as with the factor, and loses more.
     """
 
-    def __init__(self, k: int, X: Matrix, span: slice, middle: Array) -> None:
-        self.k, self.X, self.span = k, X, span
+    def __init__(self, k: int, X: Matrix, span: slice, middle: Array, is_centred: bool) -> None:
+        self.k, self.X, self.span, self._is_centred = k, X, span, is_centred
         self.middle = middle
         """The inverse in the middle of K, or the Cholesky factor of what it inverts, when careful; d x d."""
 
@@ -252,9 +293,14 @@ class _FeatureBlock:
 
         if is_sparse(self.X):
             sparse_gram(self.X.data, self.X.indices, self.X.indptr, roots, columns, out)
+            if self._is_centred:
+                mean = columns * (self.X.T @ roots**2) / np.sqrt(roots @ roots)
+                out -= np.outer(mean, mean)
         else:
             rows = scratch[: self.X.shape[0]]
             scale_both(self.X, roots, columns, rows)
+            if self._is_centred:
+                _project(rows, roots)
             np.matmul(rows.T, rows, out=out)
 
 
@@ -265,12 +311,15 @@ class _ExampleBlock(NamedTuple):
     X: Array
     span: slice
     matrix: Array
+    is_centred: bool
 
     def factor(self, roots: Array, columns: Array, sides: Array, lines: Array) -> None:
         """Leaves in `lines` B = L^-1 F (T^-1/2 D), so that B^T B = (D T^-1/2) F^T (I + F F^T)^-1 F (T^-1/2 D)."""
         from bench_mtl.solvers.interior_point.kernels import scale_both, scale_columns
 
         scale_both(self.X, roots, columns, lines)
+        if self.is_centred:
+            _project(lines, roots)
         self._gram(lines)
         factor(self.matrix, lambda: self._gram(lines))
         blas.dtrsm(1.0, self.matrix.T, lines.T, side=1, lower=1, trans_a=1, overwrite_b=1)
@@ -284,7 +333,8 @@ class _ExampleBlock(NamedTuple):
 class _ExampleBlocks:
     """All tasks whose systems are n_k x n_k: their designs and their factors, one after the other."""
 
-    def __init__(self, design: Design, members: list[tuple[int, slice]]) -> None:
+    def __init__(self, design: Design, members: list[tuple[int, slice]], is_centred: bool) -> None:
+        self._is_centred = is_centred
         sizes = [design.sizes[k] for k, _ in members]
         kept = members[:1] if design.is_shared else members
         designs = [dense(design.block(k)) for k, _ in kept]
@@ -297,7 +347,7 @@ class _ExampleBlocks:
         for index, ((k, span), n) in enumerate(zip(members, sizes, strict=True)):
             self._places[index] = k, n, span.start, row, at
             matrix = self._factors[at : at + n * n].reshape(n, n)
-            self._blocks.append(_ExampleBlock(k, self._rows[row : row + n], span, matrix))
+            self._blocks.append(_ExampleBlock(k, self._rows[row : row + n], span, matrix, is_centred))
             row, at = row if design.is_shared else row + n, at + n * n
         self._lines = np.empty((max([_LINES, *sizes]) if sizes else 0, design.n_features))
 
@@ -324,10 +374,10 @@ class _ExampleBlocks:
         """Writes a_k = E^1/2 (I + F F^T)^-1 E^1/2 (g_k - X_k w_k) and images_k = X_k^T a_k, where k is one of these tasks."""
         from bench_mtl.solvers.interior_point.kernels import solve_examples
 
-        solve_examples(self._places, self._rows, self._factors, self._roots, W, g, a, images)
+        solve_examples(self._places, self._rows, self._factors, self._roots, self._is_centred, W, g, a, images)
 
 
-def _blocks(design: Design) -> tuple[_ExampleBlocks, list[_FeatureBlock], Array]:
+def _blocks(design: Design, is_centred: bool) -> tuple[_ExampleBlocks, list[_FeatureBlock], Array]:
     """The tasks' blocks by their form, and the matrices in the middle of those by features.
 
     A sparse design is made dense where that is cheaper, a shared one only once.
@@ -345,8 +395,14 @@ def _blocks(design: Design) -> tuple[_ExampleBlocks, list[_FeatureBlock], Array]
             continue
         if X is None or not design.is_shared:
             X = _as_needed(design.block(k))
-        by_features.append(_FeatureBlock(k, X, span, middles[len(by_features)]))
-    return _ExampleBlocks(design, small), by_features, middles
+        by_features.append(_FeatureBlock(k, X, span, middles[len(by_features)], is_centred))
+    return _ExampleBlocks(design, small, is_centred), by_features, middles
+
+
+def _project(F: Array, roots: Array) -> None:
+    """F <- (I - q q^T) F, q the roots over their length."""
+    q = roots / np.sqrt(roots @ roots)
+    F -= np.outer(q, q @ F)
 
 
 def _as_needed(X: Matrix) -> Matrix:

@@ -37,7 +37,7 @@ def moved(x: State, old: Equations, rows: Rows, new: Equations, chosen: Rows, G:
     for vector, source in ((slack, x.slack), (dual, x.dual)):
         vector[new.layout.examples] = source[old.layout.examples]
         vector[new.layout.features.stop :] = source[old.layout.features.stop :]
-    return State(W, mu, slack, dual, x.free)
+    return State(W, mu, slack, dual, x.free, x.b)
 
 
 def central_rows(G: Array, level: float, product: float, highest: float) -> State:

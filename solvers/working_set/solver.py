@@ -53,6 +53,7 @@ class WorkingSet(IterativeSolver):
 
     name: ClassVar[str] = "working_set"
     takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm, BallForm)
+    takes_intercept: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         whole_number("first", self.first, minimum=1)
@@ -100,5 +101,5 @@ def _tasks(form: BallForm) -> list[HingeForm]:
     forms = []
     for k, radius in enumerate(form.balls.radii):
         labels, weights = (form.design.task_outputs(each, k)[:, None] for each in (form.labels, form.weights))
-        forms.append(HingeForm(form.design.of_task(k), labels, weights, float(radius), None))
+        forms.append(HingeForm(form.design.of_task(k), labels, weights, float(radius), None, intercept=form.intercept))
     return forms

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.designs import Design
-from bench_mtl.core.rounding import TINIEST, Interval, gamma
+from bench_mtl.core.rounding import TINIEST, UNIT, Interval, gamma
 from bench_mtl.core.types import Array
+from bench_mtl.model.intercepts import exactly_balanced, hinge_actives, hinge_intercepts, root_of_falling
 from bench_mtl.model.losses import hinge, hinge_dual
 from bench_mtl.model.protocols import ObjectiveForm, Problem
 from bench_mtl.model.task_balls import TaskBalls
@@ -20,7 +21,8 @@ from bench_mtl.projections import norm_l1inf, norm_linf1
 class Hinges:
     """Weighted hinges f(W) = sum_k sum_i weights_ki max(0, 1 - labels_ki x_ki.w_k) = max_{0 <= a <= weights} sum a - <a, K W>.
 
-    K W are the margins labels_ki x_ki.w_k.
+    K W are the margins labels_ki x_ki.w_k. With `intercept` f(W) is the least of this over numbers b_k that are added to all x_ki.w_k, and
+    the a of every task have sum_i a_ki labels_ki = 0.
     """
 
     design: Design
@@ -28,10 +30,28 @@ class Hinges:
     """-1 or +1, in the output shape of the design."""
     weights: Array
     """At least 0, shaped like the labels; the same for all examples of a task."""
+    intercept: bool = field(default=False, kw_only=True)
+
+    @property
+    def has_intercept(self) -> bool:
+        return self.intercept
 
     def margins(self, W: Array) -> Array:
-        """K W."""
-        return np.asarray(self.labels * self.design.forward(W))
+        """K W, of the predictions with their best intercepts."""
+        return np.asarray(self.labels * self.shifted(self.design.forward(W)))
+
+    def intercepts(self, predictions: Array) -> Array:
+        """Return the best intercepts to predictions, m numbers; zeros where there are none."""
+        return hinge_intercepts(predictions, self.labels, self.design) if self.intercept else np.zeros(self.design.n_tasks)
+
+    def shifted(self, predictions: Array) -> Array:
+        """Return predictions with their best intercepts."""
+        return predictions + self.design.per_example(self.intercepts(predictions)) if self.intercept else predictions
+
+    def admissible(self, dual: Array) -> Array:
+        """Return a dual point near any array: in its box, and with intercepts of a signed sum that is exactly 0 in every task."""
+        a = np.clip(dual, 0.0, self.weights)
+        return np.asarray(self.labels * exactly_balanced(self.labels * a, self.design)) if self.intercept else a
 
     def adjoint(self, dual: Array) -> Array:
         """K^T a, the d x m matrix G_jk = sum_i a_ki labels_ki x_ki,j."""
@@ -43,6 +63,9 @@ class Hinges:
 
     def enclose_loss(self, predictions: Array, error: Array) -> Interval:
         """Return f between bounds that hold in exact arithmetic, at predictions that are known up to an error."""
+        if self.intercept:
+            shifted = self.shifted(predictions)
+            predictions, error = shifted, error + 2.0 * UNIT * np.abs(shifted)
         slack = 1.0 - self.labels * predictions  # one rounding, relative to what is left
         low, high = (float(np.vdot(self.weights, np.maximum(end, 0.0))) for end in (slack - error, slack + error))
         share = 2.0 * gamma(error.size + 8)
@@ -50,14 +73,29 @@ class Hinges:
 
     def duals(self, margins: Array) -> Array:
         """Return a dual point a with f = sum a (1 - margin); minus `adjoint` of it is a subgradient of f."""
+        if self.intercept:
+            return np.asarray(self.weights * hinge_actives(self.labels * margins, self.labels, self.design))
         return np.asarray(self.weights * hinge_dual(margins))
 
     def smoothed(self, margins: Array, smoothing: float) -> tuple[float, Array]:
         """max over 0 <= a <= s of sum a (1 - margin) - smoothing/2 sum a^2 / s, and this a: at most smoothing/2 sum s below f."""
-        slack = 1.0 - margins
+        slack = 1.0 - (self._smoothly_shifted(margins, smoothing) if self.intercept else margins)
         share = np.clip(slack / smoothing, 0.0, 1.0)
         a = self.weights * share
         return float(np.vdot(a, slack)) - 0.5 * smoothing * float(np.vdot(a, share)), a
+
+    def _smoothly_shifted(self, margins: Array, smoothing: float) -> Array:
+        """Return the margins at the intercepts that are best for smoothed hinges."""
+        design, y = self.design, self.labels
+        predictions = y * margins
+        reach = np.full(design.n_tasks, float(np.abs(predictions).max(initial=0.0)) + 1.0 + smoothing)
+
+        def value_and_slope(b: Array) -> tuple[Array, Array]:
+            rise = (1.0 - y * (predictions + design.per_example(b))) / smoothing
+            return design.task_sums(y * np.clip(rise, 0.0, 1.0)), design.task_sums(((rise > 0.0) & (rise < 1.0)) / smoothing)
+
+        b = root_of_falling(value_and_slope, -reach, reach, np.asarray(design.sizes, dtype=np.float64))
+        return np.asarray(y * (predictions + design.per_example(b)))
 
     def smoothed_lipschitz(self, smoothing: float) -> float:
         """max_k s_k sigma_max(X_k)^2 / smoothing, a Lipschitz constant of the gradient of `smoothed` in W."""
@@ -78,7 +116,7 @@ class HingeForm(Hinges, ObjectiveForm):
 
     def objective(self, point: Array, predictions: Array | None = None) -> float:
         """Return F at a feasible point, W; its `predictions` X_k w_k save half a pass over the data where they are known."""
-        value = self.loss(self.margins(point) if predictions is None else self.labels * predictions)
+        value = self.loss(self.margins(point) if predictions is None else self.labels * self.shifted(predictions))
         return value if self.penalty is None else value + self.penalty * norm_l1inf(point)
 
     def check(self, problem: Problem, rng: np.random.Generator) -> None:
@@ -91,8 +129,8 @@ class HingeForm(Hinges, ObjectiveForm):
         return replace(self, design=self.design.restricted(features))
 
     def dual_at_zero(self) -> Array:
-        """Return the dual point at W = 0, where all hinges are active."""
-        return self.weights
+        """Return the dual point at W = 0, where without intercepts all hinges are active."""
+        return self.duals(self.labels * self.shifted(np.zeros(self.labels.shape))) if self.intercept else self.weights
 
     def bound(self, dual: Array, G: Array) -> float:
         """What a dual point a in its box proves, with G its `adjoint`, by its sum and the norm max_j sum_k |G_jk|.
@@ -141,7 +179,7 @@ class BallForm(Hinges, ObjectiveForm):
 
     def objective(self, point: Array, predictions: Array | None = None) -> float:
         """Return F at a feasible point, W; its `predictions` as for `HingeForm`."""
-        return self.loss(self.margins(point) if predictions is None else self.labels * predictions)
+        return self.loss(self.margins(point) if predictions is None else self.labels * self.shifted(predictions))
 
     def check(self, problem: Problem, rng: np.random.Generator) -> None:
         """Compare the objectives; the balls are the feasible set, and inside them no dual norm is exceeded."""

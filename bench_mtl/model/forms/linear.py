@@ -99,6 +99,10 @@ class L1InfForm(ObjectiveForm):
     def design(self) -> Design:
         return self.fit.design
 
+    @property
+    def has_intercept(self) -> bool:
+        return self.fit.intercept
+
     def objective(self, point: Array) -> float:
         return self.fit.smooth_value(point) + (self.penalty or 0.0) * norm_l1inf(point)
 

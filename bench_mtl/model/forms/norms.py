@@ -23,6 +23,10 @@ class NormForm(ObjectiveForm):
     fit: LinearFit
     regulariser: Constraint | Penalty
 
+    @property
+    def has_intercept(self) -> bool:
+        return self.fit.intercept
+
     def objective(self, point: Array) -> float:
         return self.fit.smooth_value(point) + self.regulariser.value(point)
 

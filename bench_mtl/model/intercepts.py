@@ -1,0 +1,164 @@
+"""Free intercepts: a number b_k that is added to all predictions of task k, and that no norm sees.
+
+A problem with intercepts is one of W alone, F(W) = min_b f(X W + b) + R(W). With the squared loss that is the problem of centred data.
+At the best b the multipliers of a task add up to 0, and a dual point proves something only where that holds, exactly: b is not bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bench_mtl.core.designs import Design, dense, frozen
+from bench_mtl.core.types import Array, Matrix
+from bench_mtl.model.task_data import TaskData
+
+#: Sparse features are centred, which makes them dense, where they have at most so many entries in all (256 MiB).
+MOST_CENTRED = 2**25
+
+#: Intercepts of smooth losses: steps at most, and how little of a task's derivative may be left, of the largest there is.
+_STEPS, _REST = 80, 1e-16
+
+#: Integers up to this one are doubles, and so are sums of them; multiples of what is far below 1 are, from entries of this size on.
+_EXACT, _LEAST_TOP = 2.0**52, 1e-280
+
+
+@dataclass(frozen=True)
+class Centres:
+    """What was taken from features and targets."""
+
+    features: Array
+    """d x m, or d x 1 where all tasks have the same examples."""
+    targets: Array
+    """m numbers."""
+
+    def intercepts(self, W: Array) -> Array:
+        """Return the best intercepts for coefficients W (d x m) of the centred data, m numbers."""
+        return np.asarray(self.targets - (self.features * W).sum(axis=0))
+
+
+def can_centre(data: TaskData) -> bool:
+    """Whether centred features, which are dense, are of a usual size: dense ones are, and sparse ones up to `MOST_CENTRED` entries."""
+    design = data.design
+    rows = design.sizes[0] if design.is_shared else design.n_examples
+    return not design.is_sparse or rows * design.n_features <= MOST_CENTRED
+
+
+def centred(data: TaskData, weights: Callable[[int], Array | None] = lambda k: None) -> tuple[TaskData, Centres]:
+    """Return data whose features and targets have mean 0 in every task, and the means.
+
+    Parameters
+    ----------
+    weights : returns for the number of a task the weights of its examples in the means; None stands for equal ones
+    """
+    design = data.design
+    if design.is_shared:
+        X, x_mean = _centred_columns(design.block(0), weights(0))
+        y_mean = np.average(data.targets, axis=0, weights=weights(0))
+        made = TaskData.shared(X, data.targets - y_mean, name=data.name)
+        return replace(data, design=made.design, targets=made.targets), Centres(frozen(x_mean[:, None]), frozen(y_mean))
+    blocks, ys, x_means, y_means = [], [], [], []
+    for k in range(data.n_tasks):
+        block, y = data.task(k)
+        X, x_mean = _centred_columns(block, weights(k))
+        blocks.append(X)
+        x_means.append(x_mean)
+        y_means.append(float(np.average(y, weights=weights(k))))
+        ys.append(y - y_means[-1])
+    made = TaskData.per_task(blocks, ys, name=data.name)
+    return replace(data, design=made.design, targets=made.targets), Centres(frozen(np.stack(x_means, axis=1)), frozen(np.array(y_means)))
+
+
+def _centred_columns(X: Matrix, weights: Array | None) -> tuple[Array, Array]:
+    rows = dense(X)
+    mean = np.average(rows, axis=0, weights=weights)
+    return rows - mean, np.asarray(mean)
+
+
+def root_of_falling(value_and_slope: Callable[[Array], tuple[Array, Array]], low: Array, high: Array, scale: Array) -> Array:
+    """Return, for every task, the root of a function that falls from above 0 at `low` to below 0 at `high`; an end where it does not.
+
+    Newton steps, halves of the interval where they leave it.
+
+    Parameters
+    ----------
+    value_and_slope : returns the functions of all tasks at their numbers, and minus their derivatives
+    scale : of the values: one is 0 where rounding could have made it
+    """
+    b = np.clip(0.0, low, high)
+    low, high = low.copy(), high.copy()
+    for _ in range(_STEPS):
+        value, slope = value_and_slope(b)
+        low, high = np.where(value > 0.0, b, low), np.where(value < 0.0, b, high)
+        with np.errstate(all="ignore"):
+            following = b + value / slope
+        following = np.where((following > low) & (following < high), following, 0.5 * (low + high))
+        open_ = (np.abs(value) > _REST * scale) & (following != b)
+        if not open_.any():
+            break
+        b = np.where(open_, following, b)
+    return b
+
+
+def hinge_intercepts(predictions: Array, labels: Array, design: Design) -> Array:
+    """Return for every task a b that minimises sum_i max(0, 1 - y_i (t_i + b)), in the middle of all of them.
+
+    The slope of the sum rises by 1 at each y_i - t_i, from minus the number of positive examples.
+    """
+    b = np.empty(design.n_tasks)
+    for k in range(design.n_tasks):
+        y = design.task_outputs(labels, k)
+        places = np.sort(y - design.task_outputs(predictions, k))
+        positive = int(np.count_nonzero(y > 0.0))
+        b[k] = 0.5 * (places[max(positive - 1, 0)] + places[min(positive, len(places) - 1)])
+    return b
+
+
+def hinge_actives(predictions: Array, labels: Array, design: Design) -> Array:
+    """Return 1 for examples whose hinge is active at the best intercepts, and else 0, so that as many are positive as are negative.
+
+    Of examples just at their margin, where a subgradient may choose, the order of the examples decides.
+    """
+    active = np.empty(design.output_shape)
+    for k in range(design.n_tasks):
+        y = design.task_outputs(labels, k)
+        order = np.argsort(y - design.task_outputs(predictions, k), kind="stable")
+        positive = int(np.count_nonzero(y > 0.0))
+        passed = np.zeros(len(y), dtype=bool)
+        passed[order[:positive]] = True
+        design.task_outputs(active, k)[:] = np.where(y > 0.0, ~passed, passed)
+    return active
+
+
+def scaled_to_balance(dual: Array, design: Design) -> Array:
+    """Return the dual point with the heavier sign of every task scaled down to the sum of the lighter one, up to rounding."""
+    positive, negative = design.task_sums(np.maximum(dual, 0.0)), design.task_sums(np.maximum(-dual, 0.0))
+    least = np.minimum(positive, negative)
+    up, down = (np.where(total > 0.0, least / np.where(total > 0.0, total, 1.0), 0.0) for total in (positive, negative))
+    return np.asarray(np.where(dual > 0.0, design.per_example(up), design.per_example(down)) * dual)
+
+
+def exactly_balanced(dual: Array, design: Design) -> Array:
+    """Return a dual point next to this one whose entries of every task add up to 0 in exact arithmetic; none is larger in magnitude.
+
+    Entries are rounded towards 0 to multiples of a power of two, such that all sums of them are doubles; what is then missing is taken
+    from the largest entry of the heavier sign. A task in which none is large enough gets zeros.
+    """
+    near = scaled_to_balance(dual, design)
+    found = np.zeros(design.output_shape)
+    for k in range(design.n_tasks):
+        r = design.task_outputs(near, k)
+        top = float(np.abs(r).max(initial=0.0))
+        if not _LEAST_TOP < top < np.inf:
+            continue
+        _, exponent = np.frexp(top * (2.0 * len(r) / _EXACT))
+        units = np.trunc(np.ldexp(r, -exponent))  # whole numbers whose moduli add up to less than 2^52
+        over = float(units.sum())
+        place = int(np.argmax(units * np.sign(over))) if over else 0
+        if np.sign(over) * units[place] < abs(over):
+            continue
+        units[place] -= over
+        design.task_outputs(found, k)[:] = np.ldexp(units, exponent)
+    return found
