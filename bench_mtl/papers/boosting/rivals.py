@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.boosting.learners import CODE_SIZE, LEARNERS, MOST_STUMPS, SHARES, TOLERANCE
 from bench_mtl.papers.boosting.rivals_cell import SETS, compute, files
@@ -142,7 +142,7 @@ def _drawn(rows: pd.DataFrame) -> Figure:
     looks = style.styles_in_turn(LEARNERS)
     sets = _sets(rows)
 
-    def look(model: str) -> dict[str, object]:
+    def look(model: str) -> dict[str, Any]:
         return style.line(looks[model], markersize=6, linewidth=1.2) | {"linestyle": "none"}
 
     with style.styled():
@@ -154,7 +154,7 @@ def _drawn(rows: pd.DataFrame) -> Figure:
                 x, y = (mean(_values(rows, data, model, measure)) for measure in ("stumps", "test_error"))
                 if not y.repetitions:
                     continue
-                spread = {} if math.isnan(y.half) else {"xerr": x.half, "yerr": 100.0 * y.half}
+                spread: dict[str, Any] = {} if math.isnan(y.half) else {"xerr": x.half, "yerr": 100.0 * y.half}
                 axis.errorbar(x.value, 100.0 * y.value, **spread, **look(model), elinewidth=0.8)
             axis.set_title(data)
             axis.set_xlim(0, MOST_STUMPS)
