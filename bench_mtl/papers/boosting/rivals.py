@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.boosting.learners import CODE_SIZE, LEARNERS, MOST_STUMPS, SHARES, TOLERANCE
 from bench_mtl.papers.boosting.rivals_cell import SETS, compute, files
@@ -43,9 +43,9 @@ def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> PublishedNumber:
     if row["relation"] == "not in our copy":
         shown = judged_order(differences, -1.0).ours
         why = "only the appendix is at hand, without any experiment of the paper; ours are the paired differences"
-        return PublishedNumber(what, "not in our copy of the document", shown, Verdict.UNKNOWN, why, on_other_data=True)
+        return PublishedNumber(what, "not in our copy of the document", shown, Verdict.UNKNOWN, why)
     judgement = judged_by_set(differences, -1.0 if row["relation"] == "below" else 1.0)
-    return PublishedNumber(what, f"{row['relation']} {_name(row['against'])}", *judgement, on_other_data=True)
+    return PublishedNumber(what, f"{row['relation']} {_name(row['against'])}", *judgement)
 
 
 def judged_by_set(differences: Mapping[str, Mean], sign: float) -> Judgement:
@@ -142,7 +142,7 @@ def _drawn(rows: pd.DataFrame) -> Figure:
     looks = style.styles_in_turn(LEARNERS)
     sets = _sets(rows)
 
-    def look(model: str) -> dict[str, object]:
+    def look(model: str) -> dict[str, Any]:
         return style.line(looks[model], markersize=6, linewidth=1.2) | {"linestyle": "none"}
 
     with style.styled():
@@ -154,7 +154,7 @@ def _drawn(rows: pd.DataFrame) -> Figure:
                 x, y = (mean(_values(rows, data, model, measure)) for measure in ("stumps", "test_error"))
                 if not y.repetitions:
                     continue
-                spread = {} if math.isnan(y.half) else {"xerr": x.half, "yerr": 100.0 * y.half}
+                spread: dict[str, Any] = {} if math.isnan(y.half) else {"xerr": x.half, "yerr": 100.0 * y.half}
                 axis.errorbar(x.value, 100.0 * y.value, **spread, **look(model), elinewidth=0.8)
             axis.set_title(data)
             axis.set_xlim(0, MOST_STUMPS)
@@ -207,7 +207,7 @@ it ({CODE_SIZE} random words a class; up to {MOST_STUMPS} stumps in all words to
 and a vote of -1 or +1 for each class in every round.""",
     scales={
         "small": Scale(_grid(("synthetic", "digits"), 2), "two of the five data sets and 2 repetitions: half a minute."),
-        "full": Scale(_grid(tuple(SETS), 6), "all five data sets, 6 repetitions: 7 minutes on two cores."),
+        "full": Scale(_grid(tuple(SETS), 5), "all five data sets, 5 repetitions: 5 minutes on two idle cores."),
     },
     compute=compute,
     read=read,
