@@ -10,7 +10,7 @@ from bench_mtl.core.checks import true_or_false
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.composite_problem import CompositeProblem
-from bench_mtl.model.forms import BallForm, HingeForm, Hinges
+from bench_mtl.model.forms import BallForm, HingeForm, Hinges, NormHingeForm
 from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit, example_weights
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.task_data import TaskData, binary_labels
@@ -19,7 +19,7 @@ from bench_mtl.model.task_data import TaskData, binary_labels
 class HingeProblem(CompositeProblem):
     """A problem with hinges, W its points and a its dual points: everything but the constraint or penalty."""
 
-    hinges: HingeForm | BallForm
+    hinges: HingeForm | BallForm | NormHingeForm
 
     @property
     def modelled_fit(self) -> LinearFit:

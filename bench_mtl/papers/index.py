@@ -19,6 +19,7 @@ _MODULES = {
     "chen-tasks": "chen.tasks",
     "chen-table5": "chen.table5",
     "chen-table7": "chen.table7",
+    "boosting-rivals": "boosting.rivals",
 }
 
 

@@ -78,9 +78,17 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "smoothed_gradient": [({}, 1e-6), ({"step_rule": "lipschitz"}, 1e-3)],
 }
 
-#: The least gaps to ask of a solver on a problem: from corner to corner of a round set progress is slow, as 1 / steps, and every step of
-#: ADMM on scores of classes is an inner solve (tests/solvers/test_admm_group.py asks for more).
-SLOW_PAIRS = {("trace_norm_glm", "frank_wolfe_smooth"): 1e-2, ("group_boosting", "admm"): 1e-5}
+#: The least gaps to ask of a solver on a problem: from corner to corner of a round set progress is slow, as 1 / steps, the smoothing of
+#: hinges under a round norm has to become tiny, and every step of ADMM on scores of classes is an inner solve
+#: (tests/solvers/test_admm_group.py asks for more).
+SLOW_PAIRS = {
+    ("trace_norm_glm", "frank_wolfe_smooth"): 1e-2,
+    ("l12_glm", "frank_wolfe_smooth"): 1e-4,
+    ("l12_hinge", "frank_wolfe"): PAIR_TARGET,
+    ("l12_hinge", "smoothed_gradient"): 1e-4,
+    ("l12_hinge", "auto"): 1e-4,  # which is the one before
+    ("group_boosting", "admm"): 1e-5,
+}
 
 #: Of seconds, though with their defaults: the first is among the fast with other options, the second compiles in every process anew.
 LONG = ("group_boosting-consensus_admm", "l1_ball_glm-peer_skglm")
