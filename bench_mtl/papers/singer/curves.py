@@ -37,9 +37,9 @@ def long(rows: pd.DataFrame, where: Sequence[str], rules: Sequence[str]) -> pd.D
     -------
     pd.DataFrame
         The columns of `where`, `seed`, `method`, `rule`; `eta0`, `at_end` (whether it is an end of the grid); `loss`, `non_zeros` and
-        `features` at the end; lists `rounds`, `losses`, `curve` (features that are not 0) and `regrets` (against the best fixed point of each
-        beginning, where that is known); `slope` of log regret against log T; and `bound_share`, the largest share of Zinkevich's bound that
-        a regret is, for methods that it holds for.
+        `features` at the end; lists `rounds`, `losses`, `curve` (features that are not 0) and `regrets` (against the best fixed point of
+        each beginning, where that is known); `slope` of log regret against log T; and `bound_share`, the largest share of Zinkevich's
+        bound that a regret is, for methods that it holds for.
     """
     import pandas as pd
 

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.experiment import CellSettings, Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
-from bench_mtl.papers.singer.curves import EARLY, HINDSIGHT, judged_ratios, judged_slopes, judged_under, judged_within, long, ratio_text, relative
+from bench_mtl.papers.singer.curves import (
+    EARLY,
+    HINDSIGHT,
+    judged_ratios,
+    judged_slopes,
+    judged_under,
+    judged_within,
+    long,
+    ratio_text,
+    relative,
+)
 from bench_mtl.papers.singer.online_cell import EG, ETAS, FIXED, LANDMINE, PROJECTED, STREAMS, TASK_STREAMS, compute
 from bench_mtl.papers.summaries import CONFIDENCE, Mean, mean
 
@@ -96,7 +106,8 @@ def _sections(single: pd.DataFrame, joint: pd.DataFrame) -> list[Section]:
             sections += _figures(own, f"radius {radius:g}", f"{radius:g}")
     if len(joint):
         sections.append(_regrets(joint, TASK_NAMES, "Regret of joint learning in an l1,inf ball", "regret-joint"))
-        sections.append(_figure(joint[joint["rule"] == HINDSIGHT], "regrets", "Regret of joint learning", "regret-curves-joint", TASK_NAMES))
+        own = joint[joint["rule"] == HINDSIGHT]
+        sections.append(_figure(own, "regrets", "Regret of joint learning", "regret-curves-joint", TASK_NAMES))
     return sections
 
 
@@ -118,7 +129,7 @@ def _losses(single: pd.DataFrame) -> Section:
         table.append(
             {"stream": stream, "radius": radius}
             | {f"{method}_{name}": value for method, each in means.items() for name, value in (("loss", each.value), ("half", each.half))}
-            | {f"log_ratio_{rule}_{name}": getattr(each, name) for rule, each in ratios.items() for name in ("value", "half", "repetitions")}
+            | {f"log_ratio_{rule}_{name}": getattr(each, name) for rule, each in ratios.items() for name in Mean._fields}
         )
         shown.append(
             {"Stream": NAMES[stream], "Radius": f"{radius:g}"}
@@ -209,7 +220,8 @@ def _regrets(found: pd.DataFrame, names: Mapping[str, str], title: str, name: st
 
 
 def _figures(own: pd.DataFrame, words: str, tag: str) -> list[Section]:
-    mean_losses = own.assign(means=[[loss / T for loss, T in zip(*pair, strict=True)] for pair in zip(own["losses"], own["rounds"], strict=True)])
+    pairs = zip(own["losses"], own["rounds"], strict=True)
+    mean_losses = own.assign(means=[[loss / T for loss, T in zip(*pair, strict=True)] for pair in pairs])
     return [
         _figure(mean_losses, "means", f"Mean loss of the rounds so far, {words}", f"loss-curves-{tag}", NAMES),
         _figure(own, "curve", f"Features with a weight that is not 0, {words}", f"feature-curves-{tag}", NAMES),
@@ -242,19 +254,23 @@ def _data(settings: CellSettings) -> Sequence[Mapping[str, Any]]:
 EXPERIMENT = Experiment(
     name="singer-online",
     title="Online learning in an l1 ball: projection against exponentiated gradient",
-    source="Singer's slides, MMDS 2008, \"L1 Proj. vs. EG on RCV1\"; the technical report on l1,inf projections of 2008, last section",
+    source='Singer\'s slides, MMDS 2008, "L1 Proj. vs. EG on RCV1"; the technical report on l1,inf projections of 2008, last section',
     about=f"""\
 One pass over a stream of examples, each predicted before its step; logistic loss of one label, the most frequent one, rows of length 1.
 Projection: w <- P(w - eta_t g_t) onto ||w||_1 <= z (`sparse_online`). EG: EG+- of Kivinen and Warmuth, weights times exp(-+ eta_t z g_t)
-on the simplex of mass z (`exponentiated_gradient`), so the same ball. Both have eta_t = eta0 / sqrt(t), with eta0 from one grid, {ETAS[0]:g}
+on the simplex of mass z (`exponentiated_gradient`), so the same ball. Both have eta_t = eta0 / sqrt(t), eta0 from one grid, {ETAS[0]:g}
 to {ETAS[-1]:g} by factors of 2, by one rule: the smallest loss on the whole stream (hindsight) or on its first eighth (early). Streams:
 two samples of 6000 documents of RCV1 (words, 47236 features) in the place of the slides' 804,414 with bigrams, newsgroups, Ohsumed, and
 synthetic documents of 100,000 features; {ROUNDS} rounds each, in a random order (another one each repetition). Radii are choices of ours:
 the slides name none. Joint learning: one example at a time, of each task in turn, hinge loss, projection onto an l1,inf ball
 (`stochastic_subgradient`): 60 synthetic tasks as in Quattoni et al., and 29 fields of landmines.""",
     scales={
-        "small": Scale(_grid(("stream",), (300.0,), ("tasks",), 2, 1500), "synthetic data alone, 1500 rounds, one radius, 2 repetitions: half a minute."),
-        "full": Scale(_grid(tuple(NAMES), RADII, TASK_STREAMS, 5, ROUNDS), "all streams, two radii, 5 repetitions: 7 minutes on two cores."),
+        "small": Scale(
+            _grid(("stream",), (300.0,), ("tasks",), 2, 1500), "synthetic data, 1500 rounds, one radius, 2 repetitions: half a minute."
+        ),
+        "full": Scale(
+            _grid(tuple(NAMES), RADII, TASK_STREAMS, 5, ROUNDS), "all streams, two radii, 5 repetitions: 7 minutes on two cores."
+        ),
     },
     compute=compute,
     read=read,

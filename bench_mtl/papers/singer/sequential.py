@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -70,7 +70,8 @@ def _compared(row: Mapping[str, str], found: pd.DataFrame) -> PublishedNumber:
     if kind == "absent":
         return PublishedNumber(what, "not in our copy", "see the table of log-wealth", Verdict.UNKNOWN, _ABSENT)
     if kind == "not run":
-        return PublishedNumber(what, "real prices", "-", Verdict.NOT_RUN, "the markets are synthetic; a table of prices can be given to a suite")
+        why = "the markets are synthetic; a table of prices can be given to a suite"
+        return PublishedNumber(what, "real prices", "-", Verdict.NOT_RUN, why)
     if kind == "fewer":
         ratios = {rule: {place: relative(part, quantity, PROJECTED, EG) for place, part in _markets(found, rule)} for rule in RULES}
         judged = judged_under({rule: judged_ratios(each, "fewer") for rule, each in ratios.items()})
@@ -129,7 +130,8 @@ def _wealth(found: pd.DataFrame, rows: pd.DataFrame) -> Section:
             shown.append({"Market": PLACES[name], "Method": label, "Log-wealth": wealth.text(2)} | cells)
         for method, label in (("fixed", "best fixed"), ("fixed_capped", f"best fixed, at most {CAP:g}")):
             final = _best(rows, name, method)
-            table.append({"market": name, "method": method, "log_wealth": final.value, "half_width": final.half, "repetitions": final.repetitions})
+            row = {"log_wealth": final.value, "half_width": final.half, "repetitions": final.repetitions}
+            table.append({"market": name, "method": method} | row)
             shown.append({"Market": PLACES[name], "Method": label, "Log-wealth": final.text(2)})
     display = pd.DataFrame(shown).fillna("-").astype("str")
     return Section("Log-wealth", f"{_leads(found)}\n{_ABOUT_WEALTH}", "log-wealth", pd.DataFrame(table), display)
@@ -187,9 +189,9 @@ def _count(value: float) -> str:
 
 
 _ABOUT_REGRET = """\
-Regret: the log-wealth of the best fixed portfolio over the same periods (within the same cap) minus that of the method. Slope: of log regret
-against log T over the last three doublings of T, for each draw. Share: the largest that a regret at any checkpoint is of Zinkevich's bound
-for the same eta0, with the longest gradient met (without its mean) and the diameter sqrt(2)."""
+Regret: the log-wealth of the best fixed portfolio over the same periods (within the same cap) minus that of the method. Slope: of log
+regret against log T over the last three doublings of T, for each draw. Share: the largest that a regret at any checkpoint is of
+Zinkevich's bound for the same eta0, with the longest gradient met (without its mean) and the diameter sqrt(2)."""
 
 
 def _regrets(found: pd.DataFrame) -> Section:
@@ -244,9 +246,9 @@ EXPERIMENT = Experiment(
     source="Singer's slides, MMDS 2008, portfolio design and domain constrained empirical risk",
     about=f"""\
 sum_t log(w_t.x_t) with w_t on the simplex, chosen before the price relatives x_t are known; no costs of trading. Projection:
-w <- P(w + eta_t x_t / w_t.x_t) onto the simplex, or onto its part with at most {CAP:g} in any asset. EG (Helmbold, Schapire, Singer, Warmuth
-1998): shares times exp(eta_t x_tj / w_t.x_t). Both start even and have eta_t = eta0 / sqrt(t), with eta0 from one grid, {ETAS[0]:.2g} to
-{ETAS[-1]:g} by factors of 2, by one rule: the best mean log-wealth of the other draws (elsewhere), the best on the first eighth of the
+w <- P(w + eta_t x_t / w_t.x_t) onto the simplex, or onto its part with at most {CAP:g} in any asset. EG (Helmbold, Schapire, Singer,
+Warmuth 1998): shares times exp(eta_t x_tj / w_t.x_t). Both start even and have eta_t = eta0 / sqrt(t), eta0 from one grid,
+{ETAS[0]:.2g} to {ETAS[-1]:g} by factors of 2, by one rule: the best mean log-wealth of the other draws (elsewhere), the best on the first eighth of the
 periods (early), or on all of them (hindsight, which nobody has). Beside them EG with the constant rate {CONSTANT_RATE:g} of its authors,
 even shares rebalanced or bought once, and the best fixed portfolio. Markets: `synthetic_market` as in the suite singer-portfolio:
 {"; ".join(f"{name}: {options['periods']} periods" for name, options in MARKETS.items())}; the volatile one has 0.3 a period for 0.02.""",

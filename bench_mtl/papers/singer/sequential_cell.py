@@ -56,7 +56,8 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     else:
         step, etas = _METHODS[method]
         looks, longest = _traded(relatives, step, np.array(etas), method != EG_CONSTANT)
-        values = as_values(looks, etas, len(relatives)) | {"longest": longest, "diameter": 2.0**0.5, "has_bound": method in (PROJECTED, CAPPED)}
+        values = as_values(looks, etas, len(relatives))
+        values |= {"longest": longest, "diameter": 2.0**0.5, "has_bound": method in (PROJECTED, CAPPED)}
     return Found(values, Status.INACCURATE, f"traded through {len(relatives)} periods; a portfolio that changes has nothing to prove")
 
 
