@@ -269,7 +269,7 @@ the slides name none. Joint learning: one example at a time, of each task in tur
             _grid(("stream",), (300.0,), ("tasks",), 2, 1500), "synthetic data, 1500 rounds, one radius, 2 repetitions: half a minute."
         ),
         "full": Scale(
-            _grid(tuple(NAMES), RADII, TASK_STREAMS, 5, ROUNDS), "all streams, two radii, 5 repetitions: 7 minutes on two cores."
+            _grid(tuple(NAMES), RADII, TASK_STREAMS, 5, ROUNDS), "all streams, two radii, 5 repetitions: ten minutes on two cores."
         ),
     },
     compute=compute,

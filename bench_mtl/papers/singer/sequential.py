@@ -248,13 +248,14 @@ EXPERIMENT = Experiment(
 sum_t log(w_t.x_t) with w_t on the simplex, chosen before the price relatives x_t are known; no costs of trading. Projection:
 w <- P(w + eta_t x_t / w_t.x_t) onto the simplex, or onto its part with at most {CAP:g} in any asset. EG (Helmbold, Schapire, Singer,
 Warmuth 1998): shares times exp(eta_t x_tj / w_t.x_t). Both start even and have eta_t = eta0 / sqrt(t), eta0 from one grid,
-{ETAS[0]:.2g} to {ETAS[-1]:g} by factors of 2, by one rule: the best mean log-wealth of the other draws (elsewhere), the best on the first eighth of the
+{ETAS[0]:.2g} to {ETAS[-1]:g} by factors of 2, by one rule: the best mean log-wealth of the other draws (elsewhere), the best on the
+first eighth of the
 periods (early), or on all of them (hindsight, which nobody has). Beside them EG with the constant rate {CONSTANT_RATE:g} of its authors,
 even shares rebalanced or bought once, and the best fixed portfolio. Markets: `synthetic_market` as in the suite singer-portfolio:
 {"; ".join(f"{name}: {options['periods']} periods" for name, options in MARKETS.items())}; the volatile one has 0.3 a period for 0.02.""",
     scales={
         "small": Scale(_grid(4), "4 draws of each market: half a minute."),
-        "full": Scale(_grid(30), "30 draws of each market: 2 minutes on two cores."),
+        "full": Scale(_grid(30), "30 draws of each market: 3 minutes on two cores."),
     },
     compute=compute,
     read=read,
