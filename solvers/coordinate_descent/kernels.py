@@ -198,5 +198,6 @@ def warm_up() -> None:
     y, s = np.array([1.0, -1.0]), np.full(2, 0.5)
     dense = np.array([1.0, 0.5, 0.25, 1.0]), None, None
     sparse = np.array([1.0, 0.5, 0.25, 1.0]), np.array([0, 1, 0, 1], dtype=np.uint32), np.array([0, 2, 4])
+    steps: Any = newton_steps
     for columns in (dense, sparse):
-        newton_steps(*columns, y, s, np.ones(2), 0.01, False, 1e-9, 50.0, np.zeros(2), np.zeros(2))
+        steps(*columns, y, s, np.ones(2), 0.01, False, 1e-9, 50.0, np.zeros(2), np.zeros(2))

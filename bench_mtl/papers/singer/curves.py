@@ -50,7 +50,7 @@ def long(rows: pd.DataFrame, where: Sequence[str], rules: Sequence[str]) -> pd.D
     fixed = _fixed(rows, where)
     found = []
     for place, group in rows[rows["total"].map(lambda value: isinstance(value, list))].groupby([*where, "method"], sort=False):
-        cells = group.to_dict("records")
+        cells: list[dict[str, Any]] = group.to_dict("records")  # type: ignore[assignment] # the columns have names
         for row in cells:
             others = [other for other in cells if other is not row]
             best = fixed.get((*place[:-1], row["seed"], _is_capped(row["method"])))

@@ -50,7 +50,7 @@ def read(rows: pd.DataFrame) -> Findings:
     """Return what the slides say against these rows, tables of losses, features and regrets, and their curves."""
     found = long(rows, ["stream", "radius"], RULES)
     single, joint = (found[found["stream"].isin(list(names))] for names in (NAMES, TASK_NAMES))
-    densities = rows[rows["density"].notna()].groupby("stream")["density"].mean().to_dict() if "density" in rows else {}
+    densities: dict[Any, Any] = rows[rows["density"].notna()].groupby("stream")["density"].mean().to_dict() if "density" in rows else {}
     comparisons = [_compared(row, single, joint, densities) for row in published("singer2008_online")]
     return Findings(tuple(comparisons), tuple(_sections(single, joint)))
 
@@ -61,7 +61,7 @@ _ABSENT = "the slide is a figure, and it is not in our copy of the document"
 _OTHER = "our samples of RCV1 have single words, not bigrams"
 
 
-def _compared(row: Mapping[str, str], single: pd.DataFrame, joint: pd.DataFrame, densities: Mapping[str, float]) -> PublishedNumber:
+def _compared(row: Mapping[str, str], single: pd.DataFrame, joint: pd.DataFrame, densities: Mapping[Any, float]) -> PublishedNumber:
     what = f"{row['statement']} ({row['where']})"
     kind, quantity = row["relation"], row["quantity"]
     if kind == "absent":
@@ -87,7 +87,7 @@ def _compared(row: Mapping[str, str], single: pd.DataFrame, joint: pd.DataFrame,
     return PublishedNumber(what, "within the bound", *judged_within(frame[frame["method"] == PROJECTED]))
 
 
-def _ratios(single: pd.DataFrame, measure: str, rule: str, *, inverse: bool = False) -> dict[tuple[str, float], Mean]:
+def _ratios(single: pd.DataFrame, measure: str, rule: str, *, inverse: bool = False) -> dict[Any, Mean]:
     """Return EG over projection (or the inverse), as means of logarithms, by stream and radius."""
     own = single[single["rule"] == rule]
     pair = (PROJECTED, EG) if inverse else (EG, PROJECTED)
@@ -221,7 +221,8 @@ def _regrets(found: pd.DataFrame, names: Mapping[str, str], title: str, name: st
 
 def _figures(own: pd.DataFrame, words: str, tag: str) -> list[Section]:
     pairs = zip(own["losses"], own["rounds"], strict=True)
-    mean_losses = own.assign(means=[[loss / T for loss, T in zip(*pair, strict=True)] for pair in pairs])
+    means: Any = [[loss / T for loss, T in zip(*pair, strict=True)] for pair in pairs]
+    mean_losses = own.assign(means=means)
     return [
         _figure(mean_losses, "means", f"Mean loss of the rounds so far, {words}", f"loss-curves-{tag}", NAMES),
         _figure(own, "curve", f"Features with a weight that is not 0, {words}", f"feature-curves-{tag}", NAMES),
@@ -241,7 +242,7 @@ def _figure(own: pd.DataFrame, measure: str, title: str, name: str, names: Mappi
 
 def _in_order(found: pd.DataFrame, names: Mapping[str, str]) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
     groups = dict(list(found.groupby(["stream", "radius"], sort=True)))
-    places: list[Any] = sorted(groups, key=lambda place: (list(names).index(str(place[0])), str(place[1])))  # type: ignore[index]
+    places: list[Any] = sorted(groups, key=lambda place: (list(names).index(str(place[0])), str(place[1])))
     return [(place, groups[place]) for place in places]
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from bench_mtl.core.types import Array
+from numpy.typing import NDArray
 
 #: The rounds at which a pass is looked at are the length of the stream over these.
 _SHARES = (64, 32, 16, 8, 4, 2, 1)
@@ -54,6 +53,6 @@ def as_values(passes: Sequence[Sequence[Look]], etas: Sequence[float], rounds: i
     return found | {"etas": list(etas), "rounds": list(checkpoints(rounds))}
 
 
-def order_of(count: int, rounds: int, seed: int) -> Array:
+def order_of(count: int, rounds: int, seed: int) -> NDArray[np.int64]:
     """Return which examples are the stream: `rounds` of `count`, or all where there are fewer, in a random order."""
     return np.random.default_rng(seed).permutation(count)[:rounds]

@@ -130,8 +130,8 @@ def _wealth(found: pd.DataFrame, rows: pd.DataFrame) -> Section:
             shown.append({"Market": PLACES[name], "Method": label, "Log-wealth": wealth.text(2)} | cells)
         for method, label in (("fixed", "best fixed"), ("fixed_capped", f"best fixed, at most {CAP:g}")):
             final = _best(rows, name, method)
-            row = {"log_wealth": final.value, "half_width": final.half, "repetitions": final.repetitions}
-            table.append({"market": name, "method": method} | row)
+            row: dict[str, float | str] = {"log_wealth": final.value, "half_width": final.half, "repetitions": final.repetitions}
+            table.append({"market": name, "method": method, **row})
             shown.append({"Market": PLACES[name], "Method": label, "Log-wealth": final.text(2)})
     display = pd.DataFrame(shown).fillna("-").astype("str")
     return Section("Log-wealth", f"{_leads(found)}\n{_ABOUT_WEALTH}", "log-wealth", pd.DataFrame(table), display)
@@ -162,7 +162,7 @@ def _held(found: pd.DataFrame, rows: pd.DataFrame) -> Section:
     table = []
     for name in [market for market in MARKETS if (found["market"] == market).any()]:
         for method in (PROJECTED, EG, CAPPED):
-            counts = {}
+            counts: dict[str, float] = {}
             for rule in RULES:
                 own = found[(found["market"] == name) & (found["rule"] == rule) & (found["method"] == method)]
                 counts |= {f"non_zeros_{rule}": own["non_zeros"].median(), f"held_{rule}": own["features"].median()}
