@@ -30,7 +30,7 @@ ALIKE = 0.005
 
 _MEASURES = {"AUC": "auc", "EER": "eer", "fill": "fill"}
 _OTHER_IMAGES = "the images are others, and so numbers are no reproduction of numbers"
-_LOST = "the figure is lost and the text has no number of it: only what the text says of the curves can be compared"
+_LOST = "the figure is not in our copy of the document, whose text has no number of it: only what it says of the curves is compared"
 _ONE = "one repetition decides nothing"
 _NOTHING = Judgement("-", Verdict.NOT_RUN, "no cell of it has an outcome")
 

@@ -49,7 +49,7 @@ def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumbe
     """Return a published statement against the rows of each method."""
     what = f"{row['statement']} ({row['where']})"
     if row["relation"] == "lost":
-        why = "the figure is lost and the text has no number of it: only what the text says of the curves can be compared"
+        why = "the figure is not in our copy of the document, whose text has no number of it: only what it says of the curves is compared"
         return [PublishedNumber(what, "in the figure alone", "see the tables", Verdict.UNKNOWN, why)]
     if row["relation"] == "not run":
         return [PublishedNumber(what, "as with the true norm", "-", Verdict.NOT_RUN, "every radius here is the true norm")]
