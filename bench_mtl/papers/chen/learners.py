@@ -117,7 +117,7 @@ def fitted(model: Model, setting: Mapping[str, float], X: Matrix, Y: Mask, *, to
     parameters = {model.names.get(name, name): _in_units(model.units.get(name), value, X, Y) for name, value in setting.items()}
     parameters |= {name: parameters[other] for name, other in model.tied.items()}
     rule = {} if tolerance is None or not model.is_convex else {"tol": tolerance}
-    estimator = getattr(estimators, model.estimator)(**parameters, **model.fixed, **rule)
+    estimator = getattr(estimators, model.estimator)(fit_intercept=False, **parameters, **model.fixed, **rule)
     labels = Y.astype(np.int64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gap and the message are kept
