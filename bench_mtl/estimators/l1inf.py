@@ -64,7 +64,7 @@ class L1InfClassifier(_L1Inf, LinearTaskClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from bench_mtl.estimators import L1InfClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = L1InfClassifier(radius=5.0, fit_intercept=True).fit(X, y)
+    >>> model = L1InfClassifier(radius=5.0).fit(X, y)
     >>> model.coef_.shape, bool(model.gap_ <= 1e-3)
     ((3, 4), True)
     """
