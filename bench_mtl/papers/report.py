@@ -222,12 +222,14 @@ def _parts(
 
 def _found(findings: Findings, missing: int) -> Part:
     """Return what comes first: how many statements and numbers were reproduced, and which statements were and were not."""
-    words = [
-        f"**{missing} cells are missing: the same command goes on from here.**" if missing else "",
-        findings.headline,
-        "\n".join(_named(findings.comparisons)),
-    ]
-    return Part(FOUND, "\n\n".join(filter(None, words)), table=verdict_counts(findings.comparisons))
+    warning = f"**{missing} cells are missing: the same command goes on from here.**" if missing else ""
+    words = "\n\n".join(filter(None, [warning, found_words(findings)]))
+    return Part(FOUND, words, table=verdict_counts(findings.comparisons))
+
+
+def found_words(findings: Findings) -> str:
+    """Return which statements were reproduced and which were not, in Markdown."""
+    return "\n\n".join(filter(None, [findings.headline, "\n".join(_named(findings.comparisons))]))
 
 
 def _named(comparisons: Sequence[PublishedNumber]) -> Iterator[str]:
