@@ -103,6 +103,17 @@ def test_active_hinges_are_balanced_and_a_subgradient_even_at_ties() -> None:
         assert hinges.loss(hinges.margins(V)) >= plane - 1e-12
 
 
+@pytest.mark.parametrize("name", ["l1inf_hinge", "l12_hinge"])
+def test_a_whole_penalty_leaves_nothing_whatever_the_order_of_examples(name: str) -> None:
+    data, order = tasks("labels"), rng.permutation(40)
+    other = TaskData.shared(np.asarray(data.design.block(0))[order], data.targets[order])
+    problems = [REGISTRY.problem(name).from_data(each, penalty="1 max", intercept=True) for each in (data, other)]
+    assert problems[1].penalty == pytest.approx(problems[0].penalty, rel=1e-12)
+    zero = problems[0].zero()
+    gap = problems[0].objective(zero) - problems[0].dual_bound(zero, problems[0].hinges.dual_at_zero())
+    assert gap <= 1e-9 * problems[0].objective(zero)
+
+
 def tasks(name: str, offset: float = 3.0) -> TaskData:
     X = rng.standard_normal((40, 6)) + offset
     T = X @ (rng.standard_normal((6, 3)) * (rng.random((6, 1)) < 0.6))
