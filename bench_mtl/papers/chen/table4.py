@@ -324,7 +324,8 @@ the readings that are run (a run not stopped within {MOST_ITERATIONS} iterations
 says nothing of whether it was the paper's. Below, how many of the published numbers each reading comes within a factor of {FACTOR:g} of.
 
 Without normalisation, and with a sum of raw squares on labels -1/+1, the reading is the same one, run twice: by what these two differ, a
-number of iterations hangs on rounding. AG does not lower the objective in every step, and where it first changes by little is such a number."""
+number of iterations hangs on rounding. AG does not lower the objective in every step, and where it first changes by little is such a
+number."""
 
 
 def _sensitivity(counts: _Counts) -> list[Section]:
