@@ -14,7 +14,7 @@ from bench_mtl.model.forms import L1InfForm
 from bench_mtl.model.linear_loss import REDUCTIONS, example_weights
 from bench_mtl.model.losses import loss_named
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
+from bench_mtl.model.patterns import features_used
 from bench_mtl.model.protocols import Capability, Form
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
@@ -108,7 +108,4 @@ class L1InfGLM(FitProblem):
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries above a millionth of the largest, and the rows (features) that have one; on held-out examples the share of errors
         (squared loss: of squares not explained)."""
-        size = np.abs(point)
-        used = size > NEGLIGIBLE_ENTRY * size.max()
-        found = {"non-zeros": float(np.count_nonzero(used)), "features used": float(np.count_nonzero(used.any(axis=1)))}
-        return found | self.held_out_error(point)
+        return features_used(point) | self.held_out_error(point)

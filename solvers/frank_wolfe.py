@@ -1,4 +1,4 @@
-"""Frank-Wolfe for the hinge over the l1,inf ball: smoothed, with pairwise or away steps, the smoothing falling with the gap."""
+"""Frank-Wolfe for the hinge over the ball of a norm of rows: smoothed, with pairwise or away steps, the smoothing falling with the gap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.forms import HingeForm, NormHingeForm
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
 from bench_mtl.solvers.atoms import Atoms
 
@@ -55,7 +55,7 @@ class FrankWolfe(IterativeSolver):
 
     name: ClassVar[str] = "frank_wolfe"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTHED, Capability.LMO})
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, NormHingeForm)
 
     def __post_init__(self) -> None:
         one_of("variant", self.variant, VARIANTS)
@@ -69,7 +69,7 @@ class FrankWolfe(IterativeSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        if reason is None and problem.form(HingeForm).radius is None:
+        if reason is None and _form_of(problem).radius is None:
             return f"{self.label} needs a bounded set, and a penalty bounds none: give {problem.name} a radius"
         return reason
 
@@ -81,11 +81,15 @@ class FrankWolfe(IterativeSolver):
             run.advance()
 
 
+def _form_of(problem: Problem) -> HingeForm | NormHingeForm:
+    return problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(NormHingeForm)
+
+
 class _Run:
     """The state of one run: the point as a sum of atoms, its slacks, the smoothing, and the best bounds so far."""
 
     def __init__(self, problem: Problem, options: FrankWolfe, start: Array) -> None:
-        self._problem, self._options, self._form = problem, options, problem.form(HingeForm)
+        self._problem, self._options, self._form = problem, options, _form_of(problem)
         self.step, self.work = 0, 0.0
         self._smoothing = options.smoothing
         self._atoms = Atoms(start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,6 +92,10 @@ class SparseOnline(IterativeSolver):
             run.advance(1 + max(run.t // SHOWN_SHARE, run.steps_per_point))
             yield run.iterate
 
+    def online(self, problem: Problem, eta0: float) -> SparseRun:
+        """Return a run from 0 that is told which example comes next (`OnlineRun`)."""
+        return SparseRun(problem.form(L1Form), replace(self, step_size=eta0), np.zeros(problem.point_shape))
+
 
 class SparseRun:
     """One run: its sparse vectors (one in all, or one for every task) and the dual point of its visits."""
@@ -124,13 +128,20 @@ class SparseRun:
                 self.parts.grow(places.size)
 
     def advance(self, steps: int) -> None:
-        """Take `steps` steps."""
+        """Take `steps` steps, on examples in the run's own order."""
         while steps > 0:
-            portion = min(steps, _MOST_STEPS, self._left_of_epoch)
+            portion = min(steps, _MOST_STEPS)
+            self.take(self._order.next(portion))
+            steps -= portion
+
+    def take(self, chosen: Any) -> None:
+        """Take one step for each of the chosen examples, in turn."""
+        while chosen.size > 0:
+            portion = self._left_of_epoch
             if (self.t + 1) & self.t == 0:
                 self._duals.next_epoch()
-            self._take(self._order.next(portion))
-            steps -= portion
+            self._take(chosen[:portion])
+            chosen = chosen[portion:]
 
     @property
     def _left_of_epoch(self) -> int:
@@ -138,7 +149,7 @@ class SparseRun:
         return (1 << (self.t + 1).bit_length()) - (self.t + 1)
 
     def _take(self, chosen: Any) -> None:
-        """One step for each of the chosen examples, in turn."""
+        """Take the steps of a part of an epoch."""
         import bench_mtl.solvers.kernels.online as kernel
 
         sparse_steps: Any = kernel.sparse_steps
@@ -165,6 +176,11 @@ class SparseRun:
             done += made
             if done < chosen.size:
                 self.parts.grow(self._scratch[0].size if not self._apart else self._scratch[0].shape[1])
+
+    @property
+    def predictions(self) -> Array:
+        """Those of the last example, before its step: one, or one of every task where the loss couples tasks."""
+        return self._scratch[1]
 
     @property
     def point(self) -> Array:

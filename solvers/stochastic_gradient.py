@@ -121,7 +121,11 @@ class DenseRun:
         self.t = 0
 
     def advance(self) -> None:
-        """Take one step."""
+        """Take one step, on examples in the run's own order."""
+        self.take(self._order.next(self._batch))
+
+    def take(self, chosen: Any) -> None:
+        """Take one step, on `batch` chosen examples."""
         import bench_mtl.solvers.kernels.online as kernel
         from bench_mtl.core.kernels.vectors import add_multiple
 
@@ -130,7 +134,7 @@ class DenseRun:
             self._next_epoch()
         eta = self._eta0 / self.t**0.5
         dense_step: Any = kernel.dense_step
-        dense_step(*self._data, self._order.next(self._batch), eta, self._point, *self._duals.for_kernels, *self._scratch)
+        dense_step(*self._data, chosen, eta, self._point, *self._duals.for_kernels, *self._scratch)
         self._point = self._prox(self._point, eta)
         if self._averaging != "last":
             add_multiple(1.0, self._point.ravel(), self._sum.ravel())
@@ -141,6 +145,16 @@ class DenseRun:
         if self._averaging == "suffix":
             self._sum_before, self._sum = self._sum, np.zeros_like(self._sum)
             self._steps_before, self._steps = self._steps, 0
+
+    @property
+    def predictions(self) -> Array:
+        """Those of the last examples, before their step, example by example."""
+        return np.asarray(self._scratch[0]).ravel()
+
+    @property
+    def point(self) -> Array:
+        """The last point, without averaging; a view that the next step changes."""
+        return self._point
 
     @property
     def iterate(self) -> Iterate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -83,6 +83,10 @@ class StochasticSubgradient(IterativeSolver):
             iterate = run.iterate
             assert iterate.dual is not None
             yield iterate._replace(dual=form.labels * iterate.dual)  # a_i y_i is the dual point of the predictions
+
+    def online(self, problem: Problem, eta0: float) -> DenseRun:
+        """Return a run from 0 that is told which example comes next (`OnlineRun`)."""
+        return replace(self, batch=1, step_size=eta0)._run(problem.form(HingeForm), np.zeros(problem.point_shape))
 
     def _run(self, form: HingeForm, start: Array) -> DenseRun:
         fit = LinearFit(form.design, form.labels, Hinge(), form.weights)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--check", is_flag=True, help="Derive every sentence of report.md from the rows again, and name those that do not follow.")
 @click.option("--index", is_flag=True, help="Write the findings in FOLDER/README.md, which lists the reports in FOLDER, from their rows.")
+@click.option("--papers", is_flag=True, help="Write FOLDER/papers.html: what was found of each paper whose experiments are in FOLDER.")
 @json_option
 def report(
     folder: Path,
@@ -54,6 +55,7 @@ def report(
     select: tuple[str, ...],
     check: bool,
     index: bool,
+    papers: bool,
 ) -> int:
     """Write the report of the results in FOLDER: report.html, report.md, tables/, figures/.
 
@@ -74,10 +76,13 @@ def report(
       bench-mtl report results/quick --format html --out ~/talk
       bench-mtl report results/quick --target 1e-3 --baseline scs --select 'problem=hinge*' --select solver=pdhg --select solver=scs
       bench-mtl report results/quick --check
+      bench-mtl report reports --papers
     """
-    if check or index:
-        chose = bool(out is not None or formats or targets or baseline or select) or (check and index)
-        return _checked(folder, chose=chose) if check else _written_index(folder, chose=chose)
+    if check or index or papers:
+        chose = bool(out is not None or formats or targets or baseline or select) or check + index + papers > 1
+        if check:
+            return _checked(folder, chose=chose)
+        return _written_overview(folder, chose=chose) if papers else _written_index(folder, chose=chose)
     from bench_mtl.papers.store import experiment_in
     from bench_mtl.report import View
 
@@ -105,9 +110,11 @@ def _checked(folder: Path, *, chose: bool) -> int:
 
     if chose:
         raise InputError("--check goes with no other option: it checks the report that is there")
-    if experiment_in(folder) is not None:
-        raise InputError(f"{folder} holds a paper's experiment, whose report --check does not cover")
     reports: list[dict[str, Any]] = []
+    if (name := experiment_in(folder)) is not None:
+        code = _said_of_paper(folder, name, reports)
+        answer_json(lambda: {"reports": reports, "index": None})
+        return code
     if (folder / RESULTS).exists() or not (folder / INDEX).exists():
         code = _said(folder, reports)
         say(NOT_CHECKED)
@@ -115,8 +122,8 @@ def _checked(folder: Path, *, chose: bool) -> int:
         return code
     codes = []
     for each in sorted(path for path in folder.iterdir() if path.is_dir()):
-        if experiment_in(each) is not None:
-            say(f"{each}: a paper's experiment, whose report --check does not cover")
+        if (name := experiment_in(each)) is not None:
+            codes.append(_said_of_paper(each, name, reports))
         elif (each / RESULTS).exists():
             codes.append(_said_of_several(each, reports))
     faults = list(index_faults(folder))
@@ -137,6 +144,21 @@ def _said(folder: Path, reports: list[dict[str, Any]]) -> int:
     say(f"{folder}: {plural(len(found.faults), 'fault')} in {plural(found.blocks, 'part')}{rest}")
     reports.append({"folder": folder, "parts": found.blocks, "faults": found.faults, "unchecked": found.unchecked, "error": None})
     return EXIT_FAILED if found.faults else 0
+
+
+def _said_of_paper(folder: Path, name: str, reports: list[dict[str, Any]]) -> int:
+    """Check the report of a paper's experiment, say what does not follow, add it to `reports`, and return the exit code."""
+    from bench_mtl.papers.check import check_paper_report
+
+    try:
+        faults, parts = check_paper_report(folder, name)
+    except InputError as error:
+        reports.append({"folder": folder, "parts": 0, "faults": [], "unchecked": [], "error": str(error)})
+        return fail(str(error), EXIT_BAD_INPUT)
+    _say_faults(faults)
+    say(f"{folder}: {plural(len(faults), 'fault')} in {plural(parts, 'part')}")
+    reports.append({"folder": folder, "parts": parts, "faults": faults, "unchecked": (), "error": None})
+    return EXIT_FAILED if faults else 0
 
 
 def _said_of_several(folder: Path, reports: list[dict[str, Any]]) -> int:
@@ -163,6 +185,18 @@ def _written_index(folder: Path, *, chose: bool) -> int:
     written = write_index(folder)
     say(f"index: {written}")
     answer_json(lambda: {"index": written})
+    return 0
+
+
+def _written_overview(folder: Path, *, chose: bool) -> int:
+    """Write the page of the papers."""
+    from bench_mtl.papers.overview import write_overview
+
+    if chose:
+        raise InputError("--papers goes with no other option: it writes the page of all papers in FOLDER")
+    written = write_overview(folder)
+    say(f"papers: {written}")
+    answer_json(lambda: {"papers": written})
     return 0
 
 

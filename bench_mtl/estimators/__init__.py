@@ -17,6 +17,7 @@ from bench_mtl.estimators.dirty import DirtyClassifier, DirtyRegressor
 from bench_mtl.estimators.group_boosting import GroupSparseBoostingClassifier
 from bench_mtl.estimators.independent import L1BallClassifier, L1BallRegressor, L2BallClassifier, OneNormClassifier, OneNormRegressor
 from bench_mtl.estimators.l1inf import L1InfClassifier, L1InfRegressor
+from bench_mtl.estimators.l12 import L12Classifier, L12Regressor
 from bench_mtl.estimators.matrix_normal import MatrixNormalClassifier, MatrixNormalRegressor
 from bench_mtl.estimators.ridge_and_svm import LinearSVMMultiTaskClassifier, RidgeMultiTaskClassifier, RidgeMultiTaskRegressor
 from bench_mtl.estimators.sparse_low_rank import SparseLowRankClassifier, SparseLowRankRegressor
@@ -40,6 +41,8 @@ __all__ = [
     "L1InfRegressor",
     "L1InfRegressorCV",
     "L2BallClassifier",
+    "L12Classifier",
+    "L12Regressor",
     "LinearSVMMultiTaskClassifier",
     "MTRLClassifier",
     "MTRLRegressor",

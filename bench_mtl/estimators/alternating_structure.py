@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,7 @@ class _ASO(LinearTasks):
     def _fit_data(self, data: TaskData) -> FittedTasks:
         if not self.fit_intercept or self._is_centred(data):
             return self._fit_coefficients(data)
-        fitted = as_intercepts(self._fit_coefficients(with_constant_feature(data, _CONSTANT)), _CONSTANT)
-        structure = np.ascontiguousarray(fitted.attributes["structure_"][:, :-1])
-        return replace(fitted, attributes={**fitted.attributes, "structure_": structure})
+        return as_intercepts(self._fit_coefficients(with_constant_feature(data, _CONSTANT)), _CONSTANT)
 
     def _fit_coefficients(self, data: TaskData) -> FittedTasks:
         space = RowSpace.of(data, squares=self.loss == "squared")
@@ -125,7 +123,8 @@ class ASOClassifier(_ASO, LinearTaskClassifier):
         -4 y f. For the last two an iteration is one step of majorisation, and there are many; where labels are separable in the subspace
         the free coefficients grow without end, and the fit ends at `tol`.
     fit_intercept : bool, default True
-        Whether scores have intercepts: free ones with the squared loss, else those of a constant feature, 1, among the others.
+        Whether scores have intercepts: free ones with the squared loss, else those of a constant feature, 1, after the others, which
+        `structure_` has too.
     max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes; there is no `solver`, `dual_bound_` or `gap_`.
     tol : float
@@ -141,7 +140,7 @@ class ASOClassifier(_ASO, LinearTaskClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from bench_mtl.estimators import ASOClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = ASOClassifier(n_components=1, fit_intercept=True).fit(X, y)
+    >>> model = ASOClassifier(n_components=1).fit(X, y)
     >>> model.coef_.shape
     (3, 4)
     """

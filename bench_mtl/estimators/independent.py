@@ -11,7 +11,7 @@ from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
 _PREFERRED_SMOOTH: Preferred = (("auto", {}), ("face_newton", {}), ("accelerated_gradient", {"restart": "gradient"}))
 #: Of the lasso: two to eight times the speed of the others to a gap of 1e-3, most where the penalty is small.
 _PREFERRED_LASSO: Preferred = (("coordinate_descent", {}), *_PREFERRED_SMOOTH)
-_PREFERRED_HINGE: Preferred = (("pdhg", {}), ("smoothed_gradient", {}))
+_PREFERRED_HINGE: Preferred = (("pdhg", {}), ("working_set", {}), ("smoothed_gradient", {}))
 
 
 @linear_model

@@ -44,7 +44,7 @@ class _Ridge(LinearTasks):
         return replace(_certified(W, found, _most_steps(fits), tol), intercepts=b)
 
     def _is_centred(self, data: TaskData) -> bool:
-        return super()._is_centred(data) and can_centre(data)
+        return super()._is_centred(data) and can_centre(data.design)
 
 
 @linear_model

@@ -85,7 +85,7 @@ class SolvedTasks(LinearTasks):
         """
 
     def _is_centred(self, data: TaskData) -> bool:
-        return super()._is_centred(data) and can_centre(data)
+        return super()._is_centred(data) and can_centre(data.design)
 
     def _specification_for(self, data: TaskData) -> Specification:
         """Return the problem to solve for these data, with a free intercept of its own where they are not centred for one."""

@@ -106,7 +106,7 @@ class MTRLClassifier(_MTRL, LinearTaskClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from bench_mtl.estimators import MTRLClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = MTRLClassifier(fit_intercept=True).fit(X, y)
+    >>> model = MTRLClassifier().fit(X, y)
     >>> model.coef_.shape, bool(model.gap_ <= 1e-3)
     ((3, 4), True)
     """

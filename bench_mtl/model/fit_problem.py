@@ -41,7 +41,7 @@ class FitProblem(CompositeProblem):
             raise InputError(f"intercept must be false with the loss '{loss.name}'")
         targets, self.notes = loss.targets(data)
         self._centres: Centres | None = None
-        if has_intercept and isinstance(loss, Squared) and (is_always_centred or can_centre(data)):
+        if has_intercept and isinstance(loss, Squared) and (is_always_centred or can_centre(data.design)):
             data, self._centres = centred(data)
             targets = data.targets
         self.design = data.design

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench_mtl.core.designs import Design, dense, frozen
+from bench_mtl.core.designs import Design, dense, frozen, spectral_norm
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.model.task_data import TaskData
 
@@ -39,9 +39,8 @@ class Centres:
         return np.asarray(self.targets - (self.features * W).sum(axis=0))
 
 
-def can_centre(data: TaskData) -> bool:
+def can_centre(design: Design) -> bool:
     """Whether centred features, which are dense, are of a usual size: dense ones are, and sparse ones up to `MOST_CENTRED` entries."""
-    design = data.design
     rows = design.sizes[0] if design.is_shared else design.n_examples
     return not design.is_sparse or rows * design.n_features <= MOST_CENTRED
 
@@ -69,6 +68,18 @@ def centred(data: TaskData, weights: Callable[[int], Array | None] = lambda k: N
         ys.append(y - y_means[-1])
     made = TaskData.per_task(blocks, ys, name=data.name)
     return replace(data, design=made.design, targets=made.targets), Centres(frozen(np.stack(x_means, axis=1)), frozen(np.array(y_means)))
+
+
+def centred_norms(design: Design) -> Array:
+    """Return the spectral norms of the designs without their column means, m numbers, or of those as they are where they are very large.
+
+    Under intercepts the curvature of f in W is no more than that of the squares of these, times the largest second derivative.
+    """
+    if not can_centre(design):
+        return design.norms()
+    if design.is_shared:
+        return np.full(design.n_tasks, spectral_norm(_centred_columns(design.block(0), None)[0]))
+    return np.array([spectral_norm(_centred_columns(design.block(k), None)[0]) for k in range(design.n_tasks)])
 
 
 def _centred_columns(X: Matrix, weights: Array | None) -> tuple[Array, Array]:

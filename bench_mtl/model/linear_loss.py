@@ -12,7 +12,7 @@ from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import UNIT, Interval
 from bench_mtl.core.types import Array
-from bench_mtl.model.intercepts import exactly_balanced, scaled_to_balance
+from bench_mtl.model.intercepts import centred_norms, exactly_balanced, scaled_to_balance
 from bench_mtl.model.losses import Loss
 from bench_mtl.model.protocols import Problem, SmoothForm
 from bench_mtl.model.regularisers import Regulariser
@@ -105,7 +105,8 @@ class LinearFit(SmoothForm):
         """
         if self.loss.curvature is None:
             raise InputError(f"loss '{self.loss.name}' has no Lipschitz constant of its gradient")
-        norms, weights = self.design.norms(), np.broadcast_to(self.weights, self.design.output_shape)
+        norms = centred_norms(self.design) if self.intercept else self.design.norms()
+        weights = np.broadcast_to(self.weights, self.design.output_shape)
         largest = np.array([self.design.task_outputs(weights, k).max() for k in range(self.design.n_tasks)])
         return self.loss.curvature * float((largest * norms**2).max())
 

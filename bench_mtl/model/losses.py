@@ -25,7 +25,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_MULTIPLE = 1e6
 
 #: A margin at which nothing is left of a smooth loss.
-_FAR_MARGIN = 50.0
+_FAR_MARGIN = 100.0
 
 
 def hinge(margins: Array) -> Array:

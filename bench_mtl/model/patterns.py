@@ -42,6 +42,14 @@ class PackedPattern:
     """The mask, by `pack`."""
 
 
+def features_used(W: Array) -> dict[str, float]:
+    """Return how many entries of W (d x m) are above `NEGLIGIBLE_ENTRY` of the largest, "non-zeros", and how many rows have one,
+    "features used"."""
+    size = np.abs(W)
+    used = size > NEGLIGIBLE_ENTRY * size.max()
+    return {"non-zeros": float(np.count_nonzero(used)), "features used": float(np.count_nonzero(used.any(axis=1)))}
+
+
 def part_names(shape: Sequence[int]) -> tuple[str, ...]:
     """Names of the matrices in a point of this shape: P and Q of a stack of two, P1, P2, ... of a longer one, otherwise W."""
     if len(shape) != 3:

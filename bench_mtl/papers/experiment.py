@@ -57,7 +57,12 @@ class PublishedNumber:
     our_value: float | None = None
     """Where both are numbers, in one unit."""
     on_other_data: bool = False
-    """Whether ours are of data in the place of the paper's, which are lost."""
+    """Whether ours are of data in the place of the paper's, which could not be had."""
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it is words, not a number."""
+        return self.published_value is None
 
     @property
     def difference(self) -> float | None:
@@ -88,6 +93,8 @@ class Findings:
 
     comparisons: tuple[PublishedNumber, ...]
     sections: tuple[Section, ...]
+    headline: str = ""
+    """What came out, in a few plain sentences in Markdown; the report begins with them."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,9 @@ _MODULES = {
     "chen-tasks": "chen.tasks",
     "chen-table5": "chen.table5",
     "chen-table7": "chen.table7",
+    "boosting-rivals": "boosting.rivals",
+    "singer-online": "singer.online",
+    "singer-sequential": "singer.sequential",
 }
 
 

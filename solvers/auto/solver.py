@@ -9,7 +9,7 @@ from typing import ClassVar
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import HingeForm, L1Form, L1InfForm, SplitForm
+from bench_mtl.model.forms import HingeForm, L1Form, L1InfForm, NormForm, NormHingeForm, SplitForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.admm import ADMM
@@ -18,6 +18,7 @@ from bench_mtl.solvers.auto.hinges import hinge_iterates
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
 from bench_mtl.solvers.partial_minimisation import PartialMinimisation
 from bench_mtl.solvers.pdhg import PDHG
+from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 from bench_mtl.solvers.working_set import WorkingSet
 
 #: Features an example from which a shared design counts as wide: there `partial_minimisation` is up to ten times faster than `admm`.
@@ -33,6 +34,7 @@ class Auto(IterativeSolver):
     - Hinges under an l1,inf norm: `PDHG` on trial for targets of 2e-3 and above, `WorkingSet`.
     - Smooth losses under an l1,inf norm: `WorkingSet`, and `AcceleratedGradient` on trial where its sets become large.
     - Smooth losses under an l1 norm: `L1WorkingSet`.
+    - Under another norm of which only operators are known, such as l1,2: hinges `SmoothedGradient`, smooth losses `AcceleratedGradient`.
     - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples that all tasks share `PartialMinimisation`.
 
     Where none of these takes a problem, `AcceleratedGradient` does. A solver has no clock: prices are operations, weighted by what they
@@ -52,7 +54,7 @@ class Auto(IterativeSolver):
     memory_gib: float = 4.0
 
     name: ClassVar[str] = "auto"
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm, L1Form, SplitForm)
+    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm, L1Form, SplitForm, NormForm, NormHingeForm)
     takes_intercept: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -72,7 +74,7 @@ class Auto(IterativeSolver):
         return _AlongPath(self.target, self.memory_gib)
 
     def warm_up(self) -> None:
-        for solver in (PDHG(), WorkingSet(), L1WorkingSet(), ADMM(), PartialMinimisation(), AcceleratedGradient()):
+        for solver in (PDHG(), WorkingSet(), L1WorkingSet(), ADMM(), PartialMinimisation(), AcceleratedGradient(), SmoothedGradient()):
             solver.warm_up()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
@@ -96,6 +98,8 @@ class Auto(IterativeSolver):
             candidates = [self._l1_solver()]
         elif problem.has_form(SplitForm):
             candidates = _for_split(problem.form(SplitForm).design)
+        elif problem.has_form(NormHingeForm):
+            candidates = [SmoothedGradient()]
         fitting = (solver for solver in candidates if solver.incompatibility(problem) is None)
         return next(fitting, AcceleratedGradient(restart="gradient"))
 

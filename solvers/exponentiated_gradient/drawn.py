@@ -46,10 +46,14 @@ class Examples:
         )
         return features.astype(np.int64), values
 
-    def gradient(self, chosen: Any, values: Array, W: Array) -> Array:
-        """Return the gradient of the chosen examples' losses in the rows of W that `rows` gave, times N over their number."""
+    def gradient(self, chosen: Any, values: Array, predictions: Array) -> Array:
+        """Return the gradient of the chosen examples' losses in the rows of W that `rows` gave, times N over their number.
+
+        Parameters
+        ----------
+        values, predictions : of the chosen examples: the values that `rows` gave, and these times the rows of W
+        """
         part = replace(self._fit, targets=self._fit.targets[chosen], weights=self._fit.weights[chosen])
-        predictions = values @ W
         if self._tasks is None:
             slopes = part.derivatives(predictions)
         else:
@@ -66,21 +70,33 @@ class Run(ABC):
         self._examples, self._weights = examples, weights
         self._eta0, self._batch, self._rng = eta0, batch, np.random.default_rng(seed)
         self.t = 0
+        #: Those of the last examples, before their step: one an example and task.
+        self.predictions = np.zeros(0)
         self._total = self._total_before = 0.0
 
     def advance(self) -> None:
+        """Take one step, on examples that are drawn."""
+        self.take(self._rng.integers(self._examples.count, size=self._batch))
+
+    def take(self, chosen: Any) -> None:
+        """Take one step, on these examples."""
         self.t += 1
         if self.t & (self.t - 1) == 0:
             self._new_epoch()
             self._total_before, self._total = self._total, 0.0
         eta = self._eta0 / self.t**0.5
         self._total += eta
-        self._step(self._rng.integers(self._examples.count, size=self._batch), eta)
+        self._step(chosen, eta)
 
     @property
     @abstractmethod
     def average(self) -> Array:
         """The average point, with the step sizes as weights."""
+
+    @property
+    @abstractmethod
+    def point(self) -> Array:
+        """The point now, without averaging."""
 
     @abstractmethod
     def _new_epoch(self) -> None: ...
@@ -102,6 +118,10 @@ class DenseRun(Run):
     def average(self) -> Array:
         return np.asarray((self._sum + self._sum_before) / (self._total + self._total_before))
 
+    @property
+    def point(self) -> Array:
+        return self._weights.point(np.exp(self._logs))
+
     def _new_epoch(self) -> None:
         self._sum_before, self._sum = self._sum, np.zeros(())
 
@@ -109,7 +129,9 @@ class DenseRun(Run):
         point = self._weights.point(np.exp(self._logs))
         self._sum = self._sum + eta * point
         _, values = self._examples.rows(chosen)
-        self._logs = scheduled_step(self._logs, self._weights.prices(self._examples.gradient(chosen, values, point)), eta)
+        predictions = values @ point
+        self.predictions = predictions.ravel()
+        self._logs = scheduled_step(self._logs, self._weights.prices(self._examples.gradient(chosen, values, predictions)), eta)
 
 
 class SparseRun(Run):
@@ -133,6 +155,10 @@ class SparseRun(Run):
         self._settle()
         return self._weights.scaled((self._rows[:, 2] + self._sum_before) / (self._total + self._total_before))
 
+    @property
+    def point(self) -> Array:
+        return self._weights.scaled((self._rows[:, 0] - self._rows[:, 1]) / self._Z)
+
     def _new_epoch(self) -> None:
         self._settle()
         self._sum_before = self._rows[:, 2].copy()
@@ -150,7 +176,9 @@ class SparseRun(Run):
         before = U + V
         sums += (U - V) * (self._S - settled)
         settled[...] = self._S
-        prices = self._weights.scaled(self._examples.gradient(chosen, values, self._weights.scaled((U - V) / self._Z, J)), J)
+        predictions = values @ self._weights.scaled((U - V) / self._Z, J)
+        self.predictions = predictions.ravel()
+        prices = self._weights.scaled(self._examples.gradient(chosen, values, predictions), J)
         size = self._weights.size_of_rows(prices)
         if size > 0.0:
             growth = np.exp(-min(eta, LONGEST_STEP / size) * prices)

@@ -116,6 +116,14 @@ class ExponentiatedGradient(IterativeSolver):
         else:
             yield from _searched(problem, weights, logs)
 
+    def online(self, problem: Problem, eta0: float) -> DenseRun | SparseRun:
+        """Return a run from weights that are all alike, whose point is 0 where they are signed, that is told which example comes next.
+
+        It is an `OnlineRun`; its steps are those of the weights, whose gradient is that of the point times the mass of the simplex.
+        """
+        weights, examples = Weights(problem.form(SimplexForm), problem.point_shape), Examples(problem.form(L1Form).fit)
+        return (SparseRun if examples.is_sparse else DenseRun)(examples, weights, weights.alike(), eta0, 1, self.seed)
+
     def _scheduled(self, problem: Problem, weights: Weights, logs: Array, first: Array) -> Iterator[Iterate]:
         """Full gradients with steps that fall as 1 / sqrt(t), the best of several rates."""
         incumbent, lowest = first, problem.smooth_value(first)

@@ -128,7 +128,7 @@ def test_no_penalty_is_least_squares() -> None:
 
 def test_the_search_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step is a fit; its work the sweeps, a pass and a half more, and at the beginning a product with X^T for each of two things."""
-    monkeypatch.setattr("bench_mtl.solvers.coordinate_descent._SWEEPS", 1)
+    monkeypatch.setattr("bench_mtl.solvers.coordinate_descent.fits.SWEEPS", 1)
     problem = L1BallGLM(TaskData.shared(X, Y[:, 0]), radius=1.0)
     iterates = list(islice(CoordinateDescent(gram="never").steps(problem), 6))
     assert [it.step for it in iterates] == list(range(6))
@@ -144,10 +144,54 @@ def test_a_start_is_used() -> None:
     assert record.samples[-1].step <= 3
 
 
+def logistic_by_hand(X: np.ndarray, y: np.ndarray, penalty: float, nonneg: bool = False) -> np.ndarray:
+    """Mean logistic loss: coordinate by coordinate a step on the bound of second order, whose curvature is a quarter of the squares."""
+    n, w = len(y), np.zeros(X.shape[1])
+    for _ in range(4000):
+        for j in range(len(w)):
+            curvature = 0.25 * X[:, j] @ X[:, j] / n
+            ahead = w[j] + X[:, j] @ (y / (1.0 + np.exp(y * (X @ w)))) / n / curvature
+            size = max(0.0, (ahead if nonneg else abs(ahead)) - penalty / curvature)
+            w[j] = size * (1.0 if ahead > 0.0 else -1.0)
+    return w
+
+
+LABELS = np.where(Y > 0.0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("nonneg", [False, True])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_logistic_fits_are_those_of_small_steps_by_hand(is_sparse: bool, nonneg: bool) -> None:
+    expected = logistic_by_hand(X, LABELS[:, 0], 0.03, nonneg)
+    assert 0 < np.count_nonzero(expected) < 8
+    data = TaskData.shared(sp.csr_array(X) if is_sparse else X, LABELS[:, 0])
+    W = solved(L1BallGLM(data, loss="logistic", penalty=0.03, nonneg=nonneg), 1e-12)
+    assert np.allclose(W[:, 0], expected, atol=1e-5)
+    assert np.array_equal(W[:, 0] != 0.0, expected != 0.0)
+    radius = float(np.abs(expected).sum())
+    again = solved(L1BallGLM(data, loss="logistic", radius=radius, nonneg=nonneg), 1e-10)
+    assert np.allclose(again[:, 0], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", [{"radius": 2.0}, {"radius": 4.0, "balls": "all"}, {"penalty": 0.05}, {"radius": 0.0}, {"radius": 1e3}])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_logistic_optima_are_proven_at_any_scale(form: dict[str, object], scale: float) -> None:
+    """Among them a radius so large that the labels are almost separated, by margins of hundreds."""
+    scaled = {
+        name: value / scale if name == "radius" else value * scale if name == "penalty" else value  # type: ignore[operator]
+        for name, value in form.items()
+    }
+    solved(L1BallGLM(TaskData.per_task([scale * X] * 3, list(LABELS.T)), loss="logistic", **scaled), 1e-6)  # type: ignore[arg-type]
+
+
 def test_other_problems_are_refused_with_a_sentence() -> None:
     labels = np.where(Y > 0.0, 1.0, -1.0)
-    words = "coordinate_descent is for the squared loss, and the loss of this l1_ball_glm is logistic"
-    assert CoordinateDescent().incompatibility(L1BallGLM(TaskData.shared(X, labels), loss="logistic", radius=1.0)) == words
+    classes = np.where(np.arange(3) == Y.argmax(axis=1)[:, None], 1.0, -1.0)
+    words = "coordinate_descent is for the squared and the logistic loss, and the loss of this l1_ball_glm is multiclass"
+    assert CoordinateDescent().incompatibility(L1BallGLM(TaskData.shared(X, classes), loss="multiclass", radius=1.0)) == words
+    logistic = L1BallGLM(TaskData.shared(X, labels), loss="logistic", radius=1.0)
+    assert CoordinateDescent().incompatibility(logistic) is None
+    assert "is for the squared loss" in str(CoordinateDescent(gram="always").incompatibility(logistic))
     assert "takes L1Form" in str(CoordinateDescent().incompatibility(L1InfHinge(TaskData.shared(X, labels), radius=1.0)))
     thin = L1BallGLM(TaskData.shared(sp.csr_array(X), Y), radius=1.0)
     assert "takes no X^T X" in str(CoordinateDescent(gram="always").incompatibility(thin))

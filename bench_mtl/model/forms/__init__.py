@@ -3,6 +3,7 @@
 from bench_mtl.model.forms.groups import ROW_NORMS, GroupForm, positive_dual_norms
 from bench_mtl.model.forms.hinges import BallForm, HingeForm, Hinges
 from bench_mtl.model.forms.linear import L1Form, L1InfForm, RelationshipForm, RidgeForm, SplitForm
+from bench_mtl.model.forms.norms import NormForm, NormHingeForm
 from bench_mtl.model.forms.simplices import CurvedForm, SimplexForm
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "Hinges",
     "L1Form",
     "L1InfForm",
+    "NormForm",
+    "NormHingeForm",
     "RelationshipForm",
     "RidgeForm",
     "SimplexForm",

@@ -27,8 +27,11 @@ TAUS = (0.02, 0.04, 0.08, 0.15, 0.3, 0.6)
 #: Pairs of neighbours in the grid that may go the other way, of all pairs, where a statement still counts as reproduced.
 CONTRADICTING = 0.1
 
-#: Of roughness, that of the low-rank part over that of the sparse one, to be called rough shape against details.
+#: Roughness below which a picture is called smooth: half of what noise has.
 SMOOTHER = 0.5
+
+#: Half axes of the ellipse that is taken for the face, as shares of half the height and width of a picture.
+FACE_HEIGHT, FACE_WIDTH = 0.76, 0.72
 
 _COLUMNS = ("data", "gamma", "tau", "nonzero_percent", "rank", "roughness_sparse", "roughness_low_rank", "relative_gap")
 
@@ -54,7 +57,13 @@ def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumbe
     what = f"{row['statement']} ({row['where']})"
     if row["quantity"] == "pictures":
         return [
-            PublishedNumber(what, "in the figure alone", "see the figures", Verdict.UNKNOWN, "the figure and the whole AR set are lost")
+            PublishedNumber(
+                what,
+                "in the figure alone",
+                "see the figures",
+                Verdict.UNKNOWN,
+                "the figure is not in our copy of the document, and the whole AR set could not be had",
+            )
         ]
     if row["quantity"] == "setting":
         return [comparison for data, part in _sets(rows) for comparison in _numbers(row, data, part)] or [
@@ -74,7 +83,7 @@ def _numbers(row: Mapping[str, str], data: str, rows: pd.DataFrame) -> Iterator[
         if cell is None:
             yield PublishedNumber(what.format(words), row[name], "-", Verdict.NOT_RUN, "no cell of it has an outcome", paper)
             continue
-        why = "other faces, and the normalisation is lost: the numbers themselves cannot be compared"
+        why = "other faces, and the normalisation is not in our copy of the document: the numbers themselves cannot be compared"
         yield PublishedNumber(what.format(words), row[name], form.format(cell[name]), Verdict.UNKNOWN, why, paper, float(cell[name]))
 
 
@@ -114,24 +123,67 @@ def _ordered(along: str, at: str, measure: str, sign: float, rows: pd.DataFrame)
     return ours, verdict, f"{rule}; neighbours differ in one step of {along}"
 
 
+def in_face(shape: tuple[int, int]) -> Any:
+    """Return which pixels lie in an ellipse about the middle, rows x columns: face, without hair and background, in cropped pictures."""
+    import numpy as np
+
+    down, across = (2.0 * (np.arange(size) + 0.5) / size - 1.0 for size in shape)
+    return (down[:, None] / FACE_HEIGHT) ** 2 + (across[None, :] / FACE_WIDTH) ** 2 <= 1.0
+
+
+def _masked_roughness(picture: Any, inside: Any) -> float:
+    """Return the mean squared difference of neighbouring pixels over twice the mean square, within a mask; NaN where all are 0."""
+    import numpy as np
+
+    square = float((picture[inside] ** 2).mean())
+    pairs = [
+        np.diff(picture, axis=0)[inside[1:] & inside[:-1]],
+        np.diff(picture, axis=1)[inside[:, 1:] & inside[:, :-1]],
+    ]
+    return math.nan if square == 0.0 else float((np.concatenate(pairs) ** 2).mean()) / (2.0 * square)
+
+
+def _pictures(rows: pd.DataFrame) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the first person's parts at the paper's two settings, as pictures, with the mask of the face."""
+    import numpy as np
+
+    for pair in PAPER:
+        cell = _cell(rows, *pair)
+        if cell is not None:
+            shape = SHAPES[cell["data"]]
+            yield (*(np.reshape(cell[f"{part}_picture"], shape) for part in ("sparse", "low_rank")), in_face(shape))
+
+
+def _marks(rows: pd.DataFrame) -> tuple[str, Verdict, str]:
+    """Return how much of the sparse part lies in the face; whether it is marks there, no number of ours says."""
+    shares = [float(abs(P[mask]).sum() / abs(P).sum()) for P, _, mask in _pictures(rows) if abs(P).sum() > 0.0]
+    if not shares:
+        return "-", Verdict.NOT_RUN, "no cell has a sparse part of the first person"
+    area = next(float(mask.mean()) for *_, mask in _pictures(rows))
+    ours = f"{', '.join(f'{share:.0%}' for share in shares)} of sum |P| in the face, which has {area:.0%} of the pixels"
+    why = "the first person's P at the paper's gamma and tau; the face is an ellipse in the middle, without hair and background"
+    if max(shares) < area:
+        return ours, Verdict.NOT_REPRODUCED, f"{why}; not reproduced where a smaller share of P than of the pixels lies in it"
+    return ours, Verdict.UNKNOWN, f"{why}; whether its entries there are marks, no number of ours says"
+
+
 def _rough(rows: pd.DataFrame) -> tuple[str, Verdict, str]:
-    """Return whether the low-rank picture is the smoother one at both of the paper's settings."""
-    cells = [_cell(rows, *pair) for pair in PAPER]
-    known = [(cell["roughness_sparse"], cell["roughness_low_rank"]) for cell in cells if cell is not None]
-    known = [(sparse, low_rank) for sparse, low_rank in known if not (math.isnan(sparse) or math.isnan(low_rank))]
+    """Return whether the low-rank picture is smooth within the face at both of the paper's settings."""
+    known = [rough for _, Q, mask in _pictures(rows) if not math.isnan(rough := _masked_roughness(Q, mask))]
     if not known:
-        return "-", Verdict.NOT_RUN, "no cell has both a sparse and a low-rank part of the first person"
-    ours = "; ".join(f"{sparse:.2f} of the sparse, {low_rank:.2f} of the low-rank part" for sparse, low_rank in known)
-    verdict = Verdict.REPRODUCED if all(low_rank < SMOOTHER * sparse for sparse, low_rank in known) else Verdict.NOT_REPRODUCED
-    why = "squared difference of neighbouring pixels over twice the mean square, 1 of noise; rough shape against details"
-    return ours, verdict, f"roughness: {why} is taken for less than {SMOOTHER:g} of the sparse part's, at the paper's gamma and tau"
+        return "-", Verdict.NOT_RUN, "no cell has a low-rank part of the first person"
+    ours = f"roughness {', '.join(f'{rough:.2f}' for rough in known)}"
+    verdict = Verdict.REPRODUCED if max(known) < SMOOTHER else Verdict.NOT_REPRODUCED
+    why = "squared difference of neighbouring pixels over twice the mean square, 1 of noise, within an ellipse in the middle (no hair, no"
+    return ours, verdict, f"roughness: {why} background); rough shape is taken for less than {SMOOTHER:g} at the paper's gamma and tau"
 
 
 _JUDGES: Mapping[str, tuple[Callable[[pd.DataFrame], tuple[str, Verdict, str]], str]] = {
     "both": (_both, "15.07 %, rank 3; 5.35 %, rank 7"),
     "sparser": (partial(_ordered, "gamma", "tau", "nonzero_percent", -1.0), "fewer non-zeros"),
     "higher": (partial(_ordered, "tau", "gamma", "rank", 1.0), "higher rank"),
-    "rough": (_rough, "details, rough shape"),
+    "marks": (_marks, "facial marks"),
+    "rough": (_rough, "rough shape"),
 }
 
 _ABOUT_PICTURES = """\

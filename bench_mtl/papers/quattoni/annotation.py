@@ -48,7 +48,7 @@ EXPERIMENT = Experiment(
     title="Image annotation: joint against independent regularisation",
     source="Quattoni, Carreras, Collins, Darrell, ICML 2009, section 6; the same group's technical report of 2008, section 5.2",
     about=f"""\
-The papers' images (Reuters) are lost. In their place: Corel5k and Corel16k, described by 499 and 500 visual words, with the {WORDS} words
+The papers' images (Reuters) could not be had; in place: Corel5k and Corel16k, of 499 and 500 visual words, with the {WORDS} words
 most frequent in the training part as tasks (Corel5k without its last feature, an artefact). So numbers cannot be reproduced, only
 statements; the rule of each reading is in its row.
 

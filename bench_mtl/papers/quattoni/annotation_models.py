@@ -146,7 +146,7 @@ def fitted(model: str, radius: float, Xs: Sequence[Array], ys: Sequence[Array], 
 
     from bench_mtl import estimators
 
-    estimator = getattr(estimators, _CLASSES[model])(radius=radius, solver="pdhg", tol=TARGET, max_iter=steps)
+    estimator = getattr(estimators, _CLASSES[model])(radius=radius, fit_intercept=False, solver="pdhg", tol=TARGET, max_iter=steps)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the status of the cell says so
         estimator.fit_tasks(Xs, ys)

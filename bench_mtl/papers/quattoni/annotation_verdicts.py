@@ -30,7 +30,7 @@ ALIKE = 0.005
 
 _MEASURES = {"AUC": "auc", "EER": "eer", "fill": "fill"}
 _OTHER_IMAGES = "the images are others, and so numbers are no reproduction of numbers"
-_LOST = "the figure is lost and the text has no number of it: only what the text says of the curves can be compared"
+_LOST = "the figure is not in our copy of the document, whose text has no number of it: only what it says of the curves is compared"
 _ONE = "one repetition decides nothing"
 _NOTHING = Judgement("-", Verdict.NOT_RUN, "no cell of it has an outcome")
 
@@ -110,10 +110,18 @@ def _significant(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFram
     if len(values) < 2:
         return Judgement(ours, Verdict.UNKNOWN, f"{_ONE}; {rule}"), middle
     if below == (len(values) if is_published else 0):
+        if not is_published and not _finds_a_difference(found, f"{row['against']}_p"):
+            blind = "at no size do all repetitions have one below, so the test cannot show that a difference is gone"
+            return Judgement(ours, Verdict.UNKNOWN, f"{blind}; {rule}"), middle
         return Judgement(ours, Verdict.REPRODUCED, rule), middle
     if below == (0 if is_published else len(values)):
         return Judgement(ours, Verdict.NOT_REPRODUCED, rule), middle
     return Judgement(ours, Verdict.UNKNOWN, rule), middle
+
+
+def _finds_a_difference(compared: pd.DataFrame, column: str) -> bool:
+    """Return whether the test is significant in all repetitions at some size: without that, "not significant" says nothing."""
+    return bool((compared.groupby("examples")[column].max() < LEVEL).any())
 
 
 def _differences(row: Mapping[str, str], models: pd.DataFrame, measure: str) -> dict[int, Mean]:
@@ -226,6 +234,9 @@ def _joint(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> 
     found = _differences(row, models, "fill")
     judgement = _at_all_sizes(judged_order(found, 1.0, "positive examples a word"), row, found)
     rule = "fill is the mean share of the words that use a feature that any uses"
+    own = models[(models["model"] == row["model"]) & models["examples"].isin(found)]
+    if judgement.verdict is Verdict.REPRODUCED and not (own["share"] < 1.0).all():
+        judgement = judgement._replace(verdict=Verdict.NOT_REPRODUCED, why="no feature is left out, which is no sparsity pattern")
     return judgement._replace(why=f"{judgement.why}; {rule}"), None
 
 

@@ -10,7 +10,7 @@ from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.papers.experiment import CellSettings, Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
 from bench_mtl.papers.quattoni.fig1_cell import CERTIFIED, FEATURES, METHODS, MODELS, PAPER, STEPS, TARGET, TASKS, TEST_EXAMPLES, compute
-from bench_mtl.papers.summaries import Judgement, judged_high, judged_order, mean, paired_difference
+from bench_mtl.papers.summaries import CONFIDENCE, Judgement, Mean, judged_order, mean, paired_difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumbe
     """Return a published statement against the rows of each method."""
     what = f"{row['statement']} ({row['where']})"
     if row["relation"] == "lost":
-        why = "the figure is lost and the text has no number of it: only what the text says of the curves can be compared"
+        why = "the figure is not in our copy of the document, whose text has no number of it: only what it says of the curves is compared"
         return [PublishedNumber(what, "in the figure alone", "see the tables", Verdict.UNKNOWN, why)]
     if row["relation"] == "not run":
         return [PublishedNumber(what, "as with the true norm", "-", Verdict.NOT_RUN, "every radius here is the true norm")]
@@ -62,11 +62,39 @@ def _compared(row: Mapping[str, str], rows: pd.DataFrame) -> list[PublishedNumbe
 def _judged(row: Mapping[str, str], rows: pd.DataFrame) -> Judgement:
     measure, model, at = _MEASURES[row["quantity"]], row["model"], "examples a task"
     if row["relation"] == "high":
-        return judged_high({size: mean(_values(rows, measure, size, model)) for size in _sizes(rows)}, HIGH, at)
+        own = rows[rows["model"] == model]
+        recalls = {size: mean(_values(rows, measure, size, model)) for size in _sizes(own)}
+        chance = {size: mean((own.loc[own["examples"] == size, "selected"] / FEATURES).dropna().tolist()) for size in _sizes(own)}
+        return judged_recall(recalls, chance)
     differences = {
         size: paired_difference(rows[rows["examples"] == size], measure, "model", model, row["against"]) for size in _sizes(rows)
     }
     return judged_order(differences, -1.0 if row["relation"] == "below" else 1.0, at)
+
+
+def judged_recall(recalls: Mapping[int, Mean], chance: Mapping[int, Mean]) -> Judgement:
+    """Return whether recalls are high, by their intervals, and say what as many features drawn at random would find.
+
+    Parameters
+    ----------
+    recalls : by the number of training examples a task
+    chance : the share of all features that is selected, which is the expected recall of as many drawn at random
+    """
+    found = {size: each for size, each in recalls.items() if each.repetitions}
+    if not found:
+        return Judgement("-", Verdict.NOT_RUN, "no cell of the model has an outcome")
+    ours = "; ".join(f"{size}: {each.value:.3f}" for size, each in found.items())
+    low = [size for size, each in found.items() if each.value + each.half < HIGH]
+    high = [size for size, each in found.items() if each.value - each.half >= HIGH]
+    open_ = [size for size in found if size not in (*low, *high)]
+    parts = [("lower", low), ("undecided", open_)]
+    listed = "; ".join(f"{words} at {', '.join(map(str, sizes))} examples a task" for words, sizes in parts if sizes) or "everywhere"
+    smallest = min(found)
+    rule = f"high: the {CONFIDENCE:.0%} interval is at or above {HIGH:g}; the paper names no number"
+    random = f"with {smallest} examples as many features drawn at random have {chance[smallest].value:.3f}"
+    decided = Verdict.UNKNOWN if open_ else Verdict.REPRODUCED
+    verdict = (Verdict.DEPENDS if high else Verdict.NOT_REPRODUCED) if low else decided
+    return Judgement(ours, verdict, f"{listed} ({rule}); {random}")
 
 
 def _sections(rows: pd.DataFrame) -> list[Section]:

@@ -214,6 +214,19 @@ def _l1inf_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
     return linear(cls, raw, parameters, loss=loss, reduction=reduction, norm=exact.l1inf)
 
 
+def _l12_hinge(cls: type[Problem], rng: np.random.Generator) -> Instance:
+    reduction = str(rng.choice(["mean", "sum"]))
+    parameters = _radius_or_penalty(rng) | {"reduction": reduction}
+    return linear(cls, _raw(rng, _labels), parameters, loss="hinge", reduction=reduction, norm=exact.l12)
+
+
+def _l12_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
+    reduction, loss = str(rng.choice(["mean", "sum"])), str(rng.choice(["squared", "logistic"]))
+    parameters = _radius_or_penalty(rng) | {"reduction": reduction, "loss": loss}
+    raw = _raw(rng, _reals if loss == "squared" else _labels)
+    return linear(cls, raw, parameters, loss=loss, reduction=reduction, norm=exact.l12)
+
+
 def _trace_norm_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
     loss = str(rng.choice(["squared", "logistic"]))
     raw = _raw(rng, _reals if loss == "squared" else _labels)
@@ -360,6 +373,8 @@ MAKERS: dict[str, Callable[[type[Problem], np.random.Generator], Instance]] = {
     "dirty_model": _dirty_model,
     "group_boosting": _group_boosting,
     "l1_ball_glm": _l1_ball_glm,
+    "l12_glm": _l12_glm,
+    "l12_hinge": _l12_hinge,
     "l1inf_glm": _l1inf_glm,
     "l1inf_hinge": _l1inf_hinge,
     "portfolio": _portfolio,
@@ -432,6 +447,8 @@ REPRODUCERS: tuple[tuple[str, Callable[[Classes], Instance]], ...] = (
     ("ball_hinge: the same in an l2 ball", _ball_case("l2")),
     ("l1inf_glm: squares of the same, a huge radius", _squares_case("l1inf_glm", exact.l1inf, _SUM, radius=1e17)),
     ("l1inf_glm: squares of the same, a tiny penalty", _squares_case("l1inf_glm", exact.l1inf, _SUM, penalty=1e-18)),
+    ("l12_glm: squares of the same, a huge radius", _squares_case("l12_glm", exact.l12, _SUM, radius=1e17)),
+    ("l12_glm: squares of the same, a tiny penalty", _squares_case("l12_glm", exact.l12, _SUM, penalty=1e-18)),
     ("l1_ball_glm: squares of the same, a huge radius", _squares_case("l1_ball_glm", exact.l1, {}, radius=1e17)),
     ("l1_ball_glm: squares of the same, a tiny penalty", _squares_case("l1_ball_glm", exact.l1, {}, penalty=1e-18)),
     ("trace_norm_glm: squares of the same, a huge radius", _squares_case("trace_norm_glm", trace_norm, {}, radius=1e17)),

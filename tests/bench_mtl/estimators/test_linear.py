@@ -25,6 +25,8 @@ from bench_mtl.estimators import (
     L1InfClassifier,
     L1InfRegressor,
     L2BallClassifier,
+    L12Classifier,
+    L12Regressor,
     LinearSVMMultiTaskClassifier,
     OneNormClassifier,
     OneNormRegressor,
@@ -43,6 +45,10 @@ FITS: tuple[tuple[LinearTasks, str, list[Any]], ...] = (
     (DirtyClassifier(), "row_penalty", ["0.5 max", "0.1 max"]),
     (DirtyClassifier(0.05, 0.05, loss="logistic"), "entry_penalty", ["0.5 max", "0.1 max"]),
     (DirtyRegressor(), "entry_penalty", ["0.5 max", "0.1 max"]),
+    (L12Classifier(3.0), "radius", [0.5, 3.0]),
+    (L12Classifier(penalty="0.1 max", loss="logistic"), "penalty", ["0.2 max", 0.02]),
+    (L12Regressor(5.0), "radius", [2.0, 5.0]),
+    (L12Regressor(penalty="0.05 max", reduction="sum"), "penalty", ["0.2 max", 0.02]),
     (L1BallClassifier(2.0), "radius", [0.5, 2.0]),
     (L1BallClassifier(2.0, loss="logistic"), "radius", [0.5, 2.0]),
     (L1BallClassifier(1.0, loss="squared"), "radius", [0.5, 2.0]),
@@ -144,7 +150,7 @@ def test_many_tasks_of_the_same_rows(name: str) -> None:
     targets = targets_of(name)
     model = model_of(name).fit(X, targets)
     assert model.coef_.shape == (3, 6)
-    assert model.intercept_.tolist() == [0.0, 0.0, 0.0]
+    assert model.intercept_.shape == (3,)
     assert model.n_tasks_ == 3
     assert model.converged_
     assert model.gap_ <= 1e-3
@@ -152,7 +158,10 @@ def test_many_tasks_of_the_same_rows(name: str) -> None:
     assert model.n_iter_ >= 1
     assert model.predict(X).shape == (60, 3)
     assert model.score(X, targets) > 0.5
-    np.testing.assert_allclose((model.decision_function if is_classifier(model) else model.predict)(X), X @ model.coef_.T, atol=1e-12)
+    np.testing.assert_allclose(
+        (model.decision_function if is_classifier(model) else model.predict)(X), X @ model.coef_.T + model.intercept_, atol=1e-12
+    )
+    assert model_of(name, fit_intercept=False).fit(X, targets).intercept_.tolist() == [0.0, 0.0, 0.0]
 
 
 @every_model
@@ -182,13 +191,47 @@ def test_rows_that_tasks_share_are_rows_of_their_own_that_are_equal(name: str) -
     assert apart.score_tasks([X] * 3, list(targets.T)) > 0.8
 
 
-@representatives()
-def test_an_intercept_is_the_coefficient_of_a_constant_feature(name: str) -> None:
-    model = model_of(name, fit_intercept=True, intercept_scaling=2.0).fit(X, targets_of(name))
-    by_hand = model_of(name).fit(np.hstack([X, np.full((60, 1), 2.0)]), targets_of(name))
+@representatives(lambda model: not isinstance(model, LinearSVMMultiTaskClassifier))
+def test_an_intercept_is_free(name: str) -> None:
+    """Where features or, of regressors, targets are, is nothing to a fit."""
+    targets = targets_of(name)
+    shift = np.array([3.0, -2.0, 0.0, 5.0, 1.0, -4.0])
+    model = model_of(name, tol=1e-6).fit(X, targets)
+    moved = model_of(name, tol=1e-6).fit(X + shift, targets)
+    assert moved.objective_ == pytest.approx(model.objective_, rel=3e-6)
+    assert moved.dual_bound_ <= model.objective_ * (1.0 + 1e-9)
+    sparse = model_of(name, tol=1e-6).fit(sp.csr_array(X + shift), targets)
+    assert sparse.objective_ == pytest.approx(model.objective_, rel=3e-6)
+    if not is_classifier(model):
+        high = model_of(name, tol=1e-6).fit(X, targets + 1000.0)
+        assert high.objective_ == pytest.approx(model.objective_, rel=3e-6)
+        assert high.score(X, targets + 1000.0) == pytest.approx(model.score(X, targets), abs=1e-3)
+    if model.loss == "squared":
+        scores = X @ model.coef_.T + model.intercept_
+        np.testing.assert_allclose(scores.mean(axis=0), (2 * targets - 1 if is_classifier(model) else targets).mean(axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(60) % 4])
+def test_features_that_would_be_very_large_stay_sparse(weights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The problem has the intercept then; weights make them dense all the same."""
+    for name in ("L1InfRegressor penalty=0.05 max", "RidgeMultiTaskRegressor", "TraceNormRegressor penalty=1.0"):
+        plain = model_of(name, tol=1e-7).fit(X + 2.0, Y, weights)
+        with monkeypatch.context() as patched:
+            patched.setattr("bench_mtl.model.intercepts.MOST_CENTRED", 10)
+            sparse = model_of(name, tol=1e-7).fit(sp.csr_array(X + 2.0), Y, weights)
+        assert sparse.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+        np.testing.assert_allclose(sparse.predict(X), plain.predict(X), atol=2e-2)
+
+
+def test_the_intercept_of_a_support_vector_machine_is_that_of_a_constant_feature() -> None:
+    model = LinearSVMMultiTaskClassifier(intercept_scaling=2.0, random_state=0).fit(X, LABELS)
+    extended = np.hstack([X, np.full((60, 1), 2.0)])
+    by_hand = LinearSVMMultiTaskClassifier(fit_intercept=False, random_state=0).fit(extended, LABELS)
     assert model.objective_ == by_hand.objective_
     np.testing.assert_array_equal(model.coef_, by_hand.coef_[:, :6])
     np.testing.assert_array_equal(model.intercept_, 2.0 * by_hand.coef_[:, 6])
+    with pytest.raises(InputError, match="intercept_scaling must be finite and above 0"):
+        LinearSVMMultiTaskClassifier(intercept_scaling=0.0).fit(X, LABELS)
 
 
 @representatives()
@@ -268,7 +311,6 @@ def test_bad_input_is_refused_by_name(name: str) -> None:
 
 BAD_PARAMETERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"fit_intercept": "yes"}, "fit_intercept must be true or false, not 'yes'"),
-    ({"fit_intercept": True, "intercept_scaling": 0.0}, "intercept_scaling must be finite and above 0"),
     ({"tol": 0.0}, "tol must be finite and above 0"),
     ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
     ({"max_seconds": -1.0}, "max_seconds must be finite and above 0"),
@@ -369,7 +411,7 @@ RIDGE = "RidgeMultiTaskRegressor"
 
 
 def test_score_of_regressors_by_task() -> None:
-    model = RidgeMultiTaskRegressor().fit_tasks(*own_rows(RIDGE))
+    model = RidgeMultiTaskRegressor(fit_intercept=False).fit_tasks(*own_rows(RIDGE))
     Xs, ys = own_rows(RIDGE)
     by_hand = [1.0 - ((y - X @ w) ** 2).sum() / ((y - y.mean()) ** 2).sum() for X, y, w in zip(Xs, ys, model.coef_, strict=True)]
     assert model.score_tasks(Xs, ys) == pytest.approx(np.mean(by_hand), rel=1e-12)
@@ -386,11 +428,11 @@ def test_parts_add_up() -> None:
 
 def test_an_l1inf_fit_is_what_its_formula_says() -> None:
     model = L1InfClassifier(2.0).fit(X, LABELS)
-    margins = (2 * LABELS - 1) * (X @ model.coef_.T)
+    margins = (2 * LABELS - 1) * (X @ model.coef_.T + model.intercept_)
     assert model.objective_ == pytest.approx(np.maximum(0.0, 1.0 - margins).mean(axis=0).sum(), rel=1e-12)
     assert np.abs(model.coef_).max(axis=0).sum() <= 2.0 * (1.0 + 1e-12)
     penalised = L1InfClassifier(penalty=0.2, reduction="sum").fit(X, LABELS)
-    margins = (2 * LABELS - 1) * (X @ penalised.coef_.T)
+    margins = (2 * LABELS - 1) * (X @ penalised.coef_.T + penalised.intercept_)
     norm = np.abs(penalised.coef_).max(axis=0).sum()
     assert penalised.objective_ == pytest.approx(np.maximum(0.0, 1.0 - margins).sum() + 0.2 * norm, rel=1e-12)
     np.testing.assert_array_equal(L1InfClassifier().fit(X, LABELS).coef_, L1InfClassifier(1.0).fit(X, LABELS).coef_)
@@ -408,7 +450,7 @@ def test_seconds_begin_once_code_is_compiled(monkeypatch: pytest.MonkeyPatch, ma
 
     monkeypatch.setattr("bench_mtl.estimators.solved.Budget", budget)
     monkeypatch.setattr("bench_mtl.estimators.solved.warm_up", lambda *parts: events.extend(type(part).__name__ for part in parts))
-    L1BallClassifier(loss="hinge", max_seconds=max_seconds).fit(X, LABELS)
+    L1BallClassifier(loss="hinge", max_seconds=max_seconds, fit_intercept=False).fit(X, LABELS)
     assert events[1:] == (["clock"] if max_seconds is None else ["PDHG", "BallHinge", "clock"])  # at first the parameters are checked
 
 

@@ -94,10 +94,10 @@ def test_weights_of_other_losses_are_copies(model: Any) -> None:
 def test_the_formula_of_weighted_hinges_and_logistic_losses() -> None:
     signs = 2 * LABELS - 1
     hinge = L1InfClassifier(0.5).fit(X, LABELS, sample_weight=WEIGHTS)
-    losses = np.maximum(0.0, 1.0 - signs * (X @ hinge.coef_.T)).sum(axis=1)
+    losses = np.maximum(0.0, 1.0 - signs * (X @ hinge.coef_.T + hinge.intercept_)).sum(axis=1)
     assert hinge.objective_ == pytest.approx(float(WEIGHTS @ losses) / WEIGHTS.sum(), rel=1e-12)
     logistic = SparseLowRankClassifier(loss="logistic").fit(X, LABELS, sample_weight=WEIGHTS)
-    losses = np.logaddexp(0.0, -signs * (X @ logistic.coef_.T)).sum(axis=1)
+    losses = np.logaddexp(0.0, -signs * (X @ logistic.coef_.T + logistic.intercept_)).sum(axis=1)
     assert logistic.objective_ == pytest.approx(float(WEIGHTS @ losses) + np.abs(logistic.sparse_coef_).sum(), rel=1e-12)
 
 

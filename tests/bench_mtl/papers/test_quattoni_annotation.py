@@ -257,11 +257,24 @@ def test_the_published_story_is_reproduced_by_rows_that_tell_it() -> None:
 
 def test_the_other_story_is_not_reproduced() -> None:
     found = verdicts(rows({"l1inf": 0.6, "l1": 0.6, "l2": 0.7}, {"l1": 0.6, "l2": 0.999}))
-    assert found["p-value, l1,inf against l2"] == [*[Verdict.NOT_REPRODUCED] * 3, Verdict.REPRODUCED, Verdict.NOT_REPRODUCED]
+    assert found["p-value, l1,inf against l2"] == [*[Verdict.NOT_REPRODUCED] * 3, Verdict.UNKNOWN, Verdict.NOT_REPRODUCED]
     assert found["AUC, l1,inf against l2"] == [Verdict.NOT_REPRODUCED, Verdict.NOT_REPRODUCED]
     assert found["AUC, l1,inf against l1"][1] is Verdict.REPRODUCED
     assert found["EER, l1 against l2"] == [Verdict.NOT_REPRODUCED]
     assert found["EER of a word, l1,inf against l2"] == [Verdict.NOT_REPRODUCED]
+
+
+def test_a_test_that_finds_nothing_anywhere_cannot_show_that_a_difference_is_gone() -> None:
+    frame = rows({"l1inf": 0.6, "l1": 0.6, "l2": 0.6}, {"l1": 0.6, "l2": 0.6})
+    assert verdicts(frame)["p-value, l1,inf against l2"][3] is Verdict.UNKNOWN
+    frame.loc[frame["examples"] == 40, "l2_p"] = 0.001
+    assert verdicts(frame)["p-value, l1,inf against l2"][3] is Verdict.REPRODUCED
+
+
+def test_a_model_of_all_features_has_no_sparsity_pattern() -> None:
+    frame = rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.001, "l2": 0.001})
+    frame["l1inf_share"] = 1.0
+    assert verdicts(frame)["fill, l1,inf against l1"] == [Verdict.NOT_REPRODUCED]
 
 
 def test_numbers_stand_beside_ours_without_a_reading_of_their_own() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from audited import audited, run_of, runs
@@ -12,6 +13,8 @@ from bench_mtl.cli import main
 from bench_mtl.core.errors import InputError
 from bench_mtl.report.check import NOT_CHECKED
 from bench_mtl.report.index import END, START, finding, index_faults, write_index
+
+PAPER = Path(__file__).parents[3] / "reports" / "chen-faces"
 
 README = """# Reports
 
@@ -107,15 +110,19 @@ def test_what_cannot_be_is_refused(command, reports, monkeypatch, arguments, wor
     assert words in err[0]
 
 
-def test_the_report_of_a_paper_is_not_covered(command, reports, monkeypatch):
-    monkeypatch.setattr("bench_mtl.papers.store.experiment_in", lambda folder: "toy" if folder.name == "two" else None)
-    code, out, err = command("report", reports / "two", "--check")
-    assert (code, out) == (2, [])
-    assert "which does not cover" in err[0] or "--check does not cover" in err[0]
+def test_the_report_of_a_paper_is_covered(command, reports, monkeypatch):
+    folder = shutil.copytree(PAPER, reports / PAPER.name)
+    assert command("report", folder, "--check")[0] == 0
+    text = (folder / "report.md").read_text()
+    (folder / "report.md").write_text(text.replace("solved to a proven", "solved to a likely"))
+    code, out, err = command("report", folder, "--check")
+    assert code == 1
+    assert ": the rows give: " in err[0]
+    assert out[-1].endswith(": 1 fault in " + out[-1].rpartition(" in ")[2])
+    (folder / "report.md").unlink()
+    assert command("report", folder, "--check")[0] == 2
     write_index(reports)
-    code, out, _ = command("report", reports, "--check")
-    assert code == 0
-    assert any("two" in line and "--check does not cover" in line for line in out)
+    assert command("report", reports, "--check")[0] == 2
 
 
 def test_findings_are_sentences_of_the_rows(made):

@@ -34,6 +34,14 @@ PROBLEMS = {
         'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { loss = "logistic", radius = 1.0 }',
         "projected_gradient",
     ),
+    "l12_glm": (
+        'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { loss = "logistic", radius = 2.0 }',
+        "accelerated_gradient",
+    ),
+    "l12_hinge": (
+        'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { radius = 2.0 }',
+        "projected_subgradient",
+    ),
     "l1inf_glm": (
         'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { loss = "logistic", radius = 2.0 }',
         "accelerated_gradient",

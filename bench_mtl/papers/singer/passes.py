@@ -1,0 +1,58 @@
+"""What online passes of the slides' experiments share: step sizes, and the rounds at which they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: The rounds at which a pass is looked at are the length of the stream over these.
+_SHARES = (64, 32, 16, 8, 4, 2, 1)
+
+#: Step sizes that are chosen on the beginning of a stream are chosen on its first eighth.
+EARLY_SHARE = 8
+
+
+class Look(NamedTuple):
+    """What is known of a pass after some rounds."""
+
+    total: float
+    """The sum of the losses of all rounds so far, each taken before the step that its example makes."""
+    non_zeros: int
+    """Features with a weight that is not 0."""
+    features: int
+    """Features with a weight that is not negligible."""
+
+
+def checkpoints(rounds: int) -> tuple[int, ...]:
+    """Return the rounds after which a pass is looked at: a 64th of the stream, a 32nd, ..., all of it."""
+    return tuple(sorted({rounds // share for share in _SHARES if rounds >= share}))
+
+
+def looked_at(losses: Callable[[int], float], look: Callable[[float], Look], rounds: int) -> list[Look]:
+    """Return the looks at a pass at the checkpoints.
+
+    Parameters
+    ----------
+    losses : takes the step of round t = 0, 1, ... and returns the loss before it
+    look : makes a look of the sum of the losses so far
+    """
+    places, found, total = set(checkpoints(rounds)), [], 0.0
+    for t in range(rounds):
+        total += losses(t)
+        if t + 1 in places:
+            found.append(look(total))
+    return found
+
+
+def as_values(passes: Sequence[Sequence[Look]], etas: Sequence[float], rounds: int) -> dict[str, Any]:
+    """Return the looks at passes with several eta0 as values of a cell: lists of lists, eta0 by eta0."""
+    found: dict[str, Any] = {name: [[getattr(look, name) for look in looks] for looks in passes] for name in Look._fields}
+    return found | {"etas": list(etas), "rounds": list(checkpoints(rounds))}
+
+
+def order_of(count: int, rounds: int, seed: int) -> NDArray[np.int64]:
+    """Return which examples are the stream: `rounds` of `count`, or all where there are fewer, in a random order."""
+    return np.random.default_rng(seed).permutation(count)[:rounds]

@@ -1,0 +1,106 @@
+"""Multi-task hinge classification with an l1,2 constraint or penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Self
+
+import numpy as np
+
+from bench_mtl.core.checks import one_of
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import NormHingeForm
+from bench_mtl.model.hinge_problem import HingeProblem, hinges_of
+from bench_mtl.model.linear_loss import REDUCTIONS
+from bench_mtl.model.norms import L12
+from bench_mtl.model.patterns import features_used
+from bench_mtl.model.protocols import Capability, Form
+from bench_mtl.model.regularisers import Constraint, Penalty
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
+
+
+class L12Hinge(HingeProblem):
+    """Joint feature selection for m classification tasks by the l1,2 norm, the group lasso's.
+
+    Constrained, with a radius C::
+
+        min_W  sum_k s_k sum_i max(0, 1 - y_ki x_ki.w_k)   subject to  sum_j ||W_j||_2 <= C
+
+    penalised, with a weight lambda::
+
+        min_W  sum_k s_k sum_i max(0, 1 - y_ki x_ki.w_k) + lambda sum_j ||W_j||_2
+
+    where W_j is a row (a feature's coefficients in all tasks) and s_k = 1/n_k (``reduction="mean"``) or 1 (``reduction="sum"``).
+    With ``intercept`` the first sum is the least over numbers b_k that are added to all x_ki.w_k.
+
+    A point is W, d x m. A dual point is a, shaped like the labels, with a_ki in [0, s_k]; anything else is clipped. With an
+    intercept sum_i a_ki y_ki = 0 besides, which the heavier sign is scaled down to.
+    With G = sum_i a_ki y_ki x_ki (d x m) and its longest row ||G||_{inf,2} = max_j ||G_j||_2 the bound is
+
+        constrained:  D(a) = sum a - C ||G||_{inf,2}
+        penalised:    D(a) = sum a, after scaling a by min(1, lambda / ||G||_{inf,2})
+
+    Parameters
+    ----------
+    data : TaskData with labels -1/+1; labels 0/1 are converted, with a warning
+    radius : C >= 0; "truth" takes the norm of the generator's own W. Exactly one of `radius` and `penalty` is given.
+    penalty : lambda >= 0; or "0.1 max", a share of a lambda with which W = 0 is optimal
+    reduction : "mean" or "sum" over the examples of a task
+    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
+
+    Raises
+    ------
+    InputError : other labels, a negative or missing radius or penalty, both given, an unknown reduction.
+
+    References
+    ----------
+    Yuan, Lin, Journal of the Royal Statistical Society B 68(1), 2006 (group lasso); Obozinski, Taskar, Jordan, Statistics and Computing
+    20(2), 2010 (for many tasks); the rival norm of Quattoni, Carreras, Collins, Darrell, ICML 2009.
+    """
+
+    name: ClassVar[str] = "l12_hinge"
+    offers: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.SUBGRADIENT,
+            Capability.PROX,
+            Capability.SADDLE,
+            Capability.SMOOTHED,
+            Capability.LMO,
+            Capability.CONIC,
+        }
+    )
+    forms: ClassVar[tuple[type[Form], ...]] = (NormHingeForm,)
+    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = L12.models
+    regulariser: Constraint | Penalty
+
+    def __init__(
+        self,
+        data: TaskData,
+        *,
+        radius: float | str | None = None,
+        penalty: float | str | None = None,
+        reduction: str = "mean",
+        intercept: bool = False,
+    ) -> None:
+        self.reduction = one_of("reduction", reduction, REDUCTIONS)
+        hinges, self.notes = hinges_of(data, reduction, intercept)
+        self.radius, self.penalty = self.constrain_or_penalise(L12(), hinges, data, radius, penalty)
+        self.take(NormHingeForm(hinges.design, hinges.labels, hinges.weights, self.regulariser, intercept=hinges.intercept))
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        data = tiny_data(rng, rng.standard_normal((FEATURES, TASKS)) * (rng.random((FEATURES, 1)) < 0.5)).labelled()
+        yield cls(data.per_task, radius=1.5)
+        yield cls(data.shared, radius=1.0, reduction="sum")
+        yield cls(data.shared_csr, penalty=0.1)
+        yield cls(data.per_task_csr, penalty="0.5 max", reduction="sum")
+        yield cls(data.per_task, radius=1.2, intercept=True)
+        yield cls(data.shared_csr, penalty=0.2, reduction="sum", intercept=True)
+
+    def make_forms(self) -> tuple[Form, ...]:
+        return (self.hinges,)
+
+    def measures(self, point: Array) -> Mapping[str, float]:
+        """Entries above a millionth of the largest, and the rows (features) that have one."""
+        return features_used(point)

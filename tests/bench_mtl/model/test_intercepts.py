@@ -1,0 +1,202 @@
+"""Free intercepts: exact balance of dual points, best intercepts against a plain search, and problems against models that have them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import minimize_scalar
+
+from bench_mtl.core.designs import PerTaskDesign, SharedDesign
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import Interval
+from bench_mtl.core.types import Iterate, Limits, Tolerance
+from bench_mtl.data import TaskData
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.model.forms import Hinges
+from bench_mtl.model.intercepts import centred, exactly_balanced
+from bench_mtl.model.linear_loss import LinearFit, example_weights
+from bench_mtl.model.losses import LOSSES
+
+REGISTRY = load_registry()
+rng = np.random.default_rng(0)
+SHARED = SharedDesign(rng.standard_normal((12, 3)), 4)
+OWN = PerTaskDesign([rng.standard_normal((n, 3)) for n in (5, 9, 7)])
+
+
+def sums(dual: Any, design: Any) -> list[Fraction]:
+    """Sums in exact arithmetic."""
+    return [sum(map(Fraction, design.task_outputs(dual, k).tolist()), Fraction(0)) for k in range(design.n_tasks)]
+
+
+@given(arrays(np.float64, (12, 4), elements=st.floats(-1e12, 1e12)))
+def test_balanced_duals_add_up_to_nothing_at_all_and_are_no_larger(dual: Any) -> None:
+    found = exactly_balanced(dual, SHARED)
+    assert sums(found, SHARED) == [0] * 4
+    assert np.all(np.abs(found) <= np.abs(dual))
+    assert np.all(found * dual >= 0.0)
+
+
+def test_what_is_balanced_already_hardly_moves() -> None:
+    dual = rng.standard_normal(OWN.output_shape)
+    for k in range(3):
+        OWN.task_outputs(dual, k)[:] -= OWN.task_outputs(dual, k).mean()
+    found = exactly_balanced(dual, OWN)
+    assert sums(found, OWN) == [0] * 3
+    np.testing.assert_allclose(found, dual, atol=1e-12)
+    one_sided = exactly_balanced(np.abs(dual), OWN)
+    assert not one_sided.any()
+
+
+def labels_of(design: Any, positive: float = 0.4) -> Any:
+    return np.where(rng.random(design.output_shape) < positive, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("design", [SHARED, OWN], ids=["shared", "own"])
+@pytest.mark.parametrize("name", ["squared", "logistic", "hinge"])
+def test_intercepts_are_the_best_ones_task_by_task(name: str, design: Any) -> None:
+    loss, y = LOSSES[name], labels_of(design)
+    t, w = 3.0 * rng.standard_normal(design.output_shape) + 5.0, example_weights(design, "mean")
+    fit = LinearFit(design, y, loss, w, intercept=True)
+    b = fit.intercepts(t)
+    total = 0.0
+    for k in range(design.n_tasks):
+        t_k, y_k, w_k = (design.task_outputs(each, k) for each in (t, y, w))
+
+        def f(shift: float, t_k: Any = t_k, y_k: Any = y_k, w_k: Any = w_k) -> float:
+            return loss.total(t_k + shift, y_k, w_k)
+
+        least = min(minimize_scalar(f, bounds=bounds, method="bounded", options={"xatol": 1e-10}).fun for bounds in ((-30, 30), (-8, 2)))
+        assert f(b[k]) <= least + 1e-8
+        total += f(b[k])
+    assert fit.value(t) == pytest.approx(total, rel=1e-12)
+    if loss.is_smooth:
+        np.testing.assert_allclose(design.task_sums(fit.derivatives(t)), 0.0, atol=1e-12)
+    lower, upper = fit.enclose(Interval.exact(t)).ends
+    assert lower <= total <= upper * (1 + 1e-12)
+
+
+def test_a_task_with_one_label_has_no_loss_left() -> None:
+    for name in ("logistic", "hinge"):
+        fit = LinearFit(SHARED, np.ones((12, 4)), LOSSES[name], example_weights(SHARED, "sum"), intercept=True)
+        assert 0.0 <= fit.value(rng.standard_normal((12, 4))) < 1e-14
+
+
+def test_active_hinges_are_balanced_and_a_subgradient_even_at_ties() -> None:
+    X = np.repeat(rng.standard_normal((4, 2)), 3, axis=0)
+    design = SharedDesign(X, 2)
+    hinges = Hinges(design, np.where(np.arange(24).reshape(12, 2) % 3 == 0, 1.0, -1.0), example_weights(design, "mean"), intercept=True)
+    W = rng.standard_normal((2, 2))
+    margins = hinges.margins(W)
+    a = hinges.duals(margins)
+    assert sums(hinges.labels * a, design) == [0, 0]
+    assert hinges.loss(margins) == pytest.approx(float((a * (1.0 - margins)).sum()), rel=1e-12)
+    for _ in range(20):
+        V = W + rng.standard_normal((2, 2))
+        plane = hinges.loss(margins) - float((hinges.adjoint(a) * (V - W)).sum())
+        assert hinges.loss(hinges.margins(V)) >= plane - 1e-12
+
+
+@pytest.mark.parametrize("name", ["l1inf_hinge", "l12_hinge"])
+def test_a_whole_penalty_leaves_nothing_whatever_the_order_of_examples(name: str) -> None:
+    data, order = tasks("labels"), rng.permutation(40)
+    other = TaskData.shared(np.asarray(data.design.block(0))[order], data.targets[order])
+    problems = [REGISTRY.problem(name).from_data(each, penalty="1 max", intercept=True) for each in (data, other)]
+    assert problems[1].penalty == pytest.approx(problems[0].penalty, rel=1e-12)
+    zero = problems[0].zero()
+    gap = problems[0].objective(zero) - problems[0].dual_bound(zero, problems[0].hinges.dual_at_zero())
+    assert gap <= 1e-9 * problems[0].objective(zero)
+
+
+def tasks(name: str, offset: float = 3.0) -> TaskData:
+    X = rng.standard_normal((40, 6)) + offset
+    T = X @ (rng.standard_normal((6, 3)) * (rng.random((6, 1)) < 0.6))
+    if name == "squared":
+        return TaskData.shared(X, T + 100.0)
+    return TaskData.shared(X, np.where(np.quantile(T, 0.7, axis=0) < T, 1.0, -1.0))
+
+
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("l1inf_hinge", {"radius": 1.0}),
+    ("l1inf_hinge", {"penalty": "0.1 max"}),
+    ("l1inf_glm", {"penalty": "0.1 max", "loss": "logistic"}),
+    ("l1inf_glm", {"penalty": "0.1 max"}),
+    ("l1_ball_glm", {"radius": 0.5, "loss": "logistic"}),
+    ("trace_norm_glm", {"penalty": "0.2 max", "loss": "logistic"}),
+    ("sparse_low_rank", {"penalty": 2.0, "radius": 1.0}),
+    ("ball_hinge", {"radius": 0.7, "norm": "l2"}),
+    ("ridge_hinge", {"ridge": 0.2}),
+    ("task_relationships", {"ridge": 0.2, "coupling": 0.1}),
+    ("dirty_model", {"row_penalty": "0.2 max", "entry_penalty": "0.2 max"}),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters"), CASES, ids=[f"{name} {parameters.get('loss', '')}" for name, parameters in CASES])
+def test_a_generic_solver_proves_its_own_model_of_the_problem(name: str, parameters: dict[str, Any]) -> None:
+    data = tasks("squared" if "loss" not in parameters and "hinge" not in name else "labels")
+    problem = REGISTRY.problem(name).from_data(data, intercept=True, **parameters)
+    without = REGISTRY.problem(name).from_data(data, **parameters)
+    solver = REGISTRY.solver("clarabel")
+    record = run(problem, solver, tolerance=Tolerance(1e-6), limits=Limits(seconds=30.0))
+    assert record.best is not None
+    assert record.solution is not None
+    assert record.best.relative_gap <= 1e-5, record.reason
+    assert record.best.primal <= problem.objective(problem.start_point())
+    # No intercept is a choice of the intercept: the best one is no worse at any point.
+    if isinstance(parameters.get("penalty", 0.0), float):
+        assert record.best.primal <= without.objective(record.solution) * (1.0 + 1e-9)
+    # Moving all predictions of a task is nothing to the problem.
+    moved = TaskData.shared(np.asarray(data.design.block(0)) + 7.0, data.targets)
+    other = REGISTRY.problem(name).from_data(moved, intercept=True, **{**parameters, **_numbers(problem, parameters)})
+    assert other.objective(record.solution) == pytest.approx(record.best.primal, rel=1e-8)
+    if "hinge" not in name:  # of which there may be many that are best
+        shift = 7.0 * problem.coefficients(record.solution).sum(axis=0)
+        np.testing.assert_allclose(other.intercepts(record.solution), problem.intercepts(record.solution) - shift, atol=1e-5)
+    bound = other.certify(Iterate(record.solution, record.dual)).dual
+    assert bound >= record.best.dual - 1e-5 * abs(record.best.primal)
+
+
+def _numbers(problem: Any, parameters: dict[str, Any]) -> dict[str, float]:
+    return {
+        name: getattr(problem, name) for name, value in parameters.items() if isinstance(value, str) and name != "loss" and name != "norm"
+    }
+
+
+@pytest.mark.parametrize("solver", ["interior_point", "working_set", "auto"])
+@pytest.mark.parametrize("parameters", [{"radius": 1.0}, {"penalty": "0.05 max"}], ids=["radius", "penalty"])
+@pytest.mark.parametrize("name", ["l1inf_hinge", "l1inf_glm"])
+def test_interior_points_with_intercepts(name: str, parameters: dict[str, Any], solver: str) -> None:
+    more = {"loss": "logistic"} if name == "l1inf_glm" else {}
+    for n, d, offset in ((60, 8, 2.0), (12, 30, -1.0), (40, 6, 1e4)):
+        X = rng.standard_normal((n, d)) + offset
+        Y = np.where((X - offset) @ rng.standard_normal((d, 3)) > 0.0, 1.0, -1.0)
+        Y[:2], Y[2:4] = 1.0, -1.0
+        problem = REGISTRY.problem(name).from_data(TaskData.shared(X, Y), intercept=True, **parameters, **more)
+        record = run(problem, REGISTRY.solver(solver), tolerance=Tolerance(1e-6), limits=Limits(iterations=60))
+        assert str(record.status) == "verified", (n, d, record.reason)
+
+
+def test_centred_data_are_those_of_the_best_intercept() -> None:
+    data = tasks("squared")
+    W = rng.standard_normal((6, 3))
+    residuals = data.targets - data.design.forward(W)
+    made, centres = centred(data)
+    np.testing.assert_allclose(centres.intercepts(W), residuals.mean(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(made.targets - made.design.forward(W), residuals - residuals.mean(axis=0), atol=1e-9)
+
+
+def test_what_takes_no_intercept_says_so() -> None:
+    data = tasks("labels")
+    problem = REGISTRY.problem("l1inf_hinge").from_data(data, intercept=True, radius=1.0)
+    assert "takes no free intercept" in str(REGISTRY.solver("pdhg").incompatibility(problem))
+    with pytest.raises(InputError, match="intercept must be true or false"):
+        REGISTRY.problem("l1inf_hinge").from_data(data, intercept="yes", radius=1.0)
+    classes = TaskData.shared(rng.standard_normal((6, 2)), np.eye(3)[np.arange(6) % 3])
+    with pytest.raises(InputError, match="intercept must be false with the loss 'multiclass'"):
+        REGISTRY.problem("l1_ball_glm").from_data(classes, loss="multiclass", radius=1.0, intercept=True)

@@ -1,0 +1,128 @@
+"""Singer's online experiments: what cells compute, recomputed by hand, and what is read from rows whose story is known."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bench_mtl.data import synthetic_market
+from bench_mtl.papers import Verdict
+from bench_mtl.papers.singer import online, online_cell, sequential, sequential_cell
+from bench_mtl.papers.singer.curves import EARLY, ELSEWHERE, HINDSIGHT, gradient_bound, judged_slopes, long, slope
+from bench_mtl.papers.singer.passes import checkpoints
+from bench_mtl.papers.summaries import Mean
+from bench_mtl.projections import project_l1_ball, project_simplex
+
+CELL = {"stream": "stream", "radius": 3.0, "seed": 1, "rounds": 64}
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few features and two step sizes."""
+    monkeypatch.setattr(
+        online_cell, "STREAMS", {"stream": {"name": "synthetic_stream", "features": 300, "density": 0.03, "relevant": 0.05}}
+    )
+    monkeypatch.setattr(online_cell, "ETAS", (0.5, 4.0))
+
+
+@pytest.mark.usefixtures("tiny")
+def test_online_passes_against_loops() -> None:
+    data = online_cell._one_label("stream", 1, 64, None)
+    X, y = data.design.block(0).toarray(), data.targets[:, 0]
+    for method in (online_cell.PROJECTED, online_cell.EG):
+        found = online_cell.compute({**CELL, "method": method}, None).values
+        for eta0, totals, counts in zip(found["etas"], found["total"], found["non_zeros"], strict=True):
+            w, total, sums = np.zeros(300), 0.0, {}
+            u, v, slack = np.ones(300), np.ones(300), 1.0
+            for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
+                total += math.log1p(math.exp(-label * (x @ w)))
+                g = -label / (1.0 + math.exp(label * (x @ w))) * x
+                eta = eta0 / math.sqrt(t)
+                if method == online_cell.PROJECTED:
+                    w = project_l1_ball(w - eta * g, 3.0)
+                else:
+                    u, v = u * np.exp(-eta * 3.0 * g), v * np.exp(eta * 3.0 * g)
+                    w = 3.0 * (u - v) / (u.sum() + v.sum() + slack)
+                sums[t] = total
+            assert totals == pytest.approx([sums[T] for T in checkpoints(64)], rel=1e-9)
+            if method == online_cell.PROJECTED:
+                assert counts[-1] == np.count_nonzero(w)
+            else:
+                assert counts[-1] == np.count_nonzero(X.any(axis=0))
+    fixed = online_cell.compute({**CELL, "method": online_cell.FIXED}, None)
+    assert fixed.status == "verified"
+    assert all(low <= high for low, high in zip(fixed.values["fixed_bound"], fixed.values["fixed"], strict=True))
+
+
+def test_sequential_portfolios_against_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequential_cell, "MARKETS", {"calm": {"periods": 64, "assets": 5, "volatility": 0.1}})
+    monkeypatch.setattr(sequential_cell, "CAP", 0.4)
+    X = np.asarray(synthetic_market(periods=64, assets=5, volatility=0.1, seed=2).design.block(0))
+    found = {m: sequential_cell.compute({"market": "calm", "method": m, "seed": 2}, None).values for m in sequential_cell.METHODS}
+    for method in (sequential_cell.EG, sequential_cell.PROJECTED):
+        place = found[method]["etas"].index(2.0)
+        w, total = np.full(5, 0.2), 0.0
+        for t, x in enumerate(X, start=1):
+            total -= math.log(w @ x)
+            gains = 2.0 / math.sqrt(t) * x / (w @ x)
+            w = project_simplex(w + gains) if method == sequential_cell.PROJECTED else w * np.exp(gains) / (w * np.exp(gains)).sum()
+        assert found[method]["total"][place][-1] == pytest.approx(total, rel=1e-9)
+    assert found[sequential_cell.HOLD]["total"][0][-1] == pytest.approx(-math.log(X.prod(axis=0).mean()))
+    assert found[sequential_cell.UNIFORM]["total"][0][-1] == pytest.approx(-np.log(X.mean(axis=1)).sum())
+    assert found["fixed"]["fixed_bound"][-1] <= found["fixed_capped"]["fixed"][-1]
+    assert found["fixed"]["fixed_bound"][-1] <= found[sequential_cell.UNIFORM]["total"][0][-1]
+
+
+def rows(losses: dict[str, list[float]], fixed: float = 1.0) -> pd.DataFrame:
+    """Four repetitions of 64 rounds, whose losses with two eta0 grow as T, and those of the best fixed point."""
+    rounds, table = list(checkpoints(64)), list[dict[str, Any]]()
+    for seed in range(4):
+        place = {"stream": "stream", "radius": 3.0, "market": "calm", "seed": seed, "rounds": rounds}
+        for method, ends in losses.items():
+            total = [[(end + 0.01 * seed) * T for T in rounds] for end in ends]
+            counts = [[10 if method == "projected" else 100] * len(rounds)] * 2
+            table.append(
+                {**place, "method": method, "total": total, "etas": [1.0, 2.0], "non_zeros": counts, "features": counts, "longest": 1.0,
+                 "diameter": 60.0, "has_bound": method == "projected", "density": 0.1, "status": "inaccurate"}
+            )  # fmt: skip
+        table.append({**place, "method": "fixed", "fixed": [fixed * T for T in rounds], "fixed_features": [3] * len(rounds)})
+    return pd.DataFrame(table)
+
+
+def test_eta0_is_chosen_by_each_rule_and_regret_follows() -> None:
+    frame = rows({"projected": [3.0, 2.0], "eg": [2.5, 4.0]})
+    early = frame.loc[0, "total"]
+    early[0][checkpoints(64).index(8)] = 0.0  # of the first repetition alone, at an eighth of the rounds
+    found = long(frame, ["stream", "radius"], (HINDSIGHT, EARLY, ELSEWHERE)).query("method == 'projected' and seed == 0").set_index("rule")
+    assert found["eta0"].to_dict() == {HINDSIGHT: 2.0, EARLY: 1.0, ELSEWHERE: 2.0}
+    assert found.loc[HINDSIGHT, "regrets"] == pytest.approx([1.0 * T for T in checkpoints(64)])
+    assert found.loc[HINDSIGHT, "slope"] == pytest.approx(1.0)
+    assert slope(checkpoints(64), [T**0.4 for T in checkpoints(64)]) == pytest.approx(0.4)
+    assert math.isnan(slope(checkpoints(64), [-1.0] * 7))
+
+
+def test_what_the_online_slides_say_is_read_from_the_rows() -> None:
+    found = {each.what.split(" (")[0]: each for each in online.read(rows({"projected": [3.0, 2.0], "eg": [2.5, 4.0]})).comparisons}
+    assert found["sparse representations: weights that are not 0"].verdict is Verdict.REPRODUCED
+    assert found["regret of projection grows at most as sqrt(T)"].verdict is Verdict.UNKNOWN  # slope 1, which the bound allows
+    assert found["regret of projection is within Zinkevich's bound"].verdict is Verdict.REPRODUCED
+    beyond = {each.what.split(" (")[0]: each for each in online.read(rows({"projected": [1e4, 1e4]})).comparisons}
+    assert beyond["regret of projection is within Zinkevich's bound"].verdict is Verdict.NOT_REPRODUCED
+    assert "lost" not in " ".join(each.why for each in found.values())
+    assert {each.verdict for each in online.read(pd.DataFrame()).comparisons} == {Verdict.NOT_RUN, Verdict.UNKNOWN}
+    assert {each.verdict for each in sequential.read(pd.DataFrame()).comparisons} == {Verdict.NOT_RUN, Verdict.UNKNOWN}
+
+
+def test_slopes_on_both_sides_depend_on_the_stream() -> None:
+    assert judged_slopes({"a": Mean(0.4, 0.05, 5), "b": Mean(0.7, 0.05, 5)}).verdict is Verdict.DEPENDS
+    assert judged_slopes({"a": Mean(0.4, 0.05, 5)}).verdict is Verdict.REPRODUCED
+    assert judged_slopes({"a": Mean(0.48, 0.05, 5)}).verdict is Verdict.UNKNOWN
+
+
+def test_the_bound_is_the_sum_of_its_two_parts() -> None:
+    expected = 36.0 * math.sqrt(3) / 4.0 + 0.5 * 4.0 * 2.0 * (1.0 + 1.0 / math.sqrt(2) + 1.0 / math.sqrt(3))
+    assert gradient_bound(3, 2.0, 6.0, 2.0) == pytest.approx(expected)
