@@ -26,6 +26,7 @@ class Cell:
     """One computation of an experiment; a job for a worker, and a row once it has ended."""
 
     experiment: str
+    """The one whose cell it is: it may be a part of others too."""
     settings: CellSettings
     limits: Limits
     threads: int = 1
@@ -64,7 +65,7 @@ def cells_of(chosen: Experiment, scale: str, registry: Registry, data_dir: Path 
     code = digest([source_digest(chosen.compute, PACKAGES), *_digests(chosen.uses, registry)])
     return [
         Cell(
-            chosen.name, settings, chosen.limits, 1, code,
+            chosen.cells_of or chosen.name, settings, chosen.limits, 1, code,
             tuple(fingerprint(spec, data_dir=data_dir) for spec in chosen.data(settings)),
         )
         for settings in chosen.scale(scale).grid

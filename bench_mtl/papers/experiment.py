@@ -117,6 +117,8 @@ class Experiment:
     data: Callable[[CellSettings], Sequence[Mapping[str, Any]]] = lambda settings: ()
     """The data sets of a cell that are read from files, as `bench_mtl.data.load` takes them: their fingerprints are part of its key."""
     limits: Limits = field(default=CELL_LIMITS)
+    cells_of: str = ""
+    """The experiment that has the same `compute` and whose cells these are, where settings agree; empty: they are its own."""
 
     def scale(self, name: str) -> Scale:
         """Raises InputError where there is none of that name."""

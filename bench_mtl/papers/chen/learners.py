@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.types import Array, Matrix
 
 Mask = NDArray[np.bool_]
@@ -41,8 +40,6 @@ class Model:
     """Otherwise where the fit ends decides what it finds, and a looser tolerance would be another learner."""
     has_path: bool = False
     """Whether fits along the last parameter of the grid start from one another, each with a proof of its own."""
-    eliminates_intercept: bool = False
-    """Whether the problem takes out a free intercept of sparse examples itself: centring would make them dense, and steps slow."""
     most_features: int | None = None
     """Above it the learner is given that many singular directions of the training examples instead of the features."""
 
@@ -68,7 +65,6 @@ MODELS: Mapping[str, Model] = {
         {"tau": "labels", "gamma": "correlation"},
         {"tau": "radius", "gamma": "penalty"},
         has_path=True,
-        eliminates_intercept=True,
     ),
     "MTRL": Model("MTRLClassifier", {"ridge": (1e-5, 1e-3, 1e-1), "coupling": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)}),
     "MTL(Omega,Sigma)": Model(
@@ -86,7 +82,7 @@ MODELS: Mapping[str, Model] = {
         fixed={"tol": 1e-4},
         is_convex=False,
     ),
-    "OneNorm": Model("OneNormClassifier", {"penalty": _PENALTIES}, {"penalty": "correlation"}, has_path=True, eliminates_intercept=True),
+    "OneNorm": Model("OneNormClassifier", {"penalty": _PENALTIES}, {"penalty": "correlation"}, has_path=True),
     "IndSVM": Model("LinearSVMMultiTaskClassifier", {"C": (0.01, 0.1, 1.0, 10.0, 100.0)}, fixed={"random_state": 0}),
     "RidgeReg": Model("RidgeMultiTaskClassifier", {"alpha": (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)}),
 }
@@ -173,10 +169,7 @@ def _estimator(model: Model, setting: Mapping[str, float], X: Matrix, Y: Mask, h
     rule: dict[str, Any] = {} if tolerance is None or not model.is_convex else {"tol": tolerance}
     if rule and model.has_path:
         rule["max_iter"] = TUNING_STEPS
-    estimator = getattr(estimators, model.estimator)(fit_intercept=has_intercept, **parameters, **model.fixed, **rule)
-    if model.eliminates_intercept and has_intercept and is_sparse(X):
-        estimator._is_centred = lambda data: False
-    return estimator
+    return getattr(estimators, model.estimator)(fit_intercept=has_intercept, **parameters, **model.fixed, **rule)
 
 
 def _labels(Y: Mask) -> NDArray[np.int64]:

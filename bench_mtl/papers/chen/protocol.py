@@ -31,6 +31,9 @@ LEARNER_CODE = (
 #: A cell is all fits of a tuning.
 TUNING_LIMITS = Limits(seconds=None, wall_seconds=1800.0, memory_gib=8.0)
 
+#: The experiment whose name the cells of all tables have, so that one table can take over what another has computed.
+CELLS_OF = "chen-table2"
+
 #: Of the examples, for training.
 SHARE = 0.1
 

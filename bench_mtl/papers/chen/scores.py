@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.papers.chen.about import about_protocol
 from bench_mtl.papers.chen.learners import MODELS
-from bench_mtl.papers.chen.protocol import LEARNER_CODE, TUNING_LIMITS, compute, files
+from bench_mtl.papers.chen.protocol import CELLS_OF, LEARNER_CODE, TUNING_LIMITS, compute, files
 from bench_mtl.papers.chen.sensitivity import (
     CLOSE,
     Numbers,
@@ -72,6 +72,7 @@ def table_experiment(
         uses=LEARNER_CODE,
         data=files,
         limits=TUNING_LIMITS,
+        cells_of=CELLS_OF,
     )
 
 
