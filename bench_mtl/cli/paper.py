@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 @click.argument("name", shell_complete=completion.papers)
 @click.option("--scale", type=NearChoice(["small", "full"]), default="small", show_default=True, help="small ends within minutes.")
 @click.option("--out", type=click.Path(path_type=Path), help="Output folder; results/NAME by default.")
+@click.option(
+    "--from", "sources", type=click.Path(path_type=Path), multiple=True, metavar="FOLDER",
+    help="Take over cells from another experiment's folder, where both have them; may be given again.",
+)  # fmt: skip
 @click.option("--slots", type=int, default=1, show_default=True, help="Cells that run at once, each on a processor of its own.")
 @isolation_option
 @click.option("--force", is_flag=True, help="Run everything again.")
@@ -39,12 +43,21 @@ if TYPE_CHECKING:
 @quiet_option
 @json_option
 def paper(
-    name: str, scale: str, out: Path | None, slots: int, isolation: str, force: bool, retry_failed: bool, data_dir: Path | None
+    name: str,
+    scale: str,
+    out: Path | None,
+    sources: tuple[Path, ...],
+    slots: int,
+    isolation: str,
+    force: bool,
+    retry_failed: bool,
+    data_dir: Path | None,
 ) -> int:
     """Run the paper's experiment NAME (`bench-mtl list papers`) and write its report: the published numbers beside ours.
 
     A cell that has a row is not run again: the same command goes on from where it was stopped, and the full scale takes over the cells of
-    the small one. Ctrl-C once finishes the running cells and stops, twice stops now.
+    the small one. Tables of one paper may share cells: --from takes over those that another one has computed with the same code. Ctrl-C
+    once finishes the running cells and stops, twice stops now.
 
     Exit code 0: no cell crashed or ended in an error; 1: one did; 2: bad usage or input; 3: it could not go on to its end, and the same
     command resumes it; 4: a bug of bench-mtl; 130: interrupted.
@@ -53,6 +66,7 @@ def paper(
     Examples:
       bench-mtl paper quattoni-fig1
       bench-mtl paper quattoni-fig1 --scale full --slots 2
+      bench-mtl paper chen-table5 --scale full --from results/chen-table2
     """
     from bench_mtl.core.checks import whole_number
     from bench_mtl.core.types import Status
@@ -70,6 +84,8 @@ def paper(
     make_executor = executor_for(setting, slots=slots, isolation=isolation)
     interrupt = Interrupt(at_once=isolation == "inline", notify=warn)
     with CellStore.create(folder, name) as store:
+        for source in sources:
+            say(f"{store.take_over(cells, source)} cells taken over from {source}")
         waiting = store.plan(cells, force=force, retry_failed=retry_failed)
         if len(waiting) < len(cells):
             say(f"{len(cells) - len(waiting)} of {len(cells)} cells are done already")

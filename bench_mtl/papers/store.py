@@ -31,6 +31,9 @@ SCHEMA_VERSION = 2
 
 CELL = Part("cell", "id")
 
+#: What a row has that is copied; its environment gets another number.
+_COPIED = ("key", "settings", "status", "reason", "found", "seconds", "wall_seconds", "peak_memory_mib")
+
 _SCHEMA = (
     *COMMON_TABLES,
     """CREATE TABLE cell (
@@ -75,8 +78,8 @@ class CellStore(SqliteStore):
         return store
 
     @classmethod
-    def open(cls, folder: Path, experiment: str) -> Self:
-        """Open the store of an experiment in `folder` to read it, which changes no byte of it.
+    def open(cls, folder: Path, experiment: str | None) -> Self:
+        """Open the store of an experiment in `folder`, or of any, to read it, which changes no byte of it.
 
         Raises
         ------
@@ -91,8 +94,8 @@ class CellStore(SqliteStore):
         store._require_of(experiment)
         return store
 
-    def _require_of(self, experiment: str, *, is_new_to: bool = False) -> None:
-        """Close the store and raise InputError where it does not hold intact cells of this experiment.
+    def _require_of(self, experiment: str | None, *, is_new_to: bool = False) -> None:
+        """Close the store and raise InputError where it does not hold intact cells of this experiment, or of any.
 
         Parameters
         ----------
@@ -103,11 +106,11 @@ class CellStore(SqliteStore):
             self._require_version()
             self.require_whole()
             held = self.meta().get("experiment")
-            if held is None and is_new_to:  # it was damaged, and set aside
+            if held is None and is_new_to and experiment is not None:  # it was damaged, and set aside
                 with self._writing() as connection:
                     self._set_meta(connection, {"experiment": experiment})
                 held = experiment
-            if held != experiment:
+            if experiment not in (None, held):
                 raise InputError(f"{self.path.parent} already holds the cells of '{held}': choose another folder with --out")
         except BaseException:
             self.close()
@@ -132,6 +135,26 @@ class CellStore(SqliteStore):
                 put(connection, CELL, again)
         done = self.finished()
         return [cell for cell in cells if cell.key not in done]
+
+    def take_over(self, cells: Sequence[Cell], folder: Path) -> int:
+        """Copy from the store in another folder, of any experiment, the rows of those cells that have none here; return how many.
+
+        Raises
+        ------
+        InputError : there is no store, or it cannot be read.
+        """
+        wanted = {cell.key for cell in cells} - self.finished()
+        with type(self).open(folder, None) as other:
+            other._require(CELL)
+            query = f"SELECT {', '.join(_COPIED)}, environment_id FROM cell WHERE superseded = 0 ORDER BY id"
+            found = [row for row in other._all(query) if row[0] in wanted]
+            there = {each.pop("id"): each for each in other.environments({row[-1] for row in found})}
+        here = {key: self.add_environment(each, each.pop("started")) for key, each in there.items()}
+        with self._writing() as connection:
+            for *values, environment in found:
+                row = {**dict(zip(_COPIED, values, strict=True)), "environment_id": here[environment]}
+                self._put_row(connection, insert(connection, "cell", row), values[0])
+        return len(found)
 
     def finished(self) -> set[str]:
         """Keys of the cells that have a row that counts."""

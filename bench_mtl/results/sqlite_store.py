@@ -300,8 +300,8 @@ class SqliteStore:
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
         put(connection, META, [0])
 
-    def add_environment(self, description: Mapping[str, Any]) -> int:
-        """Store an environment that runs are made in; return its id, which an equal one has already."""
+    def add_environment(self, description: Mapping[str, Any], started: str | None = None) -> int:
+        """Store an environment that runs are made in, from a time on, or from now; return its id, which an equal one has already."""
         text = json.dumps(description, sort_keys=True)
         if not self._environments:
             self._require(ENVIRONMENT)
@@ -309,7 +309,7 @@ class SqliteStore:
             with decoding(self.path):
                 self._environments = {json.dumps(json.loads(held), sort_keys=True): key for held, key in rows}
         if text not in self._environments:
-            row = (now(), text)
+            row = (started or now(), text)
             with self._writing() as connection:
                 cursor = connection.execute("INSERT INTO environment (started, description) VALUES (?, ?)", row)
                 put(connection, ENVIRONMENT, [int(cursor.lastrowid or 0)])

@@ -7,7 +7,9 @@ import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -276,3 +278,31 @@ def test_store_refuses_what_no_row_can_hold(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match="a cell has found object"):
             store.add(cell, odd, 1)
         assert store.finished() == set()
+
+
+def test_an_experiment_takes_over_the_cells_that_it_shares_with_another(
+    paper: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sharing = SimpleNamespace(EXPERIMENT=replace(toy_jobs.EXPERIMENT, name="sharing", cells_of="toy"))
+    own = SimpleNamespace(EXPERIMENT=replace(toy_jobs.EXPERIMENT, name="own"))
+    for name, module in (("sharing", sharing), ("own", own)):
+        monkeypatch.setitem(catalogue._MODULES, name, name)
+        monkeypatch.setitem(sys.modules, f"bench_mtl.papers.{name}", module)
+    assert paper()[0] == 0
+    other = tmp_path / "other"
+    (tmp_path / "out").rename(other)
+    toy_state.computed.clear()
+    code, said = paper("sharing", "--scale", "full", "--from", str(other))
+    assert code == 0
+    assert f"3 cells taken over from {other}" in said
+    assert toy_state.computed == [3]
+    assert "4 of 4 cells are done" in report(tmp_path)
+    with CellStore.open(other, "toy") as theirs, CellStore.open(tmp_path / "out", "sharing") as ours:
+        assert ours.damage() == []
+        first, again = theirs.query("SELECT * FROM environment"), ours.query("SELECT * FROM environment WHERE id = 1")
+        assert list(first) == list(again)
+        columns = "key, settings, status, reason, found, seconds, wall_seconds, peak_memory_mib"
+        assert [*theirs.query(f"SELECT {columns} FROM cell")] == [*ours.query(f"SELECT {columns} FROM cell WHERE id <= 3")]
+    (tmp_path / "out").rename(tmp_path / "kept")
+    assert f"0 cells taken over from {other}" in paper("own", "--from", str(other))[1]
+    assert paper("sharing", "--from", str(tmp_path / "nothing"))[0] == 2
