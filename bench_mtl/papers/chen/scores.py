@@ -16,6 +16,7 @@ from bench_mtl.papers.chen.sensitivity import (
     CLOSE,
     Numbers,
     count_table,
+    headline,
     judged_number,
     judged_statement,
     means_of,
@@ -95,7 +96,7 @@ def _read(numbers: str, claims: str, stand_ins: Mapping[str, str], rows: pd.Data
         *beside_published(rows, table, stand_ins),
         fit_table(rows),
     ]
-    return Findings(tuple(comparisons), tuple(sections))
+    return Findings(tuple(comparisons), tuple(sections), headline(found))
 
 
 def compared_numbers(

@@ -182,6 +182,18 @@ and is not called the paper's. The range counts for every number its nearest pro
     return Section("How many published numbers are near", text, "counts", table, shown)
 
 
+def headline(numbers: Sequence[Numbers]) -> str:
+    """Return in a paragraph how many published numbers are near under the default protocol, the best of each data set, and any."""
+    kinds = (INSIDE, BETWEEN, OUTSIDE)
+    default, best, range_ = (dict(zip(kinds, counts, strict=False)) for name, _, *counts in _counts(numbers) if name == "all")
+    return (
+        f"Of {len(numbers)} published numbers {default[INSIDE]} are within {CLOSE:g} point of ours with {DEFAULT.words('average AUC')} and "
+        f"decisions at 0, the paper's words read to the letter; {best[INSIDE]} with the one protocol of each data set that has the most; "
+        f"{range_[INSIDE]} with a protocol chosen for each number by itself. Within two deviations are {default[BETWEEN]}, {best[BETWEEN]} "
+        f"and {range_[BETWEEN]} more; outside {default[OUTSIDE]}, {best[OUTSIDE]} and {range_[OUTSIDE]}."
+    )
+
+
 def _counts(numbers: Sequence[Numbers]) -> Iterator[list[object]]:
     names = list(dict.fromkeys(each.data for each in numbers))
     default, range_ = [Counter[str]() for _ in names], [Counter[str]() for _ in names]
