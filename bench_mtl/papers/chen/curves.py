@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bench_mtl.papers.chen.learners import MODELS
 from bench_mtl.papers.chen.scores import MULTI_TASK, RESOLUTION, expected, families, families_of, in_points, statements
 from bench_mtl.papers.chen.sensitivity import CLOSE, judged_statement, statement_table
-from bench_mtl.papers.chen.variants import DEFAULT, MAIN, MEASURES, Variant, variants
+from bench_mtl.papers.chen.variants import DEFAULT, MAIN, MEASURES, Variant, short, variants
 from bench_mtl.papers.experiment import Findings, PublishedNumber, Section
 from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
 
@@ -49,7 +49,7 @@ def read_curves(table: str, condition: Condition, rows: pd.DataFrame) -> Finding
             what = f"{measure}: {entry['statement']}{words} ({entry['place']})"
             found = judged_statement(judged)
             comparisons.append(PublishedNumber(what, expected(entry), *found, on_other_data=condition.on_other_data))
-            by_variant.append((what, judged))
+            by_variant.append((f"{short(measure)}: {expected(entry)}{words}", judged))
     sections = (statement_table(by_variant), *_sections(rows, condition)) if len(rows) else ()
     return Findings(tuple(comparisons), sections)
 

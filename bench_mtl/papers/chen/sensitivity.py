@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench_mtl.papers.chen.variants import DEFAULT, MEASURES, Variant, depends_on, variants
+from bench_mtl.papers.chen.variants import DEFAULT, MEASURES, Variant, depends_on, short, variants
 from bench_mtl.papers.experiment import Section, Verdict
 from bench_mtl.papers.summaries import NO_PAIR, Judgement
 
@@ -98,12 +98,11 @@ def judged_number(numbers: Numbers) -> Judgement:
     if not numbers.readings:
         return Judgement("-", Verdict.NOT_RUN, "no cell has an outcome")
     values = [each.value for each in numbers.readings]
-    nearest = numbers.nearest
     shown = f"{min(values):.1f} to {max(values):.1f}" if len(values) > 1 else f"{values[0]:.1f}"
     verdict, why = _agreed({each.variant: _VERDICTS[each.place] for each in numbers.readings})
     counts = Counter(each.place for each in numbers.readings)
     listed = ", ".join(f"{counts[where]} {where}" for where in (INSIDE, BETWEEN, OUTSIDE, OPEN) if counts[where])
-    return Judgement(f"{shown}; nearest {nearest.value:.1f}", verdict, f"of {len(values)} protocols {listed}{why}")
+    return Judgement(shown, verdict, f"of {len(values)} protocols {listed}{why}")
 
 
 def judged_statement(judged: Mapping[Variant, Judgement]) -> Judgement:
@@ -113,15 +112,16 @@ def judged_statement(judged: Mapping[Variant, Judgement]) -> Judgement:
         return NO_PAIR
     verdict, why = _agreed({variant: each.verdict for variant, each in found.items()})
     first, example = next(iter(found.items()))
-    counts = holding(found)
+    yes, no, open_ = held(found)
+    counts = f"holds under {yes} of {len(found)}, not under {no}, open under {open_}"
     return Judgement(f"{first.features}, {first.intercept} intercept: {example.ours}", verdict, f"{counts}{why}; there {example.why}")
 
 
-def holding(judged: Mapping[Variant, Judgement]) -> str:
-    """Count the protocols under which a statement holds, does not, and is open, in words."""
+def held(judged: Mapping[Variant, Judgement]) -> tuple[int, int, int]:
+    """Count the protocols under which a statement holds, does not, and is open."""
     counts = Counter(each.verdict for each in judged.values())
-    open_ = len(judged) - counts[Verdict.REPRODUCED] - counts[Verdict.NOT_REPRODUCED]
-    return f"holds under {counts[Verdict.REPRODUCED]} of {len(judged)}, not under {counts[Verdict.NOT_REPRODUCED]}, open under {open_}"
+    yes, no = counts[Verdict.REPRODUCED], counts[Verdict.NOT_REPRODUCED]
+    return yes, no, len(judged) - yes - no
 
 
 def _agreed(verdicts: Mapping[Variant, Verdict]) -> tuple[Verdict, str]:
@@ -133,9 +133,12 @@ def _agreed(verdicts: Mapping[Variant, Verdict]) -> tuple[Verdict, str]:
     return (kinds.pop() if len(kinds) == 1 else Verdict.UNKNOWN), ""
 
 
-_ABOUT_NUMBERS = """\
-For every published number the range of ours over the protocols, in per cent, and the protocol whose number is the nearest. That it is the
-nearest does not make it the paper's: of this many one is near by chance too."""
+_ABOUT_NUMBERS = f"""\
+For every published number the range of ours over the protocols, in per cent, and the protocol whose number is the nearest: its features,
+its intercept, its rule of decision or kind of AUC. A ~ stands where it is further than {CLOSE:g} point away but within two deviations, an x
+where it is outside. That it is the nearest does not make it the paper's: of this many one is near by chance too."""
+
+_MARKS: Mapping[str, str] = {INSIDE: "", BETWEEN: " ~", OUTSIDE: " x", OPEN: " x"}
 
 
 def number_table(numbers: Sequence[Numbers]) -> Section:
@@ -155,14 +158,13 @@ def number_table(numbers: Sequence[Numbers]) -> Section:
     for each in numbers:
         if each.readings:
             values, nearest = [reading.value for reading in each.readings], each.nearest
-            where = "" if nearest.place == INSIDE else f" ({nearest.place})"
             shown.append(
                 [
-                    each.data, each.measure, each.model, f"{each.published:.1f}", f"{min(values):.1f} to {max(values):.1f}",
-                    f"{nearest.value:.1f}{where}", nearest.variant.words(each.measure),
+                    f"{each.data} {short(each.measure)} {each.model}", f"{each.published:.1f}", f"{min(values):.1f} to {max(values):.1f}",
+                    f"{nearest.value:.1f}{_MARKS[nearest.place]}", nearest.variant.label(each.measure),
                 ]
             )  # fmt: skip
-    heads = ["Data", "Measure", "Learner", "Published", "Ours", "Nearest", "Under"]
+    heads = ["Number", "Published", "Ours", "Nearest", "Under"]
     return Section("Sensitivity", _ABOUT_NUMBERS, "sensitivity", pd.DataFrame(table), pd.DataFrame(shown, columns=heads, dtype="str"))
 
 
@@ -187,8 +189,8 @@ def headline(numbers: Sequence[Numbers]) -> str:
     kinds = (INSIDE, BETWEEN, OUTSIDE)
     default, best, range_ = (dict(zip(kinds, counts, strict=False)) for name, _, *counts in _counts(numbers) if name == "all")
     return (
-        f"Of {len(numbers)} published numbers {default[INSIDE]} are within {CLOSE:g} point of ours with {DEFAULT.words('average AUC')} and "
-        f"decisions at 0, the paper's words read to the letter; {best[INSIDE]} with the one protocol of each data set that has the most; "
+        f"Of {len(numbers)} published numbers {default[INSIDE]} are within {CLOSE:g} point of ours under the protocol that reads "
+        f"the paper to the letter ({DEFAULT.words()}); {best[INSIDE]} with the one protocol of each data set that has the most; "
         f"{range_[INSIDE]} with a protocol chosen for each number by itself. Within two deviations are {default[BETWEEN]}, {best[BETWEEN]} "
         f"and {range_[BETWEEN]} more; outside {default[OUTSIDE]}, {best[OUTSIDE]} and {range_[OUTSIDE]}."
     )
@@ -224,12 +226,12 @@ def places(numbers: Sequence[Numbers], variant: Variant) -> Iterator[str]:
 
 
 _ABOUT_STATEMENTS = """\
-Every statement of the text judged under each protocol by itself, by paired differences over its repetitions; what alone changes the
-verdict is named."""
+Every statement of the text judged under each protocol by itself, by paired differences over its repetitions: under how many it holds, under
+how many it does not, and how many leave it open. Where some say yes and others no, what alone changes the verdict is named."""
 
 
 def statement_table(judged: Sequence[tuple[str, Mapping[Variant, Judgement]]]) -> Section:
-    """Return under how many protocols each statement holds."""
+    """Return under how many protocols each statement holds; statements are in short."""
     import pandas as pd
 
     table, shown = [], []
@@ -243,6 +245,7 @@ def statement_table(judged: Sequence[tuple[str, Mapping[Variant, Judgement]]]) -
                 }
             )  # fmt: skip
         if found:
-            shown.append([what, holding(found), _agreed({variant: each.verdict for variant, each in found.items()})[1].lstrip("; ") or "-"])
-    display = pd.DataFrame(shown, columns=["Statement", "Protocols", "Depends on"], dtype="str")
+            why = _agreed({variant: each.verdict for variant, each in found.items()})[1]
+            shown.append([what, *map(str, held(found)), why.removeprefix("; depends on ") or "-"])
+    display = pd.DataFrame(shown, columns=["Statement", "Holds", "Not", "Open", "Depends on"], dtype="str")
     return Section("Statements under the protocols", _ABOUT_STATEMENTS, "statements", pd.DataFrame(table), display)

@@ -54,6 +54,15 @@ class Variant:
         parts += [] if measure == "average AUC" else [self.decision]
         return ", ".join([*parts, *([f"AUC {self.auc}"] if measure in ("", "average AUC") else [])])
 
+    def label(self, measure: str) -> str:
+        """Return what it is, as briefly as a column of a table asks for."""
+        return ", ".join([self.features, self.intercept, self.auc if measure == "average AUC" else self.decision])
+
+
+def short(measure: str) -> str:
+    """Return a measure in a few letters, for tables."""
+    return measure.removeprefix("average ")
+
 
 #: Centred features, no intercept, decisions at 0, the mean of the labels' AUC: the paper's f(x) = w.x read to the letter.
 DEFAULT = Variant()
