@@ -28,8 +28,8 @@ The figure and the set of ratios are not in our copy of the paper; what the text
             "four learners at two ratios, one repetition: half a minute.",
         ),
         "full": Scale(
-            grid(("scene",), _ALL, 4, _SHARES),
-            "all learners at five ratios, four repetitions of the two main protocols of fits: a quarter of an hour on two cores.",
+            grid(("scene",), _ALL, 3, _SHARES),
+            "all learners at five ratios, three repetitions of the two main protocols of fits: ten minutes on two cores.",
         ),
     },
     compute=compute,
