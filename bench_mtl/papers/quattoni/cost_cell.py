@@ -27,6 +27,10 @@ TIME, MEMORY, STEPS, ITERATION = "time of a projection", "memory of a projection
 #: The papers' algorithm, which sorts and merges, and Newton's method.
 MERGE, NEWTON = "merge", "newton"
 METHODS = (MERGE, NEWTON)
+NAMES = {MERGE: "the papers' algorithm", NEWTON: "Newton's method"}
+
+#: What grows where steps are timed.
+AXES = ("examples", "features", "tasks")
 
 #: The radius over the norm of the matrix that is projected.
 SHARE = 0.1

@@ -17,7 +17,8 @@ _THRESHOLD = 4096
 def peak_bytes(rows: int, columns: int, method: str, share: float, seed: int) -> float:
     """Return the bytes that a projection needs besides its matrix, its result among them, at its peak.
 
-    A new process draws the matrix, projects small ones so that all code is there, and looks at its largest resident memory before and after.
+    A new process draws the matrix, projects small ones so that all code is there, and compares its largest resident memory before and
+    after.
 
     Parameters
     ----------
