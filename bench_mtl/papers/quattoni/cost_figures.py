@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Guide(NamedTuple):
-    """A law whose shape is drawn, through the upper left of a panel's points."""
+    """A law whose shape is drawn, through the middle of a panel's points at their right end."""
 
     name: str
     law: Callable[[float], float]
@@ -27,19 +27,18 @@ def panels(
     guide: Guide,
     width: float = 2.8,
 ) -> Figure:
-    """Draw the means over the draws of `y` against `x`, a panel for each value of `panel` and a curve for each of `line`.
+    """Draw the medians over the draws of `y` against `x`, and the draws as pale marks: panels, and a curve for each of `line` in them.
 
     Parameters
     ----------
     frame : columns panel, line, x, y; what is not above 0 is left out
     names, lines : of the panels and of the curves, in their order; those without a row are left out
     xlabel : one for all panels, or by panel
-    guide : begins where the first curve of a panel does, and has its shape from there
+    guide : of all panels
     width : of a panel, in inches
     """
     from matplotlib.lines import Line2D
 
-    from bench_mtl.papers.bands import draw_means
     from bench_mtl.report.figures import style
 
     frame = frame[["panel", "line", "x", "y"]].astype({"x": "float64", "y": "float64"})
@@ -56,10 +55,12 @@ def panels(
         for axis, name in zip(axes, shown, strict=True):
             own = frame[frame["panel"] == name]
             for each, look in curves.items():
-                draw_means(axis, own[own["line"] == each], "x", "y", look)
+                points = own[own["line"] == each]
+                axis.plot(points["x"], points["y"], **{**look, "linestyle": "none", "markersize": 2.5, "alpha": 0.3})
+                axis.plot(points.groupby("x")["y"].median(), **look)
             places = _places(own["x"].min(), own["x"].max())
-            start = float(own.loc[own["x"] == places[0], "y"].min())
-            law = [start * guide.law(x) / guide.law(places[0]) for x in places]
+            end = float(own.loc[own["x"] == places[-1], "y"].median())
+            law = [end * guide.law(x) / guide.law(places[-1]) for x in places]
             axis.plot(places, law, zorder=1, **dotted)
             axis.set(title=name, xlabel=xlabel if isinstance(xlabel, str) else xlabel[name], ylabel="")
             style.logarithmic(axis, "x", places[0] / 1.3, places[-1] * 1.3, most=6)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: An exponent within these is taken for 1.
 BAR = (0.9, 1.1)
-#: Of the sizes over which the time of the projection is judged; a tenth less is allowed, because sizes are rounded.
+#: Of the sizes over which the time of the projection is judged; a tenth of one less is allowed, because sizes are rounded.
 DECADES = 4.0
 
 
@@ -56,12 +56,21 @@ def decades(sizes: Sequence[float]) -> float:
     return math.log10(max(sizes) / min(sizes)) if len(sizes) else 0.0
 
 
-def judged_linear(found: Mapping[str, PowerLaw | None]) -> Judgement:
-    """Return whether exponents are 1 as far as `BAR` says, by their intervals, under every condition."""
+def judged_linear(found: Mapping[str, PowerLaw | None], below: str = "") -> Judgement:
+    """Return whether exponents are 1 as far as `BAR` says, by their intervals, under every condition.
+
+    Parameters
+    ----------
+    below : why an exponent may be below the bar, which is said where one is
+    """
     known = {where: ends(fit) for where, fit in found.items() if fit is not None}
-    right = [where for where, (low, high) in known.items() if BAR[0] <= low and high <= BAR[1]]
-    wrong = [where for where, (low, high) in known.items() if high < BAR[0] or low > BAR[1]]
-    return _judged(found, right, wrong, f"the {CONFIDENCE:.0%} interval is within {BAR[0]:g} to {BAR[1]:g}")
+    parts = {
+        "as published": [where for where, (low, high) in known.items() if BAR[0] <= low and high <= BAR[1]],
+        "above": [where for where, (low, _) in known.items() if low > BAR[1]],
+        "below": [where for where, (_, high) in known.items() if high < BAR[0]],
+    }
+    reason = f" ({below})" if below and parts["below"] else ""
+    return _judged(found, parts, f"the {CONFIDENCE:.0%} interval is within {BAR[0]:g} to {BAR[1]:g}{reason}")
 
 
 def judged_at_most(found: Mapping[str, PowerLaw | None], limits: Mapping[str, float]) -> Judgement:
@@ -72,11 +81,13 @@ def judged_at_most(found: Mapping[str, PowerLaw | None], limits: Mapping[str, fl
     limits : under each condition, the exponent that the published bound itself has at the same sizes
     """
     known = {where: ends(fit) for where, fit in found.items() if fit is not None}
-    right = [where for where, (_, high) in known.items() if high <= limits[where]]
-    wrong = [where for where, (low, _) in known.items() if low > limits[where]]
+    parts = {
+        "as published": [where for where, (_, high) in known.items() if high <= limits[where]],
+        "above": [where for where, (low, _) in known.items() if low > limits[where]],
+    }
     shown = ", ".join(sorted({f"{limits[where]:.3f}" for where in known}))
     rule = f"the {CONFIDENCE:.0%} interval is not above the exponent of dm log dm at the same sizes ({shown}), which is an upper bound"
-    return _judged(found, right, wrong, rule)
+    return _judged(found, parts, rule)
 
 
 def judged_slopes(slopes: Mapping[str, Mean], limit: float = 2.0) -> Judgement:
@@ -84,37 +95,41 @@ def judged_slopes(slopes: Mapping[str, Mean], limit: float = 2.0) -> Judgement:
     found = {where: each for where, each in slopes.items() if each.repetitions > 1}
     if not found:
         return Judgement("-", Verdict.NOT_RUN, "an interval needs two draws of a set, or more")
-    right = [where for where, each in found.items() if each.value + each.half <= limit]
-    wrong = [where for where, each in found.items() if each.value - each.half > limit]
+    parts = {
+        "as published": [where for where, each in found.items() if each.value + each.half <= limit],
+        "above": [where for where, each in found.items() if each.value - each.half > limit],
+    }
     ours = "; ".join(f"{where}: {each.text(2)}" for where, each in found.items())
     rule = (
         f"the {CONFIDENCE:.0%} interval over the draws is at or below {limit:g}. A slope of at most {limit:g} is consistent with an upper "
         f"bound; it does not prove the bound, and says nothing of whether it is tight"
     )
-    return Judgement(ours, verdict(right, wrong, len(found)), f"{_listed(list(found), right, wrong)}; rule: {rule}")
+    return Judgement(ours, verdict(parts, list(found)), f"{_listed(list(found), parts)}; rule: {rule}")
 
 
-def _judged(found: Mapping[str, PowerLaw | None], right: Sequence[str], wrong: Sequence[str], rule: str) -> Judgement:
+def _judged(found: Mapping[str, PowerLaw | None], parts: Mapping[str, Sequence[str]], rule: str) -> Judgement:
     known = [where for where, fit in found.items() if fit is not None]
     if not known:
         return Judgement("-", Verdict.NOT_RUN, "an interval needs three cells of two sizes, or more")
     ours = "; ".join(f"{where} {text(found[where])}" for where in known)
-    return Judgement(ours, verdict(right, wrong, len(known)), f"{_listed(known, right, wrong)}; rule: {rule}")
+    return Judgement(ours, verdict(parts, known), f"{_listed(known, parts)}; rule: {rule}")
 
 
-def _listed(known: Sequence[str], right: Sequence[str], wrong: Sequence[str]) -> str:
-    open_ = [where for where in known if where not in (*right, *wrong)]
-    parts = [("as published", right), ("otherwise", wrong), ("undecided", open_)]
-    return "; ".join(f"{words}: {', '.join(places)}" for words, places in parts if places)
+def _listed(known: Sequence[str], parts: Mapping[str, Sequence[str]]) -> str:
+    decided = {where for places in parts.values() for where in places}
+    everything = {**parts, "undecided": [where for where in known if where not in decided]}
+    return "; ".join(f"{words}: {', '.join(places)}" for words, places in everything.items() if places)
 
 
-def verdict(right: Sequence[str], wrong: Sequence[str], count: int) -> Verdict:
-    """Return what conditions that speak for and against a statement say together, of `count` conditions."""
+def verdict(parts: Mapping[str, Sequence[str]], known: Sequence[str]) -> Verdict:
+    """Return what the conditions that are known say together: those "as published" speak for a statement, all other parts against it."""
+    right = parts["as published"]
+    wrong = [where for words, places in parts.items() if words != "as published" for where in places]
     if right and wrong:
         return Verdict.DEPENDS
     if wrong:
         return Verdict.NOT_REPRODUCED
-    return Verdict.REPRODUCED if len(right) == count else Verdict.UNKNOWN
+    return Verdict.REPRODUCED if len(right) == len(known) else Verdict.UNKNOWN
 
 
 def common_ladder(rows: pd.DataFrame) -> list[float]:
@@ -123,6 +138,11 @@ def common_ladder(rows: pd.DataFrame) -> list[float]:
         return []
     shortest = min(map(len, rows["reached"]))
     return list(rows["ladder"].iloc[0][:shortest])
+
+
+def smaller_half(ladder: Sequence[float]) -> Sequence[float]:
+    """Return the smaller half of accuracies that fall, where what a bound says of small ones is seen first."""
+    return ladder[len(ladder) // 2 :]
 
 
 def slopes(rows: pd.DataFrame, ladder: Sequence[float]) -> Mean:

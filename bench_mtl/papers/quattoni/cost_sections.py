@@ -23,6 +23,7 @@ from bench_mtl.papers.quattoni.cost_fits import (
     of_time,
     part_of,
     slopes,
+    smaller_half,
     text,
 )
 from bench_mtl.papers.summaries import CONFIDENCE
@@ -158,14 +159,16 @@ def _memory(own: pd.DataFrame) -> Section:
                 continue
             by_size = part.groupby("size")["each"].median()
             fit = of_memory(part)
-            table.append({"matrix": matrix, "method": method, **_digits({"n": fit})} | {f"bytes_{n}": each for n, each in by_size.items()})
+            table.append(
+                {"matrix": matrix, "method": method, **_digits({"n": fit})} | {f"bytes_{int(n)}": each for n, each in by_size.items()}
+            )
             shown.append(
-                {"Matrix": matrix, "By": _SHORT[method], "Bytes in n": text(fit)} | {f"{n:,}": f"{x:.1f}" for n, x in by_size.items()}
+                {"Matrix": matrix, "By": _SHORT[method], "Bytes in n": text(fit)} | {f"{int(n):,}": f"{x:.1f}" for n, x in by_size.items()}
             )
     frame = own.assign(panel=own["matrix"], line=own["method"].map(NAMES), x=own["entries"], y=own["peak_bytes"])
     draw = partial(
         panels, "Peak memory of a projection", frame, _present(own, "matrix", MATRICES), tuple(NAMES.values()), "entries n", "bytes",
-        Guide("16 n", lambda n: n),
+        Guide("linear", lambda n: n),
     )  # fmt: skip
     return Section(
         "Memory of the projection", _ABOUT_MEMORY, "memory", pd.DataFrame(table), pd.DataFrame(shown, dtype="str").fillna("-"), draw
@@ -186,13 +189,12 @@ def _steps(own: pd.DataFrame) -> Section:
     table, shown, points = [], [], []
     for size, part in by_examples(own).items():
         ladder = common_ladder(part)
-        smaller = ladder[len(ladder) // 2 :]
         for row in part.to_dict("records"):
             points += [
                 {"examples": int(row["examples"]), "seed": row["seed"], "eta0": row["eta0"], "eps": eps, "iterations": t}
                 for eps, t in zip(row["ladder"], row["reached"], strict=False)
             ]
-        whole, half = slopes(part, ladder), slopes(part, smaller)
+        whole, half = slopes(part, ladder), slopes(part, smaller_half(ladder))
         etas = ", ".join(f"{eta:g}" for eta in sorted(part["eta0"].unique()))
         table.append(
             {"examples": size, "slope": whole.value, "half_width": whole.half, "slope_smaller_eps": half.value,
@@ -234,10 +236,10 @@ def _reached(own: pd.DataFrame) -> str:
 
 _ABOUT_ITERATION = f"""\
 Exponents of the seconds of an iteration in what grows, over all sizes and over the larger half, with {CONFIDENCE:.0%} intervals. Where the
-examples grow the projection does not: it is a fixed cost, which makes the exponent over all sizes smaller. The subgradient alone stands
-beside. Others stay at {BASE["examples"]} examples a task, {BASE["features"]} features and {BASE["tasks"]} tasks."""
+examples grow the projection does not: it is a fixed cost, which makes the exponent over all sizes smaller. The subgradient alone, without
+a projection, stands beside. Others stay at {BASE["examples"]} examples a task, {BASE["features"]} features and {BASE["tasks"]} tasks."""
 
-_MEASURES = {"step_merge": "with the papers' projection", "step_newton": "with Newton's", "subgradient": "the subgradient alone"}
+_MEASURES = {"step_merge": "papers' projection", "step_newton": "Newton's", "subgradient": "no projection"}
 
 
 def _iteration(own: pd.DataFrame) -> Section:
