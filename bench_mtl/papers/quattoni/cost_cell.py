@@ -43,8 +43,8 @@ BASE: Mapping[str, int] = {"tasks": 60, "features": 200, "examples": 40}
 #: The step sizes of the paper, how long each is tried, and the steps of the chosen one.
 ETAS = (0.1, 1.0, 10.0, 100.0)
 TRIAL, LENGTH = 200, 20_000
-#: Relative accuracies: 1, 1/2 and 1/5 of the powers of ten.
-LADDER = tuple(factor * 10.0**power for power in (-1, -2, -3, -4) for factor in (1.0, 0.5, 0.2))
+#: Relative accuracies.
+LADDER = (1e-1, 5e-2, 2e-2, 1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5)
 #: To which the optimum is proven, and seconds on the solver's clock.
 _TARGET, _SECONDS = 1e-7, 120.0
 

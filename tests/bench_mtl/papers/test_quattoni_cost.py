@@ -57,21 +57,21 @@ def test_the_peak_holds_what_the_algorithm_must_have_at_once() -> None:
 
 
 def test_steps_to_an_accuracy_against_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cost_cell, "BASE", {"tasks": 4, "features": 12, "examples": 10})
+    monkeypatch.setattr(cost_cell, "BASE", {"tasks": 6, "features": 100, "examples": 10})
     monkeypatch.setattr(cost_cell, "TRIAL", 10)
-    monkeypatch.setattr(cost_cell, "LENGTH", 15)
-    found = compute({"part": STEPS, "examples": 15, "seed": 3}, None)
+    monkeypatch.setattr(cost_cell, "LENGTH", 30)
+    found = compute({"part": STEPS, "examples": 30, "seed": 3}, None)
     assert found.status == "verified"
-    data = synthetic_l1inf(tasks=4, features=12, examples=15, seed=3)
+    data = synthetic_l1inf(tasks=6, features=100, examples=30, seed=3)
     problem = make_problem(load_registry().problem("l1inf_hinge"), data, {"radius": "truth"})
     radius = norm_l1inf(data.truth["W"])
     paths = {}
     for eta0 in cost_cell.ETAS:
-        W, values = np.zeros((12, 4)), []
-        for t in range(1, 16):
+        W, values = np.zeros((100, 6)), []
+        for t in range(1, 31):
             values.append(problem.objective(W))
             G = np.zeros_like(W)
-            for k in range(4):
+            for k in range(6):
                 X, y = data.task(k)
                 G[:, k] = -(X.T @ (y * (y * (X @ W[:, k]) < 1.0))) / len(y)
             W = project_l1inf_ball(W - eta0 / math.sqrt(t) * G, radius, method=MERGE)
