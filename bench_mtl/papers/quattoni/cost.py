@@ -169,15 +169,15 @@ its own, the result included. The steps to an accuracy: the paper's synthetic se
 {BASE["features"]} features), W <- P(W - eta0 / sqrt(t) G), eta0 of {", ".join(f"{eta:g}" for eta in ETAS)} by the objective of {TRIAL}
 steps, as the paper chooses it, then {LENGTH:,} steps of the chosen one; an accuracy eps is reached at the first step whose objective is
 within a relative eps of the proven bound on the optimum. An iteration: a subgradient, a step and a projection, while the examples a task,
-the features or the tasks grow and the others are {BASE["examples"]}, {BASE["features"]} and {BASE["tasks"]}. A time is the shortest of
-several in a cell, in one thread. Exponents are slopes of logarithms with their {CONFIDENCE:.0%} t intervals: these say how well a line
-describes these sizes on this machine, caches and all, not what happens beyond them.""",
+the features or the tasks grow and the others are {BASE["examples"]}, {BASE["features"]} and {BASE["tasks"]}. A time is the least
+processor time of several calls in a cell, in one thread. Exponents are slopes of logarithms with their {CONFIDENCE:.0%} t intervals: these
+say how well a line describes these sizes on this machine, caches and all, not what happens beyond them.""",
     scales={
         "small": Scale(
             _grid(_HALVES[:7:2], _HALVES[4:7], 5, (40,), 2, 1), "sizes up to a million, three decades of them, and 2 draws: a minute."
         ),
         "full": Scale(
-            _grid(_HALVES, _HALVES[4:], 9, (10, 40, 160), 5, 3), "sizes up to ten million, four decades of them: 12 minutes on two cores."
+            _grid(_HALVES, _HALVES[4:], 9, (10, 40, 160), 5, 3), "sizes up to ten million, four decades of them: 8 minutes on two cores."
         ),
     },
     compute=compute,
