@@ -152,10 +152,8 @@ def _iteration(row: Mapping[str, str], rows: pd.DataFrame, method: str) -> Judge
     own = part_of(rows, ITERATION, axis=row["quantity"])
     half, measure = larger_half(own), f"step_{method}"
     found = {"the larger half": of_iteration(half, measure)}
-    if row["relation"] == "at most":
-        judged = judged_at_most(found, {"the larger half": axis_law(half)})
-    else:
-        judged = judged_linear(found, _FIXED)
+    limits = {"the larger half": axis_law(half)}
+    judged = judged_at_most(found, limits) if row["relation"] == "at most" else judged_linear(found, _FIXED)
     if judged.verdict is Verdict.NOT_RUN:
         return judged
     return judged._replace(ours=f"{judged.ours}; all sizes {text(of_iteration(own, measure))}")

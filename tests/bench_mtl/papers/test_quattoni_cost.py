@@ -212,7 +212,7 @@ def test_growth_of_an_iteration() -> None:
     judged = drowned[f"{EXAMPLES}, the papers' algorithm"]
     assert judged.verdict is Verdict.NOT_REPRODUCED
     assert "a fixed cost such as the projection" in judged.why
-    assert "; all sizes 0.1" in judged.ours
+    assert "; all sizes 0.0" in judged.ours
     assert drowned[f"{EXAMPLES}, Newton's method"].verdict is Verdict.REPRODUCED
     steep = verdicts(iterated(1.5))
     assert {value for name, value in steep.items() if "exponent of an iteration" in name} == {Verdict.NOT_REPRODUCED}
