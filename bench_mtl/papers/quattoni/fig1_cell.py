@@ -7,12 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bench_mtl.core.types import Array, Status
 from bench_mtl.data import synthetic_l1inf
+from bench_mtl.data.synthetic.common import held_out_stream, signs_of
 from bench_mtl.engine.registry import make_problem
 from bench_mtl.metrics import error_rate, feature_selection
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
+from bench_mtl.model.task_data import TaskData
 from bench_mtl.papers.solve_to_gap import registry, solve_to_gap
+from bench_mtl.projections import norm_l1inf
 from bench_mtl.runner.job import Found
 
 if TYPE_CHECKING:
@@ -40,19 +45,58 @@ PAPER, CERTIFIED = "200 steps", "certified"
 METHODS = (PAPER, CERTIFIED)
 
 
+#: The setting `radius` of cells that choose it by validation, and what they try, over the mean norm of the true coefficients.
+VALIDATION = "validation"
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
 def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Train one model on one draw of the tasks, and judge it on test examples and by its features."""
-    name, parameters = _PROBLEMS[settings["model"]]
     recipe = {"tasks": TASKS, "features": FEATURES, "seed": settings["seed"]}
-    problem = make_problem(registry().problem(name), synthetic_l1inf(**recipe, examples=settings["examples"]), parameters)
-    W, fit, status, reason = (_subgradient if settings["method"] == PAPER else _certified)(problem)
+    data = synthetic_l1inf(**recipe, examples=settings["examples"])
+    if settings.get("radius") == VALIDATION:
+        (W, fit, status, reason), choice = _validated(data, settings)
+    else:
+        (W, fit, status, reason), choice = _trained(data, settings, "truth"), {}
     test = synthetic_l1inf(**recipe, examples=TEST_EXAMPLES, split="test")
-    scores = test.design.forward(W)
-    tasks = range(test.n_tasks)
-    error = error_rate([test.design.task_outputs(test.targets, k) for k in tasks], [test.design.task_outputs(scores, k) for k in tasks])
     features = feature_selection(W, test.truth["W"], threshold=NEGLIGIBLE_ENTRY * float(abs(W).max()))
-    values = {"test_error": error.value, "precision": features.precision, "recall": features.recall, "selected": features.selected}
-    return Found(values | fit, status, reason)
+    values = {"test_error": _error(test, W), "precision": features.precision, "recall": features.recall, "selected": features.selected}
+    return Found(values | fit | choice, status, reason)
+
+
+_Trained = tuple[Array, dict[str, float], Status, str]
+
+
+def _trained(data: TaskData, settings: Mapping[str, Any], radius: float | str) -> _Trained:
+    """Return what a method makes of a model with a radius: for l1 and l2 that of every task."""
+    name, parameters = _PROBLEMS[settings["model"]]
+    problem = make_problem(registry().problem(name), data, {**parameters, "radius": radius})
+    return (_subgradient if settings["method"] == PAPER else _certified)(problem)
+
+
+def _validated(data: TaskData, settings: Mapping[str, Any]) -> tuple[_Trained, dict[str, float]]:
+    """Return the model with the radius of the lowest validation error, the smallest of these, and what was chosen."""
+    truth = data.truth["W"]
+    norm = {"l1inf": norm_l1inf(truth), "l1": float(abs(truth).sum(axis=0).mean()), "l2": float(np.linalg.norm(truth, axis=0).mean())}
+    held_out = validation_examples(truth, settings["examples"], settings["seed"])
+    tried = {factor: _trained(data, settings, factor * norm[settings["model"]]) for factor in FACTORS}
+    errors = {factor: _error(held_out, each[0]) for factor, each in tried.items()}
+    chosen = min(errors, key=errors.__getitem__)
+    return tried[chosen], {"factor": chosen, "validation_error": errors[chosen]}
+
+
+def validation_examples(truth: Array, examples: int, seed: int) -> TaskData:
+    """Return examples of the same tasks, drawn as the others are, from a stream of their own."""
+    generator = held_out_stream(seed)
+    drawn = [generator.standard_normal((examples, truth.shape[0])) for _ in range(truth.shape[1])]
+    designs = [X / np.linalg.norm(X, axis=1, keepdims=True) for X in drawn]
+    return TaskData.per_task(designs, [signs_of(X @ truth[:, k]) for k, X in enumerate(designs)], name="validation")
+
+
+def _error(data: TaskData, W: Array) -> float:
+    scores, tasks = data.design.forward(W), range(data.n_tasks)
+    labels = [data.design.task_outputs(data.targets, k) for k in tasks]
+    return error_rate(labels, [data.design.task_outputs(scores, k) for k in tasks]).value
 
 
 def _subgradient(problem: Problem) -> tuple[Array, dict[str, float], Status, str]:

@@ -142,6 +142,43 @@ def test_what_was_not_run_is_said_to_be_so() -> None:
     assert alone["recall, l1,inf, 200 steps"] is Verdict.REPRODUCED
 
 
+def test_a_validated_radius_is_that_of_the_least_error(tiny: None) -> None:
+    settings = {"model": "l1", "method": PAPER, "examples": 15, "seed": TINY["seed"]}
+    found = compute({**settings, "radius": fig1_cell.VALIDATION}, None).values
+    data = synthetic_l1inf(**TINY, examples=15)
+    norm = float(np.mean([abs(data.truth["W"][:, k]).sum() for k in range(5)]))
+    held_out = fig1_cell.validation_examples(data.truth["W"], 15, TINY["seed"])
+    test = synthetic_l1inf(**TINY, examples=15, split="test")
+    errors = {}
+    for factor in fig1_cell.FACTORS:
+        W = fig1_cell._trained(data, settings, factor * norm)[0]
+        wrong = [np.mean((X @ W[:, k] > 0.0) != (y > 0.0)) for k in range(5) for X, y in [held_out.task(k)]]
+        errors[factor] = float(np.mean(wrong))
+    assert found["validation_error"] == pytest.approx(min(errors.values()))
+    assert found["factor"] == min(factor for factor, error in errors.items() if error <= min(errors.values()) + 1e-12)
+    for k in range(5):
+        X, y = held_out.task(k)
+        assert y.tolist() == [1.0 if x @ data.truth["W"][:, k] >= 0.0 else -1.0 for x in X]
+        assert not any(np.array_equal(X[0], other.task(k)[0][0]) for other in (data, test))
+
+
+@pytest.mark.parametrize(("moved", "verdict"), [(0.0, Verdict.REPRODUCED), (0.03, Verdict.NOT_REPRODUCED)])
+def test_a_validated_radius_is_compared_on_the_same_draws(moved: float, verdict: Verdict) -> None:
+    true = rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25})
+    validated = true.assign(radius=fig1_cell.VALIDATION, factor=2.0, test_error=true["test_error"] + moved)
+    found = read(pd.concat([true, validated], ignore_index=True))
+    similar = [each for each in found.comparisons if each.what.startswith(f"test error, {PAPER}:")]
+    assert [each.verdict for each in similar] == [verdict]
+    order = [each.verdict for each in found.comparisons if each.what.startswith("test error, l1,inf against l1,")]
+    assert order == [Verdict.REPRODUCED] * 2
+    table = next(section.table for section in found.sections if section.name == "validation")
+    assert table is not None
+    assert table["difference"].to_numpy() == pytest.approx(np.full(12, moved))
+    curves = [section.table for section in found.sections if section.name == "error"]
+    assert curves[0] is not None
+    assert set(curves[0]["repetitions"]) == {4}  # cells with the true norm alone
+
+
 def test_the_cost_of_the_steps_is_the_paired_difference() -> None:
     sections = {section.name: section for section in read(rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25}, noise=0.0)).sections}
     cost = sections["cost"].table
