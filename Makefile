@@ -66,6 +66,7 @@ reports-kept: $(STAMP)
 reports: reports-kept
 	for folder in reports/*/; do test -f $$folder/cells.sqlite && rest="html csv png" || rest="html csv tex parquet pdf png"; \
 		$(BIN)/bench-mtl report $$folder $$(printf -- ' --format %s' $$rest) || test $$? -eq 1 || exit; done
+	$(BIN)/bench-mtl report reports --papers
 
 setup: $(STAMP)
 

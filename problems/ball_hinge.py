@@ -76,11 +76,9 @@ class BallHinge(HingeProblem):
     ) -> None:
         balls, self.reduction = TASK_BALLS[one_of("norm", norm, tuple(TASK_BALLS))], one_of("reduction", reduction, REDUCTIONS)
         hinges, self.notes = hinges_of(data, reduction, intercept)
-        self.norm, self.design = norm, data.design
+        self.norm = norm
         self.regulariser = self.balls = balls(frozen(_radii(radius, data, balls)))
-        self.hinges: BallForm = BallForm(hinges.design, hinges.labels, hinges.weights, self.balls, intercept=hinges.intercept)
-        if hinges.intercept:
-            self.offers = self.offers - {Capability.SADDLE}  # type: ignore[misc] # its dual points are no box
+        self.take(BallForm(hinges.design, hinges.labels, hinges.weights, self.balls, intercept=hinges.intercept))
         self.conic_forms = self.balls.models  # type: ignore[misc] # those of the class are of the l1 norm
 
     @classmethod

@@ -15,7 +15,7 @@ from bench_mtl.model.linear_loss import REDUCTIONS
 from bench_mtl.model.norms import L12
 from bench_mtl.model.patterns import features_used
 from bench_mtl.model.protocols import Capability, Form
-from bench_mtl.model.regularisers import Constraint, Penalty, constraint_or_penalty
+from bench_mtl.model.regularisers import Constraint, Penalty
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
 
@@ -72,6 +72,7 @@ class L12Hinge(HingeProblem):
     )
     forms: ClassVar[tuple[type[Form], ...]] = (NormHingeForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = L12.models
+    regulariser: Constraint | Penalty
 
     def __init__(
         self,
@@ -84,18 +85,8 @@ class L12Hinge(HingeProblem):
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
         hinges, self.notes = hinges_of(data, reduction, intercept)
-
-        def largest() -> float:
-            return norm.dual(hinges.adjoint(hinges.duals(hinges.margins(np.zeros(self.point_shape)))))
-
-        norm = L12()
-        self.design = hinges.design
-        self.regulariser = chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=largest)
-        self.radius = chosen.radius if isinstance(chosen, Constraint) else None
-        self.penalty = chosen.weight if isinstance(chosen, Penalty) else None
-        self.hinges: NormHingeForm = NormHingeForm(hinges.design, hinges.labels, hinges.weights, chosen, intercept=hinges.intercept)
-        if hinges.intercept:
-            self.offers = self.offers - {Capability.SADDLE}  # type: ignore[misc] # its dual points are no box
+        self.radius, self.penalty = self.constrain_or_penalise(L12(), hinges, data, radius, penalty)
+        self.take(NormHingeForm(hinges.design, hinges.labels, hinges.weights, self.regulariser, intercept=hinges.intercept))
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

@@ -13,7 +13,6 @@ from bench_mtl.model.hinge_problem import HingeProblem, hinges_of
 from bench_mtl.model.linear_loss import REDUCTIONS
 from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.protocols import Capability, Form
-from bench_mtl.model.regularisers import Constraint, Penalty, constraint_or_penalty
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
 
@@ -43,7 +42,7 @@ class L1InfHinge(HingeProblem):
     ----------
     data : TaskData with labels -1/+1; labels 0/1 are converted, with a warning
     radius : C >= 0; "truth" takes the norm of the generator's own W. Exactly one of `radius` and `penalty` is given.
-    penalty : lambda >= 0; or "0.1 max", a share of the smallest lambda that gives W = 0
+    penalty : lambda >= 0; or "0.1 max", a share of the smallest lambda that gives W = 0 (with an intercept, of one that does)
     reduction : "mean" or "sum" over the examples of a task
     intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
@@ -82,18 +81,9 @@ class L1InfHinge(HingeProblem):
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
         hinges, self.notes = hinges_of(data, reduction, intercept)
-        self.design, self.labels, self.weights = hinges.design, hinges.labels, hinges.weights
-
-        def largest() -> float:
-            return norm.dual(hinges.adjoint(hinges.duals(hinges.margins(np.zeros(self.point_shape)))))
-
-        norm = L1Inf()
-        self.regulariser = chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=largest)
-        self.radius = chosen.radius if isinstance(chosen, Constraint) else None
-        self.penalty = chosen.weight if isinstance(chosen, Penalty) else None
-        self.hinges: HingeForm = HingeForm(self.design, self.labels, self.weights, self.radius, self.penalty, intercept=hinges.intercept)
-        if hinges.intercept:
-            self.offers = self.offers - {Capability.SADDLE}  # type: ignore[misc] # its dual points are no box
+        self.labels, self.weights = hinges.labels, hinges.weights
+        self.radius, self.penalty = self.constrain_or_penalise(L1Inf(), hinges, data, radius, penalty)
+        self.take(HingeForm(hinges.design, hinges.labels, hinges.weights, self.radius, self.penalty, intercept=hinges.intercept))
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--check", is_flag=True, help="Derive every sentence of report.md from the rows again, and name those that do not follow.")
 @click.option("--index", is_flag=True, help="Write the findings in FOLDER/README.md, which lists the reports in FOLDER, from their rows.")
+@click.option("--papers", is_flag=True, help="Write FOLDER/papers.html: what was found of each paper whose experiments are in FOLDER.")
 @json_option
 def report(
     folder: Path,
@@ -54,6 +55,7 @@ def report(
     select: tuple[str, ...],
     check: bool,
     index: bool,
+    papers: bool,
 ) -> int:
     """Write the report of the results in FOLDER: report.html, report.md, tables/, figures/.
 
@@ -74,10 +76,13 @@ def report(
       bench-mtl report results/quick --format html --out ~/talk
       bench-mtl report results/quick --target 1e-3 --baseline scs --select 'problem=hinge*' --select solver=pdhg --select solver=scs
       bench-mtl report results/quick --check
+      bench-mtl report reports --papers
     """
-    if check or index:
-        chose = bool(out is not None or formats or targets or baseline or select) or (check and index)
-        return _checked(folder, chose=chose) if check else _written_index(folder, chose=chose)
+    if check or index or papers:
+        chose = bool(out is not None or formats or targets or baseline or select) or check + index + papers > 1
+        if check:
+            return _checked(folder, chose=chose)
+        return _written_overview(folder, chose=chose) if papers else _written_index(folder, chose=chose)
     from bench_mtl.papers.store import experiment_in
     from bench_mtl.report import View
 
@@ -180,6 +185,18 @@ def _written_index(folder: Path, *, chose: bool) -> int:
     written = write_index(folder)
     say(f"index: {written}")
     answer_json(lambda: {"index": written})
+    return 0
+
+
+def _written_overview(folder: Path, *, chose: bool) -> int:
+    """Write the page of the papers."""
+    from bench_mtl.papers.overview import write_overview
+
+    if chose:
+        raise InputError("--papers goes with no other option: it writes the page of all papers in FOLDER")
+    written = write_overview(folder)
+    say(f"papers: {written}")
+    answer_json(lambda: {"papers": written})
     return 0
 
 

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
-from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
+from bench_mtl.estimators.row_norms import RowNormTasks
+from bench_mtl.estimators.solved import Preferred, Specification
 
 _PREFERRED: Preferred = (("auto", {}),)
 
 
 @linear_model
-class _L12(SolvedTasks):
-    """The parameters of regressor and classifier."""
-
-    radius: float | None = None
-    _: KW_ONLY
-    penalty: float | str | None = None
-    reduction: str = "mean"
-
-    def _solution_of(self, problem: str, **parameters: Any) -> Specification:
-        """Return the problem with the parameters of both; the radius is 1 where there is neither radius nor penalty."""
-        radius = 1.0 if self.radius is None and self.penalty is None else self.radius
-        shared = {"radius": radius, "penalty": self.penalty, "reduction": one_of("reduction", self.reduction, ("mean", "sum"))}
-        return Specification(problem, shared | parameters, _PREFERRED)
-
-
-@linear_model
-class L12Classifier(_L12, LinearTaskClassifier):
+class L12Classifier(RowNormTasks, LinearTaskClassifier):
     """Classification for many tasks under an l1,2 norm (the group lasso's), which makes a feature's coefficients zero in all or no tasks.
 
     The coefficients W (features x tasks) minimise, up to a proven gap,
@@ -77,11 +61,14 @@ class L12Classifier(_L12, LinearTaskClassifier):
 
     def _specification(self) -> Specification:
         loss = one_of("loss", self.loss, ("hinge", "logistic", "squared"))
-        return self._solution_of("l12_hinge") if loss == "hinge" else self._solution_of("l12_glm", loss=loss)
+        parameters = self._checked_parameters()
+        if loss == "hinge":
+            return Specification("l12_hinge", parameters, _PREFERRED)
+        return Specification("l12_glm", {**parameters, "loss": loss}, _PREFERRED)
 
 
 @linear_model
-class L12Regressor(_L12, LinearTaskRegressor):
+class L12Regressor(RowNormTasks, LinearTaskRegressor):
     """Least squares for many tasks under an l1,2 norm (the group lasso's), which makes a feature's coefficients zero in all or no tasks.
 
     The coefficients W (features x tasks) minimise, up to a proven gap,
@@ -108,4 +95,4 @@ class L12Regressor(_L12, LinearTaskRegressor):
     """
 
     def _specification(self) -> Specification:
-        return self._solution_of("l12_glm", loss="squared")
+        return Specification("l12_glm", {**self._checked_parameters(), "loss": "squared"}, _PREFERRED)

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
-from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
+from bench_mtl.estimators.row_norms import RowNormTasks
+from bench_mtl.estimators.solved import Preferred, Specification
 
 _PREFERRED_HINGE: Preferred = (("auto", {}), ("smoothed_gradient", {}))
 _PREFERRED_SMOOTH: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
 
 @linear_model
-class _L1Inf(SolvedTasks):
-    """The parameters of regressor and classifier."""
-
-    radius: float | None = None
-    _: KW_ONLY
-    penalty: float | str | None = None
-    reduction: str = "mean"
-
-    def _checked_parameters(self) -> dict[str, Any]:
-        """Return the parameters as those of the problem `l1inf_glm`; the radius is 1 where there is neither radius nor penalty."""
-        radius = 1.0 if self.radius is None and self.penalty is None else self.radius
-        return {"radius": radius, "penalty": self.penalty, "reduction": one_of("reduction", self.reduction, ("mean", "sum"))}
-
-
-@linear_model
-class L1InfClassifier(_L1Inf, LinearTaskClassifier):
+class L1InfClassifier(RowNormTasks, LinearTaskClassifier):
     """Classification for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
 
     The coefficients W (features x tasks) minimise, up to a proven gap,
@@ -80,7 +65,7 @@ class L1InfClassifier(_L1Inf, LinearTaskClassifier):
 
 
 @linear_model
-class L1InfRegressor(_L1Inf, LinearTaskRegressor):
+class L1InfRegressor(RowNormTasks, LinearTaskRegressor):
     """Least squares for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
 
     The coefficients W (features x tasks) minimise, up to a proven gap,

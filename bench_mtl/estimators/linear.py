@@ -169,15 +169,20 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         if len(columns) == n_tasks and all(isinstance(name, str) for name in columns):
             self.task_names_ = np.array(columns, dtype=object)
 
+    @property
+    def _may_be_centred(self) -> bool:
+        """Whether centred data have the same coefficients. Weights become part of rows: with them data are centred whatever their size."""
+        return self.fit_intercept and self.loss == "squared"
+
     def _is_centred(self, data: TaskData) -> bool:
         """Whether a fit to these data, which may be centred already, is one to centred data."""
-        return self.fit_intercept and self.loss == "squared"
+        return self._may_be_centred
 
     def _of_shared(self, X: Matrix, y: Array, weights: Array | None, *, as_vector: bool = False) -> Examples:
         """Return examples that all tasks share: a fit to them without weights is one to X and y with them."""
         true_or_false("fit_intercept", self.fit_intercept)
         data, centres = TaskData.shared(X, y), None
-        if self._is_centred(data):
+        if self._is_centred(data) or (weights is not None and self._may_be_centred):
             data, centres = centred(data, lambda k: weights)
         if weights is not None:
             data = TaskData.shared(*self._weighted(data.design.block(0), data.targets, weights))
@@ -187,9 +192,10 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Return examples of each task: rows, targets and weights."""
         true_or_false("fit_intercept", self.fit_intercept)
         data, centres = TaskData.per_task([X for X, _, _ in parts], [y for _, y, _ in parts]), None
-        if self._is_centred(data):
+        is_weighted = any(w is not None for _, _, w in parts)
+        if self._is_centred(data) or (is_weighted and self._may_be_centred):
             data, centres = centred(data, lambda k: parts[k][2])
-        if any(w is not None for _, _, w in parts):
+        if is_weighted:
             weighted = [
                 data.task(k) if w is None else self._weighted(*data.task(k), w, f"sample_weight of task {k}")
                 for k, (_, _, w) in enumerate(parts)

@@ -13,6 +13,9 @@ from bench_mtl.model.composite_problem import CompositeProblem
 from bench_mtl.model.forms import BallForm, HingeForm, Hinges, NormHingeForm
 from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit, example_weights
 from bench_mtl.model.losses import Hinge
+from bench_mtl.model.norms import Norm
+from bench_mtl.model.protocols import Capability
+from bench_mtl.model.regularisers import Constraint, constraint_or_penalty
 from bench_mtl.model.task_data import TaskData, binary_labels
 
 
@@ -20,6 +23,26 @@ class HingeProblem(CompositeProblem):
     """A problem with hinges, W its points and a its dual points: everything but the constraint or penalty."""
 
     hinges: HingeForm | BallForm | NormHingeForm
+
+    def constrain_or_penalise(
+        self, norm: Norm, hinges: Hinges, data: TaskData, radius: float | str | None, penalty: float | str | None
+    ) -> tuple[float | None, float | None]:
+        """Add a norm of at most `radius` or with the weight `penalty`, see `constraint_or_penalty`; return both as numbers.
+
+        Shares of a penalty are of the dual norm at `Hinges.dual_at_zero`: a weight with which W = 0 is optimal.
+        """
+
+        def largest() -> float:
+            return norm.dual(hinges.adjoint(hinges.dual_at_zero()))
+
+        self.regulariser = chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=largest)
+        return (chosen.radius, None) if isinstance(chosen, Constraint) else (None, chosen.weight)
+
+    def take(self, hinges: HingeForm | BallForm | NormHingeForm) -> None:
+        """Have these hinges, and offer no saddle operators where their dual points are no box."""
+        self.hinges, self.design = hinges, hinges.design
+        if hinges.intercept:
+            self.offers = self.offers - {Capability.SADDLE}  # type: ignore[misc]
 
     @property
     def modelled_fit(self) -> LinearFit:

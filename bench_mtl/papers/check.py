@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.papers.experiment import Verdict
-from bench_mtl.papers.report import BESIDE, CANNOT, FOUND, text_from_rows
+from bench_mtl.papers.report import ANY_CODE, BESIDE, CANNOT, FOUND, text_from_rows
 from bench_mtl.report.check.document import Block, blocks, readable, table
 from bench_mtl.report.check.faults import Fault, Finding
 
@@ -101,7 +101,9 @@ def _lines(text: str, folder: Path, name: str) -> Iterator[Finding]:
     """Yield the lines that the rows do not give, and where lines are missing that they give."""
     formats = ["md", *(["csv"] if "\n[All digits](" in text else []), *(form for form in ("svg", "png") if f".{form})" in text)]
     match = _SCALE.search(text)
-    true = text_from_rows(folder, name, formats, None if match is None else match[1]).split("\n")
+    is_rewritten = ANY_CODE.split(":")[0] in text
+    scale = None if match is None else match[1]
+    true = text_from_rows(folder, name, formats, scale, is_rewritten=is_rewritten).split("\n")
     said = text.split("\n")
     for tag, low, high, start, end in SequenceMatcher(None, true, said, autojunk=False).get_opcodes():
         if tag == "equal":

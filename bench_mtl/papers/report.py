@@ -36,7 +36,7 @@ _LONGEST_LIST = 50
 #: Failed cells that are listed one by one.
 _MOST_FAILURES = 50
 
-_ANY_CODE = """\
+ANY_CODE = """\
 Written from rows that were there: that one version of the code made all of them, or that this one would make the same, is not checked."""
 
 _VERDICTS_TEXT = """\
@@ -89,17 +89,18 @@ def rewrite_paper_report(folder: Path, name: str, formats: Collection[str] = ())
     with CellStore.open(folder, name) as store:
         rows = {scale: store.rows_of(chosen.scale(scale).grid) for scale in ("small", "full")}
         scale = "full" if len(rows["full"]) > len(rows["small"]) else "small"
-        path = _written(store, chosen, scale, len(chosen.scale(scale).grid), rows[scale], wanted, _ANY_CODE)
+        path = _written(store, chosen, scale, len(chosen.scale(scale).grid), rows[scale], wanted, ANY_CODE)
     return path, [Status(row["status"]) for row in rows[scale]]
 
 
-def text_from_rows(folder: Path, name: str, formats: Collection[str], scale: str | None = None) -> str:
+def text_from_rows(folder: Path, name: str, formats: Collection[str], scale: str | None = None, *, is_rewritten: bool = True) -> str:
     """Return report.md as the rows in `folder` give it, and write nothing.
 
     Parameters
     ----------
     formats : that it was written in: they decide which files it links to
     scale : as in `rewrite_paper_report` by default
+    is_rewritten : whether it is the report of rows that were there, which says so, or that of a run
 
     Raises
     ------
@@ -110,7 +111,7 @@ def text_from_rows(folder: Path, name: str, formats: Collection[str], scale: str
         held = {each: store.rows_of(chosen.scale(each).grid) for each in ("small", "full")}
         scale = scale or ("full" if len(held["full"]) > len(held["small"]) else "small")
         findings = chosen.read(_frame(held[scale]))
-        parts = _parts(store, chosen, scale, len(chosen.scale(scale).grid), held[scale], findings, {}, _ANY_CODE)
+        parts = _parts(store, chosen, scale, len(chosen.scale(scale).grid), held[scale], findings, {}, ANY_CODE if is_rewritten else "")
         return _markdown(_introduction(chosen, scale), parts, findings.sections, formats)
 
 
@@ -222,12 +223,14 @@ def _parts(
 
 def _found(findings: Findings, missing: int) -> Part:
     """Return what comes first: how many statements and numbers were reproduced, and which statements were and were not."""
-    words = [
-        f"**{missing} cells are missing: the same command goes on from here.**" if missing else "",
-        findings.headline,
-        "\n".join(_named(findings.comparisons)),
-    ]
-    return Part(FOUND, "\n\n".join(filter(None, words)), table=verdict_counts(findings.comparisons))
+    warning = f"**{missing} cells are missing: the same command goes on from here.**" if missing else ""
+    words = "\n\n".join(filter(None, [warning, found_words(findings)]))
+    return Part(FOUND, words, table=verdict_counts(findings.comparisons))
+
+
+def found_words(findings: Findings) -> str:
+    """Return which statements were reproduced and which were not, in Markdown."""
+    return "\n\n".join(filter(None, [findings.headline, "\n".join(_named(findings.comparisons))]))
 
 
 def _named(comparisons: Sequence[PublishedNumber]) -> Iterator[str]:

@@ -115,7 +115,10 @@ class FitEquations(Equations):
         """
         design = self.system.design
         scaled = full / float(np.abs(full).max())
-        curvatures = self.fit.curvatures(np.zeros(self.fit.targets.shape))
-        bent = float((curvatures * design.forward(scaled.T) ** 2).sum())
+        curvatures = self.fit.curvatures(self._whole.shifted(np.zeros(self.fit.targets.shape)))
+        rises = design.forward(scaled.T)
+        if self._whole.intercept:  # which takes up what all predictions of a task rise by
+            rises = rises - design.per_example(design.task_sums(curvatures * rises) / design.task_sums(curvatures))
+        bent = float((curvatures * rises**2).sum())
         length = float((full * scaled).sum()) / bent if bent > 0.0 else 0.0
         return radius_or(self, length * float(np.abs(scaled).max(axis=0).sum()))

@@ -106,13 +106,26 @@ def test_the_structured_direction_is_newtons(kind: str, sizes: tuple[int, ...], 
         assert np.allclose(direction.dual, dual, rtol=1e-8, atol=1e-9)
 
 
-def solved(design: Design, scalings: tuple[Any, ...], right: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, by_examples: bool) -> Any:
+def solved(
+    design: Design, scalings: tuple[Any, ...], right: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, by_examples: bool, rho: Any = None
+) -> Any:
     monkeypatch.setattr("bench_mtl.solvers.interior_point.system._prefers_examples", lambda n, d: by_examples)
-    system = NewtonSystem(design)
-    system.factor(*scalings)
-    solution = system.solve(*right)
-    assert all(np.abs(part).max() <= 1e-9 for part in system.residual(*right, solution))
-    return solution
+    system = NewtonSystem(design, intercept=rho is not None)
+    found = []
+    for careful in (False, True):
+        system.factor(*scalings, careful=careful)
+        solution = system.solve(*right, rho=rho)
+        assert all(np.abs(part).max() <= 1e-9 for part in system.residual(*right, solution))
+        if rho is not None:
+            np.testing.assert_allclose(design.task_sums(design.unstack(solution.a)), -rho, atol=1e-9)
+            forward = design.stack(design.forward(solution.W.T)) + np.repeat(solution.shift, design.sizes)
+            np.testing.assert_allclose(solution.forward, forward, atol=1e-9)
+            partial = system.solve(*right, whole=False, rho=rho)
+            np.testing.assert_allclose(system.completed(right[1], partial.W, partial.a, partial.shift), solution.a, atol=1e-9)
+        found.append([part for part in solution if part is not None])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+    return found[0]
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -123,10 +136,11 @@ def test_both_forms_of_a_task_agree(n: int, sparse: bool, monkeypatch: pytest.Mo
     design = SharedDesign(sp.csr_array(X) if sparse else X, 2)
     scalings = (np.exp(rng.standard_normal(2 * n)), np.exp(rng.standard_normal((2, 6))), np.exp(rng.standard_normal((2, 6))), 0.5)
     right = (rng.standard_normal((2, 6)), rng.standard_normal(2 * n), rng.standard_normal(6))
-    one = solved(design, scalings, right, monkeypatch, True)
-    other = solved(design, scalings, right, monkeypatch, False)
-    for a, b in zip(one, other, strict=True):
-        assert np.allclose(a, b, rtol=1e-9, atol=1e-10)
+    for rho in (None, rng.standard_normal(2)):
+        one = solved(design, scalings, right, monkeypatch, True, rho)
+        other = solved(design, scalings, right, monkeypatch, False, rho)
+        for a, b in zip(one, other, strict=True):
+            assert np.allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
 def test_many_free_coordinates_do_not_spoil_the_small_form() -> None:
@@ -140,7 +154,7 @@ def test_many_free_coordinates_do_not_spoil_the_small_form() -> None:
     system.factor(E, P, Q, t)
     right = (1e-12 * rng.standard_normal((2, 12)), rng.standard_normal(6), 1e-12 * rng.standard_normal(12))
     x = system.solve(*right)
-    W, mu, a, _ = (np.abs(part) for part in x)
+    W, mu, a, _ = (np.abs(part) for part in x[:4])
     terms = (
         a.reshape(2, 3) @ np.abs(X) + (P + Q) * (W + mu),
         a / E + (W @ np.abs(X.T)).ravel(),

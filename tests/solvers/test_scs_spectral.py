@@ -7,6 +7,8 @@ import pytest
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data import synthetic_l1inf
+from bench_mtl.model.forms import SplitForm
+from bench_mtl.model.losses import Logistic
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers import scs_spectral
@@ -20,7 +22,8 @@ def test_it_says_what_it_does_not_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scs_spectral, "_has_spectral_cones", lambda: False)
     assert ScsSpectral().incompatibility(EXAMPLES[0]) == "scs was built without spectral cones"
     assert ScsSpectral().version == "not installed"
-    assert ScsSpectral().incompatibility(EXAMPLES[-1]) == "scs_spectral takes the squared loss, not the logistic one"
+    logistic = next(each for each in EXAMPLES if each.has_form(SplitForm) and isinstance(each.fit.loss, Logistic))
+    assert ScsSpectral().incompatibility(logistic) == "scs_spectral takes the squared loss, not the logistic one"
     hinge = L1InfHinge(synthetic_l1inf(tasks=2, features=3, examples=4), radius=1.0)
     assert "SplitForm" in str(ScsSpectral().incompatibility(hinge))
 

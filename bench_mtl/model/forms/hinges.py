@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.designs import Design
 from bench_mtl.core.rounding import TINIEST, UNIT, Interval, gamma
 from bench_mtl.core.types import Array
-from bench_mtl.model.intercepts import centred_norms, exactly_balanced, hinge_actives, hinge_intercepts, root_of_falling
+from bench_mtl.model.intercepts import centred_norms, exactly_balanced, hinge_actives, hinge_intercepts, root_of_falling, scaled_to_balance
 from bench_mtl.model.losses import hinge, hinge_dual
 from bench_mtl.model.protocols import ObjectiveForm, Problem
 from bench_mtl.model.task_balls import TaskBalls
@@ -56,6 +56,14 @@ class Hinges:
     def adjoint(self, dual: Array) -> Array:
         """K^T a, the d x m matrix G_jk = sum_i a_ki labels_ki x_ki,j."""
         return self.design.adjoint(dual * self.labels)
+
+    def dual_at_zero(self) -> Array:
+        """Return a dual point that belongs to W = 0, the same for examples with one label.
+
+        All hinges are active there; with intercepts, at which the label of fewer examples has active ones alone, those of the other have as
+        much together.
+        """
+        return np.asarray(self.labels * scaled_to_balance(self.labels * self.weights, self.design)) if self.intercept else self.weights
 
     def loss(self, margins: Array) -> float:
         """f at these margins."""
@@ -128,10 +136,6 @@ class HingeForm(Hinges, ObjectiveForm):
     def restricted(self, features: NDArray[np.intp]) -> HingeForm:
         """Return the form of the problem in which all rows of W but these are zero."""
         return replace(self, design=self.design.restricted(features))
-
-    def dual_at_zero(self) -> Array:
-        """Return the dual point at W = 0, where without intercepts all hinges are active."""
-        return self.duals(self.labels * self.shifted(np.zeros(self.labels.shape))) if self.intercept else self.weights
 
     def bound(self, dual: Array, G: Array) -> float:
         """What a dual point a in its box proves, with G its `adjoint`, by its sum and the norm max_j sum_k |G_jk|.

@@ -23,7 +23,7 @@ TARGET, SECONDS = 1e-6, 120.0
 
 #: A singular value that can be seen in a plot: above this share of the largest.
 VISIBLE = 0.05
-#: The draw that is pictured.
+#: The draw that is pictured, with the designs of the paper.
 SHOWN_SEED = 0
 
 
@@ -49,7 +49,7 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
         "error_sum": _relative_error(parts.P + parts.Q, P + Q),
         "true_trace_norm": float(true_values.sum()),
     }
-    if settings["seed"] == SHOWN_SEED:
+    if settings["seed"] == SHOWN_SEED and "design_std" not in settings:
         found |= {"picture": rounded(parts.P), "true_picture": rounded(P)}
         found |= {"values": rounded(values), "true_values": rounded(true_values)}
     return parts.found(found)

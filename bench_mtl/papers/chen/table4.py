@@ -321,7 +321,11 @@ _ABOUT_READINGS = f"""\
 What the published iterations are sensitive to. The paper's text leaves open how Scene is normalised, whether the loss is a sum or a mean
 over the examples, how labels are coded, and whether data are centred. For each published number: the least and the most iterations over
 the readings that are run (a run not stopped within {MOST_ITERATIONS} iterations is in neither), and the nearest. That a reading is near
-says nothing of whether it was the paper's. Below, how many of the published numbers each reading comes within a factor of {FACTOR:g} of."""
+says nothing of whether it was the paper's. Below, how many of the published numbers each reading comes within a factor of {FACTOR:g} of.
+
+Without normalisation, and with a sum of raw squares on labels -1/+1, the reading is the same one, run twice: by what these two differ, a
+number of iterations hangs on rounding. AG does not lower the objective in every step, and where it first changes by little is such a
+number."""
 
 
 def _sensitivity(counts: _Counts) -> list[Section]:

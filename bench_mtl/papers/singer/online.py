@@ -266,9 +266,7 @@ synthetic documents of 100,000 features; {ROUNDS} rounds each, in a random order
 the slides name none. Joint learning: one example at a time, of each task in turn, hinge loss, projection onto an l1,inf ball
 (`stochastic_subgradient`): 60 synthetic tasks as in Quattoni et al., and 29 fields of landmines.""",
     scales={
-        "small": Scale(
-            _grid(("stream",), (300.0,), ("tasks",), 2, 1500), "synthetic data, 1500 rounds, one radius, 2 repetitions: half a minute."
-        ),
+        "small": Scale(_grid(("stream",), (300.0,), ("tasks",), 1, ROUNDS), "synthetic data, one radius, one repetition: a minute."),
         "full": Scale(
             _grid(tuple(NAMES), RADII, TASK_STREAMS, 5, ROUNDS), "all streams, two radii, 5 repetitions: ten minutes on two cores."
         ),

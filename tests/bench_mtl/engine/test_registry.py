@@ -281,8 +281,8 @@ def test_broken_entry_points_leave_the_others_as_they_are(monkeypatch: pytest.Mo
 def test_options_and_parameters_are_read_off_the_classes() -> None:
     registry = load_registry()
     assert solver_options(registry.solvers["projected_gradient"])["step_rule"] == "lipschitz"
-    assert list(problem_parameters(registry.problems["l1inf_hinge"])) == ["radius", "penalty", "reduction"]
-    assert list(problem_parameters(registry.problems["sparse_low_rank"])) == ["penalty", "radius", "loss"]
+    assert list(problem_parameters(registry.problems["l1inf_hinge"])) == ["radius", "penalty", "reduction", "intercept"]
+    assert list(problem_parameters(registry.problems["sparse_low_rank"])) == ["penalty", "radius", "loss", "intercept"]
 
 
 @pytest.mark.parametrize(

@@ -167,9 +167,10 @@ def test_a_number_of_penalties_falls_from_the_smallest_that_leaves_nothing() -> 
     shares = L1InfRegressorCV(penalty_grid=["0.1 max", "1 max", largest, "0.1 max"], cv=2, tol=1e-2).fit(X, Y)
     np.testing.assert_allclose(shares.penalty_grid_[[0, -1]], [largest, 0.1 * largest], rtol=1e-9)
     pairs = SparseLowRankRegressorCV(2, [1.0], cv=2, tol=1e-2, grid_ratio=0.01).fit(X, Y)
-    np.testing.assert_allclose(pairs.penalty_grid_, np.abs(X.T @ Y).max() * np.array([1.0, 0.01]), rtol=1e-9)
+    products = X.T @ (Y - Y.mean(axis=0))
+    np.testing.assert_allclose(pairs.penalty_grid_, np.abs(products).max() * np.array([1.0, 0.01]), rtol=1e-9)
     dirty = DirtyRegressorCV(2, 2, cv=2, tol=1e-2, grid_ratio=0.01).fit(X, Y)
-    G = np.abs(X.T @ Y / len(X))
+    G = np.abs(products / len(X))
     np.testing.assert_allclose(dirty.row_penalty_grid_, G.sum(axis=1).max() * np.array([1.0, 1.0, 0.01, 0.01]), rtol=1e-9)
     np.testing.assert_allclose(dirty.entry_penalty_grid_, G.max() * np.array([1.0, 0.01, 1.0, 0.01]), rtol=1e-9)
 
