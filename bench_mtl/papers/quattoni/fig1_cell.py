@@ -39,15 +39,18 @@ _PROBLEMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "l2": ("ball_hinge", {"radius": "truth", "norm": "l2"}),
 }
 MODELS = tuple(_PROBLEMS)
+#: The l2 model as the paper trains it, with SVM-Light's penalty: 1/2 ||w||^2 + C sum of hinges. It has no radius, and no projection.
+SVM = "svm"
 
 #: The paper's procedure, and the optimum of the same model.
 PAPER, CERTIFIED = "200 steps", "certified"
 METHODS = (PAPER, CERTIFIED)
 
 
-#: The setting `radius` of cells that choose it by validation, and what they try, over the mean norm of the true coefficients.
+#: The setting `radius` of cells that choose it by validation; what they try, over the mean norm of the true coefficients; C of the SVM.
 VALIDATION = "validation"
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
 def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
@@ -57,7 +60,7 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     if settings.get("radius") == VALIDATION:
         (W, fit, status, reason), choice = _validated(data, settings)
     else:
-        (W, fit, status, reason), choice = _trained(data, settings, "truth"), {}
+        (W, fit, status, reason), choice = _trained(data, settings, {"radius": "truth"}), {}
     test = synthetic_l1inf(**recipe, examples=TEST_EXAMPLES, split="test")
     features = feature_selection(W, test.truth["W"], threshold=NEGLIGIBLE_ENTRY * float(abs(W).max()))
     values = {"test_error": _error(test, W), "precision": features.precision, "recall": features.recall, "selected": features.selected}
@@ -67,22 +70,31 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
 _Trained = tuple[Array, dict[str, float], Status, str]
 
 
-def _trained(data: TaskData, settings: Mapping[str, Any], radius: float | str) -> _Trained:
-    """Return what a method makes of a model with a radius: for l1 and l2 that of every task."""
+def _trained(data: TaskData, settings: Mapping[str, Any], strength: Mapping[str, float | str]) -> _Trained:
+    """Return what a method makes of a model with a radius, for l1 and l2 that of every task, or a penalty."""
+    if settings["model"] == SVM:
+        return _certified(make_problem(registry().problem("ridge_hinge"), data, strength), "dual_coordinate_ascent")
     name, parameters = _PROBLEMS[settings["model"]]
-    problem = make_problem(registry().problem(name), data, {**parameters, "radius": radius})
-    return (_subgradient if settings["method"] == PAPER else _certified)(problem)
+    problem = make_problem(registry().problem(name), data, {**parameters, **strength})
+    return _subgradient(problem) if settings["method"] == PAPER else _certified(problem)
 
 
 def _validated(data: TaskData, settings: Mapping[str, Any]) -> tuple[_Trained, dict[str, float]]:
-    """Return the model with the radius of the lowest validation error, the smallest of these, and what was chosen."""
-    truth = data.truth["W"]
-    norm = {"l1inf": norm_l1inf(truth), "l1": float(abs(truth).sum(axis=0).mean()), "l2": float(np.linalg.norm(truth, axis=0).mean())}
-    held_out = validation_examples(truth, settings["examples"], settings["seed"])
-    tried = {factor: _trained(data, settings, factor * norm[settings["model"]]) for factor in FACTORS}
+    """Return the model with the radius, or the C, of the lowest validation error, the smallest of these, and what was chosen."""
+    held_out = validation_examples(data.truth["W"], settings["examples"], settings["seed"])
+    tried = {value: _trained(data, settings, strength) for value, strength in _strengths(data, settings).items()}
     errors = {factor: _error(held_out, each[0]) for factor, each in tried.items()}
     chosen = min(errors, key=errors.__getitem__)
     return tried[chosen], {"factor": chosen, "validation_error": errors[chosen]}
+
+
+def _strengths(data: TaskData, settings: Mapping[str, Any]) -> dict[float, dict[str, float]]:
+    """Return what is tried, by factor or C. With losses that are means, C of SVM-Light is a penalty of 1 / (2 C n)."""
+    if settings["model"] == SVM:
+        return {C: {"ridge": 0.5 / (C * settings["examples"])} for C in COSTS}
+    truth = data.truth["W"]
+    norms = {"l1inf": norm_l1inf(truth), "l1": float(abs(truth).sum(axis=0).mean()), "l2": float(np.linalg.norm(truth, axis=0).mean())}
+    return {factor: {"radius": factor * norms[settings["model"]]} for factor in FACTORS}
 
 
 def validation_examples(truth: Array, examples: int, seed: int) -> TaskData:
@@ -108,7 +120,7 @@ def _subgradient(problem: Problem) -> tuple[Array, dict[str, float], Status, str
     return W, fit, Status.INACCURATE, f"ended after its steps, relative gap {certificate.relative_gap:.1e} proven"
 
 
-def _certified(problem: Problem) -> tuple[Array, dict[str, float], Status, str]:
+def _certified(problem: Problem, solver: str = "pdhg") -> tuple[Array, dict[str, float], Status, str]:
     """Return the same model to a proven relative gap of `TARGET`."""
-    found = solve_to_gap(problem, "pdhg", TARGET, SECONDS)
+    found = solve_to_gap(problem, solver, TARGET, SECONDS)
     return found.point, {"objective": found.objective, "relative_gap": found.relative_gap}, found.status, found.reason
