@@ -10,6 +10,7 @@ from bench_mtl.papers.experiment import Experiment
 _MODULES = {
     "quattoni-fig1": "quattoni.fig1",
     "quattoni-annotation": "quattoni.annotation",
+    "quattoni-cost": "quattoni.cost",
     "chen-fig2": "chen.fig2",
     "chen-faces": "chen.faces",
     "chen-table4": "chen.table4",

@@ -7,12 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bench_mtl.core.types import Array, Status
 from bench_mtl.data import synthetic_l1inf
+from bench_mtl.data.synthetic.common import held_out_stream, signs_of
 from bench_mtl.engine.registry import make_problem
 from bench_mtl.metrics import error_rate, feature_selection
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
+from bench_mtl.model.task_data import TaskData
 from bench_mtl.papers.solve_to_gap import registry, solve_to_gap
+from bench_mtl.projections import norm_l1inf
 from bench_mtl.runner.job import Found
 
 if TYPE_CHECKING:
@@ -34,25 +39,76 @@ _PROBLEMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "l2": ("ball_hinge", {"radius": "truth", "norm": "l2"}),
 }
 MODELS = tuple(_PROBLEMS)
+#: The l2 model as the paper trains it, with SVM-Light's penalty: 1/2 ||w||^2 + C sum of hinges. It has no radius, and no projection.
+SVM = "svm"
 
 #: The paper's procedure, and the optimum of the same model.
 PAPER, CERTIFIED = "200 steps", "certified"
 METHODS = (PAPER, CERTIFIED)
 
 
+#: The setting `radius` of cells that choose it by validation; what they try, over the mean norm of the true coefficients; C of the SVM.
+VALIDATION = "validation"
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+
+
 def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Train one model on one draw of the tasks, and judge it on test examples and by its features."""
-    name, parameters = _PROBLEMS[settings["model"]]
     recipe = {"tasks": TASKS, "features": FEATURES, "seed": settings["seed"]}
-    problem = make_problem(registry().problem(name), synthetic_l1inf(**recipe, examples=settings["examples"]), parameters)
-    W, fit, status, reason = (_subgradient if settings["method"] == PAPER else _certified)(problem)
+    data = synthetic_l1inf(**recipe, examples=settings["examples"])
+    if settings.get("radius") == VALIDATION:
+        (W, fit, status, reason), choice = _validated(data, settings)
+    else:
+        (W, fit, status, reason), choice = _trained(data, settings, {"radius": "truth"}), {}
     test = synthetic_l1inf(**recipe, examples=TEST_EXAMPLES, split="test")
-    scores = test.design.forward(W)
-    tasks = range(test.n_tasks)
-    error = error_rate([test.design.task_outputs(test.targets, k) for k in tasks], [test.design.task_outputs(scores, k) for k in tasks])
     features = feature_selection(W, test.truth["W"], threshold=NEGLIGIBLE_ENTRY * float(abs(W).max()))
-    values = {"test_error": error.value, "precision": features.precision, "recall": features.recall, "selected": features.selected}
-    return Found(values | fit, status, reason)
+    values = {"test_error": _error(test, W), "precision": features.precision, "recall": features.recall, "selected": features.selected}
+    return Found(values | fit | choice, status, reason)
+
+
+_Trained = tuple[Array, dict[str, float], Status, str]
+
+
+def _trained(data: TaskData, settings: Mapping[str, Any], strength: Mapping[str, float | str]) -> _Trained:
+    """Return what a method makes of a model with a radius, for l1 and l2 that of every task, or a penalty."""
+    if settings["model"] == SVM:
+        return _certified(make_problem(registry().problem("ridge_hinge"), data, strength), "dual_coordinate_ascent")
+    name, parameters = _PROBLEMS[settings["model"]]
+    problem = make_problem(registry().problem(name), data, {**parameters, **strength})
+    return _subgradient(problem) if settings["method"] == PAPER else _certified(problem)
+
+
+def _validated(data: TaskData, settings: Mapping[str, Any]) -> tuple[_Trained, dict[str, float]]:
+    """Return the model with the radius, or the C, of the lowest validation error, the smallest of these, and what was chosen."""
+    held_out = validation_examples(data.truth["W"], settings["examples"], settings["seed"])
+    tried = {value: _trained(data, settings, strength) for value, strength in _strengths(data, settings).items()}
+    errors = {factor: _error(held_out, each[0]) for factor, each in tried.items()}
+    chosen = min(errors, key=errors.__getitem__)
+    return tried[chosen], {"factor": chosen, "validation_error": errors[chosen]}
+
+
+def _strengths(data: TaskData, settings: Mapping[str, Any]) -> dict[float, dict[str, float]]:
+    """Return what is tried, by factor or C. With losses that are means, C of SVM-Light is a penalty of 1 / (2 C n)."""
+    if settings["model"] == SVM:
+        return {C: {"ridge": 0.5 / (C * settings["examples"])} for C in COSTS}
+    truth = data.truth["W"]
+    norms = {"l1inf": norm_l1inf(truth), "l1": float(abs(truth).sum(axis=0).mean()), "l2": float(np.linalg.norm(truth, axis=0).mean())}
+    return {factor: {"radius": factor * norms[settings["model"]]} for factor in FACTORS}
+
+
+def validation_examples(truth: Array, examples: int, seed: int) -> TaskData:
+    """Return examples of the same tasks, drawn as the others are, from a stream of their own."""
+    generator = held_out_stream(seed)
+    drawn = [generator.standard_normal((examples, truth.shape[0])) for _ in range(truth.shape[1])]
+    designs = [X / np.linalg.norm(X, axis=1, keepdims=True) for X in drawn]
+    return TaskData.per_task(designs, [signs_of(X @ truth[:, k]) for k, X in enumerate(designs)], name="validation")
+
+
+def _error(data: TaskData, W: Array) -> float:
+    scores, tasks = data.design.forward(W), range(data.n_tasks)
+    labels = [data.design.task_outputs(data.targets, k) for k in tasks]
+    return error_rate(labels, [data.design.task_outputs(scores, k) for k in tasks]).value
 
 
 def _subgradient(problem: Problem) -> tuple[Array, dict[str, float], Status, str]:
@@ -64,7 +120,7 @@ def _subgradient(problem: Problem) -> tuple[Array, dict[str, float], Status, str
     return W, fit, Status.INACCURATE, f"ended after its steps, relative gap {certificate.relative_gap:.1e} proven"
 
 
-def _certified(problem: Problem) -> tuple[Array, dict[str, float], Status, str]:
+def _certified(problem: Problem, solver: str = "pdhg") -> tuple[Array, dict[str, float], Status, str]:
     """Return the same model to a proven relative gap of `TARGET`."""
-    found = solve_to_gap(problem, "pdhg", TARGET, SECONDS)
+    found = solve_to_gap(problem, solver, TARGET, SECONDS)
     return found.point, {"objective": found.objective, "relative_gap": found.relative_gap}, found.status, found.reason

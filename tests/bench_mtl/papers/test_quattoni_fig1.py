@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.svm import LinearSVC
 
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.registry import load_registry, make_problem
@@ -142,6 +143,43 @@ def test_what_was_not_run_is_said_to_be_so() -> None:
     assert alone["recall, l1,inf, 200 steps"] is Verdict.REPRODUCED
 
 
+def test_a_validated_radius_is_that_of_the_least_error(tiny: None) -> None:
+    settings = {"model": "l1", "method": PAPER, "examples": 15, "seed": TINY["seed"]}
+    found = compute({**settings, "radius": fig1_cell.VALIDATION}, None).values
+    data = synthetic_l1inf(**TINY, examples=15)
+    norm = float(np.mean([abs(data.truth["W"][:, k]).sum() for k in range(5)]))
+    held_out = fig1_cell.validation_examples(data.truth["W"], 15, TINY["seed"])
+    test = synthetic_l1inf(**TINY, examples=15, split="test")
+    errors = {}
+    for factor in fig1_cell.FACTORS:
+        W = fig1_cell._trained(data, settings, {"radius": factor * norm})[0]
+        wrong = [np.mean((X @ W[:, k] > 0.0) != (y > 0.0)) for k in range(5) for X, y in [held_out.task(k)]]
+        errors[factor] = float(np.mean(wrong))
+    assert found["validation_error"] == pytest.approx(min(errors.values()))
+    assert found["factor"] == min(factor for factor, error in errors.items() if error <= min(errors.values()) + 1e-12)
+    for k in range(5):
+        X, y = held_out.task(k)
+        assert y.tolist() == [1.0 if x @ data.truth["W"][:, k] >= 0.0 else -1.0 for x in X]
+        assert not any(np.array_equal(X[0], other.task(k)[0][0]) for other in (data, test))
+
+
+@pytest.mark.parametrize(("moved", "verdict"), [(0.0, Verdict.REPRODUCED), (0.03, Verdict.NOT_REPRODUCED)])
+def test_a_validated_radius_is_compared_on_the_same_draws(moved: float, verdict: Verdict) -> None:
+    true = rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25})
+    validated = true.assign(radius=fig1_cell.VALIDATION, factor=2.0, test_error=true["test_error"] + moved)
+    found = read(pd.concat([true, validated], ignore_index=True))
+    similar = [each for each in found.comparisons if each.what.startswith(f"test error, {PAPER}:")]
+    assert [each.verdict for each in similar] == [verdict]
+    order = [each.verdict for each in found.comparisons if each.what.startswith("test error, l1,inf against l1,")]
+    assert order == [Verdict.REPRODUCED] * 2
+    table = next(section.table for section in found.sections if section.name == "validation")
+    assert table is not None
+    assert table["difference"].to_numpy() == pytest.approx(np.full(12, moved))
+    curves = [section.table for section in found.sections if section.name == "error"]
+    assert curves[0] is not None
+    assert set(curves[0]["repetitions"]) == {4}  # cells with the true norm alone
+
+
 def test_the_cost_of_the_steps_is_the_paired_difference() -> None:
     sections = {section.name: section for section in read(rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25}, noise=0.0)).sections}
     cost = sections["cost"].table
@@ -172,3 +210,31 @@ def test_a_mean_of_one_has_no_interval() -> None:
     assert math.isnan(mean([0.5]).half)
     assert mean([0.5]).text() == "0.5000"
     assert math.isnan(mean([]).value)
+
+
+def test_the_svm_has_the_penalty_of_least_validation_error(tiny: None) -> None:
+    settings = {"model": fig1_cell.SVM, "method": CERTIFIED, "examples": 15, "seed": TINY["seed"], "radius": fig1_cell.VALIDATION}
+    found = compute(settings, None)
+    data = synthetic_l1inf(**TINY, examples=15)
+    held_out = fig1_cell.validation_examples(data.truth["W"], 15, TINY["seed"])
+    errors = {}
+    for C in fig1_cell.COSTS:
+        wrong = []
+        for k in range(5):
+            (X, y), (X_held, y_held) = data.task(k), held_out.task(k)
+            svm = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-8, max_iter=200_000).fit(X, y)  # SVM-Light's problem
+            wrong.append(np.mean(svm.predict(X_held) != y_held))
+        errors[C] = np.mean(wrong)
+    chosen = found.values["factor"]
+    assert found.status == "verified"
+    assert errors[chosen] == pytest.approx(found.values["validation_error"], abs=0.03)
+    assert errors[chosen] <= min(errors.values()) + 0.03
+
+
+def test_the_joint_model_is_compared_with_the_svm_by_validation() -> None:
+    frame = rows({"l1inf": 0.2, "l1": 0.3, "l2": 0.25})
+    svm = frame[(frame["model"] == "l2") & (frame["method"] == CERTIFIED)].assign(model=fig1_cell.SVM)
+    validated = pd.concat([frame, svm]).assign(radius=fig1_cell.VALIDATION, factor=1.0)
+    found = {each.what: each.verdict for each in read(pd.concat([frame, validated])).comparisons}
+    (of_svm,) = [verdict for what, verdict in found.items() if "against SVM, certified, radius by validation" in what]
+    assert of_svm is Verdict.REPRODUCED
