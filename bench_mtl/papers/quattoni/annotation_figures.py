@@ -47,7 +47,7 @@ def drawn_words(panels: Mapping[str, pd.DataFrame], title: str) -> Figure:
     return figure
 
 
-def picture_of(row: Mapping[str, Any], model: str) -> Array:
+def picture_of(row: Mapping[Any, Any], model: str) -> Array:
     """Return the sizes of the coefficients that a row keeps of a model, features x words."""
     import numpy as np
 

@@ -351,7 +351,7 @@ two fits of one model differ by. Mean EER and its paired differences. {_INTERVAL
     return Section("Sensitivity to C and to the basis", text, "sensitivity", pd.DataFrame(table), pd.DataFrame(shown, dtype="str"))
 
 
-def _pictures(row: Mapping[str, Any]) -> Section:
+def _pictures(row: Mapping[Any, Any]) -> Section:
     title = f"Coefficients, {int(row['examples'])} positive examples"
     text = f"""\
 Sizes of the coefficients after {PAPER}, first run, with the C chosen: features in rows (the leading directions above), topics in columns

@@ -18,6 +18,7 @@ from bench_mtl.papers.quattoni.annotation_models import MODELS
 from bench_mtl.papers.quattoni.report2008 import SIZES, read
 from bench_mtl.papers.quattoni.report2008_cell import CERTIFIED, FINER, GRIDS, METHODS, PAPER, PUBLISHED, compute, trained
 from bench_mtl.papers.quattoni.report2008_data import DATA, IMAGES, SETS, SVD, TOPICS, WORDS, images_of, partition, sizes
+from bench_mtl.papers.quattoni.report2008_verdicts import comparisons, long
 
 SMALL_TOPICS, COUNT, VISUAL = 8, 400, 12
 
@@ -194,7 +195,7 @@ PUBLISHED_STORY = {"l1inf": 0.35, "l1": 0.37, "l2": 0.4}
 
 
 def verdicts(frame: pd.DataFrame) -> dict[str, Verdict]:
-    return {each.what.split(" (")[0]: each.verdict for each in read(frame).comparisons}
+    return {each.what.split(" (")[0]: each.verdict for each in comparisons(long(frame))}
 
 
 def test_the_published_story_is_reproduced_by_rows_that_tell_it() -> None:
