@@ -140,17 +140,25 @@ def _said_of_steps(own: pd.DataFrame) -> str:
 
 
 def _said_of_variants(models: pd.DataFrame) -> str:
-    own = models[(models["method"] == CERTIFIED) & (models["examples"] == SHOWN)]
-    parts = []
-    for (features, grid), words in _VARIANTS.items():
-        at = own[(own["features"] == features) & (own["grid"] == grid)]
-        if len(at):
-            each = [paired_difference(at, "eer", "model", "l1inf", rival).text(3, sign=True) for rival in ("l1", "l2")]
-            parts.append(f"{words} {each[0]} and {each[1]}")
-    if len(parts) < 2:
+    parts: dict[int, list[str]] = {}
+    for size, words, at in _variants(models):
+        each = [paired_difference(at, "eer", "model", "l1inf", rival).text(3, sign=True) for rival in ("l1", "l2")]
+        parts.setdefault(size, []).append(f"{words} {each[0]} and {each[1]}")
+    if not parts:
         return ""
-    what = f"Sensitivity: mean EER of l1,inf minus that of l1, and of l2, with {SHOWN} positive examples {_HOW[CERTIFIED]}"
-    return f"{what}: {'; '.join(parts)}."
+    said = "; ".join(f"with {size} positive examples {', '.join(each)}" for size, each in parts.items())
+    return f"Sensitivity: mean EER of l1,inf minus that of l1, and of l2, {_HOW[CERTIFIED]}: {said}."
+
+
+def _variants(models: pd.DataFrame) -> Iterator[tuple[int, str, pd.DataFrame]]:
+    """Yield size, words and rows of each variant that has rows, and of the report's own choices at its size."""
+    own = models[models["method"] == CERTIFIED]
+    varied = own[(own["features"] != SVD) | (own["grid"] != PUBLISHED)]
+    for size in _sizes(varied):
+        for (features, grid), words in _VARIANTS.items():
+            at = own[(own["examples"] == size) & (own["features"] == features) & (own["grid"] == grid)]
+            if len(at):
+                yield size, words, at
 
 
 # The sections.
@@ -321,33 +329,29 @@ def _sensitivity(models: pd.DataFrame) -> Section:
     import pandas as pd
 
     table, shown = [], []
-    own = models[(models["examples"] == SHOWN) & (models["method"] == CERTIFIED)]
-    for (features, grid), words in _VARIANTS.items():
-        at = own[(own["features"] == features) & (own["grid"] == grid)]
-        if not len(at):
-            continue
+    for size, words, at in _variants(models):
         found = {NAMES[model]: mean(at.loc[at["model"] == model, "eer"].tolist()) for model in MODELS}
         pairs = {f"{NAMES[a]} minus {NAMES[b]}": paired_difference(at, "eer", "model", a, b) for a, b in PAIRS}
         radii = {model: sorted({float(radius) for radius in at.loc[at["model"] == model, "radius"]}) for model in MODELS}
         table += [
-            {"features": features, "grid": grid, "what": what, "mean": each.value, "half_width": each.half, "repetitions": each.repetitions}
+            {"examples": size, "variant": words, "what": what, "mean": each.value, "half_width": each.half, "repetitions": each.repetitions}
             for what, each in (found | pairs).items()
         ]
         chosen = "; ".join(f"{NAMES[model]} {', '.join(f'{radius:g}' for radius in each)}" for model, each in radii.items())
         shown.append(
-            {"Variant": words}
+            {"Examples": str(size), "Variant": words}
             | {what: each.text() for what, each in found.items()}
             | {what: each.text(sign=True) for what, each in pairs.items()}
             | {"C chosen": chosen}
         )
     finer = GRIDS[FINER]
     text = f"""\
-Two choices varied at {SHOWN} positive examples, each model at its proven optimum: {len(finer)} values of C from {finer[0]:g} to
-{finer[-1]:g} in the place of the report's three, and then also the visual words themselves in the place of their coordinates in the basis.
-More values of C cover the scale of the features too, which the report does not give: features s times as large in a ball of radius C are
-the same as these in one of radius s C. With C of {finer[0]:g} and less no score of an image reaches 1, so that another C changes nothing
-but the scale of the scores. For l2, whose norm no rotation changes, the visual words give the same model: what its EER differs by is what
-two fits of one model differ by. Mean EER and its paired differences. {_INTERVALS}"""
+Two choices varied, each model at its proven optimum: {len(finer)} values of C from {finer[0]:g} to {finer[-1]:g} in the place of the
+report's three, and then also the visual words themselves in the place of their coordinates in the basis. More values of C cover the scale
+of the features too, which the report does not give: features s times as large in a ball of radius C are the same as these in one of radius
+s C. With C of {finer[0]:g} and less no score of an image reaches 1, so that another C changes nothing but the scale of the scores. For l2,
+whose norm no rotation changes, the visual words give the same model: what its EER differs by is what two fits of one model differ by.
+Models whose balls are too large to bind are one and the same, and differ by 0. Mean EER and its paired differences. {_INTERVALS}"""
     return Section("Sensitivity to C and to the basis", text, "sensitivity", pd.DataFrame(table), pd.DataFrame(shown, dtype="str"))
 
 

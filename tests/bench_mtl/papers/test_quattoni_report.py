@@ -278,4 +278,6 @@ def test_scales_hold_what_they_say() -> None:
     assert set(map(str, small)) <= set(map(str, full))
     compared = [cell for cell in full if cell["grid"] == PUBLISHED]
     assert len(compared) == len(SIZES) * len(METHODS) * 10
-    assert all(cell["examples"] == 30 for cell in full if cell["grid"] == FINER)
+    varied = {(cell["examples"], cell["features"]) for cell in full if cell["grid"] == FINER}
+    assert varied == {(30, SVD), (30, WORDS), (120, SVD)}
+    assert len(full) == len(compared) + 30
