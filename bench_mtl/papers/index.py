@@ -11,6 +11,7 @@ _MODULES = {
     "quattoni-fig1": "quattoni.fig1",
     "quattoni-annotation": "quattoni.annotation",
     "quattoni-cost": "quattoni.cost",
+    "quattoni-report": "quattoni.report2008",
     "chen-fig2": "chen.fig2",
     "chen-faces": "chen.faces",
     "chen-table4": "chen.table4",

@@ -80,7 +80,7 @@ def images_of(name: str, data_dir: Path | None) -> Images:
     InputError : the file is missing, or has no names of labels, or fewer labels than are wanted.
     """
     asked = spec(name)
-    names = _label_names(asked, data_dir)
+    names = label_names(asked, data_dir)
     data = load(asked, data_dir=data_dir)
     assert data.held_out is not None
     kept = data.n_features - _ARTEFACTS.get(name, 0)
@@ -116,7 +116,13 @@ def _part(data: TaskData, scale: float) -> Part:
     return Part(scale * np.asarray(data.design.block(0)), data.targets > 0.0)
 
 
-def _label_names(asked: Mapping[str, Any], data_dir: Path | None) -> list[str]:
+def label_names(asked: Mapping[str, Any], data_dir: Path | None) -> list[str]:
+    """Return the names of the labels of a file of the data directory.
+
+    Raises
+    ------
+    InputError : the file is missing, or has none.
+    """
     _, (path,) = resolved(asked, data_dir)
     with np.load(path, allow_pickle=False) as file:
         if "label_names" not in file.files:

@@ -61,7 +61,7 @@ def compared(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     Xs, ys = training_sets(images.training, settings["examples"], settings["seed"])
     judged = images.judged_words
     test = images.test.has_word[:, judged]
-    values: dict[str, Any] = {"samples": sum(map(len, ys)), "short": _short(images, settings["examples"])}
+    values: dict[str, Any] = {"samples": sum(map(len, ys)), "short": short(images, settings["examples"])}
     scores, chosen, rejected = {}, [], []
     for model in MODELS:
         tried = [fitted(model, radius, Xs, ys) for radius in RADII]
@@ -97,7 +97,7 @@ def compared(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
             f"{rival}_losses": counts.losses,
             f"{rival}_p": counts.p_value,
         }
-    return Found(values, *_proof(chosen, rejected))
+    return Found(values, *proof(chosen, rejected))
 
 
 def path(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
@@ -112,7 +112,7 @@ def path(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
         "shares": [sharing(fit.W)[0] for fit in fits],
         "gap": max(fit.gap for fit in fits),
     }
-    return Found(values, *_proof(fits))
+    return Found(values, *proof(fits))
 
 
 def convergence(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
@@ -137,7 +137,7 @@ def convergence(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
         "bound": optimum.bound,
         "gap": optimum.gap,
     }
-    return Found(values, *_proof([optimum]))
+    return Found(values, *proof([optimum]))
 
 
 def fitted(model: str, radius: float, Xs: Sequence[Array], ys: Sequence[Array], steps: int = SEARCH_STEPS) -> Fit:
@@ -164,12 +164,12 @@ def _auc(part: Part, W: Array, words: Any) -> float:
     return multitask_auc(part.has_word[:, words], part.features @ W[:, words]).value
 
 
-def _short(images: Images, positives: int) -> int:
+def short(images: Images, positives: int) -> int:
     """Return how many words have fewer positive training images than wanted."""
     return int((images.training.has_word.sum(axis=0) < positives).sum())
 
 
-def _proof(fits: Sequence[Fit], rejected: Sequence[Fit] = ()) -> tuple[Status, str]:
+def proof(fits: Sequence[Fit], rejected: Sequence[Fit] = ()) -> tuple[Status, str]:
     """Return whether all fits are proven; those of a rejected C need not be, and are counted."""
     status = Status.VERIFIED if all(fit.is_proven for fit in fits) else Status.INACCURATE
     return status, "; ".join(_counted(*each) for each in ((fits, "fits"), (rejected, "fits of a C not chosen")) if each[0])

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_mtl.papers.experiment import Section
+from bench_mtl.papers.quattoni.annotation_figures import drawn_pictures, drawn_words, handles, looks_of, picture_of
 from bench_mtl.papers.quattoni.annotation_models import LOOKS, MODELS, RADII, RIVALS
 from bench_mtl.papers.quattoni.annotation_verdicts import COMPARED, CONVERGENCE, DATA, LEVEL, NAMES, PATH, auc_at, by_word, long, part
 from bench_mtl.papers.summaries import CONFIDENCE, mean
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _INTERVALS = f"Means over the repetitions ± half of the {CONFIDENCE:.0%} t interval."
@@ -79,27 +79,14 @@ def _curve(models: pd.DataFrame, title: str, measure: str, label: str, about: st
     return Section(title, text, measure, frame, pd.DataFrame(shown, dtype="str"), partial(_drawn_curve, models, measure, title, label))
 
 
-def _looks(models: Sequence[str], **more: Any) -> dict[str, dict[str, Any]]:
-    from bench_mtl.report.figures import style
-
-    looks = style.styles_in_turn(MODELS)
-    return {model: style.line(looks[model], **({"markersize": 4.5, "linewidth": 1.3} | more)) for model in models}
-
-
-def _handles(looks: dict[str, dict[str, Any]]) -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    return [Line2D([], [], label=NAMES.get(name, name), **look) for name, look in looks.items()]
-
-
 def _drawn_curve(models: pd.DataFrame, measure: str, title: str, label: str) -> Figure:
     from bench_mtl.papers.bands import draw_means
     from bench_mtl.report.figures import style
 
     models = models.assign(at=models.groupby(["data", "examples"])["samples"].transform("mean"))
-    names, looks = _collections(models), _looks(MODELS)
+    names, looks = _collections(models), looks_of()
     with style.styled():
-        figure, axes = style.sheet(title, [3.3] * len(names), 2.7, _handles(looks), headed=1)
+        figure, axes = style.sheet(title, [3.3] * len(names), 2.7, handles(looks), headed=1)
         for axis, name in zip(axes, names, strict=True):
             own = models[models["data"] == name].dropna(subset=measure)
             for model, look in looks.items():
@@ -175,22 +162,7 @@ def _words(models: pd.DataFrame) -> Section:
     text = """\
 The judged words, the most frequent one on the left; means over the repetitions, on few positive test images for the rarer words. As the
 report of 2008 shows the stories for 30 examples."""
-    return Section(title, text, "words", frame, None, partial(_drawn_words, found, title))
-
-
-def _drawn_words(found: dict[str, pd.DataFrame], title: str) -> Figure:
-    from bench_mtl.report.figures import style
-
-    looks = _looks(MODELS, linestyle="none")
-    with style.styled():
-        figure, axes = style.sheet(title, [4.6] * len(found), 2.6, _handles(looks), headed=1, below=1.0)
-        for axis, (name, words) in zip(axes, found.items(), strict=True):
-            places = list(range(len(words)))
-            for model, look in looks.items():
-                axis.plot(places, words[model], **look)
-            axis.set(title=DATA[name], ylabel="mean EER", xlim=(-0.7, len(words) - 0.3))
-            axis.set_xticks(places, list(words.index), rotation=90, fontsize=7.5)
-    return figure
+    return Section(title, text, "words", frame, None, partial(drawn_words, {DATA[name]: words for name, words in found.items()}, title))
 
 
 def _choices(models: pd.DataFrame) -> Section:
@@ -270,7 +242,7 @@ def _drawn_convergence(table: pd.DataFrame, title: str) -> Figure:
     drawn = {f"C = {radius:g}" for radius in table["radius"]}
     looks = {label: style.line(look, markersize=3.5, linewidth=1.3) for label, look in styles.items() if label in drawn}
     with style.styled():
-        figure, axes = style.sheet(title, [3.3] * len(names), 2.7, _handles(looks), headed=1)
+        figure, axes = style.sheet(title, [3.3] * len(names), 2.7, handles(looks), headed=1)
         for axis, name in zip(axes, names, strict=True):
             for radius, own in table[table["data"] == name].groupby("radius"):
                 look = looks[f"C = {radius:g}"]
@@ -321,9 +293,9 @@ def _known(values: Sequence[float]) -> str:
 def _drawn_paths(table: pd.DataFrame, title: str) -> Figure:
     from bench_mtl.report.figures import style
 
-    names, looks = _collections(table), _looks(_SPARSE)
+    names, looks = _collections(table), looks_of(_SPARSE)
     with style.styled():
-        figure, axes = style.sheet(title, [3.3] * len(names), 2.7, _handles(looks), headed=1)
+        figure, axes = style.sheet(title, [3.3] * len(names), 2.7, handles(looks), headed=1)
         for axis, name in zip(axes, names, strict=True):
             for model, look in looks.items():
                 own = table[(table["data"] == name) & (table["model"] == model)].groupby("radius")[["share", "auc"]].mean()
@@ -339,34 +311,9 @@ def _pictures(rows: pd.DataFrame) -> Section:
     text = """\
 Sizes of the coefficients of the first repetition with the C chosen: features in rows (the leading directions above), words in columns (the
 most frequent on the left), white: 0, the darker the larger (by the root of the size, black from the 99th percentile of those above 0)."""
-    return Section(title, text, "pictures", draw=partial(_drawn_pictures, rows, title))
-
-
-def _drawn_pictures(rows: pd.DataFrame, title: str) -> Figure:
-    import numpy as np
-
-    from bench_mtl.report.figures import style
-
-    pictures = []
-    for row in rows.to_dict("records"):
-        for model in ("l1", "l1inf"):
-            label = f"{DATA[row['data']]}, {NAMES[model]}, C = {row[f'{model}_radius']:g}"
-            pictures.append((label, np.reshape(row[f"{model}_picture"], (int(row[f"{model}_picture_rows"]), -1))))
-    with style.styled():
-        figure, axes = style.sheet(title, [1.9] * len(pictures), 4.2, headed=1)
-        for axis, (label, sizes) in zip(axes, pictures, strict=True):
-            _draw_matrix(axis, sizes)
-            axis.set(title=label, xlabel="words")
-        axes[0].set_ylabel("features")
-    return figure
-
-
-def _draw_matrix(axis: Axes, sizes: Any) -> None:
-    import numpy as np
-
-    shades = np.sqrt(sizes)
-    largest = float(np.quantile(shades[shades > 0.0], 0.99)) if (shades > 0.0).any() else 1.0
-    axis.imshow(shades, aspect="auto", interpolation="nearest", cmap="Greys", vmin=0.0, vmax=largest)
-    axis.grid(visible=False)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(True)
+    pictures = [
+        (f"{DATA[row['data']]}, {NAMES[model]}, C = {row[f'{model}_radius']:g}", picture_of(row, model))
+        for row in rows.to_dict("records")
+        for model in ("l1", "l1inf")
+    ]
+    return Section(title, text, "pictures", draw=partial(drawn_pictures, pictures, title))

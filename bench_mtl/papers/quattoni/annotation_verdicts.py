@@ -219,15 +219,20 @@ def by_word(models: pd.DataFrame, examples: int) -> pd.DataFrame:
 
 
 def _most_words(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> _Judged:
-    words = by_word(models, int(row["examples"]))
+    return judged_most_words(models, int(row["examples"]), row["model"], row["against"]), None
+
+
+def judged_most_words(models: pd.DataFrame, examples: int, model: str, rival: str) -> Judgement:
+    """Return whether a model has the lower EER for all but a few words; `models` has a row for each model, size and seed."""
+    words = by_word(models, examples)
     if not len(words):
-        return _NOTHING, None
-    better = int((words[row["model"]] < words[row["against"]]).sum())
+        return _NOTHING
+    better = int((words[model] < words[rival]).sum())
     rule = f"all but a few is taken for at least {MOST:.0%} of the words, by their mean EER over the repetitions; the paper names no number"
     ours = f"better for {better} of {len(words)} words"
-    if models.loc[models["examples"] == int(row["examples"]), "seed"].nunique() < 2:
-        return Judgement(ours, Verdict.UNKNOWN, f"{_ONE}; {rule}"), None
-    return Judgement(ours, Verdict.REPRODUCED if better >= MOST * len(words) else Verdict.NOT_REPRODUCED, rule), None
+    if models.loc[models["examples"] == examples, "seed"].nunique() < 2:
+        return Judgement(ours, Verdict.UNKNOWN, f"{_ONE}; {rule}")
+    return Judgement(ours, Verdict.REPRODUCED if better >= MOST * len(words) else Verdict.NOT_REPRODUCED, rule)
 
 
 def _joint(row: Mapping[str, str], models: pd.DataFrame, rows: pd.DataFrame) -> _Judged:
