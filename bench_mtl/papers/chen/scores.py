@@ -206,9 +206,10 @@ def in_points(each: Mean) -> Mean:
 
 
 _ABOUT_SCORES = """\
-Per cent; means ± standard deviation over the repetitions of AUC, means of macro and micro F1 by the rule of decision: scores above 0; for
-each label as many positives as its share of the training part asks for; for each example one label, that with the highest score; and a
-threshold for each label, chosen for the highest F1 on the training folds. The pooled AUC is of all labels and examples together as if of
+Per cent, by the features (+ b: with a free intercept); means ± standard deviation over the repetitions of the AUC of labels, means of the
+pooled AUC and of macro/micro F1 by the rule of decision: scores above 0; for each label as many positives as its share of the training part
+asks for; for each example one label, that with the highest score; a threshold for each label, chosen for the highest F1 on the training
+folds. The pooled AUC is of all labels and examples together as if of
 one task, which rewards knowing which labels are frequent. Labels without a positive or a negative training example are left out, and of
 the AUC those without a positive or a negative test example; macro F1 needs a positive one."""
 
@@ -227,10 +228,12 @@ def score_table(rows: pd.DataFrame) -> Section:
         for column in [*AUCS.values(), *(form.format(kind) for form in DECISIONS.values() for kind in ("macro", "micro"))]:
             means[column] = _mean_and_deviation((100.0 * part[column].dropna()).tolist())
             table.append({**known, "measure": column, "mean": means[column][0], "deviation": means[column][1]})
-        areas = [f"{mean:.1f}" + ("" if math.isnan(spread) else f" ± {spread:.1f}") for mean, spread in map(means.get, AUCS.values())]  # type: ignore[misc]
+        area, spread = means[AUCS["per label"]]
+        areas = [f"{area:.1f}" + ("" if math.isnan(spread) else f" ± {spread:.1f}"), f"{means[AUCS['pooled']][0]:.1f}"]
         pairs = [f"{means[form.format('macro')][0]:.1f}/{means[form.format('micro')][0]:.1f}" for form in DECISIONS.values()]
         shown.append([place, fits, model, *areas, *pairs])
-    heads = ["Data", "Fits", "Learner", "AUC", "Pooled", *(f"F1, {rule}" for rule in DECISIONS)]
+    heads = ["Data", "Fits", "Learner", "AUC", "Pooled", "F1 at 0", "By share", "One label", "Tuned"]
+    assert len(heads) == len(shown[0])
     return Section("Scores", _ABOUT_SCORES, "scores", pd.DataFrame(table), pd.DataFrame(shown, columns=heads, dtype="str"))
 
 
@@ -313,10 +316,10 @@ def fit_table(rows: pd.DataFrame) -> Section:
         shown.append(
             [
                 place, fits, model, f"{chosen} ({times}/{len(part)})", f"{entry['at_edge']}/{len(part)}",
-                "none" if math.isnan(gap) else f"{gap:.0e}", structure, f"{entry['tuning_seconds']:.1f}", f"{entry['fit_seconds']:.2f}",
+                "none" if math.isnan(gap) else f"{gap:.0e}", structure, f"{entry['tuning_seconds']:.1f}, {entry['fit_seconds']:.2f}",
             ]
         )  # fmt: skip
-    heads = ["Data", "Fits", "Learner", "Setting", "Edge", "Gap", "Parts", "s, tuning", "s, fit"]
+    heads = ["Data", "Fits", "Learner", "Setting", "Edge", "Gap", "Parts", "Seconds"]
     return Section("Settings and fits", _ABOUT_FITS, "fits", pd.DataFrame(table), pd.DataFrame(shown, columns=heads, dtype="str"))
 
 
@@ -378,14 +381,14 @@ def _drawn(frame: pd.DataFrame) -> Figure:
 
 
 def _parts(rows: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
-    """Yield data set, protocol of the fits, learner and rows, in the order of the rows, the protocols and the learners."""
+    """Yield data set, features (with + b where an intercept is free), learner and rows, in the order of these."""
     for place in dict.fromkeys(rows["data"]):
         for features, intercept in itertools.product(FEATURES, INTERCEPTS):
             for model in MODELS:
                 is_here = (rows["data"] == place) & (rows["features"] == features) & (rows["intercept"] == intercept)
                 part = rows[is_here & (rows["model"] == model)]
                 if len(part):
-                    yield place, f"{features}, {intercept}", model, part
+                    yield place, features if intercept == "without" else f"{features} + b", model, part
 
 
 def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:

@@ -113,8 +113,8 @@ def judged_statement(judged: Mapping[Variant, Judgement]) -> Judgement:
     verdict, why = _agreed({variant: each.verdict for variant, each in found.items()})
     first, example = next(iter(found.items()))
     yes, no, open_ = held(found)
-    counts = f"holds under {yes} of {len(found)}, not under {no}, open under {open_}"
-    return Judgement(f"{first.features}, {first.intercept} intercept: {example.ours}", verdict, f"{counts}{why}; there {example.why}")
+    rule = f"by protocol{why}; {first.features}, {first.intercept} intercept, {example.ours}: {example.why}"
+    return Judgement(f"{yes} of {len(found)} yes, {no} no, {open_} open", verdict, rule)
 
 
 def held(judged: Mapping[Variant, Judgement]) -> tuple[int, int, int]:

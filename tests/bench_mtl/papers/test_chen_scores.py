@@ -249,12 +249,13 @@ def test_a_statement_that_holds_under_all_protocols_under_some_and_under_none() 
 
     held, turned = read(under_all(ORDER)), read(under_all(ORDER | {"MixedNorm": 0.5}))
     assert (held.verdict, turned.verdict) == (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)
-    assert "holds under 8 of 8, not under 0, open under 0" in held.why
+    assert held.ours == "8 of 8 yes, 0 no, 0 open"
     frame = under_all(ORDER)
     frame.loc[(frame["intercept"] == "free") & (frame["model"] == "MixedNorm"), "pooled_auc"] = 0.5
     some = read(frame)
     assert some.verdict == Verdict.DEPENDS
-    assert "holds under 6 of 8, not under 2, open under 0; depends on intercept, kind of AUC" in some.why
+    assert some.ours == "6 of 8 yes, 2 no, 0 open"
+    assert some.why.startswith("by protocol; depends on intercept, kind of AUC; normalised, without intercept, ")
 
 
 def test_what_alone_changes_a_finding_is_named() -> None:
