@@ -177,7 +177,7 @@ def _named(place: str, stand_ins: Mapping[str, str]) -> str:
 
 def expected(entry: Mapping[str, str]) -> str:
     """Return what a statement says, in short."""
-    return f"{entry['models']} {entry['relation']} {entry['against']}".strip()
+    return f"{entry['models']} {entry['relation']} {entry['against'].replace(';', ' and ')}".strip()
 
 
 def statement(
