@@ -39,7 +39,7 @@ _PROBLEMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "l2": ("ball_hinge", {"radius": "truth", "norm": "l2"}),
 }
 MODELS = tuple(_PROBLEMS)
-#: The l2 model as the paper trains it, with SVM-Light's penalty: 1/2 ||w||^2 + C sum of hinges. It has no radius, and no projection.
+#: The l2 model with SVM-Light's penalty, 1/2 ||w||^2 + C sum of hinges, as the paper trains it on images (section 6). It has no radius.
 SVM = "svm"
 
 #: The paper's procedure, and the optimum of the same model.
