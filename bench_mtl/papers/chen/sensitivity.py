@@ -21,6 +21,8 @@ CLOSE = 1.0
 #: Where a number of ours lies; the last: it is more than a point away, and of one repetition, which has no deviation.
 INSIDE, BETWEEN, OUTSIDE, OPEN = f"within {CLOSE:g} point", "within two deviations", "outside", "one repetition"
 
+_NOT_RUN = "not run"
+
 _VERDICTS: Mapping[str, Verdict] = {
     INSIDE: Verdict.REPRODUCED,
     BETWEEN: Verdict.UNKNOWN,
@@ -129,7 +131,7 @@ def _agreed(verdicts: Mapping[Variant, Verdict]) -> tuple[Verdict, str]:
     if {Verdict.REPRODUCED, Verdict.NOT_REPRODUCED} <= kinds:
         sure = {variant: each for variant, each in verdicts.items() if each in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)}
         names = depends_on(sure)
-        return Verdict.DEPENDS, f"; depends on {', '.join(names) if names else 'several choices together'}"
+        return Verdict.DEPENDS, f"; depends on {', '.join(names)}" if names else "; no choice alone is seen to change it"
     return (kinds.pop() if len(kinds) == 1 else Verdict.UNKNOWN), ""
 
 
@@ -173,7 +175,7 @@ def count_table(numbers: Sequence[Numbers], on_other_data: bool = False) -> Sect
     import pandas as pd
 
     rows = list(_counts(numbers))
-    table = pd.DataFrame(rows, columns=["data", "protocol", INSIDE, BETWEEN, OUTSIDE, OPEN, "not run"])
+    table = pd.DataFrame(rows, columns=["data", "protocol", INSIDE, BETWEEN, OUTSIDE, OPEN, _NOT_RUN])
     shown = table.astype("str").rename(columns=lambda name: name[0].upper() + name[1:])
     text = f"""\
 Of the {len(numbers)} published numbers, how many of ours are how near. The single best protocol is one and the same for all measures and
@@ -186,13 +188,15 @@ and is not called the paper's. The range counts for every number its nearest pro
 
 def headline(numbers: Sequence[Numbers]) -> str:
     """Return in a paragraph how many published numbers are near under the default protocol, the best of each data set, and any."""
-    kinds = (INSIDE, BETWEEN, OUTSIDE)
-    default, best, range_ = (dict(zip(kinds, counts, strict=False)) for name, _, *counts in _counts(numbers) if name == "all")
+    kinds = (INSIDE, BETWEEN, OUTSIDE, OPEN, _NOT_RUN)
+    default, best, range_ = (dict(zip(kinds, counts, strict=True)) for name, _, *counts in _counts(numbers) if name == "all")
+    left = [each[OPEN] + each[_NOT_RUN] for each in (default, best, range_)]
+    open_ = f" {left[0]}, {left[1]} and {left[2]} are not run, or further away and of one repetition." if any(left) else ""
     return (
-        f"Of {len(numbers)} published numbers {default[INSIDE]} are within {CLOSE:g} point of ours under the protocol that reads "
-        f"the paper to the letter ({DEFAULT.words()}); {best[INSIDE]} with the one protocol of each data set that has the most; "
+        f"Of {len(numbers)} published numbers {default[INSIDE]} are within {CLOSE:g} point of ours under the default protocol "
+        f"({DEFAULT.words()}); {best[INSIDE]} with the one protocol of each data set that has the most; "
         f"{range_[INSIDE]} with a protocol chosen for each number by itself. Within two deviations are {default[BETWEEN]}, {best[BETWEEN]} "
-        f"and {range_[BETWEEN]} more; outside {default[OUTSIDE]}, {best[OUTSIDE]} and {range_[OUTSIDE]}."
+        f"and {range_[BETWEEN]} more; outside {default[OUTSIDE]}, {best[OUTSIDE]} and {range_[OUTSIDE]}.{open_}"
     )
 
 
@@ -203,9 +207,9 @@ def _counts(numbers: Sequence[Numbers]) -> Iterator[list[object]]:
     for name, plain, over in zip(names, default, range_, strict=True):
         of = [each for each in numbers if each.data == name]
         plain.update(places(of, DEFAULT))
-        over.update(each.nearest.place if each.readings else "not run" for each in of)
+        over.update(each.nearest.place if each.readings else _NOT_RUN for each in of)
         counted = {variant: Counter(places(of, variant)) for variant in variants()}
-        best.append(max(counted.items(), key=lambda pair: (pair[1][INSIDE], pair[1][BETWEEN], -pair[1]["not run"])))
+        best.append(max(counted.items(), key=lambda pair: (pair[1][INSIDE], pair[1][BETWEEN], -pair[1][_NOT_RUN])))
     parts = [
         (DEFAULT.words(), list(zip(names, default, strict=True))),
         ("single best", [(name, counts) for name, (_, counts) in zip(names, best, strict=True)]),
@@ -215,14 +219,14 @@ def _counts(numbers: Sequence[Numbers]) -> Iterator[list[object]]:
     for words, of_sets in parts:
         for name, counts in [*of_sets, ("all", sum((counts for _, counts in of_sets), Counter[str]()))]:
             title = f"{words}: {chosen[name]}" if words == "single best" and name in chosen else words
-            yield [name, title, *(counts[where] for where in (INSIDE, BETWEEN, OUTSIDE, OPEN, "not run"))]
+            yield [name, title, *(counts[where] for where in (INSIDE, BETWEEN, OUTSIDE, OPEN, _NOT_RUN))]
 
 
 def places(numbers: Sequence[Numbers], variant: Variant) -> Iterator[str]:
     """Yield where each number lies under one protocol."""
     for each in numbers:
         plain = replace(variant, decision="at 0") if each.measure == "average AUC" else replace(variant, auc="per label")
-        yield next((reading.place for reading in each.readings if reading.variant == plain), "not run")
+        yield next((reading.place for reading in each.readings if reading.variant == plain), _NOT_RUN)
 
 
 _ABOUT_STATEMENTS = """\
@@ -246,6 +250,6 @@ def statement_table(judged: Sequence[tuple[str, Mapping[Variant, Judgement]]]) -
             )  # fmt: skip
         if found:
             why = _agreed({variant: each.verdict for variant, each in found.items()})[1]
-            shown.append([what, *map(str, held(found)), why.removeprefix("; depends on ") or "-"])
+            shown.append([what, *map(str, held(found)), why.removeprefix("; ").removeprefix("depends on ") or "-"])
     display = pd.DataFrame(shown, columns=["Statement", "Holds", "Not", "Open", "Depends on"], dtype="str")
     return Section("Statements under the protocols", _ABOUT_STATEMENTS, "statements", pd.DataFrame(table), display)

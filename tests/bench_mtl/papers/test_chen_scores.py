@@ -17,10 +17,11 @@ from bench_mtl.papers.chen import learners, protocol
 from bench_mtl.papers.chen.decisions import by_prevalence, one_label
 from bench_mtl.papers.chen.learners import MODELS, fitted
 from bench_mtl.papers.chen.protocol import FOLDS, compute, outcome, tune
-from bench_mtl.papers.chen.sensitivity import BETWEEN, INSIDE, OPEN, OUTSIDE, place
+from bench_mtl.papers.chen.sensitivity import BETWEEN, INSIDE, OPEN, OUTSIDE, judged_statement, place
 from bench_mtl.papers.chen.sets import SETS, split
 from bench_mtl.papers.chen.variants import AUCS, DECISIONS, FEATURES, INTERCEPTS, Variant, depends_on, variants
 from bench_mtl.papers.published import published
+from bench_mtl.papers.summaries import Judgement
 
 TABLES = ("chen-table2", "chen-table3", "chen-table5", "chen-table7", "chen-ratio", "chen-tasks")
 
@@ -297,13 +298,29 @@ def test_multi_task_learners_are_judged_with_and_without_the_one_that_is_far_beh
 
 
 def test_the_margin_with_settings_chosen_on_the_test_set() -> None:
-    frame = under_all(ORDER)
-    frame["best_on_test"] = frame["average_auc"].where(frame["model"].isin(["MixedNorm", "TraceNorm"]))
-    bound = next(each for each in experiment("chen-table2").read(frame).sections if each.name == "bound").table
+    frame = under_all(ORDER | {"MixedNorm": 0.845})  # half a point above TraceNorm, where the paper has 1.4
+    chosen = {"MixedNorm": 0.02, "TraceNorm": 0.019}
+    frame["best_on_test"] = frame["average_auc"] + frame["model"].map(chosen)
+    found = experiment("chen-table2").read(frame)
+    bound = next(each for each in found.sections if each.name == "bound").table
     assert bound is not None
     assert bound["published"].tolist() == pytest.approx([91.602 - 90.205] * 4)
-    assert bound["best_on_test"].tolist() == pytest.approx([6.0] * 4, abs=0.2)
-    assert set(bound["reading"]) == {"reaches the published one"}
+    for name, margin, reaches in (("tuned", 0.5, False), ("both_on_test", 0.6, False), ("one_on_test", 2.5, True)):
+        assert bound[name].tolist() == pytest.approx([margin] * 4, abs=0.2)
+        assert bound[f"{name}_reaches"].tolist() == [reaches] * 4
+    assert "in 0 of 4 pairs of data set and fits; with those of MixedNorm alone, in 4 " in found.headline
+
+
+def test_numbers_of_other_data_are_not_counted_as_near_in_the_first_sentences() -> None:
+    assert experiment("chen-table7").read(rows(ORDER, "bibtex, 925 x 10")).headline == ""
+    assert experiment("chen-table3").read(rows(ORDER, "science")).headline.startswith("Of 24 published numbers ")
+
+
+def test_what_two_choices_apart_differ_in_is_not_said_to_depend_on_either() -> None:
+    judged = {Variant(): Judgement("-", Verdict.REPRODUCED, ""), Variant("raw", "free"): Judgement("-", Verdict.NOT_REPRODUCED, "")}
+    found = judged_statement(judged)
+    assert found.verdict == Verdict.DEPENDS
+    assert "; no choice alone is seen to change it; " in found.why
 
 
 def test_a_number_is_reproduced_where_it_is_close() -> None:
