@@ -27,7 +27,7 @@ from bench_mtl.papers.chen.sensitivity import (
 from bench_mtl.papers.chen.variants import AUCS, DECISIONS, DEFAULT, FEATURES, INTERCEPTS, MEASURES, Variant, short, variants
 from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
-from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
+from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean
 
 if TYPE_CHECKING:
     import pandas as pd
