@@ -355,6 +355,13 @@ def test_curves() -> None:
     assert set(falling.values()) == {Verdict.NOT_REPRODUCED}
 
 
+def test_tables_have_the_cells_of_others_that_they_say_they_have() -> None:
+    of = {name: experiment(name).scale("full").grid for name in TABLES}
+    assert [cell for cell in of["chen-table5"] if cell not in of["chen-table2"]] == []
+    shared = [cell for cell in of["chen-tasks"] if cell in of["chen-table3"]]
+    assert {cell["data"] for cell in shared} == {"sun09, 80 labels", "sun09, 100 labels"}
+
+
 def test_costs() -> None:
     four = {name: ORDER[name] for name in ("MixedNorm", "OneNorm", "RidgeReg", "IndSVM")}
     frame = pd.concat([rows(four), rows(four, "references")])

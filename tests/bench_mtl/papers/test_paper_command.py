@@ -218,7 +218,7 @@ class TestKeys:
         assert compute.__module__ in modules
         assert (
             "bench_mtl.data.catalogue" in modules
-            or name == "quattoni-fig1"
+            or name in ("quattoni-fig1", "quattoni-cost")
             or "bench_mtl.data.synthetic.sparse_low_rank" in modules
             or (name == "singer-sequential" and "bench_mtl.data.synthetic.market" in modules)
         )
@@ -233,11 +233,25 @@ class TestKeys:
             "store",
             "summaries",
             "chen.about",
+            "chen.curves",
             "chen.scores",
+            "chen.sensitivity",
             "quattoni.annotation_sections",
+            "quattoni.cost_fits",
+            "quattoni.cost_sections",
+            "quattoni.report2008_sections",
+            "quattoni.report2008_verdicts",
         )
         assert not modules & {f"bench_mtl.papers.{each}" for each in words}
         assert not [module for module in modules if module.startswith(("bench_mtl.report", "bench_mtl.cli", "bench_mtl.results"))]
+
+    @pytest.mark.parametrize("name", [name for name in experiments() if experiment(name).cells_of])
+    def test_of_shared_cells(self, name: str) -> None:
+        """A worker computes them with the other experiment's `compute`, and under its name."""
+        own = experiment(name)
+        other = experiment(own.cells_of)
+        assert (own.compute, own.uses, own.limits, own.data) == (other.compute, other.uses, other.limits, other.data)
+        assert other.cells_of == other.name
 
     def test_of_a_changed_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
         registry = load_registry()
