@@ -119,16 +119,15 @@ def compared_numbers(
         judged = judged_number(numbers)
         if numbers.readings and where in stand_ins:
             judged = judged._replace(verdict=Verdict.UNKNOWN, why=_NOT_HAD)
-        ours = numbers.readings[0].value if numbers.readings else None
-        yield PublishedNumber(what, said, *judged, theirs, ours, where in stand_ins)
+        yield PublishedNumber(what, said, *judged, theirs, numbers.ours, where in stand_ins)
 
 
 _ABOUT_NUMBERS = f"""\
 A published number counts as reproduced under a protocol where ours is within {CLOSE:g} point of it, and as not reproduced where it is
 further away than that and than twice the deviation of the difference of two repetitions, one there and one here; between these it cannot
-be known. Where all protocols agree that is the verdict; where some say yes and others no, the number depends on the protocol. Differences
-of two learners below {RESOLUTION:g} points decide nothing, since fits of one and the same problem, proven to the gap stated, differ by up
-to 0.26."""
+be known. Where all protocols agree that is the verdict; where some say yes and others no, the number depends on the protocol. The
+difference shown is that of the default protocol ({DEFAULT.words()}). Differences of two learners below {RESOLUTION:g} points decide
+nothing, which is a choice of ours: two solvers' fits of one problem, each proven to the gap stated, do not score quite the same."""
 
 
 class Said(NamedTuple):

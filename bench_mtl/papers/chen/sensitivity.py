@@ -52,6 +52,11 @@ class Numbers(NamedTuple):
     readings: tuple[Reading, ...]
 
     @property
+    def ours(self) -> float | None:
+        """Ours under the default protocol; None where that was not run."""
+        return next((each.value for each in self.readings if each.variant == DEFAULT), None)
+
+    @property
     def nearest(self) -> Reading:
         """The one next to the published number, of equal ones the first; never more than that."""
         return min(self.readings, key=lambda each: abs(each.value - self.published))

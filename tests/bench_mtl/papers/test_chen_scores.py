@@ -331,6 +331,9 @@ def test_a_number_is_reproduced_where_it_is_close() -> None:
     assert far.verdict == Verdict.NOT_REPRODUCED
     assert far.difference == pytest.approx(100.0 * frame[frame["model"] == "MixedNorm"]["macro_f1"].mean() - 60.602)
     assert of["yeast, AUC, MixedNorm"].verdict == Verdict.NOT_RUN
+    raw = experiment("chen-table2").read(rows({"MixedNorm": 0.916}, features="raw")).comparisons
+    (other,) = [each for each in raw if each.what == "scene, AUC, MixedNorm"]
+    assert (other.verdict, other.difference) == (Verdict.REPRODUCED, None)  # the difference is of the default protocol, which was not run
 
 
 def test_numbers_of_lost_data_cannot_be_known() -> None:
