@@ -179,7 +179,7 @@ def count_table(numbers: Sequence[Numbers], on_other_data: bool = False) -> Sect
     """Return how many published numbers are near under the default protocol, under the best single one of each data set, and under any."""
     import pandas as pd
 
-    rows = list(_counts(numbers))
+    rows = [[name, title, *counts] for name, title, counts in _counts(numbers)]
     table = pd.DataFrame(rows, columns=["data", "protocol", INSIDE, BETWEEN, OUTSIDE, OPEN, _NOT_RUN])
     shown = table.astype("str").rename(columns=lambda name: name[0].upper() + name[1:])
     text = f"""\
@@ -194,7 +194,7 @@ and is not called the paper's. The range counts for every number its nearest pro
 def headline(numbers: Sequence[Numbers]) -> str:
     """Return in a paragraph how many published numbers are near under the default protocol, the best of each data set, and any."""
     kinds = (INSIDE, BETWEEN, OUTSIDE, OPEN, _NOT_RUN)
-    default, best, range_ = (dict(zip(kinds, counts, strict=True)) for name, _, *counts in _counts(numbers) if name == "all")
+    default, best, range_ = (dict(zip(kinds, counts, strict=True)) for name, _, counts in _counts(numbers) if name == "all")
     left = [each[OPEN] + each[_NOT_RUN] for each in (default, best, range_)]
     open_ = f" {left[0]}, {left[1]} and {left[2]} are not run, or further away and of one repetition." if any(left) else ""
     return (
@@ -205,7 +205,8 @@ def headline(numbers: Sequence[Numbers]) -> str:
     )
 
 
-def _counts(numbers: Sequence[Numbers]) -> Iterator[list[object]]:
+def _counts(numbers: Sequence[Numbers]) -> Iterator[tuple[str, str, list[int]]]:
+    """Yield data set, protocol and how many numbers lie where, in the order of the columns of `count_table`."""
     names = list(dict.fromkeys(each.data for each in numbers))
     default, range_ = [Counter[str]() for _ in names], [Counter[str]() for _ in names]
     best = []
@@ -224,7 +225,7 @@ def _counts(numbers: Sequence[Numbers]) -> Iterator[list[object]]:
     for words, of_sets in parts:
         for name, counts in [*of_sets, ("all", sum((counts for _, counts in of_sets), Counter[str]()))]:
             title = f"{words}: {chosen[name]}" if words == "single best" and name in chosen else words
-            yield [name, title, *(counts[where] for where in (INSIDE, BETWEEN, OUTSIDE, OPEN, _NOT_RUN))]
+            yield name, title, [counts[where] for where in (INSIDE, BETWEEN, OUTSIDE, OPEN, _NOT_RUN)]
 
 
 def places(numbers: Sequence[Numbers], variant: Variant) -> Iterator[str]:
