@@ -69,6 +69,7 @@ def paper(
       bench-mtl paper chen-table5 --scale full --from results/chen-table2
     """
     from bench_mtl.core.checks import whole_number
+    from bench_mtl.core.errors import InputError
     from bench_mtl.core.types import Status
     from bench_mtl.data.catalogue import named_directory
     from bench_mtl.engine.registry import load_registry
@@ -77,12 +78,16 @@ def paper(
     from bench_mtl.runner.interrupt import Interrupt
 
     whole_number("--slots", slots, minimum=1)
+    if force and sources:
+        raise InputError("--force runs all cells again, and --from takes some over: give one of them")
     chosen = experiment(name)
     cells = cells_of(chosen, scale, load_registry(), data_dir)
     folder = out or Path("results") / name
     setting = Setting(1, None, named_directory(data_dir), guarded=folder.absolute())
     make_executor = executor_for(setting, slots=slots, isolation=isolation)
     interrupt = Interrupt(at_once=isolation == "inline", notify=warn)
+    for source in sources:
+        CellStore.open(source, None).close()  # so that a wrong one leaves nothing behind
     with CellStore.create(folder, name) as store:
         for source in sources:
             say(f"{store.take_over(cells, source)} cells taken over from {source}")

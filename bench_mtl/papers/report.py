@@ -41,7 +41,8 @@ Written from rows that were there: that one version of the code made all of them
 
 _VERDICTS_TEXT = """\
 "Reproduced" and "not reproduced" are said by the rule in the note; "depends on the protocol" where it holds under some readings of the
-paper and not under others; "not run" where this scale or this version leaves it out. What cannot be known stands further below."""
+paper, or some conditions that it leaves open, and not under others; "not run" where this scale or this version leaves it out. What cannot
+be known stands further below."""
 
 _UNKNOWN_TEXT = """\
 Neither reproduced nor not: the number, the data or the procedure is not in our copy of the document, or our own repetitions do not decide.

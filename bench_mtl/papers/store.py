@@ -137,7 +137,9 @@ class CellStore(SqliteStore):
         return [cell for cell in cells if cell.key not in done]
 
     def take_over(self, cells: Sequence[Cell], folder: Path) -> int:
-        """Copy from the store in another folder, of any experiment, the rows of those cells that have none here; return how many.
+        """Copy from the store in another folder, of any experiment, the rows of those cells that have none here and did not fail there.
+
+        Return how many that were.
 
         Raises
         ------
@@ -147,7 +149,8 @@ class CellStore(SqliteStore):
         with type(self).open(folder, None) as other:
             other._require(CELL)
             query = f"SELECT {', '.join(_COPIED)}, environment_id FROM cell WHERE superseded = 0 ORDER BY id"
-            found = [row for row in other._all(query) if row[0] in wanted]
+            with decoding(other.path):
+                found = [row for row in other._all(query) if row[0] in wanted and not Status(row[_COPIED.index("status")]).is_failure]
             there = {each.pop("id"): each for each in other.environments({row[-1] for row in found})}
         here = {key: self.add_environment(each, each.pop("started")) for key, each in there.items()}
         with self._writing() as connection:

@@ -11,14 +11,14 @@ def about_protocol(ratio: str = "a ratio of 1 to 9") -> str:
     grids = "; ".join(f"{name} {_grid_words(model)}" for name, model in MODELS.items())
     return f"""\
 Random training and test parts in {ratio}; the squared loss on labels -1 and +1, but for IndSVM, which has the squared hinge of
-scikit-learn's LinearSVC. The paper leaves open what moves its numbers most, so every choice is made both ways, and the comparison says
-what depends on it. Features: normalised (dense data have mean 0 and deviation 1 over the training examples, counts of words are TF-IDF, and
+scikit-learn's LinearSVC. The paper leaves open what moves its numbers most, so each choice is varied, and the comparison says what
+depends on it. Features: normalised (dense data have mean 0 and deviation 1 over the training examples, counts of words are TF-IDF, and
 then all rows have length 1) or raw (dense data as they come, counts with rows of length 1). Intercept: without, as in the paper's
-f(x) = w.x, or free (IndSVM's is penalised, as in scikit-learn). With centred features, no intercept and decisions at 0 about half of the
-examples are called positive for every label, and F1 cannot be high. Decisions: at 0; as many positives as the label's share of the
-training part; one label an example; a threshold from the training folds. AUC: the mean over labels, or pooled over labels and examples.
-Macro F1 is the mean over labels and micro F1 that of all decisions together, as usual; the paper's words have it the other way round, which
-its numbers (10 and 61 per cent for MixedNorm on MediaMill with 80 labels) rule out.
+f(x) = w.x, or free (IndSVM's is penalised, as in scikit-learn). Decisions: at 0; as many positives as the label's share of the training
+part; one label an example; a threshold from the training folds. AUC: the mean over labels, or pooled over labels and examples. F1: the
+paper describes Macro F1 as calculated over all tasks together and Micro F1 as the average over tasks, the two names exchanged against its
+own source, which its numbers rule out (10 and 61 per cent for MixedNorm on MediaMill with 80 labels): Macro F1 here is the average over
+labels, and Micro F1 that of all decisions together.
 Features that no training example has are left out, and all features are divided by one number, for common units of the grids.
 
 Parameters are tuned by {FOLDS}-fold cross-validation within the training part, by the average AUC, the same folds for all learners; our

@@ -27,7 +27,7 @@ from bench_mtl.papers.chen.sensitivity import (
 from bench_mtl.papers.chen.variants import AUCS, DECISIONS, DEFAULT, FEATURES, INTERCEPTS, MEASURES, Variant, short, variants
 from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, Scale, Section, Verdict
 from bench_mtl.papers.published import published
-from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean, paired_difference
+from bench_mtl.papers.summaries import NO_PAIR, Judgement, Mean, judged_not_below, judged_order, mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +97,8 @@ def _read(numbers: str, claims: str, stand_ins: Mapping[str, str], rows: pd.Data
         *beside_published(rows, table, stand_ins),
         fit_table(rows),
     ]
-    return Findings(tuple(comparisons), tuple(sections), " ".join([headline(found), *map(_of_bound, bound)]))
+    own = [each for each in found if each.data not in stand_ins]  # on other data a near number is chance
+    return Findings(tuple(comparisons), tuple(sections), " ".join([*([headline(own)] if own else []), *map(_of_bound, bound)]))
 
 
 def compared_numbers(
@@ -118,16 +119,15 @@ def compared_numbers(
         judged = judged_number(numbers)
         if numbers.readings and where in stand_ins:
             judged = judged._replace(verdict=Verdict.UNKNOWN, why=_NOT_HAD)
-        ours = numbers.readings[0].value if numbers.readings else None
-        yield PublishedNumber(what, said, *judged, theirs, ours, where in stand_ins)
+        yield PublishedNumber(what, said, *judged, theirs, numbers.ours, where in stand_ins)
 
 
 _ABOUT_NUMBERS = f"""\
 A published number counts as reproduced under a protocol where ours is within {CLOSE:g} point of it, and as not reproduced where it is
 further away than that and than twice the deviation of the difference of two repetitions, one there and one here; between these it cannot
-be known. Where all protocols agree that is the verdict; where some say yes and others no, the number depends on the protocol. Differences
-of two learners below {RESOLUTION:g} points decide nothing, since fits of one and the same problem, proven to the gap stated, differ by up
-to 0.26."""
+be known. Where all protocols agree that is the verdict; where some say yes and others no, the number depends on the protocol. The
+difference shown is that of the default protocol ({DEFAULT.words()}). Differences of two learners below {RESOLUTION:g} points decide
+nothing, which is a choice of ours: two solvers' fits of one problem, each proven to the gap stated, do not score quite the same."""
 
 
 class Said(NamedTuple):
@@ -237,12 +237,18 @@ def score_table(rows: pd.DataFrame) -> Section:
     return Section("Scores", _ABOUT_SCORES, "scores", pd.DataFrame(table), pd.DataFrame(shown, columns=heads, dtype="str"))
 
 
-_REACHED = "reaches the published one"
-
 _ABOUT_BOUND = """\
 Could better tuning bring the published margin of MixedNorm over TraceNorm? For these sets every setting of both grids was also fitted to
-the whole training part and judged on the test part, and the best score of each repetition kept: what a choice by the test set itself would
-have. No choice within these grids has more."""
+the whole training part, to the accuracy of the tuning, and judged on the test part. The margin is shown with settings tuned in training as
+everywhere else, with the best setting of each learner on the test part, and with that of MixedNorm alone against TraceNorm as tuned, which
+favours MixedNorm. A margin reaches the published one where the upper end of its 95 % interval does; few repetitions have wide ones."""
+
+#: Ways to choose the settings of MixedNorm and of TraceNorm, by the columns of their scores.
+_CHOICES: Mapping[str, tuple[str, str]] = {
+    "tuned": ("average_auc", "average_auc"),
+    "both_on_test": ("best_on_test", "best_on_test"),
+    "one_on_test": ("best_on_test", "average_auc"),
+}
 
 
 def bound_table(rows: pd.DataFrame, table: Sequence[Mapping[str, str]]) -> list[Section]:
@@ -252,38 +258,41 @@ def bound_table(rows: pd.DataFrame, table: Sequence[Mapping[str, str]]) -> list[
     if "best_on_test" not in rows or rows["best_on_test"].isna().all():
         return []
     found, shown = [], []
-    for place, fits, _, part in _parts(rows[rows["model"] == "MixedNorm"]):
-        here = rows[
-            (rows["data"] == place) & (rows["features"] == part["features"].iloc[0]) & (rows["intercept"] == part["intercept"].iloc[0])
-        ]
-        margins = {
-            name: in_points(paired_difference(here, name, "model", "MixedNorm", "TraceNorm")) for name in ("average_auc", "best_on_test")
-        }
-        if not margins["best_on_test"].repetitions:
+    for place, fits, _, part in _parts(rows[(rows["model"] == "MixedNorm") & rows["best_on_test"].notna()]):
+        is_rival = (rows["data"] == place) & (rows["model"] == "TraceNorm")
+        for key in ("features", "intercept"):
+            is_rival &= rows[key] == part[key].iloc[0]
+        margins = {name: _margin(part, rows[is_rival], *columns) for name, columns in _CHOICES.items()}
+        if not margins["both_on_test"].repetitions:
             continue
         theirs = _published(table, {}, place, "MixedNorm") - _published(table, {}, place, "TraceNorm")
-        tuned, best = margins["average_auc"], margins["best_on_test"]
-        half = 0.0 if math.isnan(best.half) else best.half
-        reading = _REACHED if best.value + half >= theirs else "does not reach the published one"
-        found.append(
-            {"data": place, "fits": fits, "published": theirs, "tuned": tuned.value, "best_on_test": best.value, "half_width": best.half,
-             "repetitions": best.repetitions, "reading": reading}
-        )  # fmt: skip
-        shown.append([place, fits, f"{theirs:.2f}", tuned.text(2, sign=True), best.text(2, sign=True), reading])
-    heads = ["Data", "Fits", "Published margin", "Tuned in training", "Chosen on test", "That"]
+        reached = {name: each.value + (0.0 if math.isnan(each.half) else each.half) >= theirs for name, each in margins.items()}
+        entry: dict[str, Any] = {"data": place, "fits": fits, "published": theirs, "repetitions": margins["both_on_test"].repetitions}
+        for name, each in margins.items():
+            entry |= {name: each.value, f"{name}_half_width": each.half, f"{name}_reaches": reached[name]}
+        found.append(entry)
+        marks = [each.text(2, sign=True) + (" *" if reached[name] else "") for name, each in margins.items()]
+        shown.append([place, fits, f"{theirs:.2f}", *marks])
+    heads = ["Data", "Fits", "Published margin", "Tuned in training", "Both on test", "MixedNorm on test"]
     display = pd.DataFrame(shown, columns=heads, dtype="str")
-    return (
-        [Section("MixedNorm over TraceNorm, chosen on the test set", _ABOUT_BOUND, "bound", pd.DataFrame(found), display)] if found else []
-    )
+    text = f"{_ABOUT_BOUND} *: reaches it."
+    return [Section("MixedNorm over TraceNorm, chosen on the test set", text, "bound", pd.DataFrame(found), display)] if found else []
+
+
+def _margin(ours: pd.DataFrame, rivals: pd.DataFrame, own: str, theirs: str) -> Mean:
+    """Return one column of a learner's rows minus another one of a rival's, by repetition and in points."""
+    difference = ours.set_index("seed")[own] - rivals.set_index("seed")[theirs]
+    return in_points(mean(difference.dropna().tolist()))
 
 
 def _of_bound(section: Section) -> str:
     """Return what the margins with settings chosen on the test part say, in a sentence."""
     assert section.table is not None
-    reached = int((section.table["reading"] == _REACHED).sum())
+    both, one = (int(section.table[f"{name}_reaches"].sum()) for name in ("both_on_test", "one_on_test"))
     return (
-        f"Even with settings chosen on the test set MixedNorm's margin over TraceNorm reaches the published one in {reached} of "
-        f"{len(section.table)} pairs of data set and fits."
+        f"With the settings of both learners chosen on the test set, the margin of MixedNorm over TraceNorm reaches the published one in "
+        f"{both} of {len(section.table)} pairs of data set and fits; with those of MixedNorm alone, in {one} (by the upper end of the 95 % "
+        f"interval)."
     )
 
 

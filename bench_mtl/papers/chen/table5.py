@@ -69,9 +69,7 @@ def _numbers(rows: pd.DataFrame, means: Means, entry: dict[str, str]) -> Iterato
     judged = judged_number(numbers)
     if numbers.readings and (entry["data"], entry["model"]) == ("references", "RidgeReg"):
         judged = judged._replace(verdict=Verdict.UNKNOWN, why=_SLIP)
-    yield PublishedNumber(
-        f"{place}, average AUC", f"{theirs:g} %", *judged, theirs, numbers.readings[0].value if numbers.readings else None
-    )
+    yield PublishedNumber(f"{place}, average AUC", f"{theirs:g} %", *judged, theirs, numbers.ours)
 
 
 _SECONDS = (Verdict.UNKNOWN, "another machine, language and accuracy: only the orders can be compared")

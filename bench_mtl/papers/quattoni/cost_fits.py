@@ -70,7 +70,7 @@ def judged_linear(found: Mapping[str, PowerLaw | None], below: str = "") -> Judg
         "below": [where for where, (_, high) in known.items() if high < BAR[0]],
     }
     reason = f" ({below})" if below and parts["below"] else ""
-    return _judged(found, parts, f"the {CONFIDENCE:.0%} interval is within {BAR[0]:g} to {BAR[1]:g}{reason}")
+    return _judged(found, parts, f"the {CONFIDENCE:.0%} interval is within {BAR[0]:g} to {BAR[1]:g}, a bar of ours{reason}")
 
 
 def judged_at_most(found: Mapping[str, PowerLaw | None], limits: Mapping[str, float]) -> Judgement:

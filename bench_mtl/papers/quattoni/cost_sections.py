@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def headline(rows: pd.DataFrame) -> str:
     """Return what came out, a sentence for each claim that has rows."""
     return "\n".join(
-        f"- {line}" for line in (_said_of_time(rows), _said_of_memory(rows), _said_of_steps(rows), _said_of_steps_time(rows)) if line
+        f"- {line}" for line in (_said_of_time(rows), _said_of_memory(rows), _said_of_steps(rows), _said_of_iteration(rows)) if line
     )
 
 
@@ -84,7 +84,7 @@ def _said_of_steps(rows: pd.DataFrame) -> str:
     return f"Slope of log iterations against log 1/eps: {'; '.join(said)}; {bound}." if said else ""
 
 
-def _said_of_steps_time(rows: pd.DataFrame) -> str:
+def _said_of_iteration(rows: pd.DataFrame) -> str:
     own = part_of(rows, ITERATION)
     said = []
     for axis in AXES:

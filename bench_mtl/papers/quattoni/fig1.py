@@ -94,11 +94,13 @@ def _similar(what: str, place: str, rows: pd.DataFrame, validated: pd.DataFrame)
         own = validated[validated["method"] == method]
         differences = {f"{_name(model)} {size}": _moved(rows, own, method, model, size) for model in MODELS for size in _sizes(own)}
         found.append(PublishedNumber(f"test error, {method}: {what}", "as with the true norm", *judged_similar(differences)))
-        for rival in ("l1", "l2", *([SVM] if method == CERTIFIED else [])):
+        for rival in ("l1", "l2"):
             order = {size: paired_difference(own[own["examples"] == size], "test_error", "model", "l1inf", rival) for size in _sizes(own)}
             judged = judged_order(order, -1.0, "examples a task")
-            subject = f"test error, l1,inf against {_name(rival)}, {method}, radius by validation: the joint model generalises better"
-            found.append(PublishedNumber(f"{subject} ({place})", f"below {_name(rival)}", *judged))
+            subject = (
+                f"test error, l1,inf against {rival}, {method}, radius by validation: with very similar results the joint model stays ahead"
+            )
+            found.append(PublishedNumber(f"{subject} ({place})", f"below {rival}, as we read it", *judged))
     return found
 
 
@@ -121,7 +123,7 @@ def judged_similar(differences: Mapping[str, Mean]) -> Judgement:
     open_ = [where for where in found if where not in (*right, *wrong)]
     parts = [("similar", right), ("different", wrong), ("undecided", open_)]
     listed = "; ".join(f"{words}: {', '.join(places)}" for words, places in parts if places)
-    verdict = (Verdict.DEPENDS if right else Verdict.NOT_REPRODUCED) if wrong else Verdict.UNKNOWN if open_ else Verdict.REPRODUCED
+    verdict = Verdict.NOT_REPRODUCED if wrong else Verdict.UNKNOWN if open_ else Verdict.REPRODUCED
     rule = f"the {CONFIDENCE:.0%} interval of the paired differences is within {SIMILAR:g} of 0; the paper names no number"
     return Judgement("; ".join(f"{where}: {each.value:+.4f}" for where, each in found.items()), verdict, f"{listed}; rule: {rule}")
 
@@ -270,9 +272,9 @@ def _cost(rows: pd.DataFrame) -> Section:
 _ABOUT_VALIDATION = f"""\
 Test error with a radius of {", ".join(f"{factor:g}" for factor in FACTORS)} times the mean norm of the true coefficients, one for all
 tasks, by the error of as many validation as training examples, and what that adds to the error with the true norm; means ± half of the
-{CONFIDENCE:.0%} interval. The SVM is the l2 model as the paper trains it, with SVM-Light's penalty in the place of the ball and a C of
-{", ".join(f"{C:g}" for C in COSTS)}; it has no true norm. The factors, or values of C, that were chosen stand last: where the first or the
-last that was tried is among them, the best may lie beyond it."""
+{CONFIDENCE:.0%} interval. The SVM is the l2 model as the paper trains it in section 6, but not for this figure: with SVM-Light's penalty in
+the place of the ball and a C of {", ".join(f"{C:g}" for C in COSTS)}; it has no true norm. The factors, or
+values of C, that were chosen stand last: where the first or the last that was tried is among them, the best may lie beyond it."""
 
 
 def _by_validation(rows: pd.DataFrame, validated: pd.DataFrame) -> Section:
@@ -321,9 +323,9 @@ EXPERIMENT = Experiment(
 task summed; radii are the norms of the true coefficients. The paper's procedure: {STEPS} projected subgradient steps with eta0 / sqrt(t),
 eta0 of 0.1, 1, 10, 100 by the training objective; the best iterate is kept (the paper does not say which). Beside it the same models
 solved to a proven relative gap of {TARGET:g}. For footnote 2 the radius is chosen by validation, at some sizes, and there the l2 model is
-also trained as an SVM, whose penalty is chosen likewise. {TEST_EXAMPLES} test
-examples a task, and the intervals over repetitions, are choices of ours: the paper gives no number of either. A feature counts as selected
-where its largest coefficient is above {NEGLIGIBLE_ENTRY:g} of the model's largest.""",
+also trained as an SVM, as in section 6 of the paper, whose penalty is chosen likewise. {TEST_EXAMPLES} test examples a task, and the
+intervals over repetitions, are choices of ours: the paper gives no number of either. A feature counts as selected where its largest
+coefficient is above {NEGLIGIBLE_ENTRY:g} of the model's largest.""",
     scales={
         "small": Scale(
             (*_grid((10, 40, 160), 2), *_validated((40,), 2)),

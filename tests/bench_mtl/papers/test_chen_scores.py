@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from bench_mtl.papers.chen import learners, protocol
 from bench_mtl.papers.chen.decisions import by_prevalence, one_label
 from bench_mtl.papers.chen.learners import MODELS, fitted
 from bench_mtl.papers.chen.protocol import FOLDS, compute, outcome, tune
-from bench_mtl.papers.chen.sensitivity import BETWEEN, INSIDE, OPEN, OUTSIDE, place
+from bench_mtl.papers.chen.sensitivity import BETWEEN, INSIDE, OPEN, OUTSIDE, Own, judged_statement, place
 from bench_mtl.papers.chen.sets import SETS, split
 from bench_mtl.papers.chen.variants import AUCS, DECISIONS, FEATURES, INTERCEPTS, Variant, depends_on, variants
 from bench_mtl.papers.published import published
+from bench_mtl.papers.summaries import Judgement
 
 TABLES = ("chen-table2", "chen-table3", "chen-table5", "chen-table7", "chen-ratio", "chen-tasks")
 
@@ -279,14 +281,16 @@ def test_the_sensitivity_of_a_number() -> None:
     assert (line["Published"], line["Nearest"], line["Under"]) == ("91.6", "91.6", "raw, free, pooled")
     counts = sections["counts"].table
     assert counts is not None
-    of_scene = counts[counts["data"] == "scene"]
-    assert of_scene["within 1 point"].tolist()[-1] >= of_scene["within 1 point"].tolist()[1] >= of_scene["within 1 point"].tolist()[0]
-    assert (counts.drop(columns=["data", "protocol"]).sum(axis=1) == [24, 24, 24, 72] * 3).all()
+    default, best, any_, any_of_labels = counts[counts["data"] == "scene"]["within 1 point"].tolist()
+    assert any_ >= best >= default
+    assert any_ > any_of_labels >= default
+    assert (counts.drop(columns=["data", "protocol"]).sum(axis=1) == [24, 24, 24, 72] * 4).all()
 
 
 def test_where_a_number_lies() -> None:
-    found = [place(difference, deviation) for difference, deviation in ((-1.0, 0.1), (1.5, 0.75), (1.6, 0.75), (1.5, np.nan))]
-    assert found == [INSIDE, BETWEEN, OUTSIDE, OPEN]
+    sure, unsure, single = Own(0.0, 0.6, 0.5), Own(0.0, 0.6, 0.7), Own(0.0, math.nan, math.nan)
+    found = [place(difference, 0.45, own) for difference, own in ((-1.0, single), (1.5, sure), (1.6, sure), (-1.6, unsure), (1.5, single))]
+    assert found == [INSIDE, BETWEEN, OUTSIDE, OPEN, OPEN]
 
 
 def test_multi_task_learners_are_judged_with_and_without_the_one_that_is_far_behind() -> None:
@@ -297,13 +301,29 @@ def test_multi_task_learners_are_judged_with_and_without_the_one_that_is_far_beh
 
 
 def test_the_margin_with_settings_chosen_on_the_test_set() -> None:
-    frame = under_all(ORDER)
-    frame["best_on_test"] = frame["average_auc"].where(frame["model"].isin(["MixedNorm", "TraceNorm"]))
-    bound = next(each for each in experiment("chen-table2").read(frame).sections if each.name == "bound").table
+    frame = under_all(ORDER | {"MixedNorm": 0.845})  # half a point above TraceNorm, where the paper has 1.4
+    chosen = {"MixedNorm": 0.02, "TraceNorm": 0.019}
+    frame["best_on_test"] = frame["average_auc"] + frame["model"].map(chosen)
+    found = experiment("chen-table2").read(frame)
+    bound = next(each for each in found.sections if each.name == "bound").table
     assert bound is not None
     assert bound["published"].tolist() == pytest.approx([91.602 - 90.205] * 4)
-    assert bound["best_on_test"].tolist() == pytest.approx([6.0] * 4, abs=0.2)
-    assert set(bound["reading"]) == {"reaches the published one"}
+    for name, margin, reaches in (("tuned", 0.5, False), ("both_on_test", 0.6, False), ("one_on_test", 2.5, True)):
+        assert bound[name].tolist() == pytest.approx([margin] * 4, abs=0.2)
+        assert bound[f"{name}_reaches"].tolist() == [reaches] * 4
+    assert "in 0 of 4 pairs of data set and fits; with those of MixedNorm alone, in 4 " in found.headline
+
+
+def test_numbers_of_other_data_are_not_counted_as_near_in_the_first_sentences() -> None:
+    assert experiment("chen-table7").read(rows(ORDER, "bibtex, 925 x 10")).headline == ""
+    assert experiment("chen-table3").read(rows(ORDER, "science")).headline.startswith("Of 24 published numbers ")
+
+
+def test_what_two_choices_apart_differ_in_is_not_said_to_depend_on_either() -> None:
+    judged = {Variant(): Judgement("-", Verdict.REPRODUCED, ""), Variant("raw", "free"): Judgement("-", Verdict.NOT_REPRODUCED, "")}
+    found = judged_statement(judged)
+    assert found.verdict == Verdict.DEPENDS
+    assert "; no choice alone is seen to change it; " in found.why
 
 
 def test_a_number_is_reproduced_where_it_is_close() -> None:
@@ -314,6 +334,9 @@ def test_a_number_is_reproduced_where_it_is_close() -> None:
     assert far.verdict == Verdict.NOT_REPRODUCED
     assert far.difference == pytest.approx(100.0 * frame[frame["model"] == "MixedNorm"]["macro_f1"].mean() - 60.602)
     assert of["yeast, AUC, MixedNorm"].verdict == Verdict.NOT_RUN
+    raw = experiment("chen-table2").read(rows({"MixedNorm": 0.916}, features="raw")).comparisons
+    (other,) = [each for each in raw if each.what == "scene, AUC, MixedNorm"]
+    assert (other.verdict, other.difference) == (Verdict.REPRODUCED, None)  # the difference is of the default protocol, which was not run
 
 
 def test_numbers_of_lost_data_cannot_be_known() -> None:
@@ -336,6 +359,13 @@ def test_curves() -> None:
     ends[1][list(KEYS)] += 0.05
     falling = {what: verdict for what, verdict in verdicts("chen-tasks", pd.concat(ends)).items() if "falls as tasks are added" in what}
     assert set(falling.values()) == {Verdict.NOT_REPRODUCED}
+
+
+def test_tables_have_the_cells_of_others_that_they_say_they_have() -> None:
+    of = {name: experiment(name).scale("full").grid for name in TABLES}
+    assert [cell for cell in of["chen-table5"] if cell not in of["chen-table2"]] == []
+    shared = [cell for cell in of["chen-tasks"] if cell in of["chen-table3"]]
+    assert {cell["data"] for cell in shared} == {"sun09, 80 labels", "sun09, 100 labels"}
 
 
 def test_costs() -> None:

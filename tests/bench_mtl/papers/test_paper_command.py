@@ -218,7 +218,7 @@ class TestKeys:
         assert compute.__module__ in modules
         assert (
             "bench_mtl.data.catalogue" in modules
-            or name == "quattoni-fig1"
+            or name in ("quattoni-fig1", "quattoni-cost")
             or "bench_mtl.data.synthetic.sparse_low_rank" in modules
             or (name == "singer-sequential" and "bench_mtl.data.synthetic.market" in modules)
         )
@@ -233,11 +233,25 @@ class TestKeys:
             "store",
             "summaries",
             "chen.about",
+            "chen.curves",
             "chen.scores",
+            "chen.sensitivity",
             "quattoni.annotation_sections",
+            "quattoni.cost_fits",
+            "quattoni.cost_sections",
+            "quattoni.report2008_sections",
+            "quattoni.report2008_verdicts",
         )
         assert not modules & {f"bench_mtl.papers.{each}" for each in words}
         assert not [module for module in modules if module.startswith(("bench_mtl.report", "bench_mtl.cli", "bench_mtl.results"))]
+
+    @pytest.mark.parametrize("name", [name for name in experiments() if experiment(name).cells_of])
+    def test_of_shared_cells(self, name: str) -> None:
+        """A worker computes them with the other experiment's `compute`, and under its name."""
+        own = experiment(name)
+        other = experiment(own.cells_of)
+        assert (own.compute, own.uses, own.limits, own.data) == (other.compute, other.uses, other.limits, other.data)
+        assert other.cells_of == other.name
 
     def test_of_a_changed_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
         registry = load_registry()
@@ -305,4 +319,17 @@ def test_an_experiment_takes_over_the_cells_that_it_shares_with_another(
         assert [*theirs.query(f"SELECT {columns} FROM cell")] == [*ours.query(f"SELECT {columns} FROM cell WHERE id <= 3")]
     (tmp_path / "out").rename(tmp_path / "kept")
     assert f"0 cells taken over from {other}" in paper("own", "--from", str(other))[1]
+    (tmp_path / "out").rename(tmp_path / "again")
     assert paper("sharing", "--from", str(tmp_path / "nothing"))[0] == 2
+    assert not (tmp_path / "out").exists()
+    assert paper("sharing", "--force", "--from", str(other))[0] == 2
+
+
+def test_a_cell_that_failed_is_not_taken_over(paper: Command, tmp_path: Path) -> None:
+    toy_state.failing.add(1)
+    assert paper()[0] == 1
+    (tmp_path / "out").rename(tmp_path / "other")
+    toy_state.failing.clear()
+    code, said = paper("toy", "--from", str(tmp_path / "other"))
+    assert code == 0
+    assert "2 cells taken over" in said

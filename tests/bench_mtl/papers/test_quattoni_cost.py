@@ -145,7 +145,7 @@ def verdicts(rows: list[dict[str, Any]]) -> dict[str, Verdict]:
 
 IN_DM = "the projection takes O(dm log dm) time: exponent in dm"
 MEMORY_IN_DM = "the projection takes O(dm) memory: exponent in dm"
-NON_ZEROS = "dm can be read as the number of non-zero parameters: exponent in it"
+NON_ZEROS = "dm can be read as the number n of non-zero parameters: exponent in n log n"
 EXAMPLES = "the cost is linear in the number of examples: exponent of an iteration"
 
 
@@ -166,6 +166,8 @@ def test_exact_laws_are_told_apart() -> None:
 def test_the_law_itself_is_said_beside_the_exponent() -> None:
     rows = timed(lambda n, matrix: n * math.log(n))
     (found,) = [each for each in read(pd.DataFrame(rows)).comparisons if each.what.startswith(f"{IN_DM} (")]
+    assert found.published == "O(dm log dm)"  # the bar of the exponent is no claim of the papers
+    assert "within 0.9 to 1.1, a bar of ours" in found.why
     law = log_law([round(10.0 ** (power / 2.0)) for power in range(6, 15)])
     assert law == pytest.approx(1.09, abs=0.01)
     assert f"exactly n log n has {law:.3f} in n at these sizes" in found.why
@@ -213,7 +215,7 @@ def test_growth_of_an_iteration() -> None:
     assert judged.verdict is Verdict.NOT_REPRODUCED
     assert "a fixed cost such as the projection" in judged.why
     assert "; all sizes 0.0" in judged.ours
-    assert drowned[f"{EXAMPLES}, Newton's method"].verdict is Verdict.REPRODUCED
+    assert not any("Newton" in what for what in drowned)  # the papers claim nothing of it
     steep = verdicts(iterated(1.5))
     assert {value for name, value in steep.items() if "exponent of an iteration" in name} == {Verdict.NOT_REPRODUCED}
 
