@@ -140,7 +140,7 @@ def judged_statement(judged: Mapping[Variant, Judgement]) -> Judgement:
     verdict, why = _agreed({variant: each.verdict for variant, each in found.items()})
     first, example = next(iter(found.items()))
     yes, no, open_ = held(found)
-    rule = f"by protocol{why}; {first.features}, {first.intercept} intercept, {example.ours}: {example.why}"
+    rule = f"by protocol{why}; with {first.words()}, {example.ours}: {example.why}"
     return Judgement(f"{yes} of {len(found)} yes, {no} no, {open_} open", verdict, rule)
 
 

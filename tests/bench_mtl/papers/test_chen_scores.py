@@ -257,7 +257,7 @@ def test_a_statement_that_holds_under_all_protocols_under_some_and_under_none() 
     some = read(frame)
     assert some.verdict == Verdict.DEPENDS
     assert some.ours == "6 of 8 yes, 2 no, 0 open"
-    assert some.why.startswith("by protocol; depends on intercept, kind of AUC; normalised, without intercept, ")
+    assert some.why.startswith("by protocol; depends on intercept, kind of AUC; with normalised, no intercept, at 0, AUC per label, ")
 
 
 def test_what_alone_changes_a_finding_is_named() -> None:
