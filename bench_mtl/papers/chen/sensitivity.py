@@ -99,7 +99,7 @@ def means_of(rows: pd.DataFrame) -> Means:
         return {}
     columns = sorted({variant.column(measure) for measure in MEASURES for variant in variants(measure)})
     groups = (100.0 * rows[columns]).groupby([rows[key] for key in ("data", "model", "features", "intercept")])
-    return {key: {column: _own(part[column].dropna().tolist()) for column in columns} for key, part in groups}
+    return {tuple(map(str, key)): {column: _own(part[column].dropna().tolist()) for column in columns} for key, part in groups}
 
 
 def _own(values: Sequence[float]) -> Own:
