@@ -7,6 +7,7 @@ have that shape too, so that losses are plain element-wise code.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
@@ -79,6 +80,18 @@ class Design(ABC):
     @abstractmethod
     def restricted(self, features: NDArray[np.intp]) -> Design:
         """Return the design of some features alone, in the order given, with an `output_shape` like this one's."""
+
+    @abstractmethod
+    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
+        """Return some rows of X_k, in the order given."""
+
+    @abstractmethod
+    def gram(self, k: int) -> Array:
+        """Return X_k^T X_k, d x d."""
+
+    @abstractmethod
+    def squares(self) -> float:
+        """Return the sum of squares of all entries; those of a shared design count once."""
 
     @abstractmethod
     def with_constant(self) -> Design:
@@ -248,6 +261,15 @@ class SharedDesign(Design):
     def restricted(self, features: NDArray[np.intp]) -> SharedDesign:
         return self._sharing(frozen_matrix(columns_of(self._X, features)), self.n_tasks)
 
+    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
+        return self._X[rows]
+
+    def gram(self, k: int) -> Array:
+        return gram(self._X)
+
+    def squares(self) -> float:
+        return sum_of_squares(self._X)
+
     def with_constant(self) -> SharedDesign:
         return self._sharing(frozen_matrix(_with_ones(self._X)), self.n_tasks)
 
@@ -365,6 +387,15 @@ class PerTaskDesign(Design):
         width = len(features)
         return PerTaskDesign([chosen[self._span(k), k * width : (k + 1) * width] for k in range(self.n_tasks)])
 
+    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
+        return self.block(k)[rows]
+
+    def gram(self, k: int) -> Array:
+        return gram(self.block(k))
+
+    def squares(self) -> float:
+        return math.fsum(sum_of_squares(self.block(k)) for k in range(self.n_tasks))
+
     def with_constant(self) -> PerTaskDesign:
         return PerTaskDesign([_with_ones(self.block(k)) for k in range(self.n_tasks)])
 
@@ -424,6 +455,16 @@ def line_norms(X: Matrix, axis: int) -> Array:
     squares = np.asarray(shares.sum(axis=axis)).ravel()
     count = X.shape[axis]
     return np.asarray(top * (np.sqrt(squares + count * TINIEST) * (1.0 + gamma(count + 12))) + TINIEST)
+
+
+def gram(X: Matrix) -> Array:
+    """Return X^T X as a dense matrix."""
+    return dense(X.T @ X)
+
+
+def sum_of_squares(X: Matrix) -> float:
+    """Return the sum of the squares of the entries."""
+    return float(np.square(X.data if is_sparse(X) else X).sum())
 
 
 def spectral_norm(X: Matrix) -> float:

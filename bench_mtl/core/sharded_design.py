@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
-from bench_mtl.core.designs import Design, SharedDesign, columns_of, dense, frozen, frozen_matrix, line_norms
+from bench_mtl.core.designs import Design, SharedDesign, columns_of, frozen, frozen_matrix, gram, line_norms, sum_of_squares
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, sum_of_parts
 from bench_mtl.core.shards import Shards
@@ -74,6 +74,21 @@ class ShardedDesign(Design):
         whole = sp.csr_array(sp.vstack(parts, format="csr")) if self.is_sparse else np.concatenate(parts)
         return SharedDesign._sharing(frozen_matrix(whole), self.n_tasks)
 
+    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
+        wanted = [rows[(rows >= own.start) & (rows < own.stop)] - own.start for own in self.shards.slices]
+        order = np.argsort(rows, kind="stable")
+        if np.any(order != np.arange(len(rows))):  # by shard, they come in the order of the examples
+            back = np.argsort(order, kind="stable")
+            return self.examples(k, rows[order])[back]
+        parts = list(self.shards.map(_examples, each=wanted))
+        return sp.csr_array(sp.vstack(parts, format="csr")) if self.is_sparse else np.concatenate(parts)
+
+    def gram(self, k: int) -> Array:
+        return summed(self.shards.map(gram))
+
+    def squares(self) -> float:
+        return math.fsum(self.shards.map(sum_of_squares))
+
     def with_constant(self) -> NoReturn:
         raise InputError("the examples are in shards, which get no further feature: write the constant feature with the shards")
 
@@ -115,8 +130,8 @@ class ShardedDesign(Design):
         if scale == 0.0:
             return 0.0
         if self.n_features <= _GRAM_FEATURES:
-            gram = summed(self.shards.map(_gram, scale))
-            return scale * math.sqrt(max(0.0, float(np.linalg.eigvalsh(gram).max())))
+            squares = np.linalg.eigvalsh(summed(self.shards.map(_scaled_gram, scale)))
+            return scale * math.sqrt(max(0.0, float(squares.max())))
         start = np.random.default_rng(0).standard_normal(self.n_features)
         of_gram = spla.LinearOperator((self.n_features,) * 2, matvec=lambda v: summed(self.shards.map(_gram_product, v, scale)))
         (largest,) = spla.eigsh(of_gram, k=1, v0=start, return_eigenvectors=False, tol=1e-9)
@@ -151,6 +166,10 @@ def _compensated_adjoint(X: Matrix, R: Array) -> tuple[Array, Array]:
     return compensated_parts(X.T, R)
 
 
+def _examples(X: Matrix, rows: NDArray[np.intp]) -> Matrix:
+    return X[rows]
+
+
 def _columns(X: Matrix, features: NDArray[np.intp]) -> Matrix:
     return columns_of(X, features)
 
@@ -161,9 +180,8 @@ def _largest(X: Matrix) -> float:
     return float(np.abs(X.data if is_sparse(X) else X).max(initial=0.0))
 
 
-def _gram(X: Matrix, scale: float) -> Array:
-    scaled = X / scale
-    return dense(scaled.T @ scaled)
+def _scaled_gram(X: Matrix, scale: float) -> Array:
+    return gram(X / scale)
 
 
 def _gram_product(X: Matrix, v: Array, scale: float) -> Array:

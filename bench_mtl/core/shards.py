@@ -34,7 +34,7 @@ class Shards(ABC):
     """Entries that are stored, of all shards."""
 
     @abstractmethod
-    def map(self, function: Callable[..., T], *common: Any, split: Sequence[Any] = ()) -> Iterator[T]:
+    def map(self, function: Callable[..., T], *common: Any, split: Sequence[Any] = (), each: Sequence[Any] | None = None) -> Iterator[T]:
         """Yield ``function(matrix, *common, *own)`` for every shard, in the order of the shards.
 
         Parameters
@@ -42,6 +42,7 @@ class Shards(ABC):
         function : of a module, so that a worker can import it; its matrix is read-only
         common : arguments that all shards are given
         split : arrays with a row for every row of the matrix, of which each shard is given its own
+        each : one more argument, another for every shard
         """
 
     @property
@@ -95,6 +96,6 @@ class LocalShards(Shards):
         self.shards, self.counts, self.n_columns = tuple(shards), tuple(counts), n_columns
         self.is_sparse, self.n_stored = is_sparse, n_stored
 
-    def map(self, function: Callable[..., T], *common: Any, split: Sequence[Any] = ()) -> Iterator[T]:
-        for shard, rows in zip(self.shards, self.slices, strict=True):
-            yield function(shard.matrix(), *common, *(each[rows] for each in split))
+    def map(self, function: Callable[..., T], *common: Any, split: Sequence[Any] = (), each: Sequence[Any] | None = None) -> Iterator[T]:
+        for k, (shard, rows) in enumerate(zip(self.shards, self.slices, strict=True)):
+            yield function(shard.matrix(), *common, *(whole[rows] for whole in split), *([] if each is None else [each[k]]))
