@@ -115,6 +115,11 @@ class Design(ABC):
         return len(self.output_shape) == 2
 
     @property
+    def is_in_shards(self) -> bool:
+        """Whether X is in parts of which no one matrix is made, so that `block` and `stacked` raise."""
+        return False
+
+    @property
     def n_examples(self) -> int:
         """Examples over all tasks; those of a shared design count once a task."""
         return sum(self.sizes)

@@ -40,6 +40,10 @@ class ShardedDesign(Design):
         return (self.shards.n_rows, self.n_tasks)
 
     @property
+    def is_in_shards(self) -> bool:
+        return True
+
+    @property
     def is_sparse(self) -> bool:
         return self.shards.is_sparse
 

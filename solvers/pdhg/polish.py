@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import HingeForm
