@@ -98,7 +98,7 @@ class Design(ABC):
         """Return the design with one feature more, the last one, that is 1 in all examples."""
 
     @abstractmethod
-    def of_task(self, k: int) -> SharedDesign:
+    def of_task(self, k: int) -> Design:
         """Return the design of task k alone, with an `output_shape` of (n_k, 1); dense and shared data are not copied."""
 
     @property
