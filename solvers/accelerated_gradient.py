@@ -48,6 +48,7 @@ class AcceleratedGradient(IterativeSolver):
 
     name: ClassVar[str] = "accelerated_gradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
+    takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_gradient_options(self.step_rule, self.initial_lipschitz, self.objective_change, self.gram, self.projection)

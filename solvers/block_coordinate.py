@@ -36,6 +36,7 @@ class BlockCoordinate(IterativeSolver):
 
     name: ClassVar[str] = "block_coordinate"
     takes: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
+    takes_shards: ClassVar[bool] = True
 
     def incompatibility(self, problem: Problem) -> str | None:
         return super().incompatibility(problem) or gram_incompatibility(self, problem)

@@ -55,6 +55,7 @@ class FrankWolfe(IterativeSolver):
 
     name: ClassVar[str] = "frank_wolfe"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTHED, Capability.LMO})
+    takes_shards: ClassVar[bool] = True
     takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, NormHingeForm)
 
     def __post_init__(self) -> None:

@@ -33,6 +33,7 @@ class FrankWolfeTrace(IterativeSolver):
 
     name: ClassVar[str] = "frank_wolfe_trace"
     takes: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
+    takes_shards: ClassVar[bool] = True
 
     def incompatibility(self, problem: Problem) -> str | None:
         return super().incompatibility(problem) or gram_incompatibility(self, problem)

@@ -56,6 +56,7 @@ class ProjectedGradient(IterativeSolver):
 
     name: ClassVar[str] = "projected_gradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
+    takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_gradient_options(self.step_rule, self.initial_lipschitz, self.objective_change, self.gram, self.projection)

@@ -43,6 +43,7 @@ class ProjectedSubgradient(IterativeSolver):
 
     name: ClassVar[str] = "projected_subgradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX})
+    takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.step_sizes, (tuple, list)) or not self.step_sizes:

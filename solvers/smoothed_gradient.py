@@ -61,6 +61,7 @@ class SmoothedGradient(IterativeSolver):
 
     name: ClassVar[str] = "smoothed_gradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTHED, Capability.PROX})
+    takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         real_number("smoothing", self.smoothing, strict=True)

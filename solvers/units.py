@@ -14,7 +14,12 @@ LIKE = 1000.0
 
 
 def feature_units(design: Design) -> Array | None:
-    """Return units t of the features in which the columns of the data have norm 1, W_j = t_j V_j; None where they are alike."""
+    """Return units t of the features in which the columns of the data have norm 1, W_j = t_j V_j; None where they are alike.
+
+    None for shards too, which would have to be written again.
+    """
+    if design.is_in_shards:
+        return None
     squares = np.zeros(design.n_features)
     for k in range(1 if design.is_shared else design.n_tasks):
         X = design.block(k)

@@ -7,6 +7,7 @@ have that shape too, so that losses are plain element-wise code.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
@@ -81,11 +82,23 @@ class Design(ABC):
         """Return the design of some features alone, in the order given, with an `output_shape` like this one's."""
 
     @abstractmethod
+    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
+        """Return some rows of X_k, in the order given."""
+
+    @abstractmethod
+    def gram(self, k: int) -> Array:
+        """Return X_k^T X_k, d x d."""
+
+    @abstractmethod
+    def squares(self) -> float:
+        """Return the sum of squares of all entries; those of a shared design count once."""
+
+    @abstractmethod
     def with_constant(self) -> Design:
         """Return the design with one feature more, the last one, that is 1 in all examples."""
 
     @abstractmethod
-    def of_task(self, k: int) -> SharedDesign:
+    def of_task(self, k: int) -> Design:
         """Return the design of task k alone, with an `output_shape` of (n_k, 1); dense and shared data are not copied."""
 
     @property
@@ -100,6 +113,11 @@ class Design(ABC):
     @property
     def is_shared(self) -> bool:
         return len(self.output_shape) == 2
+
+    @property
+    def is_in_shards(self) -> bool:
+        """Whether X is in parts of which no one matrix is made, so that `block` and `stacked` raise."""
+        return False
 
     @property
     def n_examples(self) -> int:
@@ -248,6 +266,15 @@ class SharedDesign(Design):
     def restricted(self, features: NDArray[np.intp]) -> SharedDesign:
         return self._sharing(frozen_matrix(columns_of(self._X, features)), self.n_tasks)
 
+    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
+        return self._X[rows]
+
+    def gram(self, k: int) -> Array:
+        return gram(self._X)
+
+    def squares(self) -> float:
+        return sum_of_squares(self._X)
+
     def with_constant(self) -> SharedDesign:
         return self._sharing(frozen_matrix(_with_ones(self._X)), self.n_tasks)
 
@@ -365,6 +392,15 @@ class PerTaskDesign(Design):
         width = len(features)
         return PerTaskDesign([chosen[self._span(k), k * width : (k + 1) * width] for k in range(self.n_tasks)])
 
+    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
+        return self.block(k)[rows]
+
+    def gram(self, k: int) -> Array:
+        return gram(self.block(k))
+
+    def squares(self) -> float:
+        return math.fsum(sum_of_squares(self.block(k)) for k in range(self.n_tasks))
+
     def with_constant(self) -> PerTaskDesign:
         return PerTaskDesign([_with_ones(self.block(k)) for k in range(self.n_tasks)])
 
@@ -424,6 +460,16 @@ def line_norms(X: Matrix, axis: int) -> Array:
     squares = np.asarray(shares.sum(axis=axis)).ravel()
     count = X.shape[axis]
     return np.asarray(top * (np.sqrt(squares + count * TINIEST) * (1.0 + gamma(count + 12))) + TINIEST)
+
+
+def gram(X: Matrix) -> Array:
+    """Return X^T X as a dense matrix."""
+    return dense(X.T @ X)
+
+
+def sum_of_squares(X: Matrix) -> float:
+    """Return the sum of the squares of the entries."""
+    return float(np.square(X.data if is_sparse(X) else X).sum())
 
 
 def spectral_norm(X: Matrix) -> float:

@@ -321,16 +321,30 @@ def enclose_dot(x: Array, y: Array) -> Interval:
 
 def compensated_product(X: Matrix, W: Array) -> Array:
     """Return X W by compensated dot products, for a dense or CSR X and a dense W."""
+    value, error = compensated_parts(X, W)
+    return value + error
+
+
+def compensated_parts(X: Matrix, W: Array) -> tuple[Array, Array]:
+    """Return two arrays whose sum is X W by compensated dot products, for a dense or CSR X and a dense W; the second is the smaller one."""
     from bench_mtl.core.kernels.compensated import dense_product, sparse_product
 
-    out = np.empty((X.shape[0], W.shape[1]))
+    out, error = np.zeros((2, X.shape[0], W.shape[1]))
     if is_sparse(X):
         matrix = X.tocsr()
         data, indices, indptr = matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
-        sparse_product(_readable(data), _readable(indices), _readable(indptr), _readable(W), out)
+        sparse_product(_readable(data), _readable(indices), _readable(indptr), _readable(W), out, error)
     else:
-        dense_product(_readable(X), _readable(W), out)
-    return out
+        dense_product(_readable(X), _readable(W), out, error)
+    return out, error
+
+
+def sum_of_parts(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the sum of two values in two parts each, as two parts; what the larger sum loses goes to the smaller (Knuth's TwoSum)."""
+    (a, lost), (b, more) = one, other
+    total = a + b
+    back = total - a
+    return total, (lost + more) + ((a - (total - back)) + (b - back))
 
 
 def compensated_error(value: Numbers, n: int, norms: Numbers) -> Numbers:

@@ -3,7 +3,7 @@
 from bench_mtl.data.catalogue import Entry, data_directory, entries, load, takes_seed
 from bench_mtl.data.embedded import digits
 from bench_mtl.data.preprocess import preprocess
-from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices, read_tabular
+from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices, read_shards, read_tabular, write_shards
 from bench_mtl.data.synthetic import (
     synthetic_glm,
     synthetic_l1inf,
@@ -26,6 +26,7 @@ __all__ = [
     "read_libsvm",
     "read_npz",
     "read_prices",
+    "read_shards",
     "read_tabular",
     "signs",
     "synthetic_glm",
@@ -35,4 +36,5 @@ __all__ = [
     "synthetic_sparse_low_rank",
     "synthetic_stream",
     "takes_seed",
+    "write_shards",
 ]

@@ -13,7 +13,7 @@ from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.files import is_dir, is_file, require_readable
 from bench_mtl.data.embedded import digits
 from bench_mtl.data.preprocess import preprocess
-from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices, read_tabular
+from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices, read_shards, read_tabular
 from bench_mtl.data.readers.common import naming
 from bench_mtl.data.readers.npz import npz_arrays, npz_headers
 from bench_mtl.data.synthetic import (
@@ -82,6 +82,7 @@ _READERS: dict[str, Callable[..., TaskData]] = {
     ".csv": read_tabular,
     ".tsv": read_tabular,
     ".parquet": read_tabular,
+    ".json": read_shards,
 }
 #: A table is one of prices unless one of these says what is to be learned from it.
 _LEARNED = ("labels", "targets", "class_column")
@@ -93,7 +94,8 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     Parameters
     ----------
     spec : exactly one of ``name`` (a generator, an embedded set, or the stem of an .npz file in the data directory) and
-        ``file`` (a path that ends in .npz, .arff, .csv, .tsv or .parquet, or .svm, .libsvm or .txt for LIBSVM), the keyword
+        ``file`` (a path that ends in .npz, .arff, .csv, .tsv or .parquet, or .svm, .libsvm or .txt for LIBSVM, or the .json of a
+        folder of shards), the keyword
         options of that generator or reader, and perhaps ``preprocess`` (the name of a step or a list of names). A relative
         ``file`` is looked for in the data directory, then in the current folder. With ``name`` there may be a ``fallback``, a
         table of its own, for where the data directory has no such set; `notes` say that it took its place.

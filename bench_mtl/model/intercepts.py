@@ -40,7 +40,9 @@ class Centres:
 
 
 def can_centre(design: Design) -> bool:
-    """Whether centred features, which are dense, are of a usual size: dense ones are, and sparse ones up to `MOST_CENTRED` entries."""
+    """Whether centred features, which are dense, are of a usual size: those of dense data in memory, or up to `MOST_CENTRED` entries."""
+    if design.is_in_shards:
+        return False
     rows = design.sizes[0] if design.is_shared else design.n_examples
     return not design.is_sparse or rows * design.n_features <= MOST_CENTRED
 

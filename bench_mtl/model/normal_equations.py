@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import Design, dense
-from bench_mtl.core.types import Array, Matrix
+from bench_mtl.core.types import Array
 
 #: Numbers that the blocks of a design may hold: 256 MiB.
 LARGEST_BLOCKS = 2**25
@@ -63,24 +62,20 @@ def cheaper_than_data(design: Design) -> bool:
         return True
     sizes, d = _distinct_sizes(design), design.n_features
     entries = 2 * sum(sizes) * d if _is_thin(design) else len(sizes) * d * d
-    stored = sum(design.block(k).nnz for k in range(len(sizes)))
-    return entries <= _SPARSE_COST * stored
+    return entries <= _SPARSE_COST * design.n_stored
 
 
 def normal_blocks(design: Design, *, square: bool = False) -> TaskBlocks:
     """X_k^T X_k as square blocks where asked for or tasks have at least d examples on average, else X_k itself as thin ones."""
-    blocks = [design.block(k) for k in range(len(_distinct_sizes(design)))]
     thin = _is_thin(design) and not square
-    arrays = [dense(block) if thin else _gram(block) for block in blocks]
+    arrays = [dense(design.block(k)) if thin else design.gram(k) for k in range(len(_distinct_sizes(design)))]
     offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
     return TaskBlocks(np.ascontiguousarray(np.concatenate(arrays)), offsets, thin)
 
 
 def mean_curvature(design: Design) -> float:
     """The mean eigenvalue of X_k^T X_k over all tasks, sum ||X_k||_F^2 / (d m)."""
-    blocks = [design.block(k) for k in range(len(_distinct_sizes(design)))]
-    squares = sum(float(np.square(block.data if is_sparse(block) else block).sum()) for block in blocks)
-    return squares / (design.n_features * len(blocks))
+    return design.squares() / (design.n_features * len(_distinct_sizes(design)))
 
 
 def resolvent_blocks(normal: TaskBlocks, rho: float) -> TaskBlocks:
@@ -115,12 +110,6 @@ def _distinct_sizes(design: Design) -> tuple[int, ...]:
 def _is_thin(design: Design) -> bool:
     sizes = _distinct_sizes(design)
     return sum(sizes) < len(sizes) * design.n_features
-
-
-def _gram(block: Matrix) -> Array:
-    if is_sparse(block):
-        return np.asarray((block.T @ block).toarray())
-    return np.asarray(block.T @ block)
 
 
 def _succeeded(result: Array, info: int) -> Array:

@@ -211,6 +211,12 @@ class Problem(ABC):
         return part_names(self.point_shape)
 
     @property
+    def is_in_shards(self) -> bool:
+        """Whether its examples are in shards, of which no one matrix is made; solvers say with `takes_shards` that they need none."""
+        design = getattr(self, "design", None)
+        return design is not None and bool(design.is_in_shards)
+
+    @property
     @abstractmethod
     def dual_shape(self) -> tuple[int, ...]:
         """Shape of a dual point."""
@@ -485,6 +491,8 @@ class Solver(ABC):
     """One of these the problem must have; empty for a solver that needs operators only."""
     takes_intercept: ClassVar[bool] = False
     """Whether it takes such forms with a free intercept too."""
+    takes_shards: ClassVar[bool] = False
+    """Whether it needs of the data what a design in shards gives: products with X, norms, Gram matrices, some rows or columns."""
     aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Other names by which users may call the solver, in lower case, each with the options that it stands for."""
 
@@ -526,6 +534,9 @@ class Solver(ABC):
         elif self.takes and not forms:
             needs.append(f"takes {' or '.join(kind.__name__ for kind in self.takes)}")
             found.append(f"has {_form_names(problem)}")
+        if problem.is_in_shards and not self.takes_shards:
+            needs.append("needs all examples in one matrix")
+            found.append("has them in shards")
         return f"{self.label} {' and '.join(needs)}; {problem.name} {' and '.join(found)}" if needs else None
 
 

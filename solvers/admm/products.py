@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 
@@ -31,9 +30,9 @@ class Products:
 
     @classmethod
     def of(cls, design: Design) -> Products:
-        X = design.block(0)
-        if not design.is_shared or not is_sparse(X):
+        if design.is_in_shards or not design.is_shared or not design.is_sparse:
             return cls(design.forward, design.adjoint)
+        X = design.block(0)
         transposed = sp.csr_array(X.T)
         return cls(design.forward, lambda R: np.asarray(transposed @ R))
 

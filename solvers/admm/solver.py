@@ -66,6 +66,7 @@ class ADMM(IterativeSolver):
 
     name: ClassVar[str] = "admm"
     takes: ClassVar[tuple[type[Form], ...]] = (SplitForm, GroupForm)
+    takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_options(self.relaxation, self.penalty, self.balance, self.residual_tolerance)

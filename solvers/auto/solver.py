@@ -56,6 +56,7 @@ class Auto(IterativeSolver):
     name: ClassVar[str] = "auto"
     takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm, L1Form, SplitForm, NormForm, NormHingeForm)
     takes_intercept: ClassVar[bool] = True
+    takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.target is not None:

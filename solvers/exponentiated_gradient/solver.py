@@ -66,6 +66,7 @@ class ExponentiatedGradient(IterativeSolver):
 
     name: ClassVar[str] = "exponentiated_gradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    takes_shards: ClassVar[bool] = True
     takes: ClassVar[tuple[type[Form], ...]] = (SimplexForm,)
 
     def __post_init__(self) -> None:

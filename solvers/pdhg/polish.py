@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import HingeForm
@@ -184,8 +183,7 @@ class ActiveSet:
         self.unit = form.radius or 1.0
         self.factors: dict[int, tuple[bytes, Factor | None]] = {}
         self._guess()
-        blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
-        self.entries = max(1, sum(X.nnz if is_sparse(X) else X.size for X in blocks) * (design.n_tasks if design.is_shared else 1))
+        self.entries = max(1, design.n_stored * (design.n_tasks if design.is_shared else 1))
         self.work += 1.0
 
     def _guess(self) -> None:
@@ -235,7 +233,7 @@ class ActiveSet:
         on_margin = self.on.astype(float)
         for k in range(design.n_tasks):
             on, inside = np.flatnonzero(design.task_outputs(on_margin, k)), np.flatnonzero(self.inside[:, k])
-            X = design.block(k)[on]
+            X = design.examples(k, on)
             X = dense(X) * design.task_outputs(self.form.labels, k)[on][:, None]
             own, border = X[:, inside], X[:, self.rows] * self.sign[self.rows, k]
             key = on.tobytes() + b"|" + inside.tobytes()

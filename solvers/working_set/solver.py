@@ -54,6 +54,7 @@ class WorkingSet(IterativeSolver):
     name: ClassVar[str] = "working_set"
     takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm, BallForm)
     takes_intercept: ClassVar[bool] = True
+    takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         whole_number("first", self.first, minimum=1)

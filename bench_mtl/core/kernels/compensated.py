@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from bench_mtl.core.kernels.jit import exact
 
 _SPLITTER = 134217729.0  # 2^27 + 1 (Veltkamp)
@@ -34,27 +32,17 @@ def _add_multiple(x: float, y: Any, total: Any, error: Any) -> None:
 
 
 @exact
-def dense_product(X: Any, W: Any, out: Any) -> None:
-    """out = X W, of C-contiguous matrices."""
-    error = np.empty(W.shape[1])
+def dense_product(X: Any, W: Any, out: Any, error: Any) -> None:
+    """out + error = X W, of C-contiguous matrices; both begin at 0."""
     for i in range(X.shape[0]):
-        out[i] = 0.0
-        error[:] = 0.0
         for j in range(X.shape[1]):
             if X[i, j] != 0.0:
-                _add_multiple(X[i, j], W[j], out[i], error)
-        for k in range(error.size):
-            out[i, k] += error[k]
+                _add_multiple(X[i, j], W[j], out[i], error[i])
 
 
 @exact
-def sparse_product(data: Any, indices: Any, indptr: Any, W: Any, out: Any) -> None:
-    """out = X W, X in CSR form."""
-    error = np.empty(W.shape[1])
+def sparse_product(data: Any, indices: Any, indptr: Any, W: Any, out: Any, error: Any) -> None:
+    """out + error = X W, X in CSR form; both begin at 0."""
     for i in range(out.shape[0]):
-        out[i] = 0.0
-        error[:] = 0.0
         for p in range(indptr[i], indptr[i + 1]):
-            _add_multiple(data[p], W[indices[p]], out[i], error)
-        for k in range(error.size):
-            out[i, k] += error[k]
+            _add_multiple(data[p], W[indices[p]], out[i], error[i])

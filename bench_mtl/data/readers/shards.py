@@ -1,0 +1,147 @@
+"""Data sets in shards: a folder with a manifest and the examples in parts, which are memory-mapped when they are used.
+
+::
+
+    FOLDER/shards.json                        what there is: sizes, and the length and hash of every file
+    FOLDER/00000.npy                          the features of the first shard, dense, or
+    FOLDER/00000.data.npy, .indices.npy, .indptr.npy    the arrays of its CSR matrix
+    FOLDER/00000.targets.npy                  its targets, examples x tasks
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.core.checks import is_sparse, real_array, real_matrix, true_or_false
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.shards import FileShard, LocalShards
+from bench_mtl.core.types import Array, Matrix
+from bench_mtl.data.readers.common import naming, parsing, readable_file
+from bench_mtl.model.task_data import TaskData
+
+MANIFEST = "shards.json"
+FORMAT, VERSION = "bench-mtl shards", 1
+
+
+def write_shards(folder: Path, parts: Iterable[tuple[Any, Any]], *, name: str = "unnamed") -> Path:
+    """Write a data set in shards, one for each pair of features (rows x d, dense or sparse) and targets (rows x m); return its manifest.
+
+    One part is in memory at a time. The folder appears when all of it is written.
+
+    Raises
+    ------
+    InputError : the folder exists, there is no part, parts are not alike, or one has NaN or inf.
+    """
+    if folder.exists():
+        raise InputError(f"{folder} exists: shards are written to a new folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as made:
+        inside = Path(made) / folder.name
+        inside.mkdir()
+        shards = [_written(inside, f"{number:05d}", *_checked(number, *part)) for number, part in enumerate(parts)]
+        if not shards:
+            raise InputError("there is no part to write")
+        for number, shard in enumerate(shards):
+            for key in ("features", "tasks", "sparse"):
+                if shard[key] != shards[0][key]:
+                    raise InputError(f"part {number} has {key} {shard[key]}, but part 0 has {shards[0][key]}")
+        common = {key: shards[0][key] for key in ("features", "tasks", "sparse")}
+        kept = [{key: shard[key] for key in ("name", "rows", "stored", "files")} for shard in shards]
+        manifest = {"format": FORMAT, "version": VERSION, "name": name, **common, "shards": kept}
+        (inside / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+        inside.rename(folder)
+    return folder / MANIFEST
+
+
+def read_shards(path: str | Path, *, verify: bool = False) -> TaskData:
+    """Tasks that share a design in shards, of which no one matrix is made; targets are in memory.
+
+    Parameters
+    ----------
+    path : the manifest, ``FOLDER/shards.json``
+    verify : whether the hash of every file is compared with the manifest's, which reads all of them; their lengths always are
+
+    Raises
+    ------
+    InputError : no such manifest, files that are missing, or are not those that it describes.
+    """
+    source = readable_file(path)
+    with naming(source):
+        with parsing("a manifest of shards"):
+            manifest = json.loads(source.read_text(encoding="utf-8"))
+            if (manifest["format"], manifest["version"]) != (FORMAT, VERSION):
+                raise InputError(f"is no manifest of {FORMAT} {VERSION}")
+            entries, d, m, sparse = manifest["shards"], manifest["features"], manifest["tasks"], manifest["sparse"]
+            counts = [int(entry["rows"]) for entry in entries]
+            files = [(name, facts) for entry in entries for name, facts in entry["files"].items()]
+        for name, facts in files:
+            _require(source.parent / name, facts, true_or_false("verify", verify))
+        shards = [FileShard(source.parent, entry["name"], (rows, d), sparse) for entry, rows in zip(entries, counts, strict=True)]
+        design = ShardedDesign(LocalShards(shards, counts, d, sparse, sum(entry["stored"] for entry in entries)), m)
+        targets = np.concatenate(list(_targets(source.parent, entries, m)))
+    return TaskData(design, frozen(targets), str(manifest["name"]))
+
+
+def _checked(number: int, X: Any, Y: Any) -> tuple[Matrix, Array]:
+    matrix = real_matrix(f"X of part {number}", X)
+    targets = real_array(f"Y of part {number}", Y)
+    targets = targets[:, None] if targets.ndim == 1 else targets
+    if targets.ndim != 2 or len(targets) != matrix.shape[0] or 0 in (*matrix.shape, targets.shape[1]):
+        raise InputError(
+            f"part {number} has X of shape {matrix.shape} and Y of shape {targets.shape}: rows must agree, and none may be empty"
+        )
+    return matrix, targets
+
+
+def _written(folder: Path, name: str, X: Matrix, Y: Array) -> dict[str, Any]:
+    """Write the files of a shard; return what the manifest says of it."""
+    sparse = is_sparse(X)
+    arrays: dict[str, Any] = {"targets": np.ascontiguousarray(Y)}
+    if sparse:
+        X.sort_indices()
+        arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+    else:
+        arrays |= {"": np.ascontiguousarray(X)}
+    files = {}
+    for part, array in arrays.items():
+        path = folder / (f"{name}.{part}.npy" if part else f"{name}.npy")
+        np.save(path, array, allow_pickle=False)
+        files[path.name] = {"bytes": path.stat().st_size, "sha256": _digest(path)}
+    stored = int(X.nnz if sparse else X.size)
+    return {
+        "name": name, "rows": X.shape[0], "stored": stored, "files": files,
+        "features": int(X.shape[1]), "tasks": int(Y.shape[1]), "sparse": bool(sparse),
+    }  # fmt: skip
+
+
+def _require(path: Path, facts: dict[str, Any], verify: bool) -> None:
+    """Raise InputError where a file is not the one that the manifest describes."""
+    if not path.is_file():
+        raise InputError(f"{path.name} is missing")
+    if path.stat().st_size != facts["bytes"]:
+        raise InputError(f"{path.name} has {path.stat().st_size} bytes, and {facts['bytes']} were written")
+    if verify and _digest(path) != facts["sha256"]:
+        raise InputError(f"{path.name} is not what was written: its hash differs")
+
+
+def _targets(folder: Path, entries: list[dict[str, Any]], m: int) -> Iterator[Array]:
+    for entry in entries:
+        with parsing("targets"):
+            targets = np.load(folder / f"{entry['name']}.targets.npy", allow_pickle=False)
+        if targets.shape != (entry["rows"], m):
+            raise InputError(f"the targets of shard {entry['name']} have shape {targets.shape}, not {(entry['rows'], m)}")
+        yield targets
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

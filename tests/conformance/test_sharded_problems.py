@@ -1,0 +1,81 @@
+"""Problems whose examples are in shards: certified as in memory, solved by every solver that says it takes them, refused by the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.shards import HeldShard, LocalShards
+from bench_mtl.core.types import Limits, Tolerance
+from bench_mtl.data import TaskData
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import load_registry
+
+N, D, M = 120, 18, 3
+
+PROBLEMS = {
+    "l1inf_hinge, radius": ("l1inf_hinge", True, {"radius": 2.0}),
+    "l1inf_hinge, penalty": ("l1inf_hinge", True, {"penalty": "0.1 max"}),
+    "l1inf_hinge, intercept": ("l1inf_hinge", True, {"penalty": "0.1 max", "intercept": True}),
+    "l1inf_glm, squared": ("l1inf_glm", False, {"penalty": "0.1 max"}),
+    "l1inf_glm, squared, intercept": ("l1inf_glm", False, {"penalty": "0.1 max", "intercept": True}),
+    "l1inf_glm, logistic": ("l1inf_glm", True, {"penalty": "0.1 max", "loss": "logistic"}),
+    "sparse_low_rank": ("sparse_low_rank", False, {"penalty": 5.0, "radius": 3.0}),
+    "l1_ball_glm, radius": ("l1_ball_glm", False, {"radius": 3.0}),
+    "l1_ball_glm, logistic": ("l1_ball_glm", True, {"penalty": "0.1 max", "loss": "logistic"}),
+    "trace_norm_glm": ("trace_norm_glm", False, {"radius": 3.0}),
+    "l12_hinge": ("l12_hinge", True, {"penalty": "0.1 max"}),
+}
+
+
+def pair(is_sparse: bool, with_labels: bool) -> tuple[TaskData, TaskData]:
+    """Return the same data in memory and in shards."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.5)
+    W = rng.standard_normal((D, M)) * (rng.random((D, 1)) < 0.4)
+    scores = X @ W + 0.5 * rng.standard_normal((N, M))
+    matrix: Any = sp.csr_array(X) if is_sparse else X
+    plain = TaskData.shared(matrix, np.where(scores > np.median(scores), 1.0, -1.0) if with_labels else scores)
+    parts = [matrix[:50], matrix[50:51], matrix[51:]]
+    shards = LocalShards([HeldShard(part) for part in parts], [50, 1, N - 51], D, is_sparse, matrix.nnz if is_sparse else matrix.size)
+    return plain, replace(plain, design=ShardedDesign(shards, M))
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_certificates_are_those_of_the_data_in_memory(case: str, is_sparse: bool) -> None:
+    name, with_labels, parameters = PROBLEMS[case]
+    made = load_registry().problem(name)
+    plain, sharded = (made.from_data(data, **parameters) for data in pair(is_sparse, with_labels))
+    point = plain.repair(np.random.default_rng(1).standard_normal(plain.point_shape))
+    assert sharded.is_in_shards
+    assert not plain.is_in_shards
+    one, other = plain.enclose_objective(point), sharded.enclose_objective(point)
+    assert one.lower <= other.upper
+    assert other.lower <= one.upper  # both hold the exact value
+    assert sharded.dual_bound(point, None) == pytest.approx(plain.dual_bound(point, None), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_every_solver_solves_it_or_says_why_not(case: str) -> None:
+    name, with_labels, parameters = PROBLEMS[case]
+    registry = load_registry()
+    plain, sharded = (registry.problem(name).from_data(data, **parameters) for data in pair(False, with_labels))
+    solved = set()
+    for solver_name in registry.solvers:
+        solver = registry.solver(solver_name)
+        if solver.incompatibility(plain) is not None or solver_name in ("conic", "projected_subgradient", "projected_gradient"):
+            continue
+        if not solver.takes_shards:
+            assert "has them in shards" in (solver.incompatibility(sharded) or "")
+            continue
+        for target in (1e-2, 1e-3):
+            record = run(sharded, solver, tolerance=Tolerance(target), limits=Limits(seconds=60.0))
+            assert record.status == "verified", f"{solver_name}: {record.reason}"
+        solved.add(solver_name)
+    assert solved
