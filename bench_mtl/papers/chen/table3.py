@@ -25,7 +25,7 @@ examples of SUN 09 (111 features, scores of object detectors in an image) with i
         "small": Scale(grid(("science",), ("IndSVM", "RidgeReg"), 1), "two learners on Science, one repetition: half a minute."),
         "full": Scale(
             grid(("science",), _ALL, 3) + grid(tuple(_STAND_INS.values()), _ALL, 2),
-            "all learners with the two main protocols of fits; Science three times, SUN 09 twice (the paper has five): about twenty-five "
+            "all learners with the two main protocols of fits; Science three times, SUN 09 twice (the paper has five): about thirty-five "
             "minutes on two cores.",
         ),
     },
