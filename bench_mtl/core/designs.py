@@ -213,7 +213,29 @@ class Design(ABC):
         return float(self.norms().max())
 
 
-class SharedDesign(Design):
+class CommonDesign(Design):
+    """One X for all tasks, wherever its rows are: outputs are examples x tasks."""
+
+    def per_example(self, values: Array) -> Array:
+        return values[None, :]
+
+    def task_outputs(self, R: Array, k: int) -> Array:
+        return R[:, k]
+
+    def task_sums(self, R: Array) -> Array:
+        return np.asarray(R.sum(axis=0))
+
+    def stack(self, R: Array) -> Array:
+        return np.ascontiguousarray(R.T).ravel()
+
+    def unstack(self, r: Array) -> Array:
+        return np.ascontiguousarray(r.reshape(self.n_tasks, -1).T)
+
+    def _task_norms(self, R: Array) -> Array:
+        return np.asarray(euclidean_norms(R, axis=0)[0])
+
+
+class SharedDesign(CommonDesign):
     """One n x d matrix X for all m tasks: W -> X W."""
 
     def __init__(self, X: Any, n_tasks: int) -> None:
@@ -254,15 +276,6 @@ class SharedDesign(Design):
     def block(self, k: int) -> Matrix:
         return self._X
 
-    def per_example(self, values: Array) -> Array:
-        return values[None, :]
-
-    def task_outputs(self, R: Array, k: int) -> Array:
-        return R[:, k]
-
-    def task_sums(self, R: Array) -> Array:
-        return np.asarray(R.sum(axis=0))
-
     def restricted(self, features: NDArray[np.intp]) -> SharedDesign:
         return self._sharing(frozen_matrix(columns_of(self._X, features)), self.n_tasks)
 
@@ -284,12 +297,6 @@ class SharedDesign(Design):
     def stacked(self) -> sp.csr_array:
         return sp.csr_array(sp.kron(sp.eye_array(self.n_tasks), sp.csr_array(self._X), format="csr"))
 
-    def stack(self, R: Array) -> Array:
-        return np.ascontiguousarray(R.T).ravel()
-
-    def unstack(self, r: Array) -> Array:
-        return np.ascontiguousarray(r.reshape(self.n_tasks, -1).T)
-
     @cached_property
     def _row_norms(self) -> Array:
         return frozen(line_norms(self._X, axis=1)[:, None])
@@ -297,9 +304,6 @@ class SharedDesign(Design):
     @cached_property
     def _column_norms(self) -> Array:
         return frozen(line_norms(self._X, axis=0)[:, None])
-
-    def _task_norms(self, R: Array) -> Array:
-        return np.asarray(euclidean_norms(R, axis=0)[0])
 
     def _compensated_forward(self, W: Array) -> Array:
         return compensated_product(self._X, W)

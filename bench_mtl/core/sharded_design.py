@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
-from bench_mtl.core.designs import Design, SharedDesign, columns_of, frozen, frozen_matrix, gram, line_norms, sum_of_squares
+from bench_mtl.core.designs import CommonDesign, SharedDesign, columns_of, frozen, frozen_matrix, gram, line_norms, sum_of_squares
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, sum_of_parts
 from bench_mtl.core.shards import Shards
@@ -24,7 +24,7 @@ T = TypeVar("T")
 _GRAM_FEATURES = 2000
 
 
-class ShardedDesign(Design):
+class ShardedDesign(CommonDesign):
     """One n x d matrix X for all m tasks, in shards of rows: W -> X W.
 
     What has n rows, such as predictions and dual points, is held here; what has n x d entries is not, so that `block` and `stacked` raise.
@@ -63,15 +63,6 @@ class ShardedDesign(Design):
     def stacked(self) -> NoReturn:
         self.block(0)
 
-    def per_example(self, values: Array) -> Array:
-        return values[None, :]
-
-    def task_outputs(self, R: Array, k: int) -> Array:
-        return R[:, k]
-
-    def task_sums(self, R: Array) -> Array:
-        return np.asarray(R.sum(axis=0))
-
     def restricted(self, features: NDArray[np.intp]) -> SharedDesign:
         """Return the design of some features alone, in memory."""
         parts = list(self.shards.map(_columns, features))
@@ -99,12 +90,6 @@ class ShardedDesign(Design):
     def of_task(self, k: int) -> ShardedDesign:
         return ShardedDesign(self.shards, 1)
 
-    def stack(self, R: Array) -> Array:
-        return np.ascontiguousarray(R.T).ravel()
-
-    def unstack(self, r: Array) -> Array:
-        return np.ascontiguousarray(r.reshape(self.n_tasks, -1).T)
-
     @cached_property
     def _row_norms(self) -> Array:
         return frozen(np.concatenate(list(self.shards.map(line_norms, 1)))[:, None])
@@ -113,9 +98,6 @@ class ShardedDesign(Design):
     def _column_norms(self) -> Array:
         parts = np.stack(list(self.shards.map(line_norms, 0)))
         return frozen(euclidean_norms(parts, axis=0).reshape(-1, 1))
-
-    def _task_norms(self, R: Array) -> Array:
-        return np.asarray(euclidean_norms(R, axis=0)[0])
 
     def _compensated_forward(self, W: Array) -> Array:
         return self._rows(compensated_product, W)
