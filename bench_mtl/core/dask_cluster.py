@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import re
 import signal
 import threading
@@ -20,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import IncompleteError, InputError
 
 #: How long to look for a scheduler, and to wait for an answer from one.
 CONNECT_SECONDS = 10.0
@@ -36,6 +37,17 @@ _IMPORT_SECONDS = 60.0
 
 #: How long each request to a cluster may take once all is to stop now.
 CLOSING_SECONDS = 2.0
+
+
+#: Tells a worker of a local cluster how many bytes it may allocate.
+_MEMORY_VARIABLE = "BENCH_MTL_WORKER_BYTES"
+
+#: A worker from which nothing has been heard for so long is given up, and what it did is done by others.
+_SILENCE = "30s"
+
+
+class ClusterLostError(IncompleteError):
+    """The scheduler does not answer, or no Dask worker is left."""
 
 
 def distributed_module(asker: str) -> Any:
@@ -55,10 +67,11 @@ def distributed_module(asker: str) -> Any:
     return distributed
 
 
-def local_cluster(asker: str, workers: int, allowed_deaths: int) -> Any:
+def local_cluster(asker: str, workers: int, allowed_deaths: int, memory_gib: float | None = None) -> Any:
     """Return a LocalCluster of processes with one thread each; a task is given up when more than the allowed number of them die with it.
 
-    All connections are encrypted, and both ends have to show that they hold the key of this very cluster.
+    All connections are encrypted, and both ends have to show that they hold the key of this very cluster. Workers may allocate `memory_gib`
+    each, files that they map into memory apart, and are ended and started anew where all of their memory together comes to as much.
 
     Raises
     ------
@@ -76,11 +89,16 @@ def local_cluster(asker: str, workers: int, allowed_deaths: int) -> Any:
         # Pages of HTTP know no keys: there are none until `dask_setup` closes their ports.
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
+        "distributed.scheduler.worker-ttl": _SILENCE,
+        # Nothing is worth keeping on a disk, and a worker that waits for memory waits for ever.
+        **{f"distributed.worker.memory.{what}": False for what in ("target", "spill", "pause")},
     }
+    size = 0 if memory_gib is None else int(memory_gib * 2**30)
     with dask.config.set(setting):
-        # Limits of memory are ours: Dask's would see its own process only.
+        # The limits of cases are ours: Dask's see its own processes only.
         return distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=logging.CRITICAL,
+            n_workers=workers, threads_per_worker=1, memory_limit=size, env={_MEMORY_VARIABLE: str(size)},
+            dashboard_address=None, silence_logs=logging.CRITICAL,
             # Any port: another cluster may have the usual one.
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "preload": __name__},
             host="127.0.0.1", protocol="tls://", security=security, preload=__name__,
@@ -251,3 +269,7 @@ def dask_setup(server: Any) -> None:
     server.http_server.stop()  # its port would be open to everybody
     if hasattr(server, "nanny"):  # a worker: Ctrl-C in a terminal reaches it too, but is for the command to handle
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if size := int(os.environ.get(_MEMORY_VARIABLE, "0")):
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_DATA, (size, size))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from functools import cached_property, reduce
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -12,16 +12,20 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
+from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import CommonDesign, SharedDesign, columns_of, frozen, frozen_matrix, gram, line_norms, sum_of_squares
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, sum_of_parts
-from bench_mtl.core.shards import Shards
+from bench_mtl.core.row_blocks import row_blocks, sum_of_blocks
+from bench_mtl.core.shards import Shard, Shards
 from bench_mtl.core.types import Array, Matrix
 
 T = TypeVar("T")
 
-#: Up to so many features the spectral norm is that of the Gram matrix, which a pass over the shards adds up.
-_GRAM_FEATURES = 2000
+#: Up to so many features the spectral norm is that of the Gram matrix, which takes about as long as a few passes over the shards.
+_GRAM_FEATURES = 64
+#: With more it is found by Lanczos' method, in about a dozen passes, up to this relative error.
+_LANCZOS_ERROR = 1e-3
 
 
 class ShardedDesign(CommonDesign):
@@ -30,14 +34,15 @@ class ShardedDesign(CommonDesign):
     What has n rows, such as predictions and dual points, is held here; what has n x d entries is not, so that `block` and `stacked` raise.
     """
 
-    def __init__(self, shards: Shards, n_tasks: int) -> None:
-        self.shards, self.n_tasks = shards, n_tasks
-        self.n_features = shards.n_columns
-        self.sizes = (shards.n_rows,) * n_tasks
+    def __init__(self, shards: Shards, n_tasks: int | None = None) -> None:
+        sizes = shards.sizes
+        self.shards, self.n_tasks = shards, sizes.n_tasks if n_tasks is None else n_tasks
+        self.n_features = sizes.n_columns
+        self.sizes = (sizes.n_rows,) * self.n_tasks
 
     @property
     def output_shape(self) -> tuple[int, ...]:
-        return (self.shards.n_rows, self.n_tasks)
+        return (self.shards.sizes.n_rows, self.n_tasks)
 
     @property
     def is_in_shards(self) -> bool:
@@ -45,17 +50,17 @@ class ShardedDesign(CommonDesign):
 
     @property
     def is_sparse(self) -> bool:
-        return self.shards.is_sparse
+        return self.shards.sizes.is_sparse
 
     @property
     def n_stored(self) -> int:
-        return self.shards.n_stored
+        return self.shards.sizes.n_stored
 
     def forward(self, W: Array) -> Array:
         return self._rows(_product, W)
 
     def adjoint(self, R: Array) -> Array:
-        return summed(self.shards.map(_adjoint, split=(R,)))
+        return self.shards.total(_adjoint, split=(R,))
 
     def block(self, k: int) -> NoReturn:
         raise InputError("the examples are in shards, of which no one matrix is made: choose a method that needs products with X alone")
@@ -70,7 +75,7 @@ class ShardedDesign(CommonDesign):
         return SharedDesign._sharing(frozen_matrix(whole), self.n_tasks)
 
     def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
-        wanted = [rows[(rows >= own.start) & (rows < own.stop)] - own.start for own in self.shards.slices]
+        wanted = [rows[(rows >= own.start) & (rows < own.stop)] - own.start for own in self.shards.sizes.slices]
         order = np.argsort(rows, kind="stable")
         if np.any(order != np.arange(len(rows))):  # by shard, they come in the order of the examples
             back = np.argsort(order, kind="stable")
@@ -79,10 +84,10 @@ class ShardedDesign(CommonDesign):
         return sp.csr_array(sp.vstack(parts, format="csr")) if self.is_sparse else np.concatenate(parts)
 
     def gram(self, k: int) -> Array:
-        return summed(self.shards.map(gram))
+        return self._gram
 
     def squares(self) -> float:
-        return math.fsum(self.shards.map(sum_of_squares))
+        return math.fsum(self.shards.map(_squares))
 
     def with_constant(self) -> NoReturn:
         raise InputError("the examples are in shards, which get no further feature: write the constant feature with the shards")
@@ -92,83 +97,90 @@ class ShardedDesign(CommonDesign):
 
     @cached_property
     def _row_norms(self) -> Array:
-        return frozen(np.concatenate(list(self.shards.map(line_norms, 1)))[:, None])
+        return frozen(np.concatenate(list(self.shards.map(_line_norms, 1)))[:, None])
 
     @cached_property
     def _column_norms(self) -> Array:
-        parts = np.stack(list(self.shards.map(line_norms, 0)))
+        parts = np.stack(list(self.shards.map(_line_norms, 0)))
         return frozen(euclidean_norms(parts, axis=0).reshape(-1, 1))
 
     def _compensated_forward(self, W: Array) -> Array:
-        return self._rows(compensated_product, W)
+        return self._rows(_compensated_product, W)
 
     def _compensated_adjoint(self, R: Array) -> Array:
-        value, error = reduce(sum_of_parts, self.shards.map(_compensated_adjoint, split=(R,)))
+        value, error = self.shards.total(_compensated_adjoint, split=(R,), add=sum_of_parts)
         return np.asarray(value + error)
 
     def norms(self) -> Array:
         return np.full(self.n_tasks, self._spectral_norm)
 
     @cached_property
+    def _gram(self) -> Array:
+        return frozen(self.shards.total(_gram_of))
+
+    @cached_property
     def _spectral_norm(self) -> float:
-        """sigma_max(X), as `spectral_norm` of designs has it."""
+        """sigma_max(X), up to `_LANCZOS_ERROR` above it; an estimate, as that of `spectral_norm` for large matrices is."""
         scale = max(self.shards.map(_largest))
         if scale == 0.0:
             return 0.0
         if self.n_features <= _GRAM_FEATURES:
-            squares = np.linalg.eigvalsh(summed(self.shards.map(_scaled_gram, scale)))
+            squares = np.linalg.eigvalsh(self.shards.total(_gram_of, scale))
             return scale * math.sqrt(max(0.0, float(squares.max())))
         start = np.random.default_rng(0).standard_normal(self.n_features)
-        of_gram = spla.LinearOperator((self.n_features,) * 2, matvec=lambda v: summed(self.shards.map(_gram_product, v, scale)))
-        (largest,) = spla.eigsh(of_gram, k=1, v0=start, return_eigenvectors=False, tol=1e-9)
-        return scale * math.sqrt(max(0.0, float(largest))) * (1.0 + 1e-6)
+        of_gram = spla.LinearOperator((self.n_features,) * 2, matvec=lambda v: self.shards.total(_gram_product, v, scale))
+        (largest,) = spla.eigsh(of_gram, k=1, v0=start, return_eigenvectors=False, tol=_LANCZOS_ERROR)
+        return scale * math.sqrt(max(0.0, float(largest))) * (1.0 + _LANCZOS_ERROR)
 
     def _rows(self, function: Callable[..., Array], *common: Any) -> Array:
         """Return what a function gives for every shard, one below the other."""
         out = np.empty(self.output_shape)
-        for rows, part in zip(self.shards.slices, self.shards.map(function, *common), strict=True):
+        for rows, part in zip(self.shards.sizes.slices, self.shards.map(function, *common), strict=True):
             out[rows] = part
         return out
 
 
-def summed(parts: Iterable[Array]) -> Array:
-    """Return the sum of arrays in their order, so that its bits do not depend on when they arrive."""
-    parts = iter(parts)
-    total = np.array(next(parts))
-    for part in parts:
-        total += part
-    return total
+def _product(shard: Shard, W: Array) -> Array:
+    return np.asarray(shard.matrix() @ W)
 
 
-def _product(X: Matrix, W: Array) -> Array:
-    return np.asarray(X @ W)
+def _compensated_product(shard: Shard, W: Array) -> Array:
+    return compensated_product(shard.matrix(), W)
 
 
-def _adjoint(X: Matrix, R: Array) -> Array:
-    return np.asarray(X.T @ R)
+def _adjoint(shard: Shard, R: Array) -> Array:
+    return np.asarray(shard.matrix().T @ R)
 
 
-def _compensated_adjoint(X: Matrix, R: Array) -> tuple[Array, Array]:
-    return compensated_parts(X.T, R)
+def _compensated_adjoint(shard: Shard, R: Array) -> tuple[Array, Array]:
+    return compensated_parts(shard.matrix().T, R)
 
 
-def _examples(X: Matrix, rows: NDArray[np.intp]) -> Matrix:
-    return X[rows]
+def _examples(shard: Shard, rows: NDArray[np.intp]) -> Matrix:
+    return shard.matrix()[rows]
 
 
-def _columns(X: Matrix, features: NDArray[np.intp]) -> Matrix:
-    return columns_of(X, features)
+def _columns(shard: Shard, features: NDArray[np.intp]) -> Matrix:
+    return columns_of(shard.matrix(), features)
 
 
-def _largest(X: Matrix) -> float:
-    from bench_mtl.core.checks import is_sparse
+def _line_norms(shard: Shard, axis: int) -> Array:
+    return line_norms(shard.matrix(), axis)
 
+
+def _squares(shard: Shard) -> float:
+    return sum_of_squares(shard.matrix())
+
+
+def _largest(shard: Shard) -> float:
+    X = shard.matrix()
     return float(np.abs(X.data if is_sparse(X) else X).max(initial=0.0))
 
 
-def _scaled_gram(X: Matrix, scale: float) -> Array:
-    return gram(X / scale)
+def _gram_of(shard: Shard, scale: float = 1.0) -> Array:
+    return sum_of_blocks(gram(block / scale if scale != 1.0 else block) for block in row_blocks(shard.matrix()))
 
 
-def _gram_product(X: Matrix, v: Array, scale: float) -> Array:
-    return np.asarray(X.T @ (X @ (v / scale) / scale))
+def _gram_product(shard: Shard, v: Array, scale: float) -> Array:
+    scaled = v / scale
+    return sum_of_blocks(np.asarray(block.T @ (block @ scaled / scale)) for block in row_blocks(shard.matrix()))

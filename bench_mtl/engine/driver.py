@@ -396,7 +396,7 @@ def _explicit_unless_broken(problem: Problem, proof: Proof) -> Proof:
 def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | Iterate | None) -> Record:
     limits, problem = session.limits, session.problem
     clock = session.clock = Clock(limits.seconds, session.deadline, session.charged)
-    shapes = problem.point_shape, problem.dual_shape
+    shapes = problem.point_shape, problem.dual_shapes
     unsampled: Iterate | None = None
     next_step, before = 0, None
     with clock.running():
@@ -438,7 +438,7 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
 
 
-def _plain(found: Any, point_shape: tuple[int, ...], dual_shape: tuple[int, ...]) -> Iterate | None:
+def _plain(found: Any, point_shape: tuple[int, ...], dual_shapes: tuple[tuple[int, ...], ...]) -> Iterate | None:
     """Return what a solver yields as arrays and numbers that do nothing when they are looked at; None at its end.
 
     This runs on the solver's clock: whatever its objects compute when they are read is the solver's work.
@@ -454,7 +454,7 @@ def _plain(found: Any, point_shape: tuple[int, ...], dual_shape: tuple[int, ...]
     primal, dual, step, work, note = found
     return Iterate(
         real_array("primal point", primal, point_shape),
-        None if dual is None else real_array("dual point", dual, dual_shape),
+        None if dual is None else real_array("dual point", dual, *dual_shapes),
         step if type(step) is int else _whole(step, work),
         work if type(work) is float else float(work),
         str(note)[:_LONGEST_REASON] if note else "",
@@ -538,7 +538,7 @@ def _gap_reached(session: _Session, *, is_met: bool = False) -> str:
 
 def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
     """Climb the ladder of tolerances, loose to tight, until one is proven or out of time."""
-    shapes = session.problem.point_shape, session.problem.dual_shape
+    shapes = session.problem.point_shape, session.problem.dual_shapes
     session.seconds["build"] = session.charged
     session.on_begin("build", None)
     with timed(session.seconds, "build"):
@@ -616,11 +616,11 @@ def _part(seconds: float, whole: float) -> float:
     return min(max(0.0, float(seconds) if math.isfinite(seconds) else 0.0), whole)
 
 
-def _plain_answer(answer: Any, point_shape: tuple[int, ...], dual_shape: tuple[int, ...]) -> Answer:
+def _plain_answer(answer: Any, point_shape: tuple[int, ...], dual_shapes: tuple[tuple[int, ...], ...]) -> Answer:
     """Return an answer whose parts do nothing when they are looked at, as `_plain` does it for an iterate."""
     if not isinstance(answer, Answer):
         raise InputError(f"a one-shot solver must return Answer, not {type(answer).__name__}")
-    iterate = None if answer.iterate is None else _plain(answer.iterate, point_shape, dual_shape)
+    iterate = None if answer.iterate is None else _plain(answer.iterate, point_shape, dual_shapes)
     seconds, uncounted = float(answer.setup_seconds), float(answer.uncounted_seconds)
     words = bool(answer.claims_optimal), str(answer.message), bool(answer.out_of_time)
     return Answer(iterate, *words, seconds, dict(answer.info), uncounted)

@@ -96,18 +96,18 @@ def passed(certificate: Certificate, rungs: tuple[float, ...]) -> int:
     return sum(certificate.relative_gap <= rung for rung in rungs)
 
 
-def real_array(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+def real_array(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
     """Return what a solver hands over as a C-ordered array of float64 that nobody can compute later.
 
     Raises
     ------
-    InputError : not real numbers, or not of this shape.
+    InputError : not real numbers, or of none of these shapes.
     """
-    if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == shape and value.flags.c_contiguous:
+    if type(value) is np.ndarray and value.dtype == np.float64 and value.shape in shapes and value.flags.c_contiguous:
         return value
     array = np.asarray(value)
-    if array.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, but has {array.shape}")
+    if array.shape not in shapes:
+        raise InputError(f"{name} must have shape {' or '.join(map(str, shapes))}, but has {array.shape}")
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must be real numbers, not {array.dtype.name}")
     return np.array(array, dtype=np.float64, order="C", subok=False)

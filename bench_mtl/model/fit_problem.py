@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bench_mtl.core.checks import true_or_false
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.rounding import UNIT, Interval, up
+from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.composite_problem import CompositeProblem
 from bench_mtl.model.intercepts import Centres, can_centre, centred
@@ -14,11 +16,16 @@ from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit
 from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.regularisers import Constraint, Regulariser, constraint_or_penalty
+from bench_mtl.model.shard_blocks import predictions_with_error
+from bench_mtl.model.sharded_fit import ShardedFit
 from bench_mtl.model.task_data import TaskData
 
 
 class FitProblem(CompositeProblem):
-    """min_W f(W) + R(W), f a `LinearFit`. A dual point is any r, shaped like the targets; at the optimum minus the derivative of f."""
+    """min_W f(W) + R(W), f a `LinearFit`. A dual point is any r, shaped like the targets; at the optimum minus the derivative of f.
+
+    Of examples in shards a dual point may also be 1 x d x m coefficients: it is minus the derivative of f at their predictions.
+    """
 
     fit: LinearFit
 
@@ -46,6 +53,7 @@ class FitProblem(CompositeProblem):
             targets = data.targets
         self.design = data.design
         self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)
+        self._sums = ShardedFit.of(self.fit, data.targets)
         self._held_out = None if data.held_out is None else (data.held_out.design, loss.targets(data.held_out)[0])
 
     def regularise(self, regulariser: Regulariser) -> None:
@@ -72,11 +80,29 @@ class FitProblem(CompositeProblem):
 
     @property
     def dual_shape(self) -> tuple[int, ...]:
-        return self.fit.targets.shape
+        return self.fit.targets.shape if self._sums is None else (1, self.design.n_features, self.design.n_tasks)
+
+    @property
+    def dual_shapes(self) -> tuple[tuple[int, ...], ...]:
+        return (self.dual_shape,) if self._sums is None else (self.dual_shape, self.fit.targets.shape)
 
     def enclose_objective_at(self, point: Array, predictions: Array, error: Array) -> Interval:
-        fit = self.fit.enclose(Interval.around(predictions, error))
+        return self._objective(point, self.fit.enclose(Interval.around(predictions, error)))
+
+    def enclose_objective(self, point: Array) -> Interval:
+        if self._sums is None:
+            return super().enclose_objective(point)
+        return self._objective(point, self._sums.enclose(self.coefficient_terms(point)))
+
+    def _objective(self, point: Array, fit: Interval) -> Interval:
         return ((fit + self.regulariser.enclose(point)) * OF_WEIGHTS).positive_part()
+
+    def _judged(self, point: Array, duals: Sequence[Array | None]) -> tuple[Interval, list[Interval]]:
+        if self._sums is None:
+            return super()._judged(point, duals)
+        fit, bound = self._sums.judge(self.coefficient_terms(point), self.regulariser)
+        own = (bound * OF_WEIGHTS).positive_part()
+        return self._objective(point, fit), [own if dual is None else self.enclose_dual(point, dual) for dual in duals]
 
     def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
         return self.design.forward_with_error(point)
@@ -88,22 +114,32 @@ class FitProblem(CompositeProblem):
         """Return the best intercepts to the coefficients of a point, m numbers; zeros where the problem has none."""
         if self._centres is not None:
             return self._centres.intercepts(self.coefficients(point))
+        if not self.fit.intercept:
+            return np.zeros(self.design.n_tasks)
         return self.fit.intercepts(self.predictions(point))
 
     def dual_of(self, predictions: Array) -> Array:
         """Return minus the derivative of the loss."""
         return -self.fit.derivatives(predictions)
 
+    def dual_at(self, point: Array) -> Array:
+        return super().dual_at(point) if self._sums is None else np.array(self.coefficients(point)[None])
+
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
+        if self._sums is not None and (dual is None or dual.ndim == len(self.dual_shape)):
+            V = self.coefficients(point) if dual is None else dual[0]
+            return (self._sums.enclose_bound(V, self.regulariser) * OF_WEIGHTS).positive_part()
         r = self.dual_at(point) if dual is None else dual
         return (self.fit.enclose_bound(r, self.regulariser) * OF_WEIGHTS).positive_part()
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        if self._sums is not None:
+            return self._sums.value_and_gradient(self.coefficients(point))
         predictions = self.predictions(point)
         return self.fit.value(predictions), self.design.adjoint(self.fit.derivatives(predictions))
 
     def smooth_value(self, point: Array) -> float:
-        return self.fit.value(self.predictions(point))
+        return self.fit.value(self.predictions(point)) if self._sums is None else self._sums.value(self.coefficients(point))
 
     def lipschitz(self) -> float:
         """max_k s_k sigma_max(X_k)^2 for tasks of weight s_k, times the largest second derivative of the loss."""
@@ -111,7 +147,9 @@ class FitProblem(CompositeProblem):
 
     def gradient_at_zero(self) -> Array:
         """Return the gradient of f at W = 0, d x m."""
-        return self.design.adjoint(self.fit.derivatives(np.zeros(self.dual_shape)))
+        if self._sums is not None:
+            return self._sums.value_and_gradient(np.zeros((self.design.n_features, self.design.n_tasks)))[1]
+        return self.design.adjoint(self.fit.derivatives(np.zeros(self.fit.targets.shape)))
 
     def held_out_error(self, point: Array) -> dict[str, float]:
         """Return the error on held-out examples, see `Loss.error`, by its name; nothing without such examples."""
@@ -128,6 +166,10 @@ class FitProblem(CompositeProblem):
         """Return the d x m coefficients that make the predictions of a point."""
         return point
 
+    def coefficient_terms(self, point: Array) -> tuple[Array, ...]:
+        """Return matrices whose sum in exact arithmetic is that of the coefficients, the rounded sum first."""
+        return (point,)
+
 
 class StackedFitProblem(FitProblem):
     """The same for coefficients that are the sum of two matrices; a point is the stack of both, 2 x d x m."""
@@ -141,15 +183,15 @@ class StackedFitProblem(FitProblem):
 
     def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
         """The sum of both matrices is rounded, too: Knuth's two-sum says by how much."""
-        total = self.coefficients(point)
-        back = total - point[0]
-        value, error = self.design.forward_with_error(total)
-        more, of_more = self.design.forward_with_error((point[0] - (total - back)) + (point[1] - back))
-        whole = value + more
-        return whole, up(error + up(of_more + 2.0 * UNIT * np.abs(whole)))
+        return predictions_with_error(self.design, self.coefficient_terms(point))
 
     def coefficients(self, point: Array) -> Array:
         return np.asarray(point[0] + point[1])
+
+    def coefficient_terms(self, point: Array) -> tuple[Array, ...]:
+        total = self.coefficients(point)
+        back = total - point[0]
+        return total, (point[0] - (total - back)) + (point[1] - back)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         value, block = super().value_and_gradient(point)

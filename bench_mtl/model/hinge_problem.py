@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,18 @@ from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.regularisers import Constraint, constraint_or_penalty
+from bench_mtl.model.sharded_hinges import ShardedHinges
 from bench_mtl.model.task_data import TaskData, binary_labels
 
 
 class HingeProblem(CompositeProblem):
-    """A problem with hinges, W its points and a its dual points: everything but the constraint or penalty."""
+    """A problem with hinges, W its points and a its dual points: everything but the constraint or penalty.
+
+    Of examples in shards a dual point may also be told by coefficients and a smoothing, see `bench_mtl.model.sharded_hinges`.
+    """
 
     hinges: HingeForm | BallForm | NormHingeForm
+    _sums: ShardedHinges | None = None
 
     def constrain_or_penalise(
         self, norm: Norm, hinges: Hinges, data: TaskData, radius: float | str | None, penalty: float | str | None
@@ -32,9 +38,14 @@ class HingeProblem(CompositeProblem):
         Shares of a penalty are of the dual norm at `Hinges.dual_at_zero`: a weight with which W = 0 is optimal.
         """
 
+        sums = ShardedHinges.of(hinges, data.targets)
+
         def largest() -> float:
+            if sums is not None:
+                return norm.dual(-sums.smoothed(np.zeros(self.point_shape), 0.0)[1])
             return norm.dual(hinges.adjoint(hinges.dual_at_zero()))
 
+        self._sums, self.design = sums, hinges.design
         self.regulariser = chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=largest)
         return (chosen.radius, None) if isinstance(chosen, Constraint) else (None, chosen.weight)
 
@@ -53,27 +64,54 @@ class HingeProblem(CompositeProblem):
 
     def intercepts(self, point: Array) -> Array:
         """Return the best intercepts to a point, m numbers; zeros where the problem has none."""
+        if not self.hinges.intercept:
+            return np.zeros(self.design.n_tasks)
         return self.hinges.intercepts(self.hinges.design.forward(point))
 
     @property
     def dual_shape(self) -> tuple[int, ...]:
-        return self.hinges.labels.shape
+        return self.hinges.labels.shape if self._sums is None else self._sums.dual_shape
+
+    @property
+    def dual_shapes(self) -> tuple[tuple[int, ...], ...]:
+        return (self.dual_shape,) if self._sums is None else (self.dual_shape, self.hinges.labels.shape)
 
     def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
         return self.hinges.design.forward_with_error(point)
 
     def enclose_objective_at(self, point: Array, predictions: Array, error: Array) -> Interval:
-        return ((self.hinges.enclose_loss(predictions, error) + self.regulariser.enclose(point)) * OF_WEIGHTS).positive_part()
+        return self._objective(point, self.hinges.enclose_loss(predictions, error))
+
+    def enclose_objective(self, point: Array) -> Interval:
+        return super().enclose_objective(point) if self._sums is None else self._objective(point, self._sums.enclose(point))
+
+    def _objective(self, point: Array, loss: Interval) -> Interval:
+        return ((loss + self.regulariser.enclose(point)) * OF_WEIGHTS).positive_part()
+
+    def _judged(self, point: Array, duals: Sequence[Array | None]) -> tuple[Interval, list[Interval]]:
+        if self._sums is None:
+            return super()._judged(point, duals)
+        loss, bound = self._sums.judge(point, self.regulariser)
+        own = (bound * OF_WEIGHTS).positive_part()
+        return self._objective(point, loss), [own if dual is None else self.enclose_dual(point, dual) for dual in duals]
+
+    def dual_at(self, point: Array) -> Array:
+        return super().dual_at(point) if self._sums is None else self._sums.told(point, 0.0)
 
     def dual_of(self, predictions: Array) -> Array:
         """Return the dual point that gives the subgradient."""
         return self.hinges.duals(self.hinges.labels * self.hinges.shifted(predictions))
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
+        if self._sums is not None and (dual is None or dual.ndim == len(self.dual_shape)):
+            told = self.dual_at(point) if dual is None else dual
+            return (self._sums.enclose_bound(told, self.regulariser) * OF_WEIGHTS).positive_part()
         a = self.dual_at(point) if dual is None else dual
         return (self.hinges.enclose_bound(self.hinges.admissible(a)) * OF_WEIGHTS).positive_part()
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
+        if self._sums is not None:
+            return self._sums.smoothed(point, 0.0)
         margins = self.hinges.margins(point)
         a = self.hinges.duals(margins)
         return self.hinges.loss(margins), -self.hinges.adjoint(a), a
@@ -92,6 +130,8 @@ class HingeProblem(CompositeProblem):
 
     def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
         """At most smoothing/2 sum s below the hinges, see `Hinges.smoothed`."""
+        if self._sums is not None:
+            return self._sums.smoothed(point, smoothing)
         value, a = self.hinges.smoothed(self.hinges.margins(point), smoothing)
         return value, -self.hinges.adjoint(a), a
 

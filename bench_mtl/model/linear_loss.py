@@ -26,9 +26,13 @@ OF_WEIGHTS = Interval(1.0 - 4.0 * UNIT, 1.0 + 4.0 * UNIT)
 
 
 def example_weights(design: Design, reduction: str) -> Array:
-    """Return 1 / n_k ("mean") or 1 ("sum") for the examples of every task, read-only, in the output shape of the design."""
+    """Return 1 / n_k ("mean") or 1 ("sum") for the examples of every task, read-only, in the output shape of the design.
+
+    Of examples in shards they are one row, seen as many.
+    """
     per_task = 1.0 / np.asarray(design.sizes) if reduction == "mean" else np.ones(design.n_tasks)
-    return frozen(np.ascontiguousarray(np.broadcast_to(design.per_example(per_task), design.output_shape)))
+    spread = np.broadcast_to(design.per_example(per_task), design.output_shape)
+    return spread if design.is_in_shards else frozen(np.ascontiguousarray(spread))
 
 
 @dataclass(frozen=True)

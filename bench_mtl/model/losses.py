@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.rounding import TINIEST, UNIT, Interval, enclose_dot, entropies, soft_plus
+from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, enclose_dot, entropies, soft_plus, up
 from bench_mtl.core.types import Array
 from bench_mtl.model.intercepts import hinge_intercepts, root_of_falling
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
@@ -23,6 +23,15 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 #: Multiples of a dual point that are tried at most, where nothing else limits them: it is normalised to a largest entry of 1.
 _LARGEST_MULTIPLE = 1e6
+
+#: The multiples of a dual point for which sums over examples give the gain, so that the best multiple need not be known before them.
+GAIN_SHARES = (1.0, 1.0 - 2.0**-7)
+
+#: Multiples that are tried where it is all the same to a sum which one is.
+_TRIED_SHARES = (*GAIN_SHARES, 0.95, 0.9, 0.75, 0.5, 0.25, 0.1, 0.01)
+
+#: How far -p log p may be apart for p that are two roundings apart, the errors of the library included.
+_CLOSE_ENTROPIES = 128.0 * UNIT
 
 #: A margin at which nothing is left of a smooth loss.
 _FAR_MARGIN = 100.0
@@ -98,6 +107,16 @@ class WeightedTargets(Protocol):
     def targets(self) -> Array: ...
     @property
     def weights(self) -> Array: ...
+
+
+def _chord(gains: tuple[Interval, ...], c: float) -> Interval:
+    """Return a lower bound on the gain at c, by its values at `GAIN_SHARES`."""
+    whole, most = gains
+    share = GAIN_SHARES[1]
+    if c <= share:
+        return most * Interval(down(c / share), up(c / share))
+    part = (Interval.exact(c) - share) / Interval.exact(1.0 - share)  # 1 - share is exact
+    return whole * part + most * (1.0 - part)
 
 
 class Loss(ABC):
@@ -187,6 +206,32 @@ class Loss(ABC):
         """Return the dual point at which the conjugate is finite in exact arithmetic: `dual`, or one that rounding hides beside it."""
         return dual
 
+    def enclose_gains(self, dual: Array, y: Array, w: Array) -> tuple[Interval, ...]:
+        """Return of some examples what `enclose_bound_of` wants, added up over all of them; `dual` is admissible.
+
+        Here -f*(-c dual) for the c of `GAIN_SHARES`.
+        """
+        return tuple(self._enclose_gain(dual, y, w, c) for c in GAIN_SHARES)
+
+    def _enclose_gain(self, dual: Array, y: Array, w: Array, c: float) -> Interval:
+        """Return -f*(-c dual) between bounds that hold in exact arithmetic."""
+        raise InputError(f"loss '{self.name}' has no bounds that are sums over examples")
+
+    def enclose_bound_of(self, gains: tuple[Interval, ...], support: Interval, limit: float) -> Interval:
+        """Return -f*(-c dual) - c support, or less, at about the best c from 0 to the limit, as `enclose_bound` does.
+
+        Here for losses with gains on 0 <= c <= 1 alone.
+        """
+        if not limit > 0.0:
+            return Interval(0.0, 0.0)
+        tried = [min(limit, 1.0), *(c for c in _TRIED_SHARES if c < limit)]
+        found = [self._enclose_lower_gain(gains, c) - support * c for c in tried]
+        return max(found, key=lambda bound: float(bound.lower)).positive_part()
+
+    def _enclose_lower_gain(self, gains: tuple[Interval, ...], c: float) -> Interval:
+        """Return a lower bound on -f*(-c dual), here the chord: it is a concave function of c that is at least 0 at 0."""
+        return _chord(gains, c)
+
     @abstractmethod
     def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
         """Return -f*(-c dual) - c support between bounds that hold in exact arithmetic, at about the best c from 0 to the limit.
@@ -265,9 +310,18 @@ class Squared(Loss):
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         return ((y - t).square() * w).sum() * 0.5
 
+    def enclose_gains(self, dual: Array, y: Array, w: Array) -> tuple[Interval, ...]:
+        """<dual, y> and the weighted square of `dual`, which give the gain for any c."""
+        return enclose_dot(dual, y), enclose_dot(dual, dual) if np.all(w == 1.0) else (Interval.exact(dual).square() / w).sum()
+
     def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
-        rise = enclose_dot(dual, y) - support
-        squares = enclose_dot(dual, dual) if np.all(w == 1.0) else (Interval.exact(dual).square() / w).sum()
+        return self.enclose_bound_of(self.enclose_gains(dual, y, w), support, limit)
+
+    def enclose_bound_of(self, gains: tuple[Interval, ...], support: Interval, limit: float) -> Interval:
+        along, squares = gains
+        rise = along - support
+        if not float(squares.middle) > 0.0:
+            return Interval(0.0, 0.0)
         c = min(max(float(rise.middle) / float(squares.middle), 0.0), limit)
         if not 0.0 < c < np.inf:  # NaN where the support is infinite
             return Interval(0.0, 0.0)
@@ -400,8 +454,11 @@ class MarginLoss(Loss):
         c = self.best_multiple(u / w, w, float(support.middle), limit)
         if not 0.0 < c < np.inf:
             return Interval(0.0, 0.0)
-        shares = (Interval.exact(u) / w * c).at_least(self.lower).at_most(self.upper)
-        return ((self.enclose_gain(shares) * w).sum() - support * c).positive_part()
+        return (self._enclose_gain(dual, y, w, c) - support * c).positive_part()
+
+    def _enclose_gain(self, dual: Array, y: Array, w: Array, c: float) -> Interval:
+        shares = (Interval.exact(y * dual) / w * c).at_least(self.lower).at_most(self.upper)
+        return (self.enclose_gain(shares) * w).sum()
 
     def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The margins are variables: stationarity in one of them gives the multiplier weight u."""
@@ -438,6 +495,24 @@ class Logistic(MarginLoss):
 
     def enclose_gain(self, u: Interval) -> Interval:
         return entropies(u) + entropies(1.0 - u)
+
+    def enclose_gains(self, dual: Array, y: Array, w: Array) -> tuple[Interval, ...]:
+        """The sums of -u log u, of u, and of -(1 - c u) log(1 - c u) for the c of `GAIN_SHARES`."""
+        u = np.clip(y * dual / w, 0.0, 1.0)
+        # |h(p) - h(q)| <= h(|p - q|) for h(p) = -p log p and close p, q; both u and 1 - c u are known up to two roundings.
+        slack = _CLOSE_ENTROPIES * Interval.of_sum(np.broadcast_to(w, u.shape)).upper
+
+        def total(values: Array) -> Interval:
+            found = Interval.of_sum(w * values)
+            return Interval(down(found.lower - slack), up(found.upper + slack))
+
+        return total(entropy(u)), total(u), *(total(entropy(1.0 - c * u)) for c in GAIN_SHARES)
+
+    def _enclose_lower_gain(self, gains: tuple[Interval, ...], c: float) -> Interval:
+        """-c u log(c u) = -c u log u - c u log c, and for the other part the chord."""
+        of_u, of_all, *rest = gains
+        exact = Interval.exact(c)
+        return (of_u - of_all * exact.log()) * exact + _chord(tuple(rest), c)
 
     def dual(self, margins: Array) -> Array:
         return logistic_dual(margins)
@@ -646,8 +721,11 @@ class Multiclass(Loss):
             return float((w * step * -np.log(np.maximum(y + c * step, _TINY))).sum()) - middle
 
         c = best_on_segment(derivative, min(limit, 1.0))
+        return (self._enclose_gain(dual, y, w, c) - support * c).positive_part()
+
+    def _enclose_gain(self, dual: Array, y: Array, w: Array, c: float) -> Interval:
         p = self._enclose_probabilities(dual, y, w) * c + Interval.exact(y) * (1.0 - Interval.exact(c))
-        return ((entropies(p.at_least(0.0).at_most(1.0)) * w).sum() - support * c).positive_part()
+        return (entropies(p.at_least(0.0).at_most(1.0)) * w).sum()
 
     def _enclose_probabilities(self, dual: Array, y: Array, w: Array) -> Interval:
         """Return y - dual / w, of which rounding has put no row far outside the simplex, scaled onto it."""

@@ -222,6 +222,11 @@ class Problem(ABC):
         """Shape of a dual point."""
 
     @property
+    def dual_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes in which a dual point may be given, the usual one first."""
+        return (self.dual_shape,)
+
+    @property
     @abstractmethod
     def dimensions(self) -> Mapping[str, int]:
         """Sizes to print: at least ``n`` (examples over all tasks), ``d`` (features), ``m`` (tasks)."""
@@ -311,7 +316,7 @@ class Problem(ABC):
         InputError : the point or the dual has NaN, inf or the wrong shape.
         """
         point = _checked("primal point", iterate.primal, self.point_shape)
-        return point, None if iterate.dual is None else _checked("dual point", iterate.dual, self.dual_shape)
+        return point, None if iterate.dual is None else _checked("dual point", iterate.dual, *self.dual_shapes)
 
     def _judged(self, point: Array, duals: Sequence[Array | None]) -> tuple[Interval, list[Interval]]:
         """Return F at a feasible point, and what each of the dual points proves, between bounds."""
@@ -470,13 +475,13 @@ def _number(name: str, value: float) -> float:
     return value
 
 
-def _checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+def _checked(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be an array of real numbers: {error}") from None
-    if array.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, but has {array.shape}")
+    if array.shape not in shapes:
+        raise InputError(f"{name} must have shape {' or '.join(map(str, shapes))}, but has {array.shape}")
     require_finite(name, array)
     return array
 

@@ -7,13 +7,13 @@ pickled here, which puts every array into memory of its own.
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from bench_mtl.core.dask_cluster import CONNECT_SECONDS, client_at, client_of, close_local, local_cluster
-from bench_mtl.core.errors import BenchError
+from bench_mtl.core.dask_cluster import CONNECT_SECONDS, ClusterLostError, client_at, client_of, close_local, local_cluster
 from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.solvers.admm.blocks import Block, State
 from bench_mtl.solvers.consensus_admm.division import Piece
@@ -26,10 +26,6 @@ _CHECK_SECONDS = 0.5
 
 #: Seconds to wait for a worker when there is none.
 _WAIT_SECONDS = 60.0
-
-
-class ClusterLostError(BenchError):
-    """No Dask worker is left."""
 
 
 class DaskBlocks:
@@ -47,11 +43,10 @@ class DaskBlocks:
         ------
         ClusterLostError : no worker is left, the scheduler does not answer, or workers die too often.
         """
-        from distributed import wait
-
         found: dict[int, State] = {}
         tasks: dict[int, Any] = {}
         losses = 0
+        bell = threading.Event()  # rings when a call has ended
         while len(found) < len(self._pieces):
             alive = self._alive()
             for q in (q for q in range(len(self._pieces)) if q not in found):
@@ -60,8 +55,10 @@ class DaskBlocks:
                 elif q in tasks:
                     continue
                 tasks[q] = self._submit(_call, self._blocks[q], method, _pickled(arguments[q]), workers=[self._workers[q]])
-            with suppress(Exception):  # time is up, or a task was lost, which is seen below
-                wait(list(tasks.values()), timeout=_CHECK_SECONDS, return_when="FIRST_COMPLETED")
+                tasks[q].add_done_callback(lambda _: bell.set())
+            if all(task.status == "pending" for task in tasks.values()):
+                bell.wait(_CHECK_SECONDS)
+            bell.clear()
             for q in [q for q, task in tasks.items() if task.status != "pending"]:
                 answer = self._answer(tasks.pop(q))
                 if isinstance(answer, Exception):

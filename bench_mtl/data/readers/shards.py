@@ -19,12 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.checks import is_sparse, real_array, real_matrix, true_or_false
+from bench_mtl.core.checks import is_sparse, real_array, real_matrix, real_number, true_or_false, whole_number
+from bench_mtl.core.cluster_shards import ClusterShards
+from bench_mtl.core.dask_cluster import scheduler_address
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.core.shards import FileShard, LocalShards
+from bench_mtl.core.shards import FileShard, LocalShards, Sizes
 from bench_mtl.core.types import Array, Matrix
+from bench_mtl.core.worker_pool import Place, WorkerPool
 from bench_mtl.data.readers.common import naming, parsing, readable_file
 from bench_mtl.model.task_data import TaskData
 
@@ -62,19 +65,27 @@ def write_shards(folder: Path, parts: Iterable[tuple[Any, Any]], *, name: str = 
     return folder / MANIFEST
 
 
-def read_shards(path: str | Path, *, verify: bool = False) -> TaskData:
+def read_shards(
+    path: str | Path, *, verify: bool = False, cluster: str | None = None, workers: int | None = None, memory_gib: float | None = None
+) -> TaskData:
     """Tasks that share a design in shards, of which no one matrix is made; targets are in memory.
 
     Parameters
     ----------
     path : the manifest, ``FOLDER/shards.json``
     verify : whether the hash of every file is compared with the manifest's, which reads all of them; their lengths always are
+    cluster : who computes with them: None this process; "local" Dask workers of this machine; or the address of a scheduler, whose workers
+        see the files by the same path
+    workers : how many local workers, 2 by default
+    memory_gib : how much memory each of these may take, in GiB
 
     Raises
     ------
-    InputError : no such manifest, files that are missing, or are not those that it describes.
+    InputError : no such manifest, files that are missing, or are not those that it describes; `workers` or `memory_gib` without a local
+        cluster, a `cluster` that is no address.
     """
-    source = readable_file(path)
+    place = _place(cluster, workers, memory_gib)
+    source = readable_file(path).absolute()
     with naming(source):
         with parsing("a manifest of shards"):
             manifest = json.loads(source.read_text(encoding="utf-8"))
@@ -86,9 +97,24 @@ def read_shards(path: str | Path, *, verify: bool = False) -> TaskData:
         for name, facts in files:
             _require(source.parent / name, facts, true_or_false("verify", verify))
         shards = [FileShard(source.parent, entry["name"], (rows, d), sparse) for entry, rows in zip(entries, counts, strict=True)]
-        design = ShardedDesign(LocalShards(shards, counts, d, sparse, sum(entry["stored"] for entry in entries)), m)
+        sizes = Sizes(tuple(counts), d, m, sparse, sum(entry["stored"] for entry in entries))
+        found = LocalShards(shards, sizes) if place is None else ClusterShards(shards, sizes, WorkerPool(place))
         targets = np.concatenate(list(_targets(source.parent, entries, m)))
-    return TaskData(design, frozen(targets), str(manifest["name"]))
+    return TaskData(ShardedDesign(found), frozen(targets), str(manifest["name"]))
+
+
+def _place(cluster: str | None, workers: int | None, memory_gib: float | None) -> Place | None:
+    """Return where the workers are; None where this process does without."""
+    if cluster is None and workers is not None:
+        cluster = "local"
+    if cluster != "local" and (workers is not None or memory_gib is not None):
+        raise InputError("workers and memory_gib are those of a new cluster: cluster must be local")
+    if cluster is None:
+        return None
+    if cluster != "local":
+        return Place(scheduler_address("cluster", cluster))
+    memory = None if memory_gib is None else real_number("memory_gib", memory_gib, strict=True)
+    return Place(workers=2 if workers is None else whole_number("workers", workers, minimum=1), memory_gib=memory)
 
 
 def _checked(number: int, X: Any, Y: Any) -> tuple[Matrix, Array]:

@@ -1,0 +1,50 @@
+"""Blocks of the rows of a matrix that are small enough for a processor's cache, so that what needs a row twice reads memory once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.designs import frozen_matrix
+from bench_mtl.core.types import Array, Matrix
+
+#: Bytes of a block. Sums over blocks depend on it, and on nothing else of a machine.
+_BLOCK_BYTES = 2**22
+#: Rows of a block at least and at most, so that neither calls nor temporary arrays of one number a row outweigh the rest.
+_FEWEST_ROWS, _MOST_ROWS = 64, 2**15
+
+
+def row_slices(X: Matrix) -> Iterator[slice]:
+    """Yield the rows of each block, in order."""
+    rows = X.shape[0]
+    stored = 12 * X.nnz if is_sparse(X) else X.nbytes
+    step = min(max(_BLOCK_BYTES * rows // max(1, stored), _FEWEST_ROWS), _MOST_ROWS)
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def row_blocks(X: Matrix) -> Iterator[Matrix]:
+    """Yield the blocks of a dense or CSR matrix, which share its memory."""
+    for rows in row_slices(X):
+        yield rows_of(X, rows)
+
+
+def rows_of(X: Matrix, rows: slice) -> Matrix:
+    """Return neighbouring rows of a dense or CSR matrix, which share its memory."""
+    if not is_sparse(X):
+        return X[rows]
+    start, end = int(X.indptr[rows.start]), int(X.indptr[rows.stop])
+    parts = (X.data[start:end], X.indices[start:end], X.indptr[rows.start : rows.stop + 1] - X.indptr[rows.start])
+    return frozen_matrix(sp.csr_array(parts, shape=(rows.stop - rows.start, X.shape[1]), copy=False))
+
+
+def sum_of_blocks(parts: Iterable[Array]) -> Array:
+    """Return the sum of arrays, in their order."""
+    parts = iter(parts)
+    total = np.array(next(parts))
+    for part in parts:
+        total += part
+    return total

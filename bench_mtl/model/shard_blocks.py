@@ -1,0 +1,107 @@
+"""What is computed of examples in shards, where they are: the blocks of a shard, as designs and targets in memory.
+
+Nothing that is as long as the examples leaves a shard. What comes back is as large as the coefficients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bench_mtl.core.designs import Design, SharedDesign, line_norms
+from bench_mtl.core.rounding import UNIT, compensated, up
+from bench_mtl.core.row_blocks import row_slices, rows_of
+from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.shards import Shard
+from bench_mtl.core.types import Array, Matrix
+
+#: What targets of shards are to a loss: themselves, labels that have to become -1 and +1, or marks of a class.
+AS_THEY_ARE, LABELS, CLASSES = "as they are", "labels", "classes"
+
+
+class Bounds(NamedTuple):
+    """Upper bounds on the norms of a shard's rows and columns, for all that is bounded by them."""
+
+    row: float
+    """Of the longest row."""
+    columns: Array
+    """d x 1."""
+
+
+class BoundedDesign(SharedDesign):
+    """Some rows of a shard: bounds on their norms are those of the shard, so that nobody computes them again."""
+
+    def __init__(self, X: Matrix, n_tasks: int, bounds: Bounds) -> None:
+        self._hold(X, n_tasks)
+        self._bounds = bounds
+
+    @property
+    def _row_norms(self) -> Array:
+        return np.broadcast_to(self._bounds.row, (self.sizes[0], 1))
+
+    @property
+    def _column_norms(self) -> Array:
+        return self._bounds.columns
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the examples of a shard are read."""
+
+    targets: str
+    """`AS_THEY_ARE`, `LABELS` or `CLASSES`."""
+    weights: Array
+    """Of the examples of every task, m numbers; one number for losses that couple tasks."""
+
+    @classmethod
+    def of(cls, stored: Array, wanted: Array, weights: Array) -> Reading | None:
+        """Return how to make of stored targets those that a loss wants; None where weights differ within a task."""
+        if weights.strides[0] != 0 and np.any(weights != weights[:1]):
+            return None
+        if np.may_share_memory(stored, wanted):
+            return cls(AS_THEY_ARE, weights[0].copy())
+        return cls(LABELS if np.any(wanted < 0.0) else CLASSES, weights[0].copy())
+
+    def blocks(self, shard: Shard, bounds: Bounds | None = None) -> Iterator[tuple[SharedDesign, Array, Array]]:
+        """Yield design, targets and weights of every block of a shard."""
+        X, Y = shard.matrix(), shard.targets()
+        for rows in row_slices(X):
+            block, y = rows_of(X, rows), self._wanted(Y[rows])
+            m = y.shape[1]
+            design = SharedDesign._sharing(block, m) if bounds is None else BoundedDesign(block, m, bounds)
+            yield design, y, np.broadcast_to(self.weights, (len(y), len(self.weights)))
+
+    def _wanted(self, Y: Array) -> Array:
+        if self.targets == AS_THEY_ARE:
+            return Y
+        return np.where(Y > 0.0, 1.0, -1.0) if self.targets == LABELS else (Y == 1.0).astype(np.float64)
+
+
+def bounds_of(design: ShardedDesign) -> list[Bounds]:
+    """Return the bounds of every shard, in one pass over the data."""
+    return list(design.shards.map(_bounds))
+
+
+def _bounds(shard: Shard) -> Bounds:
+    X = shard.matrix()
+    longest = max((float(line_norms(rows_of(X, rows), axis=1).max()) for rows in row_slices(X)), default=0.0)
+    return Bounds(longest, line_norms(X, axis=0)[:, None])
+
+
+def predictions_with_error(design: Design, terms: Sequence[Array]) -> tuple[Array, Array]:
+    """Return the predictions of coefficients that are a sum of matrices, and how far they are from those of exact arithmetic at most."""
+    value, error = design.forward_with_error(terms[0])
+    for term in terms[1:]:
+        more, of_more = design.forward_with_error(term)
+        value = value + more
+        error = up(error + up(of_more + 2.0 * UNIT * np.abs(value)))
+    return value, error
+
+
+def products(is_compensated: bool) -> AbstractContextManager[Any]:
+    """Return the context of products in a worker, which does not know what is asked for elsewhere."""
+    return compensated() if is_compensated else nullcontext()

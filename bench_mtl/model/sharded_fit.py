@@ -1,0 +1,105 @@
+"""A smooth loss of linear predictions whose examples are in shards: its operators as sums over the shards.
+
+A dual point is told by coefficients: it is minus the derivative of the loss at their predictions. So it takes no more room than a point,
+and whoever has the shards can make it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.core.rounding import Interval, is_compensated
+from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.shards import Shard
+from bench_mtl.core.tree_sums import plus
+from bench_mtl.core.types import Array
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Loss
+from bench_mtl.model.regularisers import Regulariser
+from bench_mtl.model.shard_blocks import Bounds, Reading, bounds_of, predictions_with_error, products
+
+
+@dataclass(frozen=True)
+class ShardedFit:
+    """f(W) = sum over shards of the weighted losses of their examples, without intercepts."""
+
+    design: ShardedDesign
+    loss: Loss
+    reading: Reading
+
+    @classmethod
+    def of(cls, fit: LinearFit, stored: Array) -> ShardedFit | None:
+        """Return a fit as sums over shards, `stored` the targets as they are in the shards; None where it is not made of such sums."""
+        if not isinstance(fit.design, ShardedDesign) or fit.intercept:
+            return None
+        reading = Reading.of(stored, fit.targets, fit.weights)
+        return None if reading is None else cls(fit.design, fit.loss, reading)
+
+    def value(self, W: Array) -> float:
+        """Return f."""
+        return float(self.design.shards.total(_value, self.loss, self.reading, W))
+
+    def value_and_gradient(self, W: Array) -> tuple[float, Array]:
+        """Return f and its gradient, in one pass."""
+        value, gradient = self.design.shards.total(_value_and_gradient, self.loss, self.reading, W)
+        return float(value), gradient
+
+    def enclose(self, terms: Sequence[Array]) -> Interval:
+        """Return f at coefficients that are a sum of matrices, between bounds that hold in exact arithmetic."""
+        return self.design.shards.total(_enclosed, self.loss, self.reading, tuple(terms), is_compensated(), each=self._bounds)
+
+    def enclose_bound(self, V: Array, regulariser: Regulariser) -> Interval:
+        """Return what the dual point that is told by V proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
+        return self.judge((V,), regulariser)[1]
+
+    def judge(self, terms: Sequence[Array], regulariser: Regulariser) -> tuple[Interval, Interval]:
+        """Return f, and what the dual point proves that the coefficients tell, in one pass."""
+        found = self.design.shards.total(_judged, self.loss, self.reading, tuple(terms), is_compensated(), each=self._bounds)
+        value, gains, G = found
+        support, limit = regulariser.enclose_support(G)
+        return value, self.loss.enclose_bound_of(gains, support, limit)
+
+    @cached_property
+    def _bounds(self) -> list[Bounds]:
+        return bounds_of(self.design)
+
+
+# What follows is computed where the shards are.
+
+
+def _value(shard: Shard, loss: Loss, reading: Reading, W: Array) -> float:
+    return sum(loss.total(design.forward(W), y, w) for design, y, w in reading.blocks(shard))
+
+
+def _value_and_gradient(shard: Shard, loss: Loss, reading: Reading, W: Array) -> tuple[float, Array]:
+    value, gradient = 0.0, np.zeros(W.shape)
+    for design, y, w in reading.blocks(shard):
+        t = design.forward(W)
+        value += loss.total(t, y, w)
+        gradient += design.adjoint(w * loss.derivatives(t, y))
+    return value, gradient
+
+
+def _enclosed(shard: Shard, loss: Loss, reading: Reading, terms: Sequence[Array], with_compensation: bool, bounds: Bounds) -> Interval:
+    total = Interval(0.0, 0.0)
+    with products(with_compensation):
+        for design, y, w in reading.blocks(shard, bounds):
+            total = total + loss.enclose_total(Interval.around(*predictions_with_error(design, terms)), y, w)
+    return total
+
+
+def _judged(shard: Shard, loss: Loss, reading: Reading, terms: Sequence[Array], with_compensation: bool, bounds: Bounds) -> Any:
+    found: Any = None
+    with products(with_compensation):
+        for design, y, w in reading.blocks(shard, bounds):
+            t, error = predictions_with_error(design, terms)
+            r = loss.admissible(-w * loss.derivatives(t, y), y, w)
+            value = loss.enclose_total(Interval.around(t, error), y, w)
+            one = value, loss.enclose_gains(r, y, w), design.enclose_adjoint(loss.enclose_admissible(r, y, w))
+            found = one if found is None else plus(found, one)
+    return found

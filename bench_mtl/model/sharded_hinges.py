@@ -1,0 +1,136 @@
+"""Weighted hinges whose examples are in shards: their operators as sums over the shards.
+
+A dual point is told by coefficients V and a smoothing, as a 1 x (d + 1) x m array whose last row is the smoothing: it is the a of
+`Hinges.smoothed` at the margins of V, and that of `Hinges.duals` where the smoothing is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bench_mtl.core.designs import SharedDesign
+from bench_mtl.core.rounding import Interval, is_compensated
+from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.shards import Shard
+from bench_mtl.core.tree_sums import plus
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import Hinges
+from bench_mtl.model.regularisers import Regulariser
+from bench_mtl.model.shard_blocks import Bounds, Reading, bounds_of, products
+
+
+@dataclass(frozen=True)
+class ShardedHinges:
+    """f(W) = sum over shards of the weighted hinges of their examples, without intercepts."""
+
+    design: ShardedDesign
+    reading: Reading
+
+    @classmethod
+    def of(cls, hinges: Hinges, stored: Array) -> ShardedHinges | None:
+        """Return hinges as sums over shards, `stored` the labels as they are in the shards; None where they are not made of such sums."""
+        if not isinstance(hinges.design, ShardedDesign) or hinges.intercept:
+            return None
+        reading = Reading.of(stored, hinges.labels, hinges.weights)
+        return None if reading is None else cls(hinges.design, reading)
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        return (1, self.design.n_features + 1, self.design.n_tasks)
+
+    def told(self, V: Array, smoothing: float) -> Array:
+        """Return the dual point of coefficients and a smoothing."""
+        return np.concatenate([V, np.full((1, V.shape[1]), smoothing)])[None]
+
+    def smoothed(self, W: Array, smoothing: float) -> tuple[float, Array, Array]:
+        """Return the value of `Hinges.smoothed`, its gradient and its dual point, in one pass; with a smoothing of 0 those of f itself."""
+        value, gradient = self.design.shards.total(_smoothed, self.reading, W, smoothing)
+        return float(value), gradient, self.told(W, smoothing)
+
+    def enclose(self, W: Array) -> Interval:
+        """Return f between bounds that hold in exact arithmetic."""
+        return self.design.shards.total(_enclosed, self.reading, W, is_compensated(), each=self._bounds)
+
+    def enclose_bound(self, dual: Array, regulariser: Regulariser) -> Interval:
+        """Return what a dual point proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
+        V, smoothing = dual[0, :-1], float(dual[0, -1, 0])
+        total, G = self.design.shards.total(_dual_sums, self.reading, V, smoothing, is_compensated(), each=self._bounds)
+        return _proven(total, G, regulariser)
+
+    def judge(self, W: Array, regulariser: Regulariser) -> tuple[Interval, Interval]:
+        """Return f at W, and what the dual point proves that gives its subgradient there, in one pass."""
+        value, total, G = self.design.shards.total(_judged, self.reading, W, is_compensated(), each=self._bounds)
+        return value, _proven(total, G, regulariser)
+
+    @cached_property
+    def _bounds(self) -> list[Bounds]:
+        return bounds_of(self.design)
+
+
+def _proven(total: Interval, G: Interval, regulariser: Regulariser) -> Interval:
+    """Return sum a less its support, or scaled until it has none, see `NormHingeForm.enclose_bound`."""
+    support, limit = regulariser.enclose_support(G)
+    return ((total - support) * min(limit, 1.0)).positive_part()
+
+
+# What follows is computed where the shards are.
+
+
+def _smoothed(shard: Shard, reading: Reading, W: Array, smoothing: float) -> tuple[float, Array]:
+    value, gradient = 0.0, np.zeros(W.shape)
+    for design, y, w in reading.blocks(shard):
+        hinges = Hinges(design, y, w)
+        margins = hinges.margins(W)
+        if smoothing > 0.0:
+            here, a = hinges.smoothed(margins, smoothing)
+        else:
+            here, a = hinges.loss(margins), hinges.duals(margins)
+        value += here
+        gradient -= hinges.adjoint(a)
+    return value, gradient
+
+
+def _enclosed(shard: Shard, reading: Reading, W: Array, with_compensation: bool, bounds: Bounds) -> Interval:
+    total = Interval(0.0, 0.0)
+    with products(with_compensation):
+        for design, y, w in reading.blocks(shard, bounds):
+            total = total + Hinges(design, y, w).enclose_loss(*_predictions(design, W))
+    return total
+
+
+def _dual_sums(
+    shard: Shard, reading: Reading, V: Array, smoothing: float, with_compensation: bool, bounds: Bounds
+) -> tuple[Interval, Interval]:
+    found = Interval(0.0, 0.0), Interval(np.zeros(V.shape), np.zeros(V.shape))
+    with products(with_compensation):
+        for design, y, w in reading.blocks(shard, bounds):
+            hinges = Hinges(design, y, w)
+            margins = hinges.margins(V)
+            a = hinges.smoothed(margins, smoothing)[1] if smoothing > 0.0 else hinges.duals(margins)
+            found = plus(found, _sums(hinges, a))
+    return found
+
+
+def _judged(shard: Shard, reading: Reading, W: Array, with_compensation: bool, bounds: Bounds) -> tuple[Interval, Interval, Interval]:
+    found = Interval(0.0, 0.0), Interval(0.0, 0.0), Interval(np.zeros(W.shape), np.zeros(W.shape))
+    with products(with_compensation):
+        for design, y, w in reading.blocks(shard, bounds):
+            hinges = Hinges(design, y, w)
+            predictions, error = _predictions(design, W)
+            a = hinges.duals(y * predictions)
+            found = plus(found, (hinges.enclose_loss(predictions, error), *_sums(hinges, a)))
+    return found
+
+
+def _predictions(design: SharedDesign, W: Array) -> tuple[Array, Array]:
+    predictions, error = design.forward_with_error(W)
+    return predictions, np.broadcast_to(error, predictions.shape)
+
+
+def _sums(hinges: Hinges, a: Array) -> tuple[Interval, Interval]:
+    """Return sum a of admissible a, and K^T a."""
+    within = hinges.admissible(a)
+    return Interval.of_sum(within), hinges.design.enclose_adjoint(within * hinges.labels)
