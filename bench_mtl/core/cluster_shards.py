@@ -21,6 +21,9 @@ class ClusterShards(Shards):
     def __init__(self, shards: Sequence[Shard], sizes: Sizes, pool: WorkerPool) -> None:
         self.shards, self.sizes, self.pool = tuple(shards), sizes, pool
 
+    def some(self, chosen: Sequence[int]) -> ClusterShards:
+        return ClusterShards([self.shards[k] for k in chosen], self.sizes.some(chosen), self.pool)
+
     def map(self, function: Callable[..., T], *common: Any, split: Sequence[Array] = (), each: Sequence[Any] | None = None) -> Iterator[T]:
         early: dict[int, T] = {}
         following = 0

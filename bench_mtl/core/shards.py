@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -53,6 +53,11 @@ class Sizes:
     def n_rows(self) -> int:
         return sum(self.counts)
 
+    def some(self, chosen: Sequence[int]) -> Sizes:
+        """Return the sizes of some shards; how much these store is a guess, by their share of the rows."""
+        counts = tuple(self.counts[k] for k in chosen)
+        return replace(self, counts=counts, n_stored=round(self.n_stored * sum(counts) / self.n_rows))
+
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """Where the rows of each shard are in the matrix."""
@@ -87,6 +92,10 @@ class Shards(ABC):
         add: Callable[[T, T], T] = plus,
     ) -> T:
         """Return the sum of what `map` gives, over the tree of `bench_mtl.core.tree_sums`; `add` is a function of a module, too."""
+
+    @abstractmethod
+    def some(self, chosen: Sequence[int]) -> Shards:
+        """Return some of the shards, in the order given."""
 
     def own(self, k: int, split: Sequence[Array], each: Sequence[Any] | None) -> tuple[Any, ...]:
         """Return the arguments that only shard k is given."""
@@ -172,6 +181,9 @@ class LocalShards(Shards):
         stored = sum(int(X.nnz if is_sparse else X.size) for X, _ in parts)
         sizes = Sizes(tuple(X.shape[0] for X, _ in parts), int(first.shape[1]), int(targets.shape[1]), is_sparse, stored)
         return cls([HeldShard(frozen_matrix(X), frozen(Y)) for X, Y in parts], sizes)
+
+    def some(self, chosen: Sequence[int]) -> LocalShards:
+        return LocalShards([self.shards[k] for k in chosen], self.sizes.some(chosen))
 
     def map(self, function: Callable[..., T], *common: Any, split: Sequence[Array] = (), each: Sequence[Any] | None = None) -> Iterator[T]:
         for k, shard in enumerate(self.shards):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
 from bench_mtl.core.checks import true_or_false
+from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
@@ -55,6 +59,18 @@ class FitProblem(CompositeProblem):
         self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)
         self._sums = ShardedFit.of(self.fit, data.targets)
         self._held_out = None if data.held_out is None else (data.held_out.design, loss.targets(data.held_out)[0])
+
+    def on_shards(self, chosen: Sequence[int]) -> Self | None:
+        if self._sums is None:
+            return None
+        sums, design = self._sums.on_shards(chosen), self._sums.design
+        targets = np.concatenate([self.fit.targets[design.shards.sizes.slices[k]] for k in chosen])
+        weights = np.broadcast_to(sums.reading.weights, (len(targets), len(sums.reading.weights)))
+        other = copy.copy(self)
+        other._sums, other.design = sums, sums.design
+        other.fit = replace(self.fit, design=sums.design, targets=frozen(targets), weights=weights)
+        other.make_forms = tuple  # type: ignore[method-assign] # none: those of the class are of all shards
+        return other
 
     def regularise(self, regulariser: Regulariser) -> None:
         """Add a regulariser, and say which cones the conic forms need."""
@@ -135,14 +151,16 @@ class FitProblem(CompositeProblem):
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         if self._sums is not None:
             return self._sums.value_and_gradient(self.coefficients(point))
-        predictions = self.predictions(point)
-        return self.fit.value(predictions), self.design.adjoint(self.fit.derivatives(predictions))
+        value, derivatives = self.fit.value_and_derivatives(self.predictions(point))
+        return value, self.design.adjoint(derivatives)
 
     def smooth_value(self, point: Array) -> float:
         return self.fit.value(self.predictions(point)) if self._sums is None else self._sums.value(self.coefficients(point))
 
     def lipschitz(self) -> float:
         """max_k s_k sigma_max(X_k)^2 for tasks of weight s_k, times the largest second derivative of the loss."""
+        if self._sums is not None:
+            self._sums.gather()
         return self.fit.lipschitz()
 
     def gradient_at_zero(self) -> Array:

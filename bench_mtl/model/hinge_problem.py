@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
 from bench_mtl.core.checks import true_or_false
+from bench_mtl.core.designs import frozen
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.composite_problem import CompositeProblem
@@ -48,6 +51,18 @@ class HingeProblem(CompositeProblem):
         self._sums, self.design = sums, hinges.design
         self.regulariser = chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=largest)
         return (chosen.radius, None) if isinstance(chosen, Constraint) else (None, chosen.weight)
+
+    def on_shards(self, chosen: Sequence[int]) -> Self | None:
+        if self._sums is None:
+            return None
+        sums, design = self._sums.on_shards(chosen), self._sums.design
+        labels = np.concatenate([self.hinges.labels[design.shards.sizes.slices[k]] for k in chosen])
+        other = copy.copy(self)
+        other._sums, other.design = sums, sums.design
+        weights = np.broadcast_to(sums.reading.weights, labels.shape)
+        other.hinges = replace(self.hinges, design=sums.design, labels=frozen(labels), weights=weights)
+        other.make_forms = tuple  # type: ignore[method-assign] # none: those of the class are of all shards
+        return other
 
     def take(self, hinges: HingeForm | BallForm | NormHingeForm) -> None:
         """Have these hinges, and offer no saddle operators where their dual points are no box."""

@@ -89,6 +89,10 @@ class LinearFit(SmoothForm):
         """Return the derivative of f in the predictions (of the hinge, one of its subgradients)."""
         return np.asarray(self.weights * self.loss.derivatives(self.shifted(predictions), self.targets))
 
+    def value_and_derivatives(self, predictions: Array) -> tuple[float, Array]:
+        """Return `value` and `derivatives`."""
+        return self.loss.total_and_derivatives(self.shifted(predictions), self.targets, self.weights)
+
     def curvatures(self, predictions: Array) -> Array:
         """Return the second derivative of f in every prediction.
 

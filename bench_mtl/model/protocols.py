@@ -216,6 +216,17 @@ class Problem(ABC):
         design = getattr(self, "design", None)
         return design is not None and bool(design.is_in_shards)
 
+    def count_shards(self) -> int:
+        """Return in how many shards its examples are; 0 where they are in one matrix."""
+        return 0
+
+    def on_shards(self, chosen: Sequence[int]) -> Problem | None:
+        """Return the problem on some of its shards, with weights that make them stand for all; None where it cannot be had.
+
+        It has the points and the operators of this one, dual points that mean the same to both, and no forms.
+        """
+        return None
+
     @property
     @abstractmethod
     def dual_shape(self) -> tuple[int, ...]:

@@ -66,6 +66,10 @@ class Reading:
             return cls(AS_THEY_ARE, weights[0].copy())
         return cls(LABELS if np.any(wanted < 0.0) else CLASSES, weights[0].copy())
 
+    def scaled(self, factor: float) -> Reading:
+        """Return the reading with weights times a factor."""
+        return Reading(self.targets, self.weights * factor)
+
     def blocks(self, shard: Shard, bounds: Bounds | None = None) -> Iterator[tuple[SharedDesign, Array, Array]]:
         """Yield design, targets and weights of every block of a shard."""
         X, Y = shard.matrix(), shard.targets()

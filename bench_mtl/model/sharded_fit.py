@@ -7,7 +7,7 @@ and whoever has the shards can make it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,9 +19,28 @@ from bench_mtl.core.shards import Shard
 from bench_mtl.core.tree_sums import plus
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Loss
+from bench_mtl.model.losses import Loss, Squared
+from bench_mtl.model.normal_equations import LARGEST_FACTOR
 from bench_mtl.model.regularisers import Regulariser
 from bench_mtl.model.shard_blocks import Bounds, Reading, bounds_of, predictions_with_error, products
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """All that squared losses are made of: to steer by, since differences of large numbers prove nothing."""
+
+    gram: Array
+    along: Array
+    """X^T Y with the weights of the tasks, d x m."""
+    squares: float
+    """Of the targets, with these weights."""
+    weights: Array
+
+    def value_and_gradient(self, W: Array) -> tuple[float, Array]:
+        """Return f and its gradient."""
+        image = (self.gram @ W) * self.weights
+        value = 0.5 * float(np.vdot(W, image)) - float(np.vdot(W, self.along)) + 0.5 * self.squares
+        return value, image - self.along
 
 
 @dataclass(frozen=True)
@@ -40,12 +59,26 @@ class ShardedFit:
         reading = Reading.of(stored, fit.targets, fit.weights)
         return None if reading is None else cls(fit.design, fit.loss, reading)
 
+    def gather(self) -> None:
+        """Make what many evaluations share: of the squared loss the normal equations, where they are not too large."""
+        if self._has_normal_equations:
+            self._normal  # noqa: B018 - it is kept
+
+    def on_shards(self, chosen: Sequence[int]) -> ShardedFit:
+        """Return the fit to some shards, with weights that make them stand for all."""
+        design = self.design.on_shards(chosen)
+        return replace(self, design=design, reading=self.reading.scaled(self.design.sizes[0] / design.sizes[0]))
+
     def value(self, W: Array) -> float:
         """Return f."""
+        if self._has_normal_equations:
+            return self._normal.value_and_gradient(W)[0]
         return float(self.design.shards.total(_value, self.loss, self.reading, W))
 
     def value_and_gradient(self, W: Array) -> tuple[float, Array]:
-        """Return f and its gradient, in one pass."""
+        """Return f and its gradient, in one pass, or in none by the normal equations."""
+        if self._has_normal_equations:
+            return self._normal.value_and_gradient(W)
         value, gradient = self.design.shards.total(_value_and_gradient, self.loss, self.reading, W)
         return float(value), gradient
 
@@ -64,12 +97,30 @@ class ShardedFit:
         support, limit = regulariser.enclose_support(G)
         return value, self.loss.enclose_bound_of(gains, support, limit)
 
+    @property
+    def _has_normal_equations(self) -> bool:
+        return isinstance(self.loss, Squared) and self.design.n_features <= LARGEST_FACTOR
+
+    @cached_property
+    def _normal(self) -> NormalEquations:
+        along, squares = self.design.shards.total(_moments, self.reading)
+        return NormalEquations(self.design.gram(0), along, float(squares), self.reading.weights)
+
     @cached_property
     def _bounds(self) -> list[Bounds]:
         return bounds_of(self.design)
 
 
 # What follows is computed where the shards are.
+
+
+def _moments(shard: Shard, reading: Reading) -> tuple[Array, float]:
+    along, squares = np.zeros((shard.matrix().shape[1], shard.targets().shape[1])), 0.0
+    for design, y, w in reading.blocks(shard):
+        weighted = w * y
+        along += design.adjoint(weighted)
+        squares += float(np.vdot(weighted, y))
+    return along, squares
 
 
 def _value(shard: Shard, loss: Loss, reading: Reading, W: Array) -> float:
@@ -79,9 +130,9 @@ def _value(shard: Shard, loss: Loss, reading: Reading, W: Array) -> float:
 def _value_and_gradient(shard: Shard, loss: Loss, reading: Reading, W: Array) -> tuple[float, Array]:
     value, gradient = 0.0, np.zeros(W.shape)
     for design, y, w in reading.blocks(shard):
-        t = design.forward(W)
-        value += loss.total(t, y, w)
-        gradient += design.adjoint(w * loss.derivatives(t, y))
+        here, derivatives = loss.total_and_derivatives(design.forward(W), y, w)
+        value += here
+        gradient += design.adjoint(derivatives)
     return value, gradient
 
 

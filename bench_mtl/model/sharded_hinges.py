@@ -6,6 +6,7 @@ A dual point is told by coefficients V and a smoothing, as a 1 x (d + 1) x m arr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,6 +41,11 @@ class ShardedHinges:
     @property
     def dual_shape(self) -> tuple[int, ...]:
         return (1, self.design.n_features + 1, self.design.n_tasks)
+
+    def on_shards(self, chosen: Sequence[int]) -> ShardedHinges:
+        """Return the hinges of some shards, with weights that make them stand for all."""
+        design = self.design.on_shards(chosen)
+        return ShardedHinges(design, self.reading.scaled(self.design.sizes[0] / design.sizes[0]))
 
     def told(self, V: Array, smoothing: float) -> Array:
         """Return the dual point of coefficients and a smoothing."""

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from bench_mtl.core.checks import real_matrix
 from bench_mtl.core.compilation import compiled_functions
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.sharded_design import sparse_gram
 from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Tolerance
 from bench_mtl.engine.clock import Clock
@@ -118,6 +121,7 @@ def _compile_projections(kind: Any) -> None:
     if kind == np.float32:
         return
     _compile_sparse_ball()
+    sparse_gram(real_matrix("X", sp.csr_array(np.eye(2))))
     StumpOracle.warm_up()
 
 

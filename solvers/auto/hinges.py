@@ -40,8 +40,8 @@ def hinge_iterates(problem: Problem, start: Iterate, target: float, sets: Workin
 
     Targets below 2e-3 are for the working sets. For others pdhg begins where a step of it is cheap: its gap is computed now and then
     and extrapolated as a power of its steps, and it is left when the steps that it still needs cost more than the other method is
-    predicted to. Where that one ends before the target, for want of memory, pdhg goes on. With intercepts or shards, which pdhg does not
-    take, the working sets begin, and `smoothed_gradient` goes on.
+    predicted to. Where that one ends before the target, for want of memory, pdhg goes on. With intercepts, which pdhg does not take, the
+    working sets begin, and `smoothed_gradient` goes on.
     """
     form = problem.form(HingeForm)
     prices = Prices(form.design, *_PRICES)
@@ -51,8 +51,8 @@ def hinge_iterates(problem: Problem, start: Iterate, target: float, sets: Workin
     if target >= _CLOSE:
         note = f"working_set: about as much as {price:.0f} steps of pdhg"
     yield last
-    if form.intercept or problem.is_in_shards:
-        note = f"working_set: there are {'intercepts' if form.intercept else 'shards'}"
+    if form.intercept:
+        note = "working_set: there are intercepts"
     elif target >= _CLOSE and price > _CHEAP_STEPS:
         trial, note = Trial(problem, target, _POWERS), "pdhg: on trial"
         for last in after_start(PDHG().resume(problem, start)):
@@ -70,7 +70,7 @@ def hinge_iterates(problem: Problem, start: Iterate, target: float, sets: Workin
                 break
             note = f"pdhg: about {left:.0f} steps more to {target:g}, and working_set costs {price:.0f}"
         start = Iterate(problem.start_point())
-    rest: IterativeSolver = SmoothedGradient() if form.intercept or problem.is_in_shards else PDHG()
+    rest: IterativeSolver = SmoothedGradient() if form.intercept else PDHG()
     for method in (sets, rest):
         before = last
         for iterate in after_start(method.resume(problem, start)):

@@ -12,6 +12,7 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import HingeForm, L1Form, L1InfForm, NormForm, NormHingeForm, SplitForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.solvers.admm import ADMM
 from bench_mtl.solvers.auto.fits import fit_iterates
 from bench_mtl.solvers.auto.hinges import hinge_iterates
@@ -37,7 +38,8 @@ class Auto(IterativeSolver):
     - Under another norm of which only operators are known, such as l1,2: hinges `SmoothedGradient`, smooth losses `AcceleratedGradient`.
     - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples that all tasks share `PartialMinimisation`.
 
-    Where none of these takes a problem, `AcceleratedGradient` does. A solver has no clock: prices are operations, weighted by what they
+    Where none of these takes a problem, `AcceleratedGradient` does. Examples in shards are for `AdaptiveSampleSize`, with the same
+    exceptions: it needs no columns in memory. A solver has no clock: prices are operations, weighted by what they
     take in general.
 
     Parameters
@@ -65,7 +67,11 @@ class Auto(IterativeSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        return reason if reason is not None or problem.has_form(HingeForm) else self._one(problem).incompatibility(problem)
+        return (
+            reason
+            if reason is not None or (problem.has_form(HingeForm) and not problem.is_in_shards)
+            else self._one(problem).incompatibility(problem)
+        )
 
     def aimed_at(self, relative_gap: float) -> Auto:
         return self if self.target is not None else replace(self, target=relative_gap)
@@ -83,17 +89,20 @@ class Auto(IterativeSolver):
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         target, sets = self.target or _DEFAULT_TARGET, WorkingSet(memory_gib=self.memory_gib)
-        if problem.has_form(HingeForm):
+        if problem.has_form(HingeForm) and not problem.is_in_shards:
             return hinge_iterates(problem, start, target, sets)
         one = self._one(problem)
         if isinstance(one, WorkingSet):
             return fit_iterates(problem, start, target, one)
-        return (iterate._replace(note=one.label) for iterate in one.resume(problem, start))
+        one = one.aimed_at(target)
+        return (iterate._replace(note=": ".join(filter(None, (one.label, iterate.note)))) for iterate in one.resume(problem, start))
 
     def _one(self, problem: Problem) -> IterativeSolver:
         """Return the solver that a problem without hinges is for, or begins with."""
         candidates: list[IterativeSolver] = []
-        if problem.has_form(L1InfForm):
+        if problem.is_in_shards and not problem.has_form(SplitForm):
+            candidates = [AdaptiveSampleSize(), SmoothedGradient()]  # columns of a working set may not fit into memory
+        elif problem.has_form(L1InfForm):
             candidates = [WorkingSet(memory_gib=self.memory_gib)]
         elif problem.has_form(L1Form):
             candidates = [self._l1_solver()]
