@@ -1,0 +1,292 @@
+"""Shards that Dask workers compute with: the bits of one process, however many workers there are and whatever happens to them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.core import worker_pool
+from bench_mtl.core.cluster_shards import ClusterShards
+from bench_mtl.core.dask_cluster import ClusterLostError
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import compensated
+from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.shards import Shard
+from bench_mtl.core.types import Limits
+from bench_mtl.core.worker_pool import Place, WorkerPool
+from bench_mtl.data import TaskData
+from bench_mtl.data.readers import read_shards, write_shards
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1inf_glm import L1InfGLM
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+
+pytest.importorskip("distributed", reason="Dask is not installed")
+
+D, M, SHARDS = 12, 2, 7
+
+
+@pytest.fixture(scope="module", params=["dense", "sparse"])
+def manifest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Labelled examples in shards of different sizes."""
+    rng = np.random.default_rng(0)
+    W = rng.standard_normal((D, M)) * (rng.random((D, 1)) < 0.5)
+
+    def parts() -> Iterator[tuple[Any, Any]]:
+        for k in range(SHARDS):
+            X = rng.standard_normal((150 + 40 * k, D)) * (rng.random((150 + 40 * k, D)) < 0.7)
+            Y = np.where(X @ W + 0.3 * rng.standard_normal((len(X), M)) > 0.0, 1.0, -1.0)
+            yield (sp.csr_array(X) if request.param == "sparse" else X), Y
+
+    return write_shards(tmp_path_factory.mktemp("set") / request.param, parts(), name=request.param)
+
+
+@pytest.fixture(scope="module")
+def pools() -> Iterator[dict[int, WorkerPool]]:
+    """Pools of one, two and three workers."""
+    found = {count: WorkerPool(Place(workers=count)) for count in (1, 2, 3)}
+    yield found
+    for pool in found.values():
+        pool.close()
+
+
+def on(pool: WorkerPool, data: TaskData) -> TaskData:
+    """Return the same data, computed with by other workers."""
+    assert isinstance(data.design, ShardedDesign)
+    shards: Any = data.design.shards
+    return TaskData(ShardedDesign(ClusterShards(shards.shards, shards.sizes, pool)), data.targets, data.name)
+
+
+def test_bits_do_not_depend_on_who_computes(manifest: Path, pools: dict[int, WorkerPool]) -> None:
+    data = read_shards(manifest)
+    rng = np.random.default_rng(1)
+    W, R = rng.standard_normal((D, M)), rng.standard_normal(data.targets.shape)
+    features = np.array([3, 1])
+    for pool in pools.values():
+        design, other = data.design, on(pool, data).design
+        np.testing.assert_array_equal(design.forward(W), other.forward(W))
+        np.testing.assert_array_equal(design.adjoint(R), other.adjoint(R))
+        np.testing.assert_array_equal(design.gram(0), other.gram(0))
+        np.testing.assert_array_equal(design.norms(), other.norms())
+        np.testing.assert_array_equal(design.restricted(features).forward(W[:2]), other.restricted(features).forward(W[:2]))
+        with compensated():
+            np.testing.assert_array_equal(design.adjoint_with_error(R), other.adjoint_with_error(R))
+
+
+@pytest.mark.parametrize("kind", [L1InfGLM, L1InfHinge])
+def test_runs_have_the_bits_and_the_certificate_of_one_process(kind: Any, manifest: Path, pools: dict[int, WorkerPool]) -> None:
+    options, solver = ({"loss": "logistic"}, "accelerated_gradient") if kind is L1InfGLM else ({}, "smoothed_gradient")
+    data = read_shards(manifest)
+    limits = Limits(seconds=600.0, iterations=20)
+    plain = run(kind(data, penalty="0.1 max", **options), solver, limits=limits)
+    assert plain.solution is not None
+    for count in (1, 3):
+        record = run(kind(on(pools[count], data), penalty="0.1 max", **options), solver, limits=limits)
+        np.testing.assert_array_equal(record.solution, plain.solution)
+        assert record.best == plain.best
+        assert [sample.certificate for sample in record.samples] == [sample.certificate for sample in plain.samples]
+
+
+def test_what_goes_to_and_fro_is_counted(manifest: Path, pools: dict[int, WorkerPool]) -> None:
+    data = read_shards(manifest)
+    pool = WorkerPool(Place(workers=2))
+    try:
+        problem = L1InfGLM(on(pool, data), loss="logistic", penalty=0.01)
+        problem.value_and_gradient(problem.zero())
+        before = pool.traffic.rounds, pool.traffic.messages, pool.traffic.sent, pool.traffic.received
+        problem.value_and_gradient(problem.zero())
+        after = pool.traffic.rounds, pool.traffic.messages, pool.traffic.sent, pool.traffic.received
+    finally:
+        pool.close()
+    rounds, messages, sent, received = (b - a for a, b in zip(before, after, strict=True))
+    assert rounds == 1
+    assert messages == 4  # to each worker and back
+    point = 8 * D * M
+    assert sent >= 2 * point  # W to both
+    # Of a run of shards the tree has at most two nodes a level.
+    assert 2 * point <= received <= 2 * (2 * 3 * point + 4096)
+    assert received < 8 * data.targets.size  # nothing as long as the examples
+
+
+def test_workers_are_of_the_process_that_asks(manifest: Path, pools: dict[int, WorkerPool]) -> None:
+    """A copy has no connection; it makes one of its own when it is used."""
+    pool = pools[2]
+    pool.compute(pickle.dumps(_Numbers()), lambda parts: pickle.dumps(None), [1])
+    again = pickle.loads(pickle.dumps(pool))
+    assert again.place == pool.place
+    assert again._client is None
+
+
+class _Numbers:
+    def __call__(self, parts: Any, own: Any) -> Any:
+        return parts
+
+
+def kill_one(pids: list[int], seed: int, stop: threading.Event) -> None:
+    """Kill one of the workers at a random moment, unless told to stop before."""
+    rng = random.Random(seed)
+    if not stop.wait(rng.uniform(0.0, 2.0)):
+        os.kill(rng.choice(pids), signal.SIGKILL)
+
+
+def slowly(shard: Shard, seconds: float) -> float:
+    """Take a while."""
+    time.sleep(seconds)
+    return float(np.asarray(shard.targets()).sum())
+
+
+def of_process(shard: Shard) -> int:
+    return os.getpid()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_killed_worker_costs_its_shards_and_no_bit(seed: int, manifest: Path) -> None:
+    killed_once(manifest, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 23))
+def test_a_worker_killed_at_any_moment_costs_no_bit(seed: int, manifest: Path) -> None:
+    killed_once(manifest, seed)
+
+
+def killed_once(manifest: Path, seed: int) -> None:
+    """Compare a run whose worker is killed at a random moment with one of this process alone."""
+    data = read_shards(manifest)
+    options: dict[str, Any] = {"loss": "logistic", "penalty": 0.02}
+    limits = Limits(seconds=600.0, iterations=60)
+    plain = run(L1InfGLM(data, **options), "accelerated_gradient", limits=limits)
+    pool, stop = WorkerPool(Place(workers=2)), threading.Event()
+    shards = ClusterShards(*shards_of(data), pool)
+    pids = sorted(set(shards.map(of_process)))
+    killer = threading.Thread(target=kill_one, args=(pids, seed, stop))
+    try:
+        killer.start()
+        record = run(L1InfGLM(on(pool, data), **options), "accelerated_gradient", limits=limits)
+        killer.join()  # it may come after the run: then it hits what follows
+        total = shards.total(slowly, 0.05)
+    finally:
+        stop.set()
+        killer.join()
+        pool.close()
+    assert len(pids) == 2
+    assert record.status == plain.status
+    np.testing.assert_array_equal(record.solution, plain.solution)
+    assert record.best == plain.best
+    assert total == pytest.approx(data.targets.sum())
+
+
+def shards_of(data: TaskData) -> tuple[Any, Any]:
+    assert isinstance(data.design, ShardedDesign)
+    shards: Any = data.design.shards
+    return shards.shards, shards.sizes
+
+
+def test_a_worker_that_hangs_is_helped_out(manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_pool, "_STUCK_SECONDS", 1.0)
+    data = read_shards(manifest)
+    pool = WorkerPool(Place(workers=2))
+    try:
+        shards = ClusterShards(*shards_of(data), pool)
+        pids = sorted(set(shards.map(of_process)))
+        assert len(pids) == 2
+        stuck = psutil.Process(pids[0])
+        stuck.suspend()
+        try:
+            assert shards.total(slowly, 0.01) == pytest.approx(data.targets.sum())
+            assert pool.traffic.again >= 1
+        finally:
+            stuck.resume()
+    finally:
+        pool.close()
+
+
+def test_a_shard_that_is_too_large_for_a_worker_ends_the_run_with_a_reason(tmp_path: Path) -> None:
+    """The Gram matrix of 6000 features takes several times 300 MB."""
+    X = sp.csr_array((np.ones(6000), (np.arange(6000) % 40, np.arange(6000))), shape=(40, 6000))
+    path = write_shards(tmp_path / "wide", [(X[:20], np.ones((20, 1))), (X[20:], np.ones((20, 1)))])
+    data = read_shards(path, workers=1, memory_gib=0.6)
+    try:
+        with pytest.raises(MemoryError, match="not enough memory for a shard"):
+            data.design.gram(0)
+        np.testing.assert_array_equal(data.design.adjoint(np.ones((40, 1))), np.ones((6000, 1)))  # the worker goes on
+    finally:
+        data.design.shards.pool.close()  # type: ignore[attr-defined]
+
+
+def test_what_a_function_raises_reaches_the_caller(manifest: Path, pools: dict[int, WorkerPool]) -> None:
+    (manifest.parent / "00003.targets.npy").rename(manifest.parent / "hidden")
+    try:
+        with pytest.raises(InputError, match=r"00003\.targets\.npy is missing: all who compute"):
+            ClusterShards(*shards_of(read_hidden(manifest)), pools[2]).total(slowly, 0.0)
+    finally:
+        (manifest.parent / "hidden").rename(manifest.parent / "00003.targets.npy")
+
+
+def read_hidden(manifest: Path) -> TaskData:
+    """Read shards one of whose files is away by the time that somebody computes with them."""
+    away, there = manifest.parent / "hidden", manifest.parent / "00003.targets.npy"
+    away.rename(there)
+    try:
+        return read_shards(manifest)
+    finally:
+        there.rename(away)
+
+
+SCHEDULER = """
+import sys, time, distributed
+if __name__ == "__main__":
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit=0)
+    print(cluster.scheduler_address, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_lost_scheduler_has_a_name(manifest: Path, tmp_path: Path) -> None:
+    script = tmp_path / "scheduler.py"
+    script.write_text(SCHEDULER)
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    try:
+        address = process.stdout.readline().strip()
+        data = read_shards(manifest, cluster=address)
+        ones = np.ones(data.targets.shape)
+        np.testing.assert_array_equal(data.design.adjoint(ones), read_shards(manifest).design.adjoint(ones))
+        family = [process.pid, *(child.pid for child in psutil.Process(process.pid).children(recursive=True))]
+        threading.Timer(0.5, lambda: [os.kill(pid, signal.SIGKILL) for pid in family]).start()
+        with pytest.raises(ClusterLostError):
+            go_on(data.design, ones)
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()
+
+
+def go_on(design: Any, R: Any) -> None:
+    """Ask for products for ever."""
+    while True:
+        design.adjoint(R)
+
+
+def test_bad_places_are_refused(manifest: Path) -> None:
+    for options, words in (
+        ({"cluster": "nowhere"}, "cluster must be local or the address"),
+        ({"cluster": "tcp://host:1", "workers": 2}, "workers and memory_gib are those of a new cluster"),
+        ({"workers": 0}, "workers must be a whole number of at least 1"),
+        ({"memory_gib": 2.0}, "workers and memory_gib are those of a new cluster"),
+    ):
+        with pytest.raises(InputError, match=words):
+            read_shards(manifest, **options)  # type: ignore[arg-type]
