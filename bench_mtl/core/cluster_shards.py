@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from bench_mtl.core.shards import Shard, Shards, Sizes
@@ -20,6 +20,9 @@ class ClusterShards(Shards):
 
     def __init__(self, shards: Sequence[Shard], sizes: Sizes, pool: WorkerPool) -> None:
         self.shards, self.sizes, self.pool = tuple(shards), sizes, pool
+
+    def counts(self) -> Mapping[str, int]:
+        return asdict(self.pool.traffic)
 
     def some(self, chosen: Sequence[int]) -> ClusterShards:
         return ClusterShards([self.shards[k] for k in chosen], self.sizes.some(chosen), self.pool)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -92,6 +92,10 @@ class Shards(ABC):
         add: Callable[[T, T], T] = plus,
     ) -> T:
         """Return the sum of what `map` gives, over the tree of `bench_mtl.core.tree_sums`; `add` is a function of a module, too."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Return what has gone between this process and others so far, by name: nothing where there are no others."""
+        return {}
 
     @abstractmethod
     def some(self, chosen: Sequence[int]) -> Shards:

@@ -155,6 +155,7 @@ def run(
 
 
 def _run(session: _Session, solver: Solver, start: Array | Iterate | None, warmed: bool) -> Record:
+    session.sent_before = session.problem.traffic()
     session.scale = session.problem.scale()
     warming: dict[str, float] = {}
     compiled = compiling_seconds()
@@ -264,6 +265,8 @@ class _Session:
     """Whether it still does when products are compensated."""
     steps: Iterator[Iterate] | None = None
     """What the iterates of an iterative solver come from."""
+    sent_before: Mapping[str, int] = field(default_factory=dict)
+    """What the operators had sent between processes before the run."""
 
     def certify(self, iterate: Iterate) -> tuple[Certificate, Array, Measures]:
         """The problem's verdict on an iterate, its repaired point and the measures of that, off the solver's clock; keeps the best points.
@@ -342,6 +345,14 @@ class _Session:
             self.seconds["compile"] = self.seconds.get("compile", 0.0) + clock.compiling
             self.info["compiled while the clock stood"] = f"{clock.compiling:.3g} s"
 
+    def _traffic(self) -> dict[str, int]:
+        """Return what the operators have sent between processes since the run began, certificates included."""
+        found = dict(self.problem.traffic())
+        if found:
+            found = {name: value - self.sent_before.get(name, 0) for name, value in found.items()}
+            found["shards"] = self.problem.count_shards()
+        return found
+
     def record(self, status: Status, reason: str, places: tuple[Place, ...] = ()) -> Record:
         if self.clock is not None:
             self.seconds["solve"] = self.clock.elapsed
@@ -351,6 +362,7 @@ class _Session:
             reason += (
                 f"; {ROUNDING_SENTENCE}" if self._is_spoilt else "" if since is None else f"; stalled: nothing tighter since step {since}"
             )
+        self.info |= self._traffic()
         info, times = tuple(self.info.items()), Times(**self.seconds)
         counted = self.counted if self.clock is None else self.clock.elapsed + self.clock.compiling
         if self._best is None:

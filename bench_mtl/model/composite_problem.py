@@ -36,6 +36,9 @@ class CompositeProblem(PredictingProblem):
     def dimensions(self) -> Mapping[str, int]:
         return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
 
+    def traffic(self) -> Mapping[str, int]:
+        return self.design.shards.counts() if isinstance(self.design, ShardedDesign) else {}
+
     def count_shards(self) -> int:
         return len(self.design.shards.sizes.counts) if isinstance(self.design, ShardedDesign) else 0
 

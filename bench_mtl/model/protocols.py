@@ -216,6 +216,10 @@ class Problem(ABC):
         design = getattr(self, "design", None)
         return design is not None and bool(design.is_in_shards)
 
+    def traffic(self) -> Mapping[str, int]:
+        """Return what its operators have sent between processes so far, by name, see `bench_mtl.core.worker_pool.Traffic`."""
+        return {}
+
     def count_shards(self) -> int:
         """Return in how many shards its examples are; 0 where they are in one matrix."""
         return 0

@@ -97,6 +97,9 @@ def test_runs_have_the_bits_and_the_certificate_of_one_process(kind: Any, manife
         record = run(kind(on(pools[count], data), penalty="0.1 max", **options), solver, limits=limits)
         np.testing.assert_array_equal(record.solution, plain.solution)
         assert record.best == plain.best
+        assert dict(record.info)["rounds"] >= 20
+        assert dict(record.info)["shards"] == SHARDS
+        assert "rounds" not in dict(plain.info)
         assert [sample.certificate for sample in record.samples] == [sample.certificate for sample in plain.samples]
 
 
