@@ -31,6 +31,7 @@ from bench_mtl.cli.path import path
 from bench_mtl.cli.publish import publish
 from bench_mtl.cli.report import report
 from bench_mtl.cli.run import run
+from bench_mtl.cli.shard import shard
 from bench_mtl.cli.solve import solve
 from bench_mtl.cli.validate import validate
 from bench_mtl.core.errors import FULL, BenchError, IncompleteError
@@ -99,5 +100,5 @@ def cli() -> None:
     """
 
 
-for command in (run, report, publish, compare, export, merge, check, list_, solve, path, paper, validate, doctor):
+for command in (run, report, publish, compare, export, merge, check, list_, solve, path, shard, paper, validate, doctor):
     cli.add_command(command)

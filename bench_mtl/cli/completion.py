@@ -100,6 +100,14 @@ def _data_options(context: click.Context) -> list[str]:
     return [f"{name}=" for name in option_names(spec_of(_given(context, "data"), folder), folder)]
 
 
+def _source_options(context: click.Context) -> list[str]:
+    from bench_mtl.data.catalogue import spec_of
+    from bench_mtl.data.sharding import allowed_options
+
+    folder = _data_dir(context)
+    return [f"{name}=" for name in allowed_options(spec_of(_given(context, "source"), folder), folder)]
+
+
 def _selections(_: click.Context) -> list[str]:
     from bench_mtl.results.selection import KEYS
 
@@ -129,4 +137,5 @@ def _data_dir(context: click.Context) -> Path | None:
 solvers, problems, papers = _completer(_solvers), _completer(_problems), _completer(_papers)
 suites, data_sets = _completer(_suites, files=True), _completer(_data_sets, files=True)
 parameters, solver_options, data_options = _completer(_parameters), _completer(_solver_options), _completer(_data_options)
+source_options = _completer(_source_options)
 steps, selections, formats = _completer(_steps), _completer(_selections), _completer(_formats)

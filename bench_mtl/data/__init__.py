@@ -4,6 +4,7 @@ from bench_mtl.data.catalogue import Entry, data_directory, entries, load, takes
 from bench_mtl.data.embedded import digits
 from bench_mtl.data.preprocess import preprocess
 from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices, read_shards, read_tabular, write_shards
+from bench_mtl.data.sharding import Sharded, shard_file
 from bench_mtl.data.synthetic import (
     synthetic_glm,
     synthetic_l1inf,
@@ -16,6 +17,7 @@ from bench_mtl.model.task_data import TaskData, signs
 
 __all__ = [
     "Entry",
+    "Sharded",
     "TaskData",
     "data_directory",
     "digits",
@@ -28,6 +30,7 @@ __all__ = [
     "read_prices",
     "read_shards",
     "read_tabular",
+    "shard_file",
     "signs",
     "synthetic_glm",
     "synthetic_l1inf",

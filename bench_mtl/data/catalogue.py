@@ -82,6 +82,7 @@ _READERS: dict[str, Callable[..., TaskData]] = {
     ".csv": read_tabular,
     ".tsv": read_tabular,
     ".parquet": read_tabular,
+    ".npy": read_tabular,
     ".json": read_shards,
 }
 #: A table is one of prices unless one of these says what is to be learned from it.
@@ -94,7 +95,7 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     Parameters
     ----------
     spec : exactly one of ``name`` (a generator, an embedded set, or the stem of an .npz file in the data directory) and
-        ``file`` (a path that ends in .npz, .arff, .csv, .tsv or .parquet, or .svm, .libsvm or .txt for LIBSVM, or the .json of a
+        ``file`` (a path that ends in .npz, .arff, .csv, .tsv, .parquet or .npy, or .svm, .libsvm or .txt for LIBSVM, or the .json of a
         folder of shards), the keyword
         options of that generator or reader, and perhaps ``preprocess`` (the name of a step or a list of names). A relative
         ``file`` is looked for in the data directory, then in the current folder. With ``name`` there may be a ``fallback``, a
@@ -112,7 +113,7 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     spec, notes = available(spec, data_dir)
     label = _label(spec)
     function, fixed = resolved(spec, data_dir, prices)
-    allowed = _options(function)
+    allowed = options_of(function)
     given = {key: value for key, value in spec.items() if key not in _COMMON_KEYS}
     for key in given:
         if key not in allowed:
@@ -178,7 +179,7 @@ def takes_seed(spec: Mapping[str, Any]) -> bool:
     reader = _reader(spec) if "file" in spec else read_npz
     function = reader if builtin is None else builtin.function
     numbers = [spec[key] for key in ("examples", "held_out") if not isinstance(spec.get(key), bool) and spec.get(key)]
-    return bool(numbers) and function is not None and "seed" in _options(function)
+    return bool(numbers) and function is not None and "seed" in options_of(function)
 
 
 def named_directory(option: Path | None = None) -> Path | None:
@@ -239,7 +240,7 @@ def option_names(spec: Mapping[str, Any], data_dir: Path | None = None) -> list[
     """
     # A table of prices has other options than one of examples, and nobody has said yet which a .csv is.
     readers = [resolved(spec, data_dir, prices)[0] for prices in (False, True)]
-    return list(dict.fromkeys(option for reader in readers for option in _options(reader)))
+    return list(dict.fromkeys(option for reader in readers for option in options_of(reader)))
 
 
 def built_in_names() -> frozenset[str]:
@@ -309,7 +310,8 @@ def _npz_files(folder: Path | None) -> dict[str, Path]:
     return {path.stem: path for path in folder.glob("*.npz") if path.stem not in _BUILTIN}
 
 
-def _options(function: Callable[..., TaskData]) -> list[str]:
+def options_of(function: Callable[..., TaskData]) -> list[str]:
+    """Return the names of the options of a generator or reader."""
     parameters = inspect.signature(function).parameters.values()
     return [parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
 

@@ -132,7 +132,8 @@ class Selection:
                 return table.targets, ()
             if not table.are_labels:
                 raise InputError("labels cannot be chosen: the targets are real numbers")
-            return _most_frequent(table.targets, self.labels), (f"The {self.labels} most frequent of {m} labels were kept.",)
+            kept = most_frequent(np.count_nonzero(table.targets == 1.0, axis=0), self.labels)
+            return table.targets[:, kept], (most_frequent_note(self.labels, m),)
         if self.labels is not None:
             raise InputError("labels cannot be chosen in a file with 'task': each of its tasks has one target")
         if self.target >= m:
@@ -141,12 +142,21 @@ class Selection:
         return table.targets[:, [self.target]], notes
 
 
-def _most_frequent(labels: Array, count: int) -> Array:
-    """Return the `count` columns with most +1 entries, in their order; ties go to the earlier column."""
-    if count > labels.shape[1]:
-        raise InputError(f"labels = {count} asks for more than the {labels.shape[1]} label(s) there are")
-    frequency = np.count_nonzero(labels == 1.0, axis=0)
-    return labels[:, np.sort(np.argsort(-frequency, kind="stable")[:count])]
+def most_frequent(frequency: NDArray[Any], count: int) -> Rows:
+    """Return the `count` columns of labels with most +1 entries, given the number of each, ascending; ties go to the earlier column.
+
+    Raises
+    ------
+    InputError : there are fewer.
+    """
+    if count > len(frequency):
+        raise InputError(f"labels = {count} asks for more than the {len(frequency)} label(s) there are")
+    return np.sort(np.argsort(-frequency, kind="stable")[:count])
+
+
+def most_frequent_note(count: int, m: int) -> str:
+    """Return a sentence that says that labels were left out."""
+    return f"The {count} most frequent of {m} labels were kept."
 
 
 def _rows_of_split(table: Table, split: str, has_class: NDArray[np.bool_]) -> tuple[Rows, tuple[str, ...]]:
@@ -154,14 +164,24 @@ def _rows_of_split(table: Table, split: str, has_class: NDArray[np.bool_]) -> tu
     if split == "all":
         rows, notes = np.arange(len(has_class)), tuple[str, ...]()
     elif split in table.splits:
-        rows = _split_rows(split, table.splits[split], len(has_class))
-        notes = (f"Only the {len(rows)} rows of the split '{split}' were used, of {len(has_class)}.",)
+        rows = split_rows(split, table.splits[split], len(has_class))
+        notes = (split_note(split, len(rows), len(has_class)),)
     else:
-        raise InputError(f"has no split '{split}': the array {split}_idx is missing; use split = 'all'")
+        raise no_split(split)
     kept = rows[has_class[rows]]
     if len(kept) == 0 < len(rows):
         raise InputError(f"no row of the split '{split}' has a class")
     return kept, (*notes, f"{len(kept)} of them have a class.") if notes and len(kept) < len(rows) else notes
+
+
+def no_split(split: str) -> InputError:
+    """Return the error for a split that a file does not have."""
+    return InputError(f"has no split '{split}': the array {split}_idx is missing; use split = 'all'")
+
+
+def split_note(split: str, count: int, n: int) -> str:
+    """Return a sentence that says that other rows were left out."""
+    return f"Only the {count} rows of the split '{split}' were used, of {n}."
 
 
 def _over(table: Table, rows: Rows, where: str) -> TaskData:
@@ -176,8 +196,13 @@ def _over(table: Table, rows: Rows, where: str) -> TaskData:
     return TaskData.per_task([X[own] for own in members], [targets[own, 0] for own in members])
 
 
-def _split_rows(split: str, rows: NDArray[Any], n: int) -> NDArray[Any]:
-    """Return row numbers of a split, of n rows, checked."""
+def split_rows(split: str, rows: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return row numbers of a split, of n rows, checked.
+
+    Raises
+    ------
+    InputError : they are no vector of row numbers, are none, or one is out of range.
+    """
     name = f"{split}_idx"
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise InputError(f"{name} must be a vector of row numbers, but has shape {rows.shape} and type {rows.dtype}")
@@ -187,9 +212,9 @@ def _split_rows(split: str, rows: NDArray[Any], n: int) -> NDArray[Any]:
     return rows
 
 
-def require_range(name: str, indices: NDArray[Any], size: int, what: str) -> None:
-    """Raise InputError where an index is not one of `size`."""
+def require_range(name: str, indices: NDArray[Any], size: int, what: str, first: int = 0) -> None:
+    """Raise InputError where an index is not one of `size`; their positions are counted from `first`."""
     wrong = np.flatnonzero((indices < 0) | (indices >= size))
     if len(wrong):
         place = int(wrong[0])
-        raise InputError(f"{name} has {indices[place]} at position {place}, but there are {size} {what}, numbered from 0")
+        raise InputError(f"{name} has {indices[place]} at position {first + place}, but there are {size} {what}, numbered from 0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from bench_mtl.core.types import Array
 #: A number of columns at an end of the table, the name of one, or a list of names.
 Columns = int | str | Sequence[str]
 
+_SIGNS = (-1.0, 0.0, 1.0)
 _BINARY = ({0.0, 1.0}, {-1.0, 1.0}, {0.0}, {1.0}, {-1.0})
 _LONGEST, _MOST_NAMES = 40, 8
 _WAYS = ("mean", "median")
@@ -33,6 +34,10 @@ class Chosen(NamedTuple):
     notes: tuple[str, ...]
 
 
+#: The different values, ascending, of columns of labels or classes by their place, as a whole table has them.
+Values = Mapping[int, NDArray[Any]]
+
+
 def chosen_columns(
     frame: Any,
     *,
@@ -43,18 +48,75 @@ def chosen_columns(
     drop: str | Sequence[str] = (),
     impute: str | None = None,
     place: Callable[[int], str] = "row {}".format,
+    values: Values | None = None,
 ) -> Chosen:
     """Return the features and targets of a pandas frame. `TaskData.from_frame` explains the options.
 
     Parameters
     ----------
     place : how messages call the row of a number, which counts from 0.
+    values : for some rows of a table, what `different_values` finds in all of them; None where these are all.
 
     Raises
     ------
     InputError : not exactly one of `labels`, `targets` and `class_column`; columns that do not exist, twice the same, no feature left;
         a missing value, a text, an infinite number or a label that is neither 0/1 nor -1/+1, with its column and row.
     """
+    if impute is not None:
+        one_of("impute", impute, _WAYS)
+    parts = _parts(frame, labels, targets, class_column, task, drop)
+    table = _Table(frame, parts.names, place)
+    values = table.different_values(parts) if values is None else values
+    if class_column is not None:
+        Y, notes = table.one_against_all(parts.learned[0], values)
+    elif targets is not None:
+        Y, notes = np.column_stack([table.numbers(j, "targets") for j in parts.learned]), ()
+    else:
+        Y, notes = np.column_stack([table.signs(j, values) for j in parts.learned]), ()
+    if class_column is None and task is None:
+        kind = "targets" if targets is not None else "labels"
+        notes = (f"The {kind} are {_listed([parts.names[j] for j in parts.learned])}.",)
+    X, imputed = table.features(parts.features, impute)
+    number, task_notes = (None, ()) if task is None else table.task_numbers(parts.names.index(task))
+    return Chosen(X, Y, targets is None, number, (*notes, *task_notes, *imputed))
+
+
+def different_values(
+    frame: Any,
+    *,
+    labels: Columns | None = None,
+    targets: Columns | None = None,
+    class_column: str | None = None,
+    drop: str | Sequence[str] = (),
+    place: Callable[[int], str] = "row {}".format,
+) -> Values:
+    """Return the different values of the columns of labels or classes in some rows of a table.
+
+    Raises
+    ------
+    InputError : as `chosen_columns` does for these columns.
+    """
+    parts = _parts(frame, labels, targets, class_column, None, drop)
+    return _Table(frame, parts.names, place).different_values(parts)
+
+
+def joined_values(one: Values, other: Values) -> Values:
+    """Return the different values of two parts of a table."""
+    return {j: np.unique(np.concatenate([one[j], other[j]])) if j in one else other[j] for j in other}
+
+
+class _Parts(NamedTuple):
+    """Which columns are what."""
+
+    names: list[str]
+    kind: str
+    learned: list[int]
+    features: list[int]
+
+
+def _parts(
+    frame: Any, labels: Columns | None, targets: Columns | None, class_column: str | None, task: str | None, drop: str | Sequence[str]
+) -> _Parts:
     names = [str(name) for name in frame.columns]
     _require_distinct(names)
     if not len(frame):
@@ -67,8 +129,6 @@ def chosen_columns(
             f"which columns are to be learned? Give one of labels, targets and class_column{twice}: "
             f"a number n for the last n columns, or names. The columns are {_listed(names)}"
         )
-    if impute is not None:
-        one_of("impute", impute, _WAYS)
     learned = _positions(given[0], wanted[given[0]], names)
     others = _positions("drop", drop, names) if drop or drop == "" else []
     if task is not None:
@@ -83,19 +143,7 @@ def chosen_columns(
     features = [j for j in range(len(names)) if j not in {*learned, *others}]
     if not features:
         raise InputError("no column is left for the features")
-    table = _Table(frame, names, place)
-    if class_column is not None:
-        Y, notes = table.one_against_all(learned[0])
-    elif targets is not None:
-        Y, notes = np.column_stack([table.numbers(j, "targets") for j in learned]), ()
-    else:
-        Y, notes = np.column_stack([table.signs(j) for j in learned]), ()
-    if class_column is None and task is None:
-        kind = "targets" if targets is not None else "labels"
-        notes = (f"The {kind} are {_listed([names[j] for j in learned])}.",)
-    X, imputed = table.features(features, impute)
-    number, task_notes = (None, ()) if task is None else table.task_numbers(names.index(task))
-    return Chosen(X, Y, targets is None, number, (*notes, *task_notes, *imputed))
+    return _Parts(names, given[0], learned, features)
 
 
 class _Table(NamedTuple):
@@ -133,29 +181,41 @@ class _Table(NamedTuple):
             raise InputError(f"{self.where(int(infinite[0]), j)} must be finite, not {values[infinite[0]]:g}")
         return np.asarray(values, dtype=np.float64)
 
-    def signs(self, j: int) -> Array:
+    def different_values(self, parts: _Parts) -> Values:
+        """Return those of columns of labels (of which one value that is no label stands for all such) or of classes."""
+        if parts.kind == "class_column":
+            return {j: np.unique(self._plain(j)) for j in parts.learned}
+        if parts.kind == "targets":
+            return {}
+        found = {j: np.unique(self.numbers(j, "labels")) for j in parts.learned}
+        return {j: np.concatenate([of[np.isin(of, _SIGNS)], of[~np.isin(of, _SIGNS)][:1]]) for j, of in found.items()}
+
+    def signs(self, j: int, whole: Values) -> Array:
         """Return a column of labels as -1/+1."""
         values = self.numbers(j, "labels")
-        if set(np.unique(values).tolist()) not in _BINARY:
-            binary = np.isin(values, (0.0, 1.0)) if not (values == -1.0).any() else np.isin(values, (-1.0, 1.0))
-            row = int(np.argmin(binary))
-            raise InputError(f"{self.where(row, j)} must be a label 0/1 or -1/+1, not {values[row]:g}; {_refused('labels', self.names[j])}")
+        if set(whole[j].tolist()) not in _BINARY:
+            binary = np.isin(values, (-1.0, 1.0) if -1.0 in whole[j] else (0.0, 1.0))
+            if not binary.all():
+                row = int(np.argmin(binary))
+                refused = _refused("labels", self.names[j])
+                raise InputError(f"{self.where(row, j)} must be a label 0/1 or -1/+1, not {values[row]:g}; {refused}")
         return np.where(values == 1.0, 1.0, -1.0)
 
-    def one_against_all(self, j: int) -> tuple[Array, tuple[str, ...]]:
+    def one_against_all(self, j: int, whole: Values) -> tuple[Array, tuple[str, ...]]:
         """Return a column of labels -1/+1 for every value of a column, in ascending order."""
-        number, classes = self._values(j)
+        number, classes = np.searchsorted(whole[j], self._plain(j)), [str(value) for value in whole[j]]
         if len(classes) < 2:
             raise InputError(f"column '{self.names[j]}' has the same class in every row: at least 2 are needed")
         Y = np.where(number[:, None] == np.arange(len(classes)), 1.0, -1.0)
         return Y, (f"The tasks are the classes of '{self.names[j]}' against all others: {_listed(classes)}.",)
 
     def task_numbers(self, j: int) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-        number, tasks = self._values(j)
-        return number, (f"The tasks are the values of '{self.names[j]}': {_listed(tasks)}.",)
+        """Return which of the different values of a column each row has."""
+        tasks, number = np.unique(self._plain(j), return_inverse=True)
+        return number.astype(np.intp), (f"The tasks are the values of '{self.names[j]}': {_listed([str(value) for value in tasks])}.",)
 
-    def _values(self, j: int) -> tuple[NDArray[np.intp], list[str]]:
-        """Return which of the different values of a column each row has, and the values, ascending."""
+    def _plain(self, j: int) -> NDArray[Any]:
+        """Return a column without missing values as numbers, or as texts where it does not hold numbers alone."""
         import pandas as pd
 
         column = self.frame.iloc[:, j]
@@ -164,11 +224,11 @@ class _Table(NamedTuple):
             raise InputError(f"{self.where(int(np.argmax(absent)), j)} has no value")
         if isinstance(column.dtype, pd.CategoricalDtype):
             column = column.astype(object)
-        plain = column if pd.api.types.is_numeric_dtype(column) else column.astype(str)
-        values, number = np.unique(plain.to_numpy(), return_inverse=True)
-        return number.astype(np.intp), [str(value) for value in values]
+        return np.asarray((column if pd.api.types.is_numeric_dtype(column) else column.astype(str)).to_numpy())
 
     def features(self, columns: list[int], impute: str | None) -> tuple[Array, tuple[str, ...]]:
+        if (plain := self._plain_features(columns)) is not None:
+            return plain, ()
         X = np.column_stack([self.numbers(j, "features", impute is not None) for j in columns])
         absent = np.isnan(X)
         if not absent.any():
@@ -182,6 +242,14 @@ class _Table(NamedTuple):
             f"became the {impute} of the column over all rows of the table."
         )
         return np.where(absent, fill, X), (note,)
+
+    def _plain_features(self, columns: list[int]) -> Array | None:
+        """Return the features at once where all are finite numbers already: column by column takes its time for thousands of them."""
+        chosen = self.frame.iloc[:, columns]
+        if not all(isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in chosen.dtypes.unique()):
+            return None
+        X = np.ascontiguousarray(chosen.to_numpy(dtype=np.float64))
+        return X if np.isfinite(X).all() else None
 
 
 def _positions(option: str, value: Any, names: list[str]) -> list[int]:

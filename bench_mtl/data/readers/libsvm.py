@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,29 +55,55 @@ def read_libsvm(
             raise InputError("has no example")
         if n_features is None and X.nnz == 0:
             raise InputError("has no feature on any line")
-        Y, notes = _label_matrix(label_sets)
-        return selection.of(Table(sp.csr_array(X), Y, notes=notes), source.stem)
+        numbers = {number for labels in label_sets for number in labels}
+        require_whole(label_sets)
+        found = Labels.among(numbers, all(len(labels) == 1 for labels in label_sets))
+        return selection.of(Table(sp.csr_array(X), found.matrix(label_sets), notes=(found.note,)), source.stem)
 
 
-def _one_task(numbers: list[float]) -> tuple[str, ...]:
-    return (f"The labels {' and '.join(f'{number:g}' for number in numbers)} of the file became one task with the labels -1 and 1.",)
-
-
-def _label_matrix(label_sets: list[tuple[float, ...]]) -> tuple[Array, tuple[str, ...]]:
-    """-1/+1, a row for each set and a column for each number that occurs in any."""
-    numbers = sorted({number for labels in label_sets for number in labels})
-    if not numbers:
-        raise InputError("has no label on any line")
+def require_whole(label_sets: Sequence[tuple[float, ...]], first: int = 0) -> None:
+    """Raise InputError where a label is no whole number; examples are counted from `first`."""
     for row, labels in enumerate(label_sets):
         for number in labels:
             if not float(number).is_integer():
-                raise InputError(f"example {row} has the label {number:g}: label numbers must be whole")
-    if numbers in ([-1.0, 1.0], [-1.0], [1.0]) and all(len(labels) == 1 for labels in label_sets):
-        return np.array(label_sets, dtype=np.float64), _one_task(numbers)
-    if numbers == [0.0, 1.0] and all(len(labels) == 1 for labels in label_sets):
-        return np.where(np.array(label_sets) == 1.0, 1.0, -1.0), _one_task(numbers)
-    column = {number: k for k, number in enumerate(numbers)}
-    Y = np.full((len(label_sets), len(numbers)), -1.0)
-    for row, labels in enumerate(label_sets):
-        Y[row, [column[number] for number in labels]] = 1.0
-    return Y, (f"The {len(numbers)} label numbers of the file became one-against-all tasks.",)
+                raise InputError(f"example {first + row} has the label {number:g}: label numbers must be whole")
+
+
+class Labels(NamedTuple):
+    """What the labels of a file stand for."""
+
+    numbers: tuple[float, ...]
+    """Those that occur, ascending."""
+    one_task: bool
+    """Whether they are the two labels of one task."""
+
+    @classmethod
+    def among(cls, numbers: Iterable[float], each_alone: bool) -> Labels:
+        """Return what these numbers stand for, where `each_alone` says whether every example has exactly one.
+
+        Raises
+        ------
+        InputError : there is no number.
+        """
+        found = tuple(sorted(numbers))
+        if not found:
+            raise InputError("has no label on any line")
+        return cls(found, each_alone and found in ((-1.0, 1.0), (-1.0,), (1.0,), (0.0, 1.0)))
+
+    def matrix(self, label_sets: Sequence[tuple[float, ...]]) -> Array:
+        """-1/+1, a row for each set and a column for each task."""
+        if self.one_task:
+            return np.where(np.array(label_sets, dtype=np.float64).reshape(-1, 1) == 1.0, 1.0, -1.0)
+        column = {number: k for k, number in enumerate(self.numbers)}
+        Y = np.full((len(label_sets), len(self.numbers)), -1.0)
+        for row, labels in enumerate(label_sets):
+            Y[row, [column[number] for number in labels]] = 1.0
+        return Y
+
+    @property
+    def note(self) -> str:
+        """A sentence that says what became of them."""
+        if self.one_task:
+            shown = " and ".join(f"{number:g}" for number in self.numbers)
+            return f"The labels {shown} of the file became one task with the labels -1 and 1."
+        return f"The {len(self.numbers)} label numbers of the file became one-against-all tasks."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,10 +21,11 @@ from bench_mtl.data.selection import Selection, Table, require_range
 from bench_mtl.model.task_data import TaskData, signs
 
 _KIND = "an .npz file"
-_CSR = ("X_data", "X_indices", "X_indptr", "X_shape")
-_USED = ("X", *_CSR, "Y", "y", "task", "train_idx", "test_idx")
-_GREY_LEVELS = 255.0
-_CONVERTED = "Labels 0/1 were read as -1/+1."
+CSR = ("X_data", "X_indices", "X_indptr", "X_shape")
+USED = ("X", *CSR, "Y", "y", "task", "train_idx", "test_idx")
+GREY_LEVELS = 255.0
+GREY_NOTE = f"Grey levels were divided by {GREY_LEVELS:g}."
+CONVERTED = "Labels 0/1 were read as -1/+1."
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -109,13 +110,24 @@ def npz_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
     ------
     InputError : not an .npz file, a damaged array, or one of Python objects.
     """
-    headers = npz_headers(path)
-    present = [name for name in names if name in headers]
-    for name in present:
-        if headers[name].dtype.kind not in "biuf":
-            raise InputError(f"array {name} has type {headers[name].dtype}: only numbers are read, never pickled objects")
+    present = numeric_headers(path, names)
     with parsing(_KIND), np.load(path, allow_pickle=False) as file:
         return {name: np.asarray(file[name]) for name in present}
+
+
+def numeric_headers(path: Path, names: Iterable[str]) -> dict[str, Header]:
+    """Return the headers of those of the named arrays that the file has.
+
+    Raises
+    ------
+    InputError : as `npz_headers` does, or an array of Python objects.
+    """
+    headers = npz_headers(path)
+    present = {name: headers[name] for name in names if name in headers}
+    for name, header in present.items():
+        if header.dtype.kind not in "biuf":
+            raise InputError(f"array {name} has type {header.dtype}: only numbers are read, never pickled objects")
+    return present
 
 
 def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
@@ -137,7 +149,7 @@ def read_table(path: Path) -> Table:
     ------
     InputError : as `read_npz` does for files.
     """
-    arrays = npz_arrays(path, _USED)
+    arrays = npz_arrays(path, USED)
     X, feature_notes = _features(arrays)
     n = X.shape[0]
     targets = _targets(arrays, n)
@@ -146,17 +158,20 @@ def read_table(path: Path) -> Table:
     return Table(X, targets.values, targets.are_labels, task, splits, (*feature_notes, *targets.notes))
 
 
-def _features(arrays: Arrays) -> tuple[Matrix, tuple[str, ...]]:
-    parts = [name for name in _CSR if name in arrays]
-    if "X" in arrays and parts:
+def require_parts(names: Container[str]) -> None:
+    """Raise InputError unless a file has arrays of these names for dense features, or for CSR ones."""
+    parts = [name for name in CSR if name in names]
+    if "X" in names and parts:
         raise InputError(f"has both X and {parts[0]}: features must be dense or CSR, not both")
-    if "X" in arrays:
-        return _dense(arrays["X"])
-    if not parts:
-        raise InputError(f"has no features: neither X nor {', '.join(_CSR)}")
-    if len(parts) < len(_CSR):
-        raise InputError(f"has {', '.join(parts)} but no {', '.join(name for name in _CSR if name not in arrays)}")
-    return _csr(*(arrays[name] for name in _CSR)), ()
+    if "X" not in names and not parts:
+        raise InputError(f"has no features: neither X nor {', '.join(CSR)}")
+    if parts and len(parts) < len(CSR):
+        raise InputError(f"has {', '.join(parts)} but no {', '.join(name for name in CSR if name not in names)}")
+
+
+def _features(arrays: Arrays) -> tuple[Matrix, tuple[str, ...]]:
+    require_parts(arrays)
+    return _dense(arrays["X"]) if "X" in arrays else (_csr(*(arrays[name] for name in CSR)), ())
 
 
 def _dense(values: NDArray[Any]) -> tuple[Array, tuple[str, ...]]:
@@ -164,14 +179,14 @@ def _dense(values: NDArray[Any]) -> tuple[Array, tuple[str, ...]]:
         raise InputError(f"X must be n x d, but has shape {values.shape}")
     X = np.asarray(values, dtype=np.float64)
     if values.dtype == np.uint8:
-        return X / _GREY_LEVELS, (f"Grey levels were divided by {_GREY_LEVELS:g}.",)
+        return X / GREY_LEVELS, (GREY_NOTE,)
     require_finite("X", X)
     return X, ()
 
 
 def _csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]) -> sp.csr_array:
     """Return the matrix of CSR parts, each checked: SciPy itself trusts most of them."""
-    for name, part in zip(_CSR, (data, indices, indptr, shape), strict=True):
+    for name, part in zip(CSR, (data, indices, indptr, shape), strict=True):
         if part.ndim != 1:
             raise InputError(f"{name} must have 1 dimension, but has shape {part.shape}")
         if name != "X_data" and part.dtype.kind not in "iu":
@@ -208,9 +223,14 @@ def _targets(arrays: Arrays, n: int) -> _Targets:
         return _Targets(real if name == "Y" else real[:, None], False, ())
     if name == "y" and "task" not in arrays and not _is_binary(values):
         Y = one_against_all(values)
-        return _Targets(Y, True, (f"The {Y.shape[1]} classes of y became one-against-all tasks.",))
+        return _Targets(Y, True, (class_note(Y.shape[1]),))
     labels, converted = signs(values.astype(np.float64))
-    return _Targets(labels if name == "Y" else labels[:, None], True, (_CONVERTED,) if converted else ())
+    return _Targets(labels if name == "Y" else labels[:, None], True, (CONVERTED,) if converted else ())
+
+
+def class_note(count: int) -> str:
+    """Return a sentence that says what became of class numbers."""
+    return f"The {count} classes of y became one-against-all tasks."
 
 
 def _is_binary(classes: NDArray[Any]) -> bool:

@@ -1,10 +1,14 @@
-"""Reader of tables whose columns are features and what is to be learned: CSV, TSV and Parquet files."""
+"""Reader of tables whose columns are features and what is to be learned: CSV, TSV, Parquet and .npy files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bench_mtl.core.checks import true_or_false
 from bench_mtl.core.errors import InputError, plural
@@ -15,7 +19,8 @@ from bench_mtl.model.task_data import TaskData
 
 #: How the names of files of text end, and what separates their cells.
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-PARQUET = ".parquet"
+PARQUET, NPY = ".parquet", ".npy"
+_WITHOUT_TEXT = {PARQUET: "a Parquet file", NPY: "a .npy file"}
 
 
 def read_tabular(
@@ -39,9 +44,10 @@ def read_tabular(
 
     Parameters
     ----------
-    path : a file that ends in .csv, .tsv or .parquet; text is UTF-8, with a point for decimals.
+    path : a file that ends in .csv, .tsv or .parquet, or in .npy for a matrix of numbers, whose columns are named "1", "2", ...; text is
+        UTF-8, with a point for decimals.
     labels, targets, class_column, task, drop, impute : which columns are what, as for `TaskData.from_frame`.
-    header : whether the first line names the columns; without one their names are "1", "2", ... Not for Parquet.
+    header : whether the first line names the columns; without one their names are "1", "2", ... Not for Parquet and .npy.
     separator : what separates cells; None for a comma in .csv, a tab in .tsv.
     most_frequent, classes, examples, held_out, seed : as for `read_arff`.
 
@@ -53,8 +59,8 @@ def read_tabular(
     selection = Selection.among_columns(most_frequent, classes, examples, held_out, seed)
     source = readable_file(path)
     with naming(source):
-        is_text = source.suffix.lower() != PARQUET
-        frame = _text_frame(source, header, separator) if is_text else _parquet_frame(source, header, separator)
+        is_text = source.suffix.lower() not in _WITHOUT_TEXT
+        frame = TextLayout.of(source, header, separator).frame() if is_text else _other_frame(source, header, separator)
         first = 2 if header else 1
         chosen = chosen_columns(
             frame, labels=labels, targets=targets, class_column=class_column, task=task, drop=drop, impute=impute,
@@ -63,39 +69,123 @@ def read_tabular(
         return selection.of(Table(chosen.X, chosen.targets, chosen.are_labels, chosen.task, notes=chosen.notes), source.stem)
 
 
-def _text_frame(source: Path, header: bool, separator: object) -> Any:
-    import pandas as pd
+class TextLayout(NamedTuple):
+    """How a table of text is read."""
 
-    header = true_or_false("header", header)
-    if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
-        raise InputError(f"separator must be one character, not {separator!r}")
-    how: dict[str, Any] = {
-        "sep": separator or SEPARATORS.get(source.suffix.lower(), ","),
-        "header": None, "encoding": "utf-8-sig", "skipinitialspace": True, "skip_blank_lines": False,
-    }  # fmt: skip
-    with parsing("a table"):
-        try:
+    source: Path
+    names: list[str]
+    """Of the columns."""
+    how: dict[str, Any]
+    """Arguments of `pandas.read_csv` but the number of rows; what it gives has no names yet."""
+
+    @classmethod
+    def of(cls, source: Path, header: Any, separator: Any) -> TextLayout:
+        """Look at the first line of a file.
+
+        Raises
+        ------
+        InputError : options of other types, no line, numbers for names, one column in a line with other separators.
+        """
+        import pandas as pd
+
+        header = true_or_false("header", header)
+        if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
+            raise InputError(f"separator must be one character, not {separator!r}")
+        how: dict[str, Any] = {
+            "sep": separator or SEPARATORS.get(source.suffix.lower(), ","),
+            "header": None, "encoding": "utf-8-sig", "skipinitialspace": True, "skip_blank_lines": False,
+        }  # fmt: skip
+        with cls._parsing():
             # pandas itself would rename the second of two columns of one name.
             top = pd.read_csv(source, nrows=1, dtype=str, keep_default_na=False, **how).iloc[0].tolist()
-            frame = pd.read_csv(source, skiprows=int(header), low_memory=False, **how)
-        except pd.errors.EmptyDataError:
-            raise InputError("has no line of data") from None
-    names = [str(name).strip() for name in top] if header else [str(j + 1) for j in range(len(top))]
-    if header and all(is_number(name) for name in names):
-        raise InputError("has numbers where the names of the columns should be: header = false if its first line is an example")
-    if len(names) == 1 and separator is None and (other := next((sign for sign in ";\t|" if sign in str(top[0])), None)):
-        raise InputError(f"has one column only: its cells are separated by {other!r}, so give separator = {other!r}")
-    if frame.shape[1] != len(names):
-        raise InputError(f"has {plural(len(names), 'column')} in line 1, but {frame.shape[1]} in line 2")
-    frame.columns = names
-    return frame.loc[: frame.dropna(how="all").index.max()]  # without empty lines at the end
+        names = [str(name).strip() for name in top] if header else [str(j + 1) for j in range(len(top))]
+        if header and all(is_number(name) for name in names):
+            raise InputError("has numbers where the names of the columns should be: header = false if its first line is an example")
+        if len(names) == 1 and separator is None and (other := next((sign for sign in ";\t|" if sign in str(top[0])), None)):
+            raise InputError(f"has one column only: its cells are separated by {other!r}, so give separator = {other!r}")
+        return cls(source, names, {**how, "skiprows": int(header), "low_memory": False})
+
+    def frame(self) -> Any:
+        """Return all of it, but for empty lines at the end."""
+        import pandas as pd
+
+        with self._parsing():
+            frame = self.named(pd.read_csv(self.source, **self.how))
+        return frame.loc[: frame.dropna(how="all").index.max()]
+
+    def frames(self, rows: int, types: Mapping[int, str]) -> Iterator[Any]:
+        """Yield so many rows at a time, with the empty lines at the end, and some columns of given types."""
+        import pandas as pd
+
+        with self._parsing():
+            reader = pd.read_csv(self.source, **self.how, chunksize=rows, dtype=dict(types))
+        with reader:
+            while True:
+                with self._parsing():
+                    try:
+                        frame = next(reader)
+                    except StopIteration:
+                        return
+                yield self.named(frame)
+
+    def named(self, frame: Any) -> Any:
+        """Return a frame whose columns have their names.
+
+        Raises
+        ------
+        InputError : there are others than in the first line.
+        """
+        if frame.shape[1] != len(self.names):
+            raise InputError(f"has {plural(len(self.names), 'column')} in line 1, but {frame.shape[1]} in line 2")
+        frame.columns = self.names
+        return frame
+
+    @staticmethod
+    @contextmanager
+    def _parsing() -> Iterator[None]:
+        import pandas as pd
+
+        with parsing("a table"):
+            try:
+                yield
+            except pd.errors.EmptyDataError:
+                raise InputError("has no line of data") from None
 
 
-def _parquet_frame(source: Path, header: object, separator: object) -> Any:
+def _other_frame(source: Path, header: object, separator: object) -> Any:
     import pandas as pd
 
-    for name, given in (("header", header is not True), ("separator", separator is not None)):
-        if given:
-            raise InputError(f"{name} is for tables of text, and this is a Parquet file")
+    require_no_text_options(source, header, separator)
+    if source.suffix.lower() == NPY:
+        return array_frame(mapped_columns(source))
     with parsing("a Parquet file"):
         return pd.read_parquet(source)
+
+
+def mapped_columns(source: Path) -> NDArray[Any]:
+    """Return the array of a .npy file, mapped into memory: a row an example, and columns that are called "1", "2", ...
+
+    Raises
+    ------
+    InputError : not such a file, no matrix, or one of other things than numbers.
+    """
+    with parsing("a .npy file"):
+        columns = np.load(source, mmap_mode="r", allow_pickle=False)
+    if not isinstance(columns, np.ndarray) or columns.ndim != 2 or columns.dtype.kind not in "biuf":
+        shown = f"{columns.dtype} of shape {columns.shape}" if isinstance(columns, np.ndarray) else "several arrays"
+        raise InputError(f"must hold a matrix of numbers, a row an example, not {shown}")
+    return np.asarray(columns)
+
+
+def array_frame(columns: NDArray[Any]) -> Any:
+    """Return columns of numbers as a table."""
+    import pandas as pd
+
+    return pd.DataFrame(columns, columns=[str(j + 1) for j in range(columns.shape[1])])
+
+
+def require_no_text_options(source: Path, header: object, separator: object) -> None:
+    """Raise InputError where an option of tables of text is given."""
+    for name, given in (("header", header is not True), ("separator", separator is not None)):
+        if given:
+            raise InputError(f"{name} is for tables of text, and this is {_WITHOUT_TEXT[source.suffix.lower()]}")

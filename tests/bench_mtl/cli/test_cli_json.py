@@ -76,7 +76,7 @@ def test_every_command_has_json_and_those_that_go_on_can_be_quiet() -> None:
     for name, command in cli.commands.items():
         options = {option for parameter in command.params for option in parameter.opts}
         assert "--json" in options, name
-        assert ("--quiet" in options) == (name in {"run", "solve", "path", "paper", "publish", "validate", "doctor"}), name
+        assert ("--quiet" in options) == (name in {"run", "solve", "path", "paper", "publish", "shard", "validate", "doctor"}), name
 
 
 def test_values_are_json() -> None:
@@ -210,6 +210,25 @@ def test_a_quiet_run_says_nothing_and_a_quiet_dry_run_what_waits(command: Comman
     result = command(*suite, "--quiet")
     assert (result.code, result.out, result.err) == (0, [], [])
     assert Path("results/tiny/report.md").is_file()
+
+
+def test_shards(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("a,b,red\n" + 5 * "0.5,1,0\n1.5,2,1\n")
+    asked = ["shard", tmp_path / "own.csv", "--data-option", "labels=red", "--rows", "4"]
+    result = command(*asked, "--out", tmp_path / "one", "--json")
+    assert (result.code, result.err) == (0, [])
+    found = document(result)
+    assert (found["manifest"], found["name"], found["notes"]) == (str(tmp_path / "one" / "shards.json"), "own", ["The labels are red."])
+    assert [found[key] for key in ("shards", "rows", "features", "tasks", "stored")] == [3, 10, 2, 1, 20]
+    assert found["bytes"] == sum(file.stat().st_size for file in (tmp_path / "one").glob("*.npy"))
+    quiet = command(*asked, "--out", tmp_path / "two", "--name", "mine", "--quiet")
+    summary = f"{tmp_path / 'two' / 'shards.json'}: 3 shards, 10 rows, 2 features, 1 task, {found['bytes']:,} bytes"
+    assert (quiet.code, quiet.out, quiet.err) == (0, [summary], [])
+    loud = command(*asked, "--out", tmp_path / "three")
+    assert (loud.code, loud.out[-1].partition(": ")[2], loud.err) == (0, summary.partition(": ")[2], [])
+    assert "3 shards written, 10 of 10 rows" in loud.out
+    again = command(*asked, "--out", tmp_path / "three")
+    assert (again.code, again.err) == (2, [f"bench-mtl: {tmp_path / 'three'} exists: shards are written to a new folder"])
 
 
 def test_where_nothing_fits_a_run_exits_1(command: Command, suite: list[str]) -> None:

@@ -43,6 +43,9 @@ def completed(*words: str) -> list[str]:
         (["report", "results/quick", "--format", "p"], ["parquet", "pdf", "png"]),
         (["run", "quick", "--isolation", "in"], ["inline"]),
         (["run", "quick", "--on"], ["--only"]),
+        (["shard", "dig"], ["digits", "dig(file)"]),
+        (["shard", "nothing.csv", "--data-option", "la"], []),
+        (["sha"], ["shard"]),
     ],
 )
 def test_names_are_completed(words: list[str], names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +59,13 @@ def test_data_sets_of_the_data_directory_are_completed(tmp_path: Path, monkeypat
     assert completed(*asked) == ["digits", "dig_own", "dig(file)"]
     monkeypatch.setenv("BENCH_MTL_DATA", str(tmp_path / "nowhere"))
     assert completed("solve", "l1inf_hinge", "scs", "--data", "dig") == ["dig(file)"]
+
+
+def test_options_of_a_file_that_is_written_in_shards_are_completed(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").touch()
+    assert completed("shard", str(tmp_path / "own.csv"), "--data-option", "") == [
+        "labels=", "targets=", "class_column=", "drop=", "header=", "separator=", "most_frequent="
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -1,0 +1,56 @@
+"""`bench-mtl shard`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bench_mtl.cli import completion
+from bench_mtl.cli.console import answer, answer_json, say
+from bench_mtl.cli.options import data_dir_option, data_spec, json_option, quiet_option
+from bench_mtl.core.text import LONGEST_LINE, one_line
+
+
+@click.command()
+@click.argument("source", shell_complete=completion.data_sets)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of the shards: a new one.")
+@click.option("--rows", type=int, help="Rows of a shard.")
+@click.option("--megabytes", type=float, help="MiB of the features of a shard, and of its targets at most; 128 by default.")
+@click.option("--name", help="Of the data set; that of the file by default.")
+@click.option(
+    "--data-option",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=completion.source_options,
+    help="Option of the file, e.g. labels=3. Repeatable.",
+)
+@data_dir_option
+@quiet_option
+@json_option
+def shard(
+    source: str, out: Path, rows: int | None, megabytes: float | None, name: str | None, data_option: tuple[str, ...], data_dir: Path | None
+) -> None:
+    """Write the data of a file, SOURCE, in shards, for more examples than memory holds: about one shard at a time is in memory.
+
+    SOURCE is LIBSVM, .csv, .tsv, .parquet, .npz or .npy. OUT/shards.json is a data file like any other, with the data that the file
+    itself has, bit by bit. OUT appears when all of it is written.
+
+    --quiet leaves the line that says what was written.
+
+    Exit code 0: written; 2: bad usage or input; 3: the disk is full; 4: a bug of bench-mtl; 130: interrupted, nothing is written.
+
+    \b
+    Examples:
+      bench-mtl shard clicks.svm --out clicks
+      bench-mtl shard flowers.csv --out flowers --data-option labels=3 --data-option drop=name --rows 100000
+      bench-mtl solve l1inf_hinge auto --data clicks/shards.json --param penalty="0.1 max" --target 1e-4
+    """
+    from bench_mtl.data.sharding import shard_file
+
+    spec = data_spec(source, data_option, (), data_dir)
+    written = shard_file(spec, out, rows=rows, megabytes=megabytes, name=name, data_dir=data_dir, notify=say)
+    for note in written.notes:
+        say(f"note: {one_line(note, LONGEST_LINE)}")
+    answer(f"{written.manifest}: {written}")
+    answer_json(lambda: written)

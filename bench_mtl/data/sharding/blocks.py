@@ -1,0 +1,169 @@
+"""Rows of a data set, a block after the other, and how they are put together to shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.types import Array, Matrix
+
+_FLOAT, _MIB = 8, 2**20
+_LARGEST_INT32 = 2**31 - 1
+#: A block takes about so many bytes at most, and no more than a shard.
+_LARGEST_BLOCK = 32 * _MIB
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """All rows of a data set that tasks share, in their order."""
+
+    n_rows: int
+    n_features: int
+    n_tasks: int
+    parts: Iterator[tuple[Matrix, Array]]
+    """Features (rows x d) and targets (rows x m), a part of about the size that was asked for after the other."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ShardSize:
+    """How many rows a shard has, or how many bytes its features, and its targets, may take."""
+
+    rows: int | None
+    mebibytes: float = 128.0
+
+    @property
+    def block_bytes(self) -> int:
+        """How many bytes a block may take."""
+        return _LARGEST_BLOCK if self.rows is not None else min(_LARGEST_BLOCK, self._bytes)
+
+    @property
+    def _bytes(self) -> int:
+        return int(self.mebibytes * _MIB)
+
+    def most_rows(self, row_bytes: int) -> int:
+        """Return how many rows of so many bytes are a shard."""
+        return max(1, self._bytes // row_bytes) if self.rows is None else self.rows
+
+    def fitting(self, taken: int, row_bytes: NDArray[np.int64]) -> int:
+        """Return how many of the next rows, of so many bytes each, fit into a shard of which so many bytes are taken."""
+        if self.rows is not None:
+            return len(row_bytes)
+        return int(np.searchsorted(np.cumsum(row_bytes) + taken, self._bytes, side="right"))
+
+
+def rows_of(block_bytes: int, numbers: int) -> int:
+    """Return how many rows of so many numbers are a block."""
+    return max(1, block_bytes // (_FLOAT * max(1, numbers)))
+
+
+def in_shards(blocks: Blocks, size: ShardSize) -> Iterator[tuple[Matrix, Array]]:
+    """Yield the features and targets of one shard after the other, in arrays that the next one overwrites."""
+    made: _Dense | _Sparse | None = None
+    for X, Y in blocks.parts:
+        if made is None:
+            made = (_Sparse if is_sparse(X) else _Dense)(blocks, size)
+        start = 0
+        while start < X.shape[0]:
+            added = made.add(X, Y, start)
+            start += added
+            if not added or made.is_full:
+                yield made.shard()
+                made.clear()
+    if made is not None and made.filled:
+        yield made.shard()
+
+
+class _Dense:
+    """A shard that is being filled."""
+
+    def __init__(self, blocks: Blocks, size: ShardSize) -> None:
+        rows = min(blocks.n_rows, size.most_rows(_FLOAT * max(blocks.n_features, blocks.n_tasks)))
+        self._X, self._Y = np.empty((rows, blocks.n_features)), np.empty((rows, blocks.n_tasks))
+        self.filled = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.filled == len(self._X)
+
+    def add(self, X: Matrix, Y: Array, start: int) -> int:
+        """Take the rows of a block from `start` for which there is room; return their number."""
+        count = min(len(X) - start, len(self._X) - self.filled)
+        here = slice(self.filled, self.filled + count)
+        self._X[here], self._Y[here] = X[start : start + count], Y[start : start + count]
+        self.filled += count
+        return count
+
+    def shard(self) -> tuple[Array, Array]:
+        return self._X[: self.filled], self._Y[: self.filled]
+
+    def clear(self) -> None:
+        self.filled = 0
+
+
+class _Sparse:
+    """A shard of CSR rows that is being filled."""
+
+    def __init__(self, blocks: Blocks, size: ShardSize) -> None:
+        self._size, self._most, self._n_features = size, min(blocks.n_rows, size.most_rows(_FLOAT * blocks.n_tasks)), blocks.n_features
+        index = np.int32 if blocks.n_features <= _LARGEST_INT32 else np.int64
+        self._entry_bytes, self._row_bytes = _FLOAT + np.dtype(index).itemsize, np.dtype(index).itemsize
+        self._data, self._indices, self._Y = _Growing(np.float64), _Growing(index), _Growing(np.float64, blocks.n_tasks)
+        self._lengths = _Growing(np.int64)
+
+    @property
+    def filled(self) -> int:
+        return self._lengths.filled
+
+    @property
+    def is_full(self) -> bool:
+        return self.filled == self._most
+
+    def add(self, X: Any, Y: Array, start: int) -> int:
+        """Take the rows of a block from `start` for which there is room, at least one if there is none yet; return their number."""
+        lengths = np.diff(X.indptr[start:]).astype(np.int64)[: self._most - self.filled]
+        taken = self._entry_bytes * self._data.filled + self._row_bytes * self.filled
+        count = self._size.fitting(taken, self._entry_bytes * lengths + self._row_bytes)
+        count = max(count, 0 if self.filled else 1)
+        entries = slice(X.indptr[start], X.indptr[start + count])
+        self._data.add(X.data[entries])
+        self._indices.add(X.indices[entries])
+        self._lengths.add(lengths[:count])
+        self._Y.add(Y[start : start + count])
+        return count
+
+    def shard(self) -> tuple[sp.csr_array, Array]:
+        indptr = np.concatenate([[0], np.cumsum(self._lengths.values)])
+        shape = (self.filled, self._n_features)
+        return sp.csr_array((self._data.values, self._indices.values, indptr), shape=shape), self._Y.values
+
+    def clear(self) -> None:
+        for part in (self._data, self._indices, self._lengths, self._Y):
+            part.filled = 0
+
+
+class _Growing:
+    """An array that grows with what is added to it, and keeps its room when it is emptied."""
+
+    def __init__(self, dtype: DTypeLike, width: int | None = None) -> None:
+        self._room = np.empty((1024,) if width is None else (1024, width), dtype=dtype)
+        self.filled = 0
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return self._room[: self.filled]
+
+    def add(self, values: NDArray[Any]) -> None:
+        end = self.filled + len(values)
+        if end > len(self._room):
+            larger = np.empty((max(end, 3 * len(self._room) // 2), *self._room.shape[1:]), dtype=self._room.dtype)
+            larger[: self.filled] = self.values
+            self._room = larger
+        self._room[self.filled : end] = values
+        self.filled = end

@@ -1,0 +1,154 @@
+"""Writes the data of a file in shards, with about one of them in memory."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.errors import InputError, plural, unknown
+from bench_mtl.core.files import exists
+from bench_mtl.core.text import require_label
+from bench_mtl.core.types import Array, Matrix
+from bench_mtl.data.catalogue import options_of, resolved
+from bench_mtl.data.readers import read_libsvm, read_npz, read_tabular, write_shards
+from bench_mtl.data.readers.common import naming
+from bench_mtl.data.sharding.blocks import Blocks, ShardSize, in_shards
+from bench_mtl.data.sharding.libsvm import libsvm_blocks
+from bench_mtl.data.sharding.npz import npz_blocks
+from bench_mtl.data.sharding.tabular import table_blocks
+
+_DRAWN = "draws rows among all of them, and shards are written block by block: leave it out, or write a file of the rows that you want"
+#: Options of readers that need all rows at once.
+_REFUSED = {
+    "examples": _DRAWN,
+    "held_out": f"{_DRAWN}; the splits of an .npz file are written one by one, with split = 'train' and split = 'test'",
+    "seed": "is that of a drawing of rows, and shards have all of them: leave it out",
+    "classes": "compares the labels of all rows, and shards are written block by block: make the classes in the file",
+    "impute": "takes a statistic of all rows, and shards are written block by block: fill the missing values in the file",
+    "task": "gives each task rows of its own: shards hold rows that all tasks share",
+    "target": "is for files with 'task', which gives each task rows of its own: shards hold rows that all tasks share",
+}
+#: What gives the blocks that a reader gives at once, from a file, the bytes of a block, a folder for what is unpacked, and options.
+_READERS: dict[Callable[..., Any], Callable[[Path, int, Path, Mapping[str, Any]], Blocks]] = {
+    read_libsvm: lambda source, size, _, options: libsvm_blocks(source, size, **options),
+    read_npz: lambda source, size, beside, options: npz_blocks(source, size, beside, **options),
+    read_tabular: lambda source, size, _, options: table_blocks(source, size, **options),
+}
+
+
+@dataclass(frozen=True)
+class Sharded:
+    """What was written in shards."""
+
+    manifest: Path
+    name: str
+    shards: int
+    rows: int
+    features: int
+    tasks: int
+    stored: int
+    """Entries of the features that are stored."""
+    bytes: int
+    """Of all files of features and targets."""
+    notes: tuple[str, ...]
+    """What was done to the data that a reader should be told, one sentence each."""
+
+    def __str__(self) -> str:
+        sizes = ((self.shards, "shard"), (self.rows, "row"), (self.features, "feature"), (self.tasks, "task"))
+        return f"{', '.join(plural(*size) for size in sizes)}, {self.bytes:,} bytes"
+
+
+def shard_file(
+    spec: Mapping[str, Any],
+    folder: Path,
+    *,
+    rows: int | None = None,
+    megabytes: float | None = None,
+    name: str | None = None,
+    data_dir: Path | None = None,
+    notify: Callable[[str], None] = lambda _: None,
+) -> Sharded:
+    """Write the data of a file in shards, bit by bit those that `load` makes of it, with about one shard in memory.
+
+    Parameters
+    ----------
+    spec : the file and the options of its reader, as for `load`: .npz, LIBSVM (.svm, .libsvm, .txt), .csv, .tsv, .parquet or .npy
+    folder : a new one
+    rows : of a shard
+    megabytes : of the features of a shard, and of its targets, in units of 2^20 bytes; 128 where `rows` is not given either
+    name : of the data set; that of the file by default
+    notify : told in a line what goes on
+
+    Raises
+    ------
+    InputError : as `load` does; a folder that exists; both sizes; a file of another kind; options that need all rows at once.
+    """
+    if rows is not None and megabytes is not None:
+        raise InputError("rows and megabytes both say how large a shard is: give one of them")
+    size = ShardSize(None if rows is None else whole_number("rows", rows, minimum=1))
+    if megabytes is not None:
+        size = ShardSize(None, real_number("megabytes", megabytes, strict=True))
+    if exists("folder of shards", folder):
+        raise InputError(f"{folder} exists: shards are written to a new folder")
+    reader, places = resolved(spec, data_dir, prices=False)
+    if not places:
+        raise InputError(f"'{spec['name']}' is no file: shards are written of a file")
+    (source,) = places
+    if reader not in _READERS:
+        raise InputError(f"{source.name} cannot be written in shards: .npz, .svm, .libsvm, .txt, .csv, .tsv, .parquet and .npy files can")
+    options = {key: value for key, value in spec.items() if key not in ("name", "file")}
+    allowed = allowed_options(spec, data_dir)
+    for key in options:
+        if key in _REFUSED and key in options_of(reader):
+            raise InputError(f"{key} {_REFUSED[key]}")
+        if key not in allowed:
+            raise unknown(f"key for shards of '{source.name}'", key, allowed)
+    label = require_label("name", source.stem if name is None else name)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with naming(source), _opened(reader, source, size, folder, options) as blocks:
+        shown = (plural(blocks.n_rows, "row"), plural(blocks.n_features, "feature"), plural(blocks.n_tasks, "task"))
+        notify(f"{', '.join(shown)} to write")
+        manifest = write_shards(folder, _told(in_shards(blocks, size), blocks.n_rows, notify), name=label)
+    return sharded(manifest, blocks.notes)
+
+
+def sharded(manifest: Path, notes: tuple[str, ...] = ()) -> Sharded:
+    """Return what a manifest of shards that was just written says."""
+    content = json.loads(manifest.read_text(encoding="utf-8"))
+    entries = content["shards"]
+    return Sharded(
+        manifest, content["name"], len(entries), sum(entry["rows"] for entry in entries), content["features"], content["tasks"],
+        sum(entry["stored"] for entry in entries), sum(file["bytes"] for entry in entries for file in entry["files"].values()), notes,
+    )  # fmt: skip
+
+
+def allowed_options(spec: Mapping[str, Any], data_dir: Path | None) -> list[str]:
+    """Return the options of a file that can be known block by block.
+
+    Raises
+    ------
+    InputError : as `load` does for what it cannot find.
+    """
+    return [option for option in options_of(resolved(spec, data_dir, prices=False)[0]) if option not in _REFUSED]
+
+
+@contextmanager
+def _opened(reader: Callable[..., Any], source: Path, size: ShardSize, folder: Path, options: Mapping[str, Any]) -> Iterator[Blocks]:
+    """Yield the blocks of a file, and remove what was unpacked for them."""
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
+        yield _READERS[reader](source, size.block_bytes, Path(beside), options)
+
+
+def _told(shards: Iterator[tuple[Matrix, Array]], n_rows: int, notify: Callable[[str], None]) -> Iterator[tuple[Matrix, Array]]:
+    """Yield the shards, and tell of each that was written."""
+    done = 0
+    for number, (X, Y) in enumerate(shards, start=1):
+        yield X, Y
+        done += X.shape[0]
+        notify(f"{plural(number, 'shard')} written, {done:,} of {n_rows:,} rows")

@@ -1,0 +1,416 @@
+"""Data of files in shards: bit by bit what the readers give at once, with about one shard in memory, or nothing at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, event, example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.data import TaskData, load, read_shards, shard_file
+from bench_mtl.data.sharding.blocks import Blocks, ShardSize, in_shards
+
+#: So few MiB make blocks and shards of some rows.
+TINY = 2e-4
+
+LINES = """\
+# a comment line
+0,2 1:0.5 3:-2
+2 2:1e-3
+
+ 1:4 2:5 7:0
+0,1,2 3:7 # another
+3 7:1
+"""
+TABLE = "size,weight,kind,tall,old,price\n" + "".join(
+    f"{i / 3},{2 * i},{('cat', 'dog', 'bird')[i % 3 if i < 25 else 0]},{i % 2},{int(i > 20)},{i * 0.1}\n" for i in range(30)
+)
+LEFT_OUT: dict[str, Any] = {"drop": ["kind"]}
+
+
+def bits(array: NDArray[Any]) -> bytes:
+    return np.ascontiguousarray(array, dtype=np.float64).tobytes()
+
+
+def written(data: TaskData) -> tuple[list[Any], NDArray[Any]]:
+    assert isinstance(data.design, ShardedDesign)
+    return [shard.matrix() for shard in data.design.shards.shards], data.targets  # type: ignore[attr-defined]
+
+
+def require_same(parts: list[Any], targets: NDArray[Any], whole: TaskData) -> None:
+    """Shards hold the bits of the data that were read at once."""
+    X = whole.task(0)[0]
+    assert bits(targets) == bits(whole.targets)
+    assert targets.shape == whole.targets.shape
+    assert {sp.issparse(part) for part in parts} == {sp.issparse(X)}
+    if sp.issparse(X):
+        joined = sp.csr_array(sp.vstack(parts, format="csr"))
+        assert joined.shape == X.shape
+        np.testing.assert_array_equal(joined.indptr, X.indptr)
+        np.testing.assert_array_equal(joined.indices, X.indices)
+        assert bits(joined.data) == bits(X.data)
+    else:
+        assert bits(np.concatenate(parts)) == bits(X)
+
+
+def require_equal(path: Path, options: dict[str, Any], **size: Any) -> int:
+    """What is written in shards is what is read at once; returns the number of shards."""
+    spec = {"file": str(path), **options}
+    folder = path.parent / f"shards of {path.name}"
+    while folder.exists():
+        folder = folder.with_name(f"{folder.name}.")
+    told = shard_file(spec, folder, **size)
+    whole = load(spec, prices=False)
+    data = read_shards(told.manifest, verify=True)
+    parts, targets = written(data)
+    require_same(parts, targets, whole)
+    assert (told.rows, told.tasks, told.features, told.shards) == (*whole.targets.shape, whole.n_features, len(parts))
+    assert (told.name, told.notes) == (whole.name, whole.notes)
+    files = [file for file in folder.iterdir() if file.suffix == ".npy"]
+    assert told.bytes == sum(file.stat().st_size for file in files)
+    assert not list(path.parent.glob(".*"))
+    return len(parts)
+
+
+@pytest.mark.parametrize("size", [{}, {"rows": 1}, {"rows": 2}, {"rows": 99}, {"megabytes": TINY}, {"megabytes": 1e-9}])
+@pytest.mark.parametrize("options", [{}, {"features": 9}, {"labels": 2}])
+def test_libsvm(tmp_path: Path, options: dict[str, Any], size: dict[str, Any]) -> None:
+    path = tmp_path / "set.svm"
+    path.write_text(LINES)
+    shards = require_equal(path, options, **size)
+    assert shards == {1: 5, 2: 3, 99: 1}.get(size.get("rows", 0), shards)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "+1 1:1\n-1 2:2\n-1 1:3", "1 1:1\n0 3:2\n", "1 0:1 2:1\n2 1:1\n0\n", "1,1 1:1\n", "1 1:0.1\r\n\r\n-1 2:1e308\r\n", "4 1:1\n4\n",
+    ],
+)  # fmt: skip
+def test_libsvm_of_one_label_a_line(tmp_path: Path, lines: str) -> None:
+    path = tmp_path / "set.txt"
+    path.write_text(lines, newline="")
+    require_equal(path, {}, megabytes=1e-5)
+    require_equal(path, {"labels": 1}, rows=1)
+
+
+def csr_parts(X: Any) -> dict[str, Any]:
+    matrix = sp.csr_array(X)
+    return {"X_data": matrix.data, "X_indices": matrix.indices, "X_indptr": matrix.indptr, "X_shape": np.array(matrix.shape)}
+
+
+RNG = np.random.default_rng(0)
+DENSE = RNG.standard_normal((23, 4))
+GREY = RNG.integers(0, 256, (23, 4), dtype=np.uint8)
+SPARSE = np.where(RNG.random((23, 6)) < 0.3, RNG.standard_normal((23, 6)), 0.0)
+LABELS = np.where(RNG.random((23, 3)) < 0.4, 1, 0)
+SPLITS = {"train_idx": np.array([20, 3, 4, 1, 9, 9]), "test_idx": np.arange(5, 9)}
+NPZ: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"X": DENSE, "Y": LABELS}, {}),
+    ({"X": DENSE, "Y": LABELS}, {"labels": 2}),
+    ({"X": DENSE.astype(np.float32), "Y": LABELS.astype(np.float32)}, {}),
+    ({"X": np.asfortranarray(DENSE), "Y": np.asfortranarray(2 * LABELS - 1)}, {}),
+    ({"X": GREY, "y": RNG.integers(0, 4, 23)}, {}),
+    ({"X": GREY, "y": RNG.integers(0, 2, 23)}, {}),
+    ({"X": GREY > 9, "y": RNG.integers(0, 2, 23) * 2 - 1}, {}),
+    ({"X": DENSE, "y": RNG.standard_normal(23)}, {}),
+    ({"X": DENSE, "y": RNG.integers(0, 4, 23), **SPLITS}, {"split": "train", "labels": 2}),
+    ({"X": DENSE, "Y": LABELS, **SPLITS}, {"split": "test"}),
+    ({**csr_parts(SPARSE), "Y": LABELS, **SPLITS}, {}),
+    ({**csr_parts(SPARSE), "Y": LABELS, **SPLITS}, {"split": "train"}),
+    ({**csr_parts(SPARSE), "Y": LABELS, **SPLITS}, {"split": "test", "labels": 1}),
+    ({**csr_parts(SPARSE * 0), "y": RNG.standard_normal(23)}, {}),
+    (
+        {
+            "X_data": np.arange(1, 6), "X_indices": np.array([2, 0, 2, 1, 1]), "X_indptr": np.array([0, 3, 3, 5]),
+            "X_shape": np.array([3, 3]), "Y": LABELS[:3],
+        },
+        {},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [{}, {"rows": 4}, {"megabytes": TINY}, {"megabytes": 1e-9}])
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("number", range(len(NPZ)))
+def test_npz(tmp_path: Path, number: int, save: Any, size: dict[str, Any]) -> None:
+    arrays, options = NPZ[number]
+    save(tmp_path / "set.npz", **arrays)
+    require_equal(tmp_path / "set.npz", options, **size)
+
+
+@pytest.mark.parametrize("name", ["own.csv", "own.tsv", "own.parquet"])
+@pytest.mark.parametrize("size", [{}, {"rows": 7}, {"megabytes": TINY}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"labels": ["tall", "old"], **LEFT_OUT}, {"labels": ["tall", "old"], **LEFT_OUT, "most_frequent": 1}, {"targets": 1, **LEFT_OUT},
+        {"targets": -2, **LEFT_OUT}, {"class_column": "kind"}, {"class_column": "kind", "most_frequent": 2, "drop": "price"},
+        {"class_column": "old", **LEFT_OUT},
+    ],
+)  # fmt: skip
+def test_tables(tmp_path: Path, name: str, options: dict[str, Any], size: dict[str, Any]) -> None:
+    path = tmp_path / name
+    path.write_text(TABLE.replace(",", "\t") if name.endswith("tsv") else TABLE)
+    if name.endswith("parquet"):
+        pd.read_csv(path).to_parquet(path, row_group_size=11)
+    require_equal(path, options, **size)
+
+
+def test_tables_without_a_header_and_with_empty_lines_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "bare.csv"
+    path.write_text("1;2;3\n4;5;6.5\n7;8;9\n" + 40 * "\n")
+    require_equal(path, {"header": False, "separator": ";", "targets": 1}, megabytes=2e-5)
+
+
+@pytest.mark.parametrize("columns", [DENSE, DENSE.astype(np.float32), GREY, np.asfortranarray(DENSE), np.eye(5, dtype=np.int64)])
+def test_arrays_of_columns(tmp_path: Path, columns: NDArray[Any]) -> None:
+    np.save(tmp_path / "own.npy", columns)
+    frame = pd.DataFrame(columns, columns=[str(j + 1) for j in range(columns.shape[1])])
+    require_equal(tmp_path / "own.npy", {"targets": 2}, megabytes=TINY)
+    read = load({"file": str(tmp_path / "own.npy"), "targets": "2"})
+    assert bits(read.task(0)[0]) == bits(TaskData.from_frame(frame, targets="2").task(0)[0])
+
+
+CELLS = st.sampled_from(
+    ["1", "0", "-1", "2", "0.1", "1e5", "123456789012345678", "9007199254740993", "0.1234567890123456789", "18446744073709551615",
+     "-9223372036854775808", "True", "False", "yes", "", "NA", " 3", "1e-320", "inf", "1e999", '"4"', "007", "1_000", "0x10"]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(st.tuples(CELLS, st.sampled_from(["1", "0", "0", "-1"]), CELLS), min_size=1, max_size=9),
+    options=st.sampled_from([{"labels": "b"}, {"targets": "b"}, {"targets": "c"}, {"class_column": "c"}, {"labels": "b", "drop": "c"}]),
+)
+@example(rows=[("123456789012345678", "1", "0.1"), ("0.5", "0", "0.2")] * 3, options={"labels": "b"})
+@example(rows=[("1", "1", "True"), ("1", "0", "2")], options={"class_column": "c"})
+def test_any_table_is_written_as_it_is_read_or_refused_as_it_is_refused(
+    tmp_path: Path, rows: list[tuple[str, str, str]], options: dict[str, Any]
+) -> None:
+    """Types that pandas would find in a part of a column and not in the whole are those of the whole."""
+    path = tmp_path / "any.csv"
+    path.write_text("a,b,c\n" + "".join(",".join(row) + "\n" for row in rows))
+    spec = {"file": str(path), **options}
+    if refusal(spec) is not None:
+        with pytest.raises(InputError, match=re.escape(f"{path}: ")):
+            shard_file(spec, tmp_path / "refused", megabytes=2e-5)
+        assert not (tmp_path / "refused").exists()
+        return
+    event("written")
+    try:
+        require_equal(path, options, megabytes=2e-5)
+    except InputError as error:
+        if "whole numbers beyond 2^63 in some rows only" not in str(error):
+            raise
+
+
+def refusal(spec: dict[str, Any]) -> str | None:
+    """What a reader says to a file that it refuses."""
+    try:
+        load(spec, prices=False)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.one_of(st.binary(max_size=60), st.text(alphabet="01 ,:-+.e#\nnaqid", max_size=60).map(str.encode)))
+@example(content=b"1 1:1\n2 0:1\n")
+def test_any_libsvm_file_is_written_as_it_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "any.svm"
+    path.write_bytes(content)
+    if refusal({"file": str(path)}) is not None:
+        with pytest.raises(InputError):
+            shard_file({"file": str(path)}, tmp_path / "refused", megabytes=1e-5)
+        assert not (tmp_path / "refused").exists()
+        return
+    require_equal(path, {}, megabytes=1e-5)
+
+
+def test_the_last_shard_has_what_is_left_and_none_is_larger_than_asked() -> None:
+    matrix = sp.random_array((50, 9), density=0.4, rng=np.random.default_rng(1), format="csr")
+    for X in (matrix, matrix.toarray()):
+        for rows in (1, 7, 50, 51):
+            parts = iter([(X[:20], np.ones((20, 2))), (X[20:21], np.ones((1, 2))), (X[21:], np.ones((29, 2)))])
+            sizes = [part.shape[0] for part, _ in in_shards(Blocks(50, 9, 2, parts), ShardSize(rows))]
+            assert sizes == [rows] * (50 // rows) + ([50 % rows] if 50 % rows else [])
+        parts = iter([(X, np.ones((50, 2)))])
+        limit = 300 / 2**20
+        for part, Y in in_shards(Blocks(50, 9, 2, parts), ShardSize(None, limit)):
+            stored = 12 * part.nnz + 4 * part.shape[0] if sp.issparse(part) else part.nbytes
+            assert stored <= 300
+            assert Y.nbytes <= 300
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("own.csv", {"labels": "tall", "drop": "kind", "impute": "mean"}, "impute takes a statistic of all rows"),
+    ("own.csv", {"labels": "tall", "drop": "kind", "examples": 3}, "examples draws rows among all of them"),
+    ("own.csv", {"labels": "tall", "drop": "kind", "held_out": 3}, "held_out draws rows"),
+    ("own.csv", {"labels": "tall", "drop": "kind", "classes": "single"}, "classes compares the labels of all rows"),
+    ("own.csv", {"targets": "price", "task": "kind"}, "task gives each task rows of its own"),
+    ("own.csv", {"labels": "tall"}, "own.csv: column 'kind' in line 2 is no number: 'cat'"),
+    ("own.csv", {"labels": "price", "drop": "kind"}, "column 'price' in line 3 must be a label 0/1 or -1/+1, not 0.1"),
+    ("own.csv", {"lables": "tall"}, "did you mean 'labels'?"),
+    ("own.csv", {}, "which columns are to be learned?"),
+    ("own.csv", {"targets": 1, "drop": "kind", "most_frequent": 1}, "labels cannot be chosen: the targets are real numbers"),
+    ("own.csv", {"labels": 1, "preprocess": "none"}, "unknown key for shards of 'own.csv' 'preprocess'"),
+    ("late.csv", {"labels": "b"}, "column 'a' in line 42 has no value"),
+    ("mixed.csv", {"labels": "b"}, "column 'b' in line 41 must be a label 0/1 or -1/+1, not 0"),
+    ("own.npy", {"targets": 1, "header": False}, "header is for tables of text, and this is a .npy file"),
+    ("cube.npy", {"targets": 1}, "must hold a matrix of numbers, a row an example, not float64 of shape (2, 2, 2)"),
+    ("own.arff", {}, "own.arff cannot be written in shards"),
+    ("late.npz", {}, "X has NaN at index (39, 1)"),
+    ("pages.npz", {}, "X has inf at index (39, 1)"),
+    ("pages.npz", {"split": "train"}, "has no split 'train'"),
+    ("school.npz", {}, "has 'task', which gives each task rows of its own"),
+    ("odd.npz", {}, "labels must be -1/+1 (or 0/1), but entry (39, 0) is 7"),
+    ("broken.npz", {}, "not readable as an .npz file"),
+    ("set.svm", {"features": 3}, "n_features was set to 3, but input file contains 7 features"),
+    ("set.svm", {"labels": 9}, "labels = 9 asks for more than the 4 label(s)"),
+]
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BENCH_MTL_DATA", raising=False)
+    ones, signs = np.ones((40, 2)), np.ones((40, 1), dtype=int)
+    Path("own.csv").write_text(TABLE)
+    Path("late.csv").write_text("a,b\n" + 40 * "1,0\n" + ",1\n")
+    Path("mixed.csv").write_text("a,b\n" + 39 * "1,-1\n" + "2,0\n")
+    Path("own.arff").write_text("@relation r\n@attribute x numeric\n@attribute l {0,1}\n@data\n1,0\n2,1\n")
+    Path("set.svm").write_text(LINES)
+    np.save("own.npy", ones)
+    np.save("cube.npy", np.ones((2, 2, 2)))
+    np.savez("late.npz", X=np.where(np.arange(80).reshape(40, 2) == 79, np.nan, ones), Y=signs)
+    np.savez_compressed("pages.npz", **csr_parts(np.where(np.arange(80).reshape(40, 2) == 79, np.inf, ones)), Y=signs)
+    np.savez("school.npz", X=ones, y=np.ones(40), task=np.arange(40) % 2)
+    np.savez("odd.npz", X=ones, Y=np.where(np.arange(40)[:, None] == 39, 7, signs))
+    np.savez("broken.npz", X=ones, Y=signs)
+    content = bytearray(Path("broken.npz").read_bytes())
+    content[300] ^= 1
+    Path("broken.npz").write_bytes(content)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "options", "message"), REFUSED)
+def test_what_cannot_be_written_is_refused_and_leaves_nothing(sources: Path, name: str, options: dict[str, Any], message: str) -> None:
+    before = sorted(sources.iterdir())
+    with pytest.raises(InputError, match=re.escape(message)) as error:
+        shard_file({"file": name, **options}, sources / "new", megabytes=TINY)
+    assert "\n" not in str(error.value)
+    assert sorted(sources.iterdir()) == before
+
+
+def test_other_calls_that_are_wrong(sources: Path) -> None:
+    spec = {"file": "own.npy", "targets": 1}
+    with pytest.raises(InputError, match="rows and megabytes both say"):
+        shard_file(spec, sources / "new", rows=3, megabytes=1.0)
+    with pytest.raises(InputError, match="exists: shards are written to a new folder"):
+        shard_file(spec, sources)
+    with pytest.raises(InputError, match="'digits' is no file"):
+        shard_file({"name": "digits"}, sources / "new")
+    with pytest.raises(InputError, match="rows must be a whole number of at least 1, not 0"):
+        shard_file(spec, sources / "new", rows=0)
+    with pytest.raises(InputError, match="megabytes must be finite and above 0"):
+        shard_file(spec, sources / "new", megabytes=0.0)
+    assert not (sources / "new").exists()
+
+
+def test_what_fails_under_way_leaves_nothing(sources: Path) -> None:
+    def stop(line: str) -> None:
+        if "written" in line:
+            raise KeyboardInterrupt
+
+    before = sorted(sources.iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        shard_file({"file": "own.npy", "targets": 1}, sources / "new", rows=3, notify=stop)
+    assert sorted(sources.iterdir()) == before
+
+
+#: Rows and columns of the file that is larger than memory: 96 MiB as numbers.
+LARGE = (98304, 128)
+SHARD_MIB = 1
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from bench_mtl.data import shard_file
+import sklearn.datasets, pandas, pyarrow.parquet, scipy.sparse  # what they take is no part of the data
+pandas.DataFrame({"a": [1.0, 2.0], "b": [1, 0]}).to_csv("warm.csv", index=False)
+shard_file({"file": "warm.csv", "labels": "b"}, Path("warm"))
+pandas.DataFrame({"a": [1.0, 2.0], "b": [1, 0]}).to_parquet("warm.parquet")
+shard_file({"file": "warm.parquet", "labels": "b"}, Path("warm too"))
+data = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData:")) * 1024
+limit = data + int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+if sys.argv[1] == "whole":
+    from bench_mtl.data import load
+    load({"file": sys.argv[2], **eval(sys.argv[4])}, prices=False)
+else:
+    print(shard_file({"file": sys.argv[2], **eval(sys.argv[4])}, Path(sys.argv[2] + " shards"), megabytes=float(sys.argv[1])))
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the same large matrix in several formats."""
+    folder = tmp_path_factory.mktemp("large")
+    n, d = LARGE
+    X = np.random.default_rng(0).integers(1, 9, (n, d)).astype(np.float64)
+    Y = np.where(X[:, :1] > 4, 1, -1)
+    np.savez(folder / "large.npz", X=X, Y=Y)
+    np.save(folder / "large.npy", np.hstack([X, Y]))
+    pd.DataFrame(np.hstack([X, Y]), columns=[f"c{j}" for j in range(d + 1)]).to_parquet(folder / "large.parquet", row_group_size=4096)
+    line = (" ".join(f"{j + 1}:{j % 7 + 1}" for j in range(d)) + "\n").encode()
+    (folder / "large.svm").write_bytes(b"".join(b"%d " % (1 - 2 * (i % 2)) + line for i in range(n // 4)))
+    cells = (",".join("1.5" for _ in range(d)) + "\n").encode()
+    header = ",".join(["y", *(f"c{j}" for j in range(d))]).encode() + b"\n"
+    (folder / "large.csv").write_bytes(header + b"".join(b"%d," % (i % 2) + cells for i in range(n // 2)))
+    return folder
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of data is kept by Linux alone")
+@pytest.mark.parametrize(
+    ("name", "options", "share"),
+    [
+        ("large.npz", {}, 1.0),
+        pytest.param("large.npy", {"labels": 1}, 1.0, marks=pytest.mark.slow),
+        pytest.param("large.parquet", {"labels": 1}, 1.0, marks=pytest.mark.slow),
+        pytest.param("large.csv", {"labels": "y"}, 0.5, marks=pytest.mark.slow),
+        pytest.param("large.svm", {}, 0.25, marks=pytest.mark.slow),
+    ],
+)
+def test_a_file_larger_than_memory_is_written(large: Path, name: str, options: dict[str, Any], share: float) -> None:
+    """A process that may have a fraction of the data as memory writes all of them; it cannot read them at once."""
+    size = int(8 * LARGE[0] * LARGE[1] * share)
+    limit = size // 2 if share < 1 else size // 4
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+
+    def run(what: str) -> subprocess.CompletedProcess[str]:
+        for rest in large.glob("warm*"):
+            subprocess.run(["rm", "-r", rest], check=True)
+        words = [sys.executable, "-c", LIMITED, what, str(large / name), str(limit), repr(options)]
+        return subprocess.run(words, capture_output=True, text=True, cwd=large, env=environment, check=False, timeout=60)
+
+    assert size > limit
+    if name != "large.parquet":  # Arrow may wait for ever for a thread that had no memory
+        whole = run("whole")
+        assert whole.returncode != 0
+        assert "memory" in whole.stderr.lower() or "unable to allocate" in whole.stderr.lower()
+    shards = run(str(SHARD_MIB))
+    assert shards.returncode == 0, shards.stderr
+    rows = int(LARGE[0] * share)
+    assert f" {rows} rows" in shards.stdout
