@@ -17,6 +17,8 @@ from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices
 from bench_mtl.data.readers.common import naming
 from bench_mtl.data.readers.npz import npz_arrays, npz_headers
 from bench_mtl.data.synthetic import (
+    blocks_dense,
+    blocks_sparse,
     synthetic_glm,
     synthetic_l1inf,
     synthetic_market,
@@ -49,6 +51,16 @@ class _Builtin:
 
 
 _BUILTIN = {
+    "blocks_dense": _Builtin(
+        blocks_dense,
+        "generator",
+        "1 task of 1000000 x 100 dense, labels (or real targets), in shards of a folder: for more than memory holds",
+    ),
+    "blocks_sparse": _Builtin(
+        blocks_sparse,
+        "generator",
+        "1 task of 1000000 x 2000 sparse, a label (or real targets), in shards of a folder: 25 features an example, frequent and rare",
+    ),
     "digits": _Builtin(digits, "embedded", "1797 x 64 dense, 10 classes: handwritten digits (scikit-learn)"),
     "synthetic_glm": _Builtin(
         synthetic_glm,

@@ -28,7 +28,7 @@ def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: 
     function, paths = resolved(spec, data_dir)
     origin = [_file_digest(path) for path in paths] or [_version("numpy"), _version("scikit-learn")]
     # Where a file lies says nothing about what is in it.
-    asked = {key: value for key, value in spec.items() if not (paths and key in ("name", "file"))}
+    asked = {key: value for key, value in spec.items() if key not in (("name", "file") if paths else ("folder",))}
     drawn = not paths or takes_seed(spec)
     content = json.dumps([function.__name__, asked, seed if drawn else None, origin, _code_digest()], sort_keys=True, default=str)
     return hashlib.sha256(content.encode()).hexdigest()[:16]

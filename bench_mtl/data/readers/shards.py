@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,14 @@ MANIFEST = "shards.json"
 FORMAT, VERSION = "bench-mtl shards", 1
 
 
-def write_shards(folder: Path, parts: Iterable[tuple[Any, Any]], *, name: str = "unnamed") -> Path:
+def write_shards(folder: Path, parts: Iterable[tuple[Any, Any]], *, name: str = "unnamed", origin: Mapping[str, Any] | None = None) -> Path:
     """Write a data set in shards, one for each pair of features (rows x d, dense or sparse) and targets (rows x m); return its manifest.
 
     One part is in memory at a time. The folder appears when all of it is written.
+
+    Parameters
+    ----------
+    origin : what the manifest tells, as JSON, of where the data come from
 
     Raises
     ------
@@ -60,6 +64,7 @@ def write_shards(folder: Path, parts: Iterable[tuple[Any, Any]], *, name: str = 
         common = {key: shards[0][key] for key in ("features", "tasks", "sparse")}
         kept = [{key: shard[key] for key in ("name", "rows", "stored", "files")} for shard in shards]
         manifest = {"format": FORMAT, "version": VERSION, "name": name, **common, "shards": kept}
+        manifest |= {} if origin is None else {"origin": dict(origin)}
         (inside / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
         inside.rename(folder)
     return folder / MANIFEST

@@ -22,6 +22,11 @@ def held_out_stream(seed: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
 
 
+def block_stream(seed: int, number: int) -> np.random.Generator:
+    """Return the stream of a block of examples, independent of those of other blocks and of ``default_rng(seed)``."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, number)))
+
+
 def share_of(name: str, value: Any, what: str, *, zero: bool = False, maximum: float = 1.0) -> float:
     """Return `value` if it is a share: in (0, maximum], or [0, maximum] where `zero` is allowed."""
     share = real_number(name, value, strict=not zero)

@@ -179,6 +179,8 @@ def test_takes_seed_refuses_a_spec_without_data() -> None:
 
 def test_entries(folder: Path) -> None:
     assert [(entry.name, entry.kind) for entry in entries()] == [
+        ("blocks_dense", "generator"),
+        ("blocks_sparse", "generator"),
         ("digits", "embedded"),
         ("synthetic_glm", "generator"),
         ("synthetic_l1inf", "generator"),
