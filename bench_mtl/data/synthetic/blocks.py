@@ -274,7 +274,8 @@ def _alone(place: Path) -> Iterator[None]:
         place.parent.mkdir(parents=True, exist_ok=True)
         lock = (place.parent / f".{place.name}.lock").open("a")
     except OSError as error:
-        raise InputError(f"folder {place.parent} cannot be used: {error.strerror or error}") from None
+        cure = "" if place.parent.is_dir() else "; make it first (a worker makes nothing beside the results)"
+        raise InputError(f"folder {place.parent} cannot be used: {error.strerror or error}{cure}") from None
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

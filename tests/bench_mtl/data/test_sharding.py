@@ -44,25 +44,20 @@ def bits(array: NDArray[Any]) -> bytes:
     return np.ascontiguousarray(array, dtype=np.float64).tobytes()
 
 
-def written(data: TaskData) -> tuple[list[Any], NDArray[Any]]:
-    assert isinstance(data.design, ShardedDesign)
-    return [shard.matrix() for shard in data.design.shards.shards], data.targets  # type: ignore[attr-defined]
-
-
-def require_same(parts: list[Any], targets: NDArray[Any], whole: TaskData) -> None:
+def require_same(data: TaskData, whole: TaskData) -> None:
     """Shards hold the bits of the data that were read at once."""
-    X = whole.task(0)[0]
-    assert bits(targets) == bits(whole.targets)
-    assert targets.shape == whole.targets.shape
-    assert {sp.issparse(part) for part in parts} == {sp.issparse(X)}
+    assert isinstance(data.design, ShardedDesign)
+    rows, X = np.arange(len(data.targets)), whole.task(0)[0]
+    joined = data.design.examples(0, rows)
+    assert (joined.shape, data.targets.shape) == (X.shape, whole.targets.shape)
+    assert bits(data.targets) == bits(whole.targets)
+    assert sp.issparse(joined) == sp.issparse(X)
     if sp.issparse(X):
-        joined = sp.csr_array(sp.vstack(parts, format="csr"))
-        assert joined.shape == X.shape
         np.testing.assert_array_equal(joined.indptr, X.indptr)
         np.testing.assert_array_equal(joined.indices, X.indices)
         assert bits(joined.data) == bits(X.data)
     else:
-        assert bits(np.concatenate(parts)) == bits(X)
+        assert bits(joined) == bits(X)
 
 
 def require_equal(path: Path, options: dict[str, Any], **size: Any) -> int:
@@ -74,14 +69,14 @@ def require_equal(path: Path, options: dict[str, Any], **size: Any) -> int:
     told = shard_file(spec, folder, **size)
     whole = load(spec, prices=False)
     data = read_shards(told.manifest, verify=True)
-    parts, targets = written(data)
-    require_same(parts, targets, whole)
-    assert (told.rows, told.tasks, told.features, told.shards) == (*whole.targets.shape, whole.n_features, len(parts))
+    require_same(data, whole)
+    assert (told.rows, told.tasks, told.features) == (*whole.targets.shape, whole.n_features)
     assert (told.name, told.notes) == (whole.name, whole.notes)
     files = [file for file in folder.iterdir() if file.suffix == ".npy"]
+    assert told.shards == len([file for file in files if file.name.endswith(".targets.npy")])
     assert told.bytes == sum(file.stat().st_size for file in files)
     assert not list(path.parent.glob(".*"))
-    return len(parts)
+    return told.shards
 
 
 @pytest.mark.parametrize("size", [{}, {"rows": 1}, {"rows": 2}, {"rows": 99}, {"megabytes": TINY}, {"megabytes": 1e-9}])
