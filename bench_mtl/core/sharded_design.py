@@ -101,6 +101,10 @@ class ShardedDesign(CommonDesign):
     def of_task(self, k: int) -> ShardedDesign:
         return ShardedDesign(self.shards, 1)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what it is made of, without what it remembers: a problem is the same after norms were computed."""
+        return {name: value for name, value in vars(self).items() if not isinstance(getattr(type(self), name, None), cached_property)}
+
     @cached_property
     def _row_norms(self) -> Array:
         return frozen(np.concatenate(list(self.shards.map(_line_norms, 1)))[:, None])

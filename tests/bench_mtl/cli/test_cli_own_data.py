@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,3 +71,33 @@ def test_in_a_suite(table: Path, command: Callable[..., Any]) -> None:
     result = command("run", "own.toml", "--isolation", "inline")
     assert result.code == 2
     assert "which columns are to be learned?" in result.err[-1]
+
+
+BLOCKS = """
+name = "blocks"
+targets = [1e-2]
+
+[limits]
+seconds = 10.0
+
+[[problems]]
+name = "l1inf_glm"
+data = { name = "blocks_sparse", folder = "kept", examples = 600, features = 20, nonzeros = 4, tasks = 2, shard_rows = 200 }
+parameters = { radius = "truth", loss = "logistic" }
+
+[[solvers]]
+name = "accelerated_gradient"
+"""
+
+
+def test_data_in_blocks_are_solved_by_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("blocks.toml").write_text(BLOCKS)
+    Path("kept").mkdir()
+    result = command("run", "blocks.toml", "--json")
+    assert (result.code, result.err) == (0, [])
+    (row,) = json.loads("\n".join(result.out))["runs"]
+    assert row["status"] == "verified", row["reason"]
+    assert [path.name.partition("-")[0] for path in Path("kept").glob("blocks*")] == ["blocks_sparse"]
