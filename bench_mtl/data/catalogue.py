@@ -194,6 +194,18 @@ def takes_seed(spec: Mapping[str, Any]) -> bool:
     return bool(numbers) and function is not None and "seed" in options_of(function)
 
 
+def may_be_prices(spec: Mapping[str, Any]) -> bool:
+    """Return whether it depends on the ``prices`` of `load` how the file of this table is read.
+
+    Raises
+    ------
+    InputError : neither or both of ``name`` and ``file``.
+    """
+    _label(spec)
+    instead = spec.get("fallback")
+    return ("file" in spec and _reader(spec, True) is not _reader(spec, False)) or (instead is not None and may_be_prices(instead))
+
+
 def named_directory(option: Path | None = None) -> Path | None:
     """The data directory as an absolute path, whatever is there: `option`, else the environment variable BENCH_MTL_DATA, else None."""
     value = os.environ.get(DATA_VARIABLE)

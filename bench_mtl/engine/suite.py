@@ -21,6 +21,7 @@ from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.engine.description import Planner, RegistryPlanner
 from bench_mtl.engine.registry import Registry, make_problem
 from bench_mtl.model.protocols import Problem
+from bench_mtl.model.task_data import TaskData
 
 #: The name of data that only the caller of `bench_mtl.compare` has.
 IN_MEMORY = "in memory"
@@ -116,8 +117,16 @@ class Instance:
         InputError : its data or parameters are unusable.
         """
         family = registry.problem(self.problem)
-        data = load(self.data, data_dir=data_dir, seed=self.seed, prices=family.takes_prices)
-        return make_problem(family, data, self.parameters)
+        return self.build_on(load(self.data, data_dir=data_dir, seed=self.seed, prices=family.takes_prices), registry)
+
+    def build_on(self, data: TaskData, registry: Registry) -> Problem:
+        """Return the problem on its data.
+
+        Raises
+        ------
+        InputError : its data or parameters are unusable.
+        """
+        return make_problem(registry.problem(self.problem), data, self.parameters)
 
 
 @dataclass(frozen=True)

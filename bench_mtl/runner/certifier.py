@@ -26,6 +26,7 @@ from bench_mtl.runner.confinement import confine
 from bench_mtl.runner.gathered import Message
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.own_process import begin
+from bench_mtl.runner.placing import Placed, descriptor_of
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import Process, start
 from bench_mtl.runner.wire import UnreadableError
@@ -71,6 +72,8 @@ class Certifier:
         self._pipe: ParentEnd | None = None
         self.longest_preparation = 0.0
         """Processor seconds of the slowest of all preparations, the imports of the first included."""
+        self.data: Placed | None = None
+        """The data of the instances that it is asked for from now on, where they are placed."""
 
     def prepare(self, instance: Instance, seconds: float = MOST_SECONDS) -> Prepared | None:
         """Build a problem and keep it; None where that fails, or takes longer than this, for the run itself shows how."""
@@ -132,7 +135,7 @@ class Certifier:
         try:
             self.start()
             assert self._pipe is not None
-            self._pipe.send((what, *request))
+            self._pipe.send((what, *request), descriptor_of(self.data))
             answer = self._pipe.answer(seconds)
         except (EOFError, OSError, UnreadableError) as error:
             self.close()
@@ -170,6 +173,7 @@ def serve(pipe_fd: int, parent: int) -> None:
             try:
                 if runner is None:
                     runner = CaseRunner(load_registry(setting.plugins, setting.solvers_of), setting.data_dir)
+                runner.placed = pipe.descriptor
                 found = _prepared(runner, instance) if what == "prepare" else _certified(runner, instance, *rest)
                 answer: Message = (_ANSWERS[what], *found)
             except (Exception, SystemExit) as error:

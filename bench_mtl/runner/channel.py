@@ -26,6 +26,8 @@ _DOWN = struct.Struct("<Q16s")
 _TOKEN_BYTES = 16
 _FRAME = _TOKEN_BYTES + HEAD.size
 _CHUNK = 2**20
+#: Descriptors that come are not those of programs that this process starts, where the system can say so at once.
+_CLOSED_IN_PROGRAMS = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 #: The pipe of a worker is moved to some number from here on, where nobody looks for a descriptor by counting from 3.
 _LOWEST, _NUMBERS = 300, 600
@@ -37,6 +39,8 @@ class WorkerEnd:
     def __init__(self, fd: int) -> None:
         self._socket = socket.socket(fileno=_moved(fd))
         self._token = bytes(_TOKEN_BYTES)
+        self.descriptor: int | None = None
+        """What came with the last message, open until the next one comes."""
 
     def receive(self) -> Any:
         """Wait for what the parent sends.
@@ -45,7 +49,14 @@ class WorkerEnd:
         ------
         EOFError : the parent is gone.
         """
-        size, self._token = _DOWN.unpack(self._exactly(_DOWN.size))
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
+        head, descriptors, _, _ = socket.recv_fds(self._socket, _DOWN.size, 1, _CLOSED_IN_PROGRAMS)
+        if not head:
+            raise EOFError
+        self.descriptor = next(iter(descriptors), None)
+        size, self._token = _DOWN.unpack(head + self._exactly(_DOWN.size - len(head)))
         return pickle.loads(self._exactly(size))
 
     def send(self, message: Message) -> None:
@@ -81,10 +92,16 @@ class ParentEnd:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def send(self, content: Any) -> None:
+    def send(self, content: Any, descriptor: int | None = None) -> None:
+        """Send this, with an open descriptor or with none."""
         data = pickle.dumps(content)
         self._token = secrets.token_bytes(_TOKEN_BYTES)
-        self._socket.sendall(_DOWN.pack(len(data), self._token) + data)
+        head = _DOWN.pack(len(data), self._token)
+        if descriptor is None:
+            self._socket.sendall(head + data)
+        else:
+            sent = socket.send_fds(self._socket, [head], [descriptor])
+            self._socket.sendall(head[sent:] + data)
 
     @property
     def is_silent(self) -> bool:

@@ -33,6 +33,7 @@ from bench_mtl.results import Outcome
 from bench_mtl.runner.executors import Slot, processors
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.job import Job
+from bench_mtl.runner.placing import Shelf
 from bench_mtl.runner.plain import built, flat
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.wire import UnreadableError
@@ -236,10 +237,11 @@ def _answer_of(task: Any) -> _Answer:
     return found
 
 
-# What follows runs inside Dask workers, where a thread keeps its slot from task to task.
+# What follows runs inside Dask workers, where a thread keeps its slot from task to task, and all threads share the data of their cases.
 
 _of_thread = threading.local()
 _slots: list[Slot] = []
+_shelf = Shelf()
 
 
 def _run_case(case: Case | Job, setting: Setting, layout: Sequence[Setting] | None, code: Mapping[str, str]) -> bytes:
@@ -275,7 +277,7 @@ def _slot(setting: Setting, layout: Sequence[Setting] | None) -> Slot:
         if slot is not None:
             slot.close()
             _slots.remove(slot)
-        slot = _of_thread.slot = Slot(setting)
+        slot = _of_thread.slot = Slot(setting, _shelf)
         _slots.append(slot)
     return slot
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Protocol, Self
 
 from bench_mtl.core.errors import InputError, plural
@@ -19,13 +20,14 @@ from bench_mtl.engine.environment import pinned_threads
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
-from bench_mtl.runner import watch
+from bench_mtl.runner import placing, watch
 from bench_mtl.runner.certifier import Certifier, Prepared, UncertifiableError
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.job import Job, run_job
 from bench_mtl.runner.judgement import early_work, judged, proving
 from bench_mtl.runner.memory import peak_mib
+from bench_mtl.runner.placing import Placed, Shelf, key_of
 from bench_mtl.runner.process import DeadBeforeError, Worker
 from bench_mtl.runner.setting import Setting
 
@@ -59,13 +61,20 @@ class Slot:
 
     Solvers that come with the package share a worker. One of a plug-in folder has a worker of its own, since it may change whatever it
     likes in it. No solver ever runs where its runs are judged.
+
+    Parameters
+    ----------
+    shelf : where the data of its cases are placed, for several slots to share
     """
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, shelf: Shelf) -> None:
         self._setting = setting
+        self._shelf = shelf
         self._workers: dict[str, Worker] = {}
         """By the solver that each is for, the last one used last; under no name that of all solvers of the package."""
         self._certifier: Certifier | None = None
+        self._data: Placed | None = None
+        self._placer: Worker | None = None
         self._has_ended = False
 
     def serves(self, setting: Setting) -> bool:
@@ -76,6 +85,7 @@ class Slot:
         """Run a case and certify what it shows, or run a job."""
         try:
             self._settle(case.threads)
+            self._data = self._placed(case)
             prepared = None
             if isinstance(case, Case) and _owner(case):
                 prepared = self._certifier_started().prepare(case.instance, watch.PREPARATION_SECONDS)
@@ -106,7 +116,7 @@ class Slot:
     def end(self) -> None:
         """End what runs in it, for good; may be called from another thread."""
         self._has_ended = True
-        for started in (*list(self._workers.values()), self._certifier):
+        for started in (*list(self._workers.values()), self._certifier, self._placer):
             if started is not None:
                 started.end()
 
@@ -117,10 +127,28 @@ class Slot:
         certifier, self._certifier = self._certifier, None
         if certifier is not None:
             certifier.close()
+        self._data = None
 
     def _mistake(self, case: Case) -> str | None:
         self._settle(case.threads)
+        self._data = self._placed(case)
         return self._worker_for(case, None).find_mistake(case)
+
+    def _placed(self, case: Case | Job) -> Placed | None:
+        """Return the data of a case, read or made now unless this process has them already; None where the case does that itself."""
+        if not isinstance(case, Case) or not placing.is_possible():
+            return None
+        key = key_of(case.instance, self._setting.data_dir, self._setting.threads)
+        return None if key is None else self._shelf.placed(key, partial(self._place, case))
+
+    def _place(self, case: Case, descriptor: int) -> bool | None:
+        self._placer = placer = Worker(replace(self._setting, plugins=None))
+        try:
+            has_placed = not self._has_ended and placer.place(case, descriptor)
+            return None if self._has_ended else has_placed
+        finally:
+            self._placer = None
+            placer.close()
 
     def _judged(self, case: Case, outcome: Outcome, gathered: Gathered, prepared: Prepared | None) -> tuple[Outcome, bool]:
         """Return the outcome as far as it is proven, and whether the run has shown something false."""
@@ -164,6 +192,7 @@ class Slot:
     def _certifier_started(self) -> Certifier:
         if self._certifier is None:
             self._certifier = Certifier(self._setting)
+        self._certifier.data = self._data
         self._certifier.start()
         if self._has_ended:  # while it was being made
             self._certifier.end()
@@ -180,6 +209,7 @@ class Slot:
             while len(self._workers) >= _MOST_WORKERS:
                 self._workers.pop(next(iter(self._workers))).close()
             worker = Worker(replace(self._setting, solvers_of=_module(case)))
+        worker.data = self._data
         worker.most_arrays = None if prepared is None else 2 * prepared.point_bytes + prepared.dual_bytes
         self._workers[owner] = worker
         if self._has_ended:  # while the worker was being made
@@ -207,7 +237,8 @@ class LocalExecutor:
     def __init__(self, setting: Setting, slots: int = 1) -> None:
         layout = processors(slots, setting.threads)
         self.capacity = slots
-        self._slots = [Slot(replace(setting, processors=chosen, slots=slots)) for chosen in layout]
+        shelf = Shelf()
+        self._slots = [Slot(replace(setting, processors=chosen, slots=slots), shelf) for chosen in layout]
         self._free: queue.SimpleQueue[Slot] = queue.SimpleQueue()
         for slot in self._slots:
             self._free.put(slot)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import pickle
+import weakref
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,6 +28,7 @@ from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import Case, Instance
 from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
+from bench_mtl.runner import placing
 from bench_mtl.runner.gathered import WARM_UP, Message
 from bench_mtl.runner.identities import Identities
 from bench_mtl.runner.memory import forget_peak
@@ -77,6 +80,17 @@ class CaseRunner:
         self._built: Built | None = None
         self._identities = Identities()
         self._warm: dict[str, BaseException | None] = {}
+        self.placed: int | None = None
+        """The descriptor of the data of the instance that comes next, where `bench_mtl.runner.placing` has placed them."""
+        self._mapped: weakref.ref[mmap.mmap] | None = None
+
+    def remap(self) -> None:
+        """In a fork of the process that built the problem: map what was mapped."""
+        placing.populate(self._mapped)
+
+    def place(self, instance: Instance) -> bool:
+        """Write the data of an instance to `placed`; return whether that could be done."""
+        return self.placed is not None and placing.write(instance, self._registry, self._data_dir, self.placed)
 
     def warm_up(self, name: str, options: Mapping[str, Any], problem: str, gap: float) -> None:
         """Let a solver import and compile what it needs before it can know a problem: only the kind of that is said here.
@@ -202,11 +216,16 @@ class CaseRunner:
         """
         if self._built is None or self._built.key != instance.key:
             self._built = None  # let the old one go before the new one is built
-            if instance.fingerprint:
+            if instance.fingerprint and self.placed is None:
                 self._require_same("data", instance.fingerprint, instance.fingerprint_here(self._data_dir))
             if instance.code:
                 self._require_same("code of the problem", instance.code, source_digest(self._registry.problem(instance.problem)))
-            problem = instance.build(self._registry, self._data_dir)
+            if self.placed is None:
+                problem = instance.build(self._registry, self._data_dir)
+            else:
+                data, self._mapped = placing.read(self.placed)
+                problem = instance.build_on(data, self._registry)
+                del data
             baseline = problem.certify(Iterate(problem.start_point()))
             self._built = Built(instance.key, problem, baseline, _state(problem), _classes(problem), frozenset(vars(problem)))
         return self._built

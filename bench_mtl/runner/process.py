@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from bench_mtl.core.types import Status
+from bench_mtl.core.types import Limits, Status
 from bench_mtl.engine.proofs import RUNGS
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
@@ -26,6 +26,7 @@ from bench_mtl.runner.deadline import SharedDeadline
 from bench_mtl.runner.gathered import GONE, TAKEN, Gathered, Message, TooMuchError, Usage
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.memory import cpu_seconds, descendants, queued_seconds, resident_mib
+from bench_mtl.runner.placing import Placed, descriptor_of
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import STARTING_SECONDS, start
 from bench_mtl.runner.watch import LONGEST_WAIT_SECONDS, Watch
@@ -67,6 +68,8 @@ class Worker:
         self._warm: set[str] = set()
         self.most_arrays: int | None = None
         """Bytes of arrays that a message may have, where somebody knows."""
+        self.data: Placed | None = None
+        """The data of what it is given from now on, where they are placed."""
 
     @property
     def is_alive(self) -> bool:
@@ -134,7 +137,7 @@ class Worker:
                 self.close()
                 raise DeadBeforeError
             gathered.give()
-            self._pipe.send(("run", case))
+            self._pipe.send(("run", case), descriptor_of(self.data))
             given = time.monotonic()
             while gathered.record is None:
                 if (message := self._next_message(watch.longest_wait())) is not None:
@@ -191,15 +194,26 @@ class Worker:
         """
         if self._await_ready() is not None or self._await_warm(case) is not None:
             return None
-        watch = Watch(case.limits, self._process.pid, self._deadline, Gathered())
+        message = self._watched_answer(case.limits, ("check", case.instance), descriptor_of(self.data))
+        found: str | None = message[1] if message is not None and message[0] == "mistake" else None
+        return found
+
+    def place(self, case: Case, descriptor: int) -> bool:
+        """Let it read or make the data of a case, within its limits, and write them to a descriptor; return whether that could be done."""
+        if self._await_ready() is not None:
+            return False
+        return self._watched_answer(case.limits, ("place", case.instance), descriptor) == ("placed", True)
+
+    def _watched_answer(self, limits: Limits, question: Message, descriptor: int | None) -> Message | None:
+        """Ask, and return the answer; None where it breaks a limit or dies, and is gone."""
+        watch = Watch(limits, self._process.pid, self._deadline, Gathered())
         try:
-            self._pipe.send(("check", case.instance))
+            self._pipe.send(question, descriptor)
             while (message := self._next_message(watch.longest_wait())) is None:
                 if watch.broken() is not None:
                     self.close()
                     return None
-            found: str | None = message[1] if message[0] == "mistake" else None
-            return found
+            return message
         except (EOFError, OSError, UnreadableError):
             self.close()
             return None

@@ -274,6 +274,7 @@ _UNPACKED: Mapping[str, Callable[[Any, _Arrays], Message]] = {
     "environment": lambda content, arrays: ("environment", _table(content[0])),
     GONE[0]: lambda content, arrays: GONE,
     "warmed": lambda content, arrays: ("warmed",),
+    "placed": lambda content, arrays: ("placed", _bool(content[0])),
     "mistake": lambda content, arrays: ("mistake", _optional(_word, content[0])),
     "problem": _read_problem,
     "solver": lambda content, arrays: ("solver", _word(content[0])),

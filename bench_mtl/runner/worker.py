@@ -29,8 +29,10 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     """Serve cases until the pipe closes.
 
     First receives a `Setting` and sends ("environment", it). Then answers ("run", case or job) with the messages of
-    `bench_mtl.runner.gathered`, ("warm", name and options of a solver, kind of problem, target) with ("warmed",), and ("check", instance)
-    with ("mistake", what is wrong with it, or None). What it sends are data in the form of `bench_mtl.runner.wire`.
+    `bench_mtl.runner.gathered`, ("warm", name and options of a solver, kind of problem, target) with ("warmed",), ("check", instance) with
+    ("mistake", what is wrong with it, or None), and ("place", instance) with ("placed", whether its data are written to the descriptor that
+    came with it). What else comes with a descriptor finds its data there (`bench_mtl.runner.placing`). What it sends are data in the form
+    of `bench_mtl.runner.wire`.
 
     Solvers that come with the package are run here. Each case of one of a plug-in folder has a process of its own, forked from this one.
     """
@@ -49,6 +51,10 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
             what, content = pipe.receive()
         except EOFError:
             return
+        runner.placed = pipe.descriptor
+        if what == "place":
+            pipe.send(("placed", runner.place(content)))
+            continue
         if what == "check":
             pipe.send(("mistake", runner.find_mistake(content)))
             continue
@@ -82,6 +88,8 @@ def _run(
     """
     tell: Callable[[Message], None] = pipe.send
     begin_random_numbers_anew()
+    if is_apart:
+        runner.remap()
     before = State() if isinstance(content, Case) and not is_apart else None
     try:
         if isinstance(content, Case):

@@ -19,6 +19,7 @@ from bench_mtl.core.types import Status
 from bench_mtl.results import Store
 from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, executors, process, run_cases
 from bench_mtl.runner.executors import Slot
+from bench_mtl.runner.placing import Shelf
 
 
 def leaving(*left: str) -> list[str]:
@@ -102,7 +103,7 @@ def test_a_problem_that_was_built_to_be_checked_is_not_built_again_to_be_run(mak
 @pytest.mark.parametrize("noticed", [True, False], ids=["noticed before", "noticed by the case"])
 def test_a_worker_that_dies_between_two_cases_costs_none(monkeypatch: pytest.MonkeyPatch, noticed: bool) -> None:
     first, second = cases_of(suite_of(solver("reports", "number", 1, 2)))
-    slot = Slot(Setting(1, PLUGINS))
+    slot = Slot(Setting(1, PLUGINS), Shelf())
     try:
         pid = pid_in(slot.run(first))
         if not noticed:
@@ -149,7 +150,7 @@ def test_a_record_that_comes_as_a_limit_is_noticed_counts_and_does_not_harm_the_
 
 def test_a_slot_that_is_ended_while_its_worker_is_being_made_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     (case,) = cases_of(suite_of(solver("waits", "number", 1), limits="seconds = 20.0, iterations = 3"))
-    slot = Slot(Setting(1, PLUGINS))
+    slot = Slot(Setting(1, PLUGINS), Shelf())
     pids: list[int] = []
 
     class Slow(process.Worker):
@@ -184,7 +185,7 @@ def test_every_thread_of_a_worker_is_bound_to_its_processors() -> None:
         pytest.skip("threads are listed on Linux only")
     last = max(os.sched_getaffinity(0))
     (case,) = cases_of(suite_of('name = "reports"', top="threads = 2"))
-    slot = Slot(Setting(2, PLUGINS, processors=(last,)))
+    slot = Slot(Setting(2, PLUGINS, processors=(last,)), Shelf())
     try:
         pid = pid_in(slot.run(case))
         statuses = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/status")]
