@@ -19,6 +19,7 @@ from typing import NoReturn
 import click
 
 from bench_mtl.cli.check import check
+from bench_mtl.cli.cluster_certificates import cluster_certificates
 from bench_mtl.cli.compare import compare
 from bench_mtl.cli.console import say
 from bench_mtl.cli.doctor import doctor
@@ -100,5 +101,7 @@ def cli() -> None:
     """
 
 
-for command in (run, report, publish, compare, export, merge, check, list_, solve, path, shard, paper, validate, doctor):
+for command in (
+    run, report, publish, compare, export, merge, check, list_, solve, path, shard, paper, validate, doctor, cluster_certificates
+):  # fmt: skip
     cli.add_command(command)
