@@ -124,6 +124,19 @@ def comparable(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     return _plain(runs), _plain(samples)
 
 
+def details(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Rows of the other tables of listed runs by their case: proofs, patterns, measures, rungs and places, every bit but the times."""
+    found = {}
+    with closing(sqlite3.connect(f"file:{folder / FILE_NAME}?mode=ro", uri=True)) as connection:
+        for table in ("proof", "pattern", "measure", "rung", "place"):
+            names = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
+            kept = ", ".join(f"{table}.{name}" for name in names if name != "run_id" and not name.endswith("seconds"))
+            order = ", ".join(str(number) for number in range(1, kept.count(",") + 3))
+            query = f"SELECT case_key, {kept} FROM {table} JOIN run ON run_id = id WHERE superseded = 0 AND listed = 1 ORDER BY {order}"
+            found[table] = connection.execute(query).fetchall()
+    return found
+
+
 def _plain(frame: Any) -> list[dict[str, Any]]:
     """Rows that can be compared: NaN as None."""
     return frame.astype(object).where(frame.notna(), None).to_dict("records")

@@ -22,6 +22,7 @@ import psutil
 import pytest
 from runs import (
     PLUGINS,
+    TINY,
     TOKEN,
     Command,
     await_line,
@@ -29,6 +30,7 @@ from runs import (
     cases_of,
     command_for,
     comparable,
+    details,
     is_running,
     require_sound,
     run_suite,
@@ -42,8 +44,8 @@ import bench_mtl
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.engine.suite import Suite
 from bench_mtl.engine.suite_file import read_suite
-from bench_mtl.results import Outcome
-from bench_mtl.runner import Setting
+from bench_mtl.results import Outcome, Store
+from bench_mtl.runner import LocalExecutor, Setting
 
 if TYPE_CHECKING:
     from bench_mtl.runner.cluster import ClusterExecutor
@@ -61,20 +63,55 @@ BEHAVED = (
 )
 
 
+#: A problem of the package, on other data than the box has.
+HINGE = """
+[[problems]]
+name = "l1inf_hinge"
+label = "hinge"
+data = { name = "synthetic_l1inf", tasks = 3, features = 6, examples = 8 }
+parameters = { radius = 0.5 }
+"""
+
+
+MEASURED = TINY.replace('"box"', '"measured"').replace("bound = 0.5", "")
+PACKAGED = ('name = "pdhg"', 'name = "projected_subgradient"', solver("conic", "backend", "SCS"))
+
+
 @two_processors
-def test_a_local_cluster_gives_the_rows_of_a_local_run(tmp_path: Path) -> None:
-    text = suite_text(*BEHAVED, limits="seconds = 20.0, iterations = 30")
-    command = command_for(tmp_path / "cluster", text)
+@pytest.mark.parametrize(
+    ("problems", "more", "tables"),
+    [
+        (TINY, (), {"proof", "place"}),
+        pytest.param(MEASURED + HINGE, PACKAGED, {"proof", "place", "pattern", "measure", "rung"}, marks=pytest.mark.slow),
+    ],
+    ids=["few", "many"],
+)
+def test_a_local_cluster_gives_the_rows_of_a_local_run(tmp_path: Path, problems: str, more: tuple[str, ...], tables: set[str]) -> None:
+    command = command_for(tmp_path / "cluster", suite_text(*BEHAVED, *more, limits="seconds = 60.0, iterations = 30", problems=problems))
     result = command.run("--cluster", "local", "--slots", "2")
     assert result.returncode == 1
-    assert result.stderr == "4 of 6 runs failed (wrong, crashed or error); the report says why\n"
+    assert result.stderr.endswith(" runs failed (wrong, crashed or error); the report says why\n"), result.stderr
     assert command.leaves_nothing()
-    run_suite(tmp_path / "local", read_suite(str(command.suite)))
+    run_suite(tmp_path / "local", read_suite(str(command.suite)), executor=LocalExecutor(Setting(1, PLUGINS), 2))
     require_sound(command.out, cases_of(read_suite(str(command.suite))))
-    assert without_output(command.out) == without_output(tmp_path / "local")
+    runs, samples = without_output(command.out)
+    assert {run["status"] for run in runs} >= {"verified", "wrong", "error", "crashed"}
+    assert len(samples) > 10
+    assert (runs, samples) == without_output(tmp_path / "local")
+    found = details(command.out)
+    assert {table for table, rows in found.items() if rows} >= tables
+    assert found == details(tmp_path / "local")
+    assert environments(command.out) == environments(tmp_path / "local")
 
 
-def without_output(folder: Path) -> object:
+def environments(folder: Path) -> list[dict[str, Any]]:
+    """What rows say of the machine and of what was installed."""
+    with Store.open(folder) as store:
+        found = store.environments()
+    return sorted(({key: value for key, value in each.items() if key != "started"} for each in found), key=str)
+
+
+def without_output(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows and samples but for what was printed, which names threads by their addresses."""
     runs, samples = comparable(folder)
     for run in runs:
