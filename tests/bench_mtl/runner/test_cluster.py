@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+from ports import answers_http, listening
 from runs import (
     PLUGINS,
     TINY,
@@ -38,9 +40,11 @@ from runs import (
     solver,
     suite_of,
     suite_text,
+    with_variable,
 )
 
 import bench_mtl
+from bench_mtl.core.dask_cluster import client_at
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.engine.suite import Suite
 from bench_mtl.engine.suite_file import read_suite
@@ -119,6 +123,33 @@ def without_output(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, A
     return runs, samples
 
 
+def test_all_processes_of_a_command_listen_to_holders_of_the_key_on_this_machine_alone(tmp_path: Path) -> None:
+    text = suite_text('name = "projected_gradient"', solver("waits", "number", 1), limits="seconds = 60.0")
+    command = command_for(tmp_path, text)
+    with command.start("--cluster", "local") as process:
+        await_line(process, "[1/2]")
+        processes = [psutil.Process(pid) for pid in with_variable(TOKEN, command.token)]
+        workers = [each for each in processes if any("spawn_main" in word for word in each.cmdline())]
+        assert workers
+        assert {each.name() for each in processes} >= {"bench_template", "bench_worker", "bench_certifier"}
+        addresses = listening(processes)
+        assert len(listening([psutil.Process(process.pid)])) >= 2  # of the scheduler, and of who looks after the worker
+        assert listening(workers)
+        assert {host for host, _ in addresses} == {"127.0.0.1"}
+        assert not [address for address in addresses if answers_http(address)]
+        for port in {port for _, port in addresses}:
+            with pytest.raises(InputError, match="no Dask scheduler answers"):
+                client_at("test", f"tcp://127.0.0.1:{port}", 5.0)
+            with pytest.raises(InputError, match="needs certificates"):
+                client_at("test", f"tls://127.0.0.1:{port}", 5.0)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert command.leaves_nothing()
+
+
 @two_processors
 @pytest.mark.slow
 def test_a_case_of_a_killed_dask_worker_is_run_again_and_recorded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,6 +174,40 @@ def test_a_case_of_a_killed_dask_worker_is_run_again_and_recorded_once(tmp_path:
     assert not is_running(killed[0])
     assert runs["status"].to_dict() == {f"waits_{number}": "inaccurate" for number in (1, 2, 3, 4)}
     assert (runs["iterations"] == 20).all()
+
+
+@two_processors
+@pytest.mark.slow
+def test_rows_do_not_show_at_which_moment_a_dask_worker_was_killed(tmp_path: Path) -> None:
+    from bench_mtl.runner.cluster import ClusterExecutor
+
+    suite = suite_of(
+        'name = "projected_gradient"', 'name = "accelerated_gradient"', 'name = "liar"', solver("faulty", "fault", "raises", "none"),
+        solver("waits", "number", 1, 2, 3), limits="seconds = 60.0, iterations = 20",
+    )  # fmt: skip
+    dice, killed = random.Random(0), list[int]()
+
+    def run(folder: Path, victim: int | None, delay: float) -> object:
+        """The rows of a run in which a Dask worker is killed some time after this case has begun."""
+        with ClusterExecutor.local(Setting(1, PLUGINS), 2) as executor:
+            pid = dice.choice(list(executor._client.run(os.getpid).values()))
+            timer, begun = Timer(delay, lambda: killed.append(pid) or os.kill(pid, signal.SIGKILL)), []
+
+            def begin(case: object) -> None:
+                if len(begun) == victim:
+                    timer.start()
+                begun.append(case)
+
+            run_suite(folder, suite, executor=nullcontext(executor), on_start=begin)
+        assert len(begun) == 8
+        return without_output(folder), details(folder)
+
+    expected = run(tmp_path / "undisturbed", None, 0.0)
+    for number in range(4):
+        victim, delay = dice.randrange(8), dice.uniform(0.0, 0.5)  # the last case takes a second
+        assert run(tmp_path / str(number), victim, delay) == expected, (victim, delay)
+        assert len(killed) == number + 1
+        assert not is_running(killed[-1])
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from ports import answers_http, listening
 from runs import PLUGINS, TOKEN, Command, await_that, command_for, comparable, run_suite, solver, suite_text
 
 import bench_mtl
@@ -78,13 +79,7 @@ class Shell:
 
     def listening(self) -> list[tuple[str, int]]:
         """The addresses at which its servers take connections."""
-        processes = [each for server in self.servers for each in (server, *server.children(recursive=True))]
-        return [
-            (each.laddr.ip, each.laddr.port)
-            for process in processes
-            for each in process.net_connections("tcp")
-            if each.status == psutil.CONN_LISTEN
-        ]
+        return listening(each for server in self.servers for each in (server, *server.children(recursive=True)))
 
 
 @contextmanager
@@ -96,15 +91,6 @@ def background(words: list[str], environment: Mapping[str, str], folder: Path) -
         finally:
             for each in (*psutil.Process(process.pid).children(recursive=True), process):
                 each.kill()
-
-
-def answers_http(address: tuple[str, int]) -> bool:
-    with socket.create_connection((address[0] if ":" not in address[0] else "::1", address[1]), timeout=5.0) as connection:
-        connection.sendall(b"GET /health HTTP/1.0\r\n\r\n")
-        try:
-            return connection.recv(16).startswith(b"HTTP")
-        except OSError:
-            return False
 
 
 def test_a_server_of_http_would_be_found() -> None:
