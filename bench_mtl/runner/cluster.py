@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -64,6 +65,7 @@ class ClusterExecutor:
         self._layout = layout
         self._warning = warning
         self._code = running_code(setting.plugins)
+        self._name = uuid.uuid4().hex
         self._running: dict[Future[Outcome], Any] = {}
         self._counted: tuple[float, int] | None = None
         self._is_stopped = False
@@ -102,11 +104,15 @@ class ClusterExecutor:
             self._counted = now, threads
         return self._counted[1]
 
+    @property
+    def _asked(self) -> _Asked:
+        return _Asked(self._name, self._setting, self._layout, self._code)
+
     def find_mistake(self, cases: Sequence[Case]) -> str | None:
         self._warn()
         self._count_threads()  # which says if there is none
         try:
-            task = self._client.submit(_find_mistake, list(cases), self._setting, self._layout, self._code, pure=False)
+            task = self._client.submit(_find_mistake, list(cases), self._asked, pure=False)
             task.exception()  # waits for its end
             return _answer_of(task).mistake
         except _RefusedError as error:
@@ -120,7 +126,7 @@ class ClusterExecutor:
         self._warn()
         outcome: Future[Outcome] = Future()
         try:
-            task = self._client.submit(_run_case, case, self._setting, self._layout, self._code, pure=False)
+            task = self._client.submit(_run_case, case, self._asked, pure=False)
         except Exception as error:
             raise _lost(error) from None
         self._running[outcome] = task  # Dask drops a task that nobody holds
@@ -137,14 +143,14 @@ class ClusterExecutor:
         self._is_stopped = True
         if self._client.status == "running":
             self._try(lambda: self._client.cancel(list(self._running.values()), force=True))
-            self._try(lambda: self._client.run(_end_slots, on_error="ignore"))
+            self._try(lambda: self._client.run(_end_slots, self._name, on_error="ignore"))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         if not self._is_stopped and self._client.status == "running":
-            self._try(lambda: self._client.run(_end_slots, on_error="ignore"))
+            self._try(lambda: self._client.run(_end_slots, self._name, on_error="ignore"))
         self._try(lambda: self._client.close(timeout=self._patience))
         if self._cluster is not None:
             close_local(self._cluster, self._patience)
@@ -237,52 +243,68 @@ def _answer_of(task: Any) -> _Answer:
     return found
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What comes with every task."""
+
+    command: str
+    """The executor that asks, by a name that no other one has: a cluster may serve several commands at once."""
+    setting: Setting
+    layout: Sequence[Setting] | None
+    code: Mapping[str, str]
+
+
 # What follows runs inside Dask workers, where a thread keeps its slot from task to task, and all threads share the data of their cases.
 
 _of_thread = threading.local()
-_slots: list[Slot] = []
+#: The slots of all threads, with the command that has used each last.
+_slots: dict[Slot, str] = {}
 _shelf = Shelf()
 
 
-def _run_case(case: Case | Job, setting: Setting, layout: Sequence[Setting] | None, code: Mapping[str, str]) -> bytes:
+def _run_case(case: Case | Job, asked: _Asked) -> bytes:
     """Run a case in the slot of this thread."""
-    return _done(lambda worker: _Answer(worker, outcome=_slot(setting, layout).run(case)), setting, code)
+    return _done(lambda worker: _Answer(worker, outcome=_slot(asked).run(case)), asked)
 
 
-def _find_mistake(cases: Sequence[Case], setting: Setting, layout: Sequence[Setting] | None, code: Mapping[str, str]) -> bytes:
-    return _done(lambda worker: _Answer(worker, mistake=_slot(setting, layout).find_mistake(cases)), setting, code)
+def _find_mistake(cases: Sequence[Case], asked: _Asked) -> bytes:
+    return _done(lambda worker: _Answer(worker, mistake=_slot(asked).find_mistake(cases)), asked)
 
 
-def _done(task: Callable[[str], _Answer], setting: Setting, code: Mapping[str, str]) -> bytes:
+def _done(task: Callable[[str], _Answer], asked: _Asked) -> bytes:
     """Return the answer of a task. Dask would send an exception as a pickle, and one that cannot be pickled as something else."""
     from distributed import get_worker
 
     worker = str(get_worker().address)
     try:
-        different = difference(code, running_code(setting.plugins))
+        different = difference(asked.code, running_code(asked.setting.plugins))
         return flat(task(worker) if different is None else _Answer(worker, difference=different))
     except Exception as error:
         return flat(_Answer(worker, failure=describe(error)))
 
 
-def _slot(setting: Setting, layout: Sequence[Setting] | None) -> Slot:
+def _slot(asked: _Asked) -> Slot:
     """The slot of this thread, which has the setting that is asked for."""
     from distributed import get_worker
 
     worker = get_worker()
     # Workers of a local cluster are numbered; of another one the threads of this worker are all that is known to run at once here.
-    setting = layout[int(worker.name)] if layout is not None else replace(setting, slots=worker.state.nthreads)
+    layout, setting = asked.layout, replace(asked.setting, slots=worker.state.nthreads)
+    setting = layout[int(worker.name)] if layout is not None else setting
     slot: Slot | None = getattr(_of_thread, "slot", None)
     if slot is None or not slot.serves(setting):
         if slot is not None:
             slot.close()
-            _slots.remove(slot)
+            _slots.pop(slot)
         slot = _of_thread.slot = Slot(setting, _shelf)
-        _slots.append(slot)
+    _slots[slot] = asked.command
     return slot
 
 
-def _end_slots() -> None:
-    """End what runs in the slots of this process; their threads clear up after it when they next look."""
-    for slot in _slots:
-        slot.end()
+def _end_slots(command: str) -> None:
+    """End what a command runs in the slots of this process; their threads clear up after it when they next look."""
+    for slot, user in list(_slots.items()):
+        if user == command:
+            slot.end()
+    if all(slot.has_ended for slot in list(_slots)):
+        _shelf.clear()

@@ -75,11 +75,12 @@ class Slot:
         self._certifier: Certifier | None = None
         self._data: Placed | None = None
         self._placer: Worker | None = None
-        self._has_ended = False
+        self.has_ended = False
+        """Whether nothing can be run in it any more."""
 
     def serves(self, setting: Setting) -> bool:
         """Whether its workers are given `setting`."""
-        return self._setting == setting and not self._has_ended
+        return self._setting == setting and not self.has_ended
 
     def run(self, case: Case | Job) -> Outcome:
         """Run a case and certify what it shows, or run a job."""
@@ -115,10 +116,12 @@ class Slot:
 
     def end(self) -> None:
         """End what runs in it, for good; may be called from another thread."""
-        self._has_ended = True
+        self.has_ended = True
+        self._data = None
         for started in (*list(self._workers.values()), self._certifier, self._placer):
             if started is not None:
                 started.end()
+                started.data = None
 
     def close(self) -> None:
         for worker in self._workers.values():
@@ -144,8 +147,8 @@ class Slot:
     def _place(self, case: Case, descriptor: int) -> bool | None:
         self._placer = placer = Worker(replace(self._setting, plugins=None))
         try:
-            has_placed = not self._has_ended and placer.place(case, descriptor)
-            return None if self._has_ended else has_placed
+            has_placed = not self.has_ended and placer.place(case, descriptor)
+            return None if self.has_ended else has_placed
         finally:
             self._placer = None
             placer.close()
@@ -194,7 +197,7 @@ class Slot:
             self._certifier = Certifier(self._setting)
         self._certifier.data = self._data
         self._certifier.start()
-        if self._has_ended:  # while it was being made
+        if self.has_ended:  # while it was being made
             self._certifier.end()
         return self._certifier
 
@@ -212,7 +215,7 @@ class Slot:
         worker.data = self._data
         worker.most_arrays = None if prepared is None else 2 * prepared.point_bytes + prepared.dual_bytes
         self._workers[owner] = worker
-        if self._has_ended:  # while the worker was being made
+        if self.has_ended:  # while the worker was being made
             worker.end()
         return worker
 

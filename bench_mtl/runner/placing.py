@@ -80,6 +80,11 @@ class Shelf:
                 self._keep(key, found)
             return found
 
+    def clear(self) -> None:
+        """Keep nothing that nobody holds."""
+        with self._lock:
+            self._kept.clear()
+
     def _made(self, key: str, make: Callable[[int], bool | None]) -> Placed | None:
         try:
             placed = Placed(os.memfd_create("data", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))

@@ -49,7 +49,7 @@ from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.engine.suite import Suite
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import Outcome, Store
-from bench_mtl.runner import LocalExecutor, Setting
+from bench_mtl.runner import LocalExecutor, Setting, placing
 
 if TYPE_CHECKING:
     from bench_mtl.runner.cluster import ClusterExecutor
@@ -288,6 +288,33 @@ def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_pat
     assert command.run().returncode == 1
     require_sound(command.out, cases_of(read_suite(str(command.suite))))
     assert runs_in(command.out)["iterations"].tolist()[1:] == [40]
+
+
+@pytest.mark.slow
+def test_a_command_that_ends_leaves_the_cases_of_another_alone_and_no_data_when_it_is_the_last(tmp_path: Path) -> None:
+    from bench_mtl.runner.cluster import ClusterExecutor
+
+    limits = "seconds = 60.0, iterations = 40"  # two seconds
+    (long, short) = cases_of(suite_of(solver("waits", "number", 1), 'name = "projected_gradient"', limits=limits))
+    command, file = command_for(tmp_path, ""), tmp_path / "address.json"
+    with served(command, "scheduler", file, "--port", "0"), served(command, "worker", file, "--nthreads", "2", "--no-nanny") as worker:
+        await_workers(address_in(file), 1)
+
+        def placed() -> int:
+            """How many files of data the Dask worker holds."""
+            links = [os.readlink(link) for link in Path(f"/proc/{worker.pid}/fd").iterdir() if link.is_symlink()]
+            return sum(link.startswith("/memfd:data") for link in links)
+
+        with ClusterExecutor.at(Setting(1, PLUGINS, guarded=tmp_path / "one"), address_in(file)) as one:
+            running = one.submit(long)
+            assert await_that(lambda: "bench_case" in [each.name() for each in psutil.Process(worker.pid).children(recursive=True)], 60.0)
+            with ClusterExecutor.at(Setting(1, PLUGINS, guarded=tmp_path / "other"), address_in(file)) as other:
+                assert other.submit(short).result(timeout=60.0).record.status == "verified"
+            assert not running.done()
+            record = running.result(timeout=60.0).record
+            assert (record.status, record.samples[-1].step) == ("inaccurate", 40), record.reason
+            assert not placing.is_possible() or placed() == 1  # both have the same data
+        assert await_that(lambda: placed() == 0)
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
