@@ -33,6 +33,8 @@ from bench_mtl.runner.setting import Setting
 
 #: Workers that one slot keeps; those that are not needed now stand still.
 _MOST_WORKERS = 4
+#: After a data set of more bytes the process that has read or made it is not kept.
+_SMALL_BYTES = 2**24
 
 
 class Executor(Protocol):
@@ -127,6 +129,7 @@ class Slot:
         for worker in self._workers.values():
             worker.close()
         self._workers.clear()
+        self._close_placer()
         certifier, self._certifier = self._certifier, None
         if certifier is not None:
             certifier.close()
@@ -145,12 +148,16 @@ class Slot:
         return None if key is None else self._shelf.placed(key, partial(self._place, case))
 
     def _place(self, case: Case, descriptor: int) -> bool | None:
-        self._placer = placer = Worker(replace(self._setting, plugins=None))
-        try:
-            has_placed = not self.has_ended and placer.place(case, descriptor)
-            return None if self.has_ended else has_placed
-        finally:
-            self._placer = None
+        if self._placer is None:
+            self._placer = Worker(replace(self._setting, plugins=None))
+        has_placed = not self.has_ended and self._placer.place(case, descriptor)
+        if not has_placed or os.fstat(descriptor).st_size > _SMALL_BYTES:
+            self._close_placer()
+        return None if self.has_ended else has_placed
+
+    def _close_placer(self) -> None:
+        placer, self._placer = self._placer, None
+        if placer is not None:
             placer.close()
 
     def _judged(self, case: Case, outcome: Outcome, gathered: Gathered, prepared: Prepared | None) -> tuple[Outcome, bool]:
