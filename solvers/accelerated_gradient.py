@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.solver_state import OwnState, state_of
 from bench_mtl.solvers.projected_gradient import (
     GramRule,
     check_gradient_options,
@@ -68,18 +70,35 @@ class AcceleratedGradient(IterativeSolver):
         warm_up()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         if uses_gram(self.gram, problem):
             restarted, searched = self.restart == "gradient", self.step_rule == "line_search"
-            yield from gram_steps(problem, start, GramRule(True, restarted, searched, self.initial_lipschitz, self.objective_change))
+            rule = GramRule(self, True, restarted, searched, self.initial_lipschitz, self.objective_change)
+            yield from gram_steps(problem, start, rule)
             return
-        point = previous = problem.repair(problem.start_point() if start is None else start)
-        L = problem.lipschitz() if self.step_rule == "lipschitz" else self.initial_lipschitz
+        own, change = OwnState.of(self, start), self.objective_change
+        if own is None:
+            point = previous = problem.repair(start.primal)
+            L = problem.lipschitz() if self.step_rule == "lipschitz" else self.initial_lipschitz
+            objective = None if change is None else problem.objective(point)
+            t_before, t = 0.0, 1.0  # t_{-1} and t_0 of the paper: the first step has no momentum
+            step, work = 0, 0.0
+        else:
+            point, previous = start.primal, own.array("previous", problem.point_shape)
+            L, objective = own.number("lipschitz"), own.optional_number("objective")
+            t_before, t = own.number("momentum_before"), own.number("momentum")
+            step, work = start.step, start.work
         prox = prox_of(problem, self.projection)
-        step, work = 0, 0.0
-        objective = None if self.objective_change is None else problem.objective(point)
-        t_before, t = 0.0, 1.0  # t_{-1} and t_0 of the paper: the first step has no momentum
-        yield Iterate(point, None, step, work)
         while True:
+            kept = {"previous": previous, "lipschitz": L, "momentum_before": t_before, "momentum": t, "objective": objective}
+            yield Iterate(point, None, step, work, state=partial(state_of, self, **kept))
+            if change is not None and step > 0:
+                last, objective = objective, problem.objective(point)
+                work += 0.5
+                if small_change(last, objective, change):
+                    return
             search_point = point + (t_before - 1.0) / t * (point - previous)
             value, gradient = problem.value_and_gradient(search_point)
             new, L, trials = prox_step(problem, prox, search_point, value, gradient, L, search=self.step_rule == "line_search")
@@ -90,9 +109,3 @@ class AcceleratedGradient(IterativeSolver):
             if uphill:
                 t_before, t = 0.0, 1.0
             previous, point = (new if uphill else point), new
-            yield Iterate(point, None, step, work)
-            if self.objective_change is not None:
-                last, objective = objective, problem.objective(point)
-                work += 0.5
-                if small_change(last, objective, self.objective_change):
-                    return

@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bench_mtl.core.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class HeldAtoms:
+    """An active set at one moment."""
+
+    start: Array
+    start_weight: float
+    keys: tuple[tuple[int, bytes], ...]
+    """Of every atom the row that is not zero, and what is in it."""
+    weights: Array
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        return np.array([row for row, _ in self.keys], dtype=np.int64)
+
+    @property
+    def values(self) -> Array:
+        """What is in the rows, an atom a row."""
+        return np.array([np.frombuffer(value) for _, value in self.keys]).reshape(len(self.keys), self.start.shape[1])
 
 
 class Atoms:
@@ -18,6 +41,20 @@ class Atoms:
         self._rows = np.zeros(16, dtype=np.int64)
         self._values = np.zeros((16, m))
         self._weights = np.zeros(16)
+
+    @classmethod
+    def restored(cls, start: Array, start_weight: float, rows: Array, values: Array, weights: Array) -> Atoms:
+        """Return the active set that `held` has described: rows by number, what is in each, and the weights."""
+        atoms = cls(start)
+        atoms._start_weight = start_weight
+        for row, value in zip(rows.astype(np.int64), values, strict=True):
+            atoms._append((int(row), value.tobytes()), value)
+        atoms._weights[: len(weights)] = weights
+        return atoms
+
+    def held(self) -> HeldAtoms:
+        """Return the active set as it is now, which stays when this one changes."""
+        return HeldAtoms(self._start, self._start_weight, tuple(self._keys), self._weights[: len(self._keys)].copy())
 
     def worst(self, gradient: Array) -> int:
         """The atom with the largest product with the gradient; -1 is the start."""
@@ -81,13 +118,18 @@ class Atoms:
         row, _ = key = _key(vertex)
         place = self._places.get(key)
         if place is None:
-            place = len(self._keys)
-            if place == len(self._rows):
-                self._grow()
-            self._places[key] = place
-            self._keys.append(key)
-            self._rows[place], self._values[place], self._weights[place] = row, vertex[row], 0.0
+            place = self._append(key, vertex[row])
         self._weights[place] += weight
+
+    def _append(self, key: tuple[int, bytes], value: Array) -> int:
+        """Add an atom without weight and return its place."""
+        place = len(self._keys)
+        if place == len(self._rows):
+            self._grow()
+        self._places[key] = place
+        self._keys.append(key)
+        self._rows[place], self._values[place], self._weights[place] = key[0], value, 0.0
+        return place
 
     def _drop(self, place: int) -> None:
         """The last atom takes its place."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import HingeForm, NormHingeForm
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
-from bench_mtl.solvers.atoms import Atoms
+from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.solvers.atoms import Atoms, HeldAtoms
 
 VARIANTS = ("pairwise", "away", "plain")
 
@@ -75,10 +77,16 @@ class FrankWolfe(IterativeSolver):
         return reason
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        run = _Run(problem, self, problem.repair(problem.start_point() if start is None else start))
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        own = OwnState.of(self, start)
+        run = _Run(problem, self, problem.repair(start.primal) if own is None else start.primal)
+        if own is not None:
+            run.restore(own, start)
         while True:
             run.certify()
-            yield Iterate(run.best_point, run.best_dual, run.step, run.work)
+            yield Iterate(run.best_point, run.best_dual, run.step, run.work, state=run.kept())
             run.advance()
 
 
@@ -98,6 +106,24 @@ class _Run:
         self.best_dual = np.zeros(problem.dual_shape)
         self._lowest, self._highest = np.inf, -np.inf
         self._slack = self._recomputed_slack()
+
+    def kept(self) -> Callable[[], Mapping[str, Any]]:
+        """Return what makes the state of this moment, between `certify` and `advance`: arrays of the run are replaced and never changed."""
+        return partial(_state, self._options, dict(vars(self)), self._atoms.held())
+
+    def restore(self, own: OwnState, start: Iterate) -> None:
+        """Be where the run was that has made the state of `start`, before the last `certify`, which comes to the same once more."""
+        of_point, of_dual = self._problem.point_shape, self._problem.dual_shape
+        self.step, self.work = start.step, start.work - 0.5
+        self._smoothing = own.number("smoothing")
+        self.point, self.best_point = own.array("point", of_point), own.array("best_point", of_point)
+        self.best_dual, self._slack = own.array("best_dual", of_dual), own.array("slack", self._slack.shape)
+        self._lowest, self._highest = own.number("lowest"), own.number("highest")
+        weights, rows = own.array("atom_weights", (None,)), own.array("atom_rows", (None,))
+        values = own.array("atom_values", (len(rows), of_point[1]))
+        if len(weights) != len(rows) or not np.isin(rows, np.arange(of_point[0])).all():
+            raise InputError("the atoms of the state to go on from are no rows of the point with a weight each")
+        self._atoms = Atoms.restored(own.array("atom_start", of_point), own.number("atom_start_weight"), rows, values, weights)
 
     def certify(self) -> None:
         """Compute gradient, vertex and bounds at the point; lower the smoothing as long as it hides more than the Frank-Wolfe gap."""
@@ -155,6 +181,15 @@ class _Run:
     def _recomputed_slack(self) -> Array:
         self.work += 0.5
         return 1.0 - self._form.labels * self._form.design.forward(self.point)
+
+
+def _state(solver: FrankWolfe, run: Mapping[str, Any], atoms: HeldAtoms) -> Mapping[str, Any]:
+    """Return the state of a run, whose attributes these are."""
+    return state_of(
+        solver, smoothing=run["_smoothing"], point=run["point"], best_point=run["best_point"], best_dual=run["best_dual"],
+        slack=run["_slack"], lowest=run["_lowest"], highest=run["_highest"], atom_start=atoms.start, atom_start_weight=atoms.start_weight,
+        atom_rows=atoms.rows, atom_values=atoms.values, atom_weights=atoms.weights,
+    )  # fmt: skip
 
 
 def line_search(slack: Array, change: Array, weights: Array, smoothing: float, longest: float) -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, Protocol, TypeAlias
+from weakref import ref
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from bench_mtl.model.forms import L1Form, SplitForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
+from bench_mtl.model.solver_state import OwnState, state_of
 from bench_mtl.projections import METHODS
 
 STEP_RULES = ("lipschitz", "line_search")
@@ -75,19 +77,27 @@ class ProjectedGradient(IterativeSolver):
         warm_up()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         if uses_gram(self.gram, problem):
-            rule = GramRule(False, False, self.step_rule == "line_search", self.initial_lipschitz, self.objective_change)
+            rule = GramRule(self, False, False, self.step_rule == "line_search", self.initial_lipschitz, self.objective_change)
             yield from gram_steps(problem, start, rule)
             return
-        point = problem.repair(problem.start_point() if start is None else start)
-        L = problem.lipschitz() if self.step_rule == "lipschitz" else self.initial_lipschitz
+        own = OwnState.of(self, start)
+        if own is None:
+            point = problem.repair(start.primal)
+            L = problem.lipschitz() if self.step_rule == "lipschitz" else self.initial_lipschitz
+            step, work, previous = 0, 0.0, None
+        else:
+            point, L, previous = start.primal, own.number("lipschitz"), own.optional_number("objective_before")
+            step, work = start.step, start.work - 1.0  # the gradient, which is computed again, is counted already
         prox = prox_of(problem, self.projection)
-        step, work, previous = 0, 0.0, None
         while True:
             value, gradient = problem.value_and_gradient(point)
             objective = value + problem.prox_value(point)
             work += 1.0
-            yield Iterate(point, None, step, work)
+            yield Iterate(point, None, step, work, state=partial(state_of, self, lipschitz=L, objective_before=previous))
             if small_change(previous, objective, self.objective_change):
                 return
             previous = objective
@@ -127,7 +137,7 @@ def prox_of(problem: Problem, projection: str | None) -> Prox:
     """The problem's proximal operator, or its projection onto l1 balls by the method asked for."""
     if projection is None:
         return problem.prox
-    return functools.partial(problem.form(L1Form).prox, method=projection)
+    return partial(problem.form(L1Form).prox, method=projection)
 
 
 def projection_incompatibility(solver: Solver, projection: str | None, problem: Problem) -> str | None:
@@ -161,6 +171,8 @@ def check_gradient_options(
 class GramRule:
     """The gradient method that the compiled loop runs."""
 
+    solver: Solver
+    """Whose states its states are."""
     accelerated: bool
     restarted: bool
     searched: bool
@@ -197,27 +209,34 @@ def _is_least_squares(problem: Problem) -> bool:
     return problem.has_form(SplitForm) and isinstance(problem.form(SplitForm).loss, Squared)
 
 
-def gram_steps(problem: Problem, start: Array | None, rule: GramRule) -> Iterator[Iterate]:
+def gram_steps(problem: Problem, start: Iterate, rule: GramRule) -> Iterator[Iterate]:
     """The iterates of a gradient method on least squares, by blocks of X_k^T X_k: the cost of a step is independent of the examples.
 
     The change of the objective that stops it is computed from the step itself, so it has digits that a difference of objectives lacks.
     """
     from bench_mtl.solvers.kernels.split import PRODUCTS, STOPPED, apply_blocks, gradient_steps
 
-    point = problem.repair(problem.start_point() if start is None else start)
-    yield Iterate(point, None, 0, 0.0)
+    own = OwnState.of(rule.solver, start)
+    point = problem.repair(start.primal) if own is None else start.primal
+    step, work = (0, 0.0) if own is None else (start.step, start.work)
+    yield Iterate(point, None, step, work, state=None if own is None else own.entries)
     form = problem.form(SplitForm)
     blocks = normal_blocks(form.design)
     target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
     state, scratch = np.zeros((6, *target.shape)), np.empty((6, *target.shape))
     state[:2] = point.transpose(0, 2, 1)
-    apply_blocks(blocks.rows, blocks.offsets, blocks.thin, state[0] + state[1], state[2])
-    state[3:] = state[:3]
-    scalars = np.array([0.0, 1.0, rule.initial_lipschitz if rule.searched else problem.lipschitz(), 1.0, 0.0])
+    if own is None:
+        apply_blocks(blocks.rows, blocks.offsets, blocks.thin, state[0] + state[1], state[2])
+        state[3:] = state[:3]
+        scalars = np.array([0.0, 1.0, rule.initial_lipschitz if rule.searched else problem.lipschitz(), 1.0, 0.0])
+    else:
+        state[2:], scalars = own.array("loop", (4, *target.shape)), own.array("scalars", (5,)).copy()
     kind = (rule.accelerated, rule.restarted, rule.searched, rule.objective_change or 0.0)
-    step, shown = 0, 0
+    shown, held = step, None
     while not scalars[STOPPED]:
         count = 1 + step // SHOWN_SHARE
+        if held is not None and (still := held()) is not None:
+            still.part()
         made = gradient_steps(
             blocks.rows, blocks.offsets, blocks.thin, target, form.penalty, form.radius, *kind, state, scratch, scalars, count
         )
@@ -225,8 +244,28 @@ def gram_steps(problem: Problem, start: Array | None, rule: GramRule) -> Iterato
         last = step - 1
         if scalars[STOPPED] and last > shown:
             yield Iterate(_as_point(state[3:5]), None, last, float(scalars[PRODUCTS]) - 1.0)
-        yield Iterate(_as_point(state[:2]), None, step, float(scalars[PRODUCTS]))
-        shown = step
+        kept = [_LoopState(rule.solver, state[2:], scalars)]
+        shown, held = step, ref(kept[0])
+        yield Iterate(_as_point(state[:2]), None, step, float(scalars[PRODUCTS]), state=kept.pop())
+
+
+class _LoopState:
+    """Makes the state of one iterate of the compiled loop, from arrays that the loop changes in place.
+
+    They are copied when the loop goes on while somebody holds this, so that runs without checkpoints copy nothing.
+    """
+
+    def __init__(self, solver: Solver, loop: Array, scalars: Array) -> None:
+        self._solver, self._arrays, self._is_apart = solver, (loop, scalars), False
+
+    def __call__(self) -> Mapping[str, Any]:
+        self.part()
+        return state_of(self._solver, loop=self._arrays[0], scalars=self._arrays[1])
+
+    def part(self) -> None:
+        """Copy the arrays, once."""
+        if not self._is_apart:
+            self._arrays, self._is_apart = (self._arrays[0].copy(), self._arrays[1].copy()), True
 
 
 def _as_point(pair: Array) -> Array:

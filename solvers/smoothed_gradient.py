@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.solver_state import OwnState, state_of
 
 STEP_RULES = ("local", "lipschitz")
 
@@ -73,9 +75,14 @@ class SmoothedGradient(IterativeSolver):
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        run = _Run(problem, self, problem.repair(start.primal))
-        run.certify_start(start.dual)
-        yield run.incumbent
+        own = OwnState.of(self, start)
+        run = _Run(problem, self, problem.repair(start.primal) if own is None else start.primal)
+        if own is None:
+            run.certify_start(start.dual)
+            yield run.incumbent
+        else:
+            run.restore(own, start)
+            yield start
         while True:
             run.advance()
             checked = run.since_check == _CHECK_EVERY
@@ -105,11 +112,30 @@ class _Run:
 
     @property
     def incumbent(self) -> Iterate:
-        return Iterate(self._best_point, self.dual, self.step, self.work)
+        return Iterate(self._best_point, self.dual, self.step, self.work, state=self._kept())
 
     @property
     def last(self) -> Iterate:
-        return Iterate(self.point, self._dual, self.step, self.work)
+        return Iterate(self.point, self._dual, self.step, self.work, state=self._kept())
+
+    def _kept(self) -> Callable[[], Mapping[str, Any]]:
+        """Return what makes the state of this moment: arrays are replaced and never changed, so that it is enough to hold them."""
+        return partial(_state, self.options, dict(vars(self)))
+
+    def restore(self, own: OwnState, start: Iterate) -> None:
+        """Be where the run was that has made the state of `start`."""
+        of_point, of_dual = self.problem.point_shape, self.problem.dual_shape
+        self.step, self.work, self.since_check = start.step, start.work, int(own.number("since_check"))
+        self.smoothing, self._curvature = own.number("smoothing"), own.number("curvature")
+        self.point, self._best_point = own.array("point", of_point), own.array("best_point", of_point)
+        self._lowest, self._highest = own.number("lowest"), own.number("highest")
+        self._smoothed_before = own.number("smoothed_before")
+        self.dual, self._dual = own.array("best_dual", of_dual), own.array("dual", of_dual)
+        self._search_point, self._t = own.array("search_point", of_point), own.number("momentum")
+        self._average = own.number("average_weight"), own.array("average_total", of_dual)
+        self._known = None
+        if "known_gradient" in own.entries:
+            self._known = own.array("known_point", of_point), own.array("known_gradient", of_point)
 
     @property
     def _largest_curvature(self) -> float:
@@ -196,3 +222,15 @@ class _Run:
     def _restart(self) -> None:
         self._search_point, self._t = self.point, 1.0
         self._average = (0.0, np.zeros(self.problem.dual_shape))
+
+
+def _state(solver: SmoothedGradient, run: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the state of a run, whose attributes these are."""
+    known_point, known_gradient = run["_known"] or (None, None)
+    weight, total = run["_average"]
+    return state_of(
+        solver, since_check=run["since_check"], smoothing=run["smoothing"], curvature=run["_curvature"], point=run["point"],
+        best_point=run["_best_point"], lowest=run["_lowest"], highest=run["_highest"], smoothed_before=run["_smoothed_before"],
+        best_dual=run["dual"], dual=run["_dual"], search_point=run["_search_point"], momentum=run["_t"], average_weight=weight,
+        average_total=total, known_point=known_point, known_gradient=known_gradient,
+    )  # fmt: skip

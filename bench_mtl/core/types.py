@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -55,6 +56,10 @@ class Iterate(NamedTuple):
     """Passes over the data so far: one product with X and one with its transpose together are 1."""
     note: str = ""
     """A remark on the run, such as which method the solver picked and why; the last one is kept."""
+    state: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None
+    """All that the solver needs to go on from exactly here, as a mapping of names to arrays and numbers, or what makes one when it is
+    asked for (`bench_mtl.model.solver_state`). None: a solver goes on from the primal and the dual point alone. It describes this iterate
+    for as long as somebody holds it: what is in it is not changed when the solver goes on."""
 
 
 class Certificate(NamedTuple):

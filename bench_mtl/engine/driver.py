@@ -18,12 +18,23 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bench_mtl.core.compilation import compiling_seconds
-from bench_mtl.core.errors import InputError, plural
+from bench_mtl.core.errors import IncompleteError, InputError, plural
 from bench_mtl.core.types import Array, Certificate, Ending, Iterate, Limits, Place, Proof, Record, Rung, Sample, Status, Times, Tolerance
 from bench_mtl.engine.arguments import a_problem, a_solver, a_tolerance, the_limits
 from bench_mtl.engine.clock import Clock, Deadline, timed
 from bench_mtl.engine.places import packages_of, places_of
-from bench_mtl.engine.proofs import RUNGS, certified, contradiction, explicit, is_spoilt, passed, proven_gap, real_array, sharpened
+from bench_mtl.engine.proofs import (
+    RUNGS,
+    certified,
+    certify_proof,
+    contradiction,
+    explicit,
+    is_spoilt,
+    passed,
+    proven_gap,
+    real_array,
+    sharpened,
+)
 from bench_mtl.engine.rehearsal import rehearse
 from bench_mtl.model.protocols import Answer, Capability, IterativeSolver, OneShotSolver, Problem, Solver
 
@@ -69,6 +80,7 @@ OnBegin = Callable[[str, float | None], None]
 OnPhase = Callable[[str, float], None]
 OnRung = Callable[[Rung], None]
 OnProof = Callable[[Proof, bool], None]
+OnIterate = Callable[[Iterate], None]
 
 
 def run(
@@ -83,12 +95,15 @@ def run(
     on_phase: OnPhase | None = None,
     on_rung: OnRung | None = None,
     on_proof: OnProof | None = None,
+    on_iterate: OnIterate | None = None,
+    known: Proof | None = None,
     targets: tuple[float, ...] = (),
     aim: float | None = None,
     tolerances: tuple[float, ...] = (),
     deadline: Deadline | None = None,
     warmed: bool = False,
     looked: float = 0.0,
+    records_incomplete: bool = False,
 ) -> Record:
     """Run `solver` on `problem` until the gap is proven to `tolerance` or a limit is reached.
 
@@ -101,7 +116,7 @@ def run(
     limits : on the solver's own clock, a number is seconds; 60 s by default. For a one-shot solver the seconds hold for each of its
         tolerances; iterations and work are for iterative solvers.
     start : a point to start from, for iterative solvers, projected onto the feasible set; an `Iterate` is handed to the
-        solver's `resume` with its dual point
+        solver's `resume` with its dual point and its state, and steps and work go on from its own
     on_sample : called with every certified sample as it is made
     on_begin : called with "build", "compile" or "solve" when a one-shot solver begins with that, with the tolerance it is asked for then
     on_phase : called with "warm_up" and its seconds when the run proper begins, and with "build" or "compile" when that phase of a
@@ -109,45 +124,61 @@ def run(
     on_rung : called with what became of each tolerance of a one-shot solver
     on_proof : called before `on_sample` with what proves the enclosure of a sample that tightens it, and whether that is the first to
         prove a decade or a target, or an answer of a one-shot solver; once more at the end, with what the record keeps
+    on_iterate : called with every iterate of an iterative solver, its state included, before anything is known of it, off its clock
+    known : what an earlier run has proven, of an iterative solver. It is certified anew, and is what is proven before the first iterate
     targets : relative gaps whose first proof matters besides the decades and the tolerance
     aim : the relative gap that an iterative solver is told it should reach; the tolerance by default
     tolerances : what a one-shot solver is asked for; its own ladder by default
     deadline : where to publish the time at which a watcher should kill this process
     warmed : whether a problem of this class has been warmed up in this process already, which a large one need not be again
     looked : seconds that the solver has had the problem for already, to be charged
+    records_incomplete : whether an `IncompleteError` is a record of status error like any other exception, as where a case has a row
 
     Returns
     -------
     Record
-        Always: a solver that raises, lies or does not fit gives a record with that status. That holds for whatever it raises, a
-        KeyboardInterrupt of its own included; `places` of the record says where.
+        A solver that raises, lies or does not fit gives a record with that status. That holds for whatever it raises but an
+        `IncompleteError`, a KeyboardInterrupt of its own included; `places` of the record says where.
 
     Raises
     ------
-    InputError : an argument of another type, a solver of no such name, `start` does not fit the problem. What a solver raises is never
-        passed on.
+    InputError : an argument of another type, a solver of no such name, `start` or `known` does not fit the problem. What a solver raises
+        is never passed on, with one exception:
+    IncompleteError : the problem or the solver cannot go on through no fault of theirs, as where the cluster that they compute on is
+        gone; not with `records_incomplete`.
     KeyboardInterrupt : the user has interrupted, which the signal's handler has said; not where a solver raises it.
     """
     problem, solver = a_problem(problem), a_solver(solver)
     tolerance, limits = a_tolerance(tolerance), the_limits(limits)
     look, compiled = {"look": looked}, compiling_seconds()
+    passed_on = () if records_incomplete else IncompleteError
     with _telling_interrupts_apart():
         try:
             with timed(look, "look"):
                 reason = solver.incompatibility(problem)
                 sentence = None if reason is None else str(reason) or f"{solver.label} does not fit, and does not say why"
+        except passed_on:
+            raise
         except BaseException as error:
             return Record(Status.ERROR, describe(error), places=places_of(error, packages_of(type(problem), type(solver))))
         if sentence is not None:
             return Record(Status.SKIPPED, sentence)
         if start is not None:
             problem.require_fitting(start if isinstance(start, Iterate) else Iterate(start))
+        if known is not None:
+            for point in (known.point, known.point if known.bound_point is None else known.bound_point):
+                problem.require_fitting(Iterate(point, known.dual))
         rungs = tuple(sorted({*RUNGS, *targets, tolerance.relative_gap}, reverse=True))
         charged = max(0.0, look["look"] - (compiling_seconds() - compiled) - FREE_LOOK_SECONDS)
         tell = on_sample or _ignore, on_begin or _ignore, on_phase or _ignore, on_rung or _ignore, on_proof or _ignore
-        session = _Session(problem, tolerance, limits, *tell, deadline, rungs, targets, aim or tolerance.relative_gap, tolerances, charged)
+        session = _Session(
+            problem, tolerance, limits, *tell, deadline, rungs, targets, aim or tolerance.relative_gap, tolerances, charged, known,
+            on_iterate,
+        )  # fmt: skip
         try:
             return _run(session, solver, start, warmed)
+        except passed_on:
+            raise
         except MemoryError as error:
             return session.record(Status.MEMORY, f"out of memory: {error}")
         except BaseException as error:
@@ -180,27 +211,30 @@ def _run(session: _Session, solver: Solver, start: Array | Iterate | None, warme
 def _telling_interrupts_apart() -> Iterator[None]:
     """Pass on a KeyboardInterrupt of the user, even one that the body has caught; one that a solver raises itself is no interrupt.
 
-    What tells them apart is that the first comes out of the handler of the signal, which Python runs in the main thread alone.
+    What tells them apart is that the first comes out of the handler of a signal, which Python runs in the main thread alone.
     """
-    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
-    if not callable(handler):
-        yield
-        return
+    handlers: dict[int, Callable[[int, Any], Any]] = {}
+    if threading.current_thread() is threading.main_thread():
+        for kind in (signal.SIGINT, signal.SIGTERM):  # the command makes an interrupt of the second too
+            if callable(handler := signal.getsignal(kind)):
+                handlers[kind] = handler
     raised = False
 
     def heard(number: int, frame: Any) -> None:
         nonlocal raised
         try:
-            handler(number, frame)
+            handlers[number](number, frame)
         except KeyboardInterrupt:
             raised = True
             raise
 
-    signal.signal(signal.SIGINT, heard)
+    for number in handlers:
+        signal.signal(number, heard)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         if raised:
             raise KeyboardInterrupt
 
@@ -243,6 +277,9 @@ class _Session:
     """What a one-shot solver is asked for; its own ladder where there are none."""
     charged: float
     """Seconds that the solver has spent on the problem before its clock ran."""
+    known: Proof | None = None
+    """What an earlier run has proven."""
+    on_iterate: OnIterate | None = None
     samples: list[Sample] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
@@ -291,6 +328,23 @@ class _Session:
             self.enclosure, self._best = enclosure, held
             # Last, for what a problem does with the point is its own affair.
             return certificate, repaired, _measured(self.problem.measures(repaired))
+
+    def begin_with(self, known: Proof) -> None:
+        """Certify what an earlier run has proven, off the solver's clock: all else that is said of it counts for nothing.
+
+        Raises
+        ------
+        InputError : as `certify` does.
+        """
+        with timed(self.seconds, "certify"):
+            repair = self.problem.repair
+            other = None if known.bound_point is None else repair(known.bound_point)
+            proof = Proof(repair(known.point), known.dual, other)
+            certificate = certify_proof(self.problem, proof)
+            if (found := contradiction(self.problem, certificate, self.scale)) is not None:
+                raise InputError(found)
+            self.enclosure, self._best = certificate, _Held.of(proof)
+        self.show_proof()
 
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
@@ -411,6 +465,9 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     shapes = problem.point_shape, problem.dual_shapes
     unsampled: Iterate | None = None
     next_step, before = 0, None
+    earlier = start if isinstance(start, Iterate) else None
+    if session.known is not None:
+        session.begin_with(session.known)
     with clock.running():
         aimed = solver.aimed_at(session.aim)
         steps = aimed.resume(problem, start) if isinstance(start, Iterate) else aimed.steps(problem, start)
@@ -418,21 +475,25 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
 
     def sample(iterate: Iterate) -> bool:
         """Certify, tighten the proven enclosure, and tell whether the target is met."""
-        earlier = session.enclosure
+        enclosed = session.enclosure
         certificate, _, measures = session.certify(iterate)
         assert session.enclosure is not None
         if not math.isfinite(session.enclosure.gap):
             return False
         is_proven = session.proves_target()
         enclosure = session.enclosure._replace(infeasibility=certificate.infeasibility)
-        if earlier is None or enclosure[:2] != earlier[:2]:
+        if enclosed is None or enclosure[:2] != enclosed[:2]:
             session.show_proof()
         session.add(Sample(clock.elapsed, *_counts(iterate), enclosure, measures=measures, counted=clock.elapsed + clock.compiling))
         return is_proven
 
     while True:
         with clock.running():
-            iterate = _plain(next(steps, _END), *shapes)
+            iterate = _plain(next(steps, _END), *shapes, holds_state=session.on_iterate is not None)
+        if iterate is not None and earlier is not None:
+            iterate = _gone_on(iterate, earlier, solver, is_first=before is None)
+        if iterate is not None and session.on_iterate is not None:
+            session.on_iterate(iterate)
         if iterate is not None and iterate.note:
             session.info["note"] = iterate.note
         if iterate is None:
@@ -450,10 +511,25 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
 
 
-def _plain(found: Any, point_shape: tuple[int, ...], dual_shapes: tuple[tuple[int, ...], ...]) -> Iterate | None:
+def _gone_on(iterate: Iterate, start: Iterate, solver: Solver, *, is_first: bool) -> Iterate:
+    """Return an iterate of a run from `start` with the steps and work of all: a solver that has a state has gone on counting itself.
+
+    Raises
+    ------
+    InputError : it has not, so that it knows no states.
+    """
+    if start.state is None:
+        return iterate._replace(step=iterate.step + start.step, work=iterate.work + start.work) if start.step or start.work else iterate
+    if is_first and iterate.step != start.step:
+        raise InputError(f"{solver.label} was to go on from its state at step {start.step}, and begins at step {iterate.step}")
+    return iterate
+
+
+def _plain(found: Any, point_shape: tuple[int, ...], dual_shapes: tuple[tuple[int, ...], ...], *, holds_state: bool = False) -> Iterate | None:
     """Return what a solver yields as arrays and numbers that do nothing when they are looked at; None at its end.
 
-    This runs on the solver's clock: whatever its objects compute when they are read is the solver's work.
+    This runs on the solver's clock: whatever its objects compute when they are read is the solver's work. A state may be anything: it goes
+    unless somebody asks for it with `holds_state`, who looks at it where it is written (`bench_mtl.engine.checkpoint`).
 
     Raises
     ------
@@ -463,13 +539,14 @@ def _plain(found: Any, point_shape: tuple[int, ...], dual_shapes: tuple[tuple[in
         return None
     if not isinstance(found, Iterate):
         raise InputError(f"a solver must yield Iterate, not {type(found).__name__}")
-    primal, dual, step, work, note = found
+    primal, dual, step, work, note, state = found
     return Iterate(
         real_array("primal point", primal, point_shape),
         None if dual is None else real_array("dual point", dual, *dual_shapes),
         step if type(step) is int else _whole(step, work),
         work if type(work) is float else float(work),
         str(note)[:_LONGEST_REASON] if note else "",
+        state if holds_state else None,
     )
 
 

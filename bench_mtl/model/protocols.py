@@ -571,7 +571,17 @@ class IterativeSolver(Solver):
         """
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        """`steps` from the point of `start`; a solver that can use its dual point as well overrides this."""
+        """`steps` from the point of `start`; a solver that can use its dual point as well, or that makes states, overrides this.
+
+        From an iterate with a state the solver goes on bit for bit as the run that it is of: the first iterate is `start` itself, and steps
+        and work go on from there. It is not changed.
+
+        Raises
+        ------
+        InputError : `start` has a state that this solver, with these options, has not made.
+        """
+        if start.state is not None:
+            raise InputError(f"{self.label} makes no states, and cannot go on from one")
         return self.steps(problem, start.primal)
 
     def aimed_at(self, relative_gap: float) -> IterativeSolver:

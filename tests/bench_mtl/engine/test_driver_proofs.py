@@ -142,7 +142,7 @@ def test_a_point_is_read_once(problem: L1InfHinge) -> None:
 
         def __iter__(self) -> Iterator[Any]:
             Shifting.asked += 1
-            return iter((np.full(problem.point_shape, 0.01 * Shifting.asked), None, 1, 1.0, ""))
+            return iter((np.full(problem.point_shape, 0.01 * Shifting.asked), None, 1, 1.0, "", None))
 
     record = run(problem, Yielding(Shifting(problem.zero())), limits=SHORT)
     assert record.solution is not None

@@ -1,0 +1,180 @@
+"""States of solvers: a run that goes on from one is the undisturbed run, bit for bit, and a state of another maker is refused."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from low_rank_cases import AWKWARD
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate
+from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.model.protocols import IterativeSolver, Problem
+from bench_mtl.model.solver_state import MAKER, entries_of
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.l12_glm import L12GLM
+from bench_mtl.problems.l12_hinge import L12Hinge
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.auto import Auto
+from bench_mtl.solvers.frank_wolfe import FrankWolfe
+from bench_mtl.solvers.pdhg import PDHG
+from bench_mtl.solvers.projected_gradient import ProjectedGradient
+from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
+
+_RNG = np.random.default_rng(5)
+_DATA = synthetic_l1inf(tasks=3, features=8, examples=10)
+_SHARED = TaskData.shared(_RNG.standard_normal((30, 6)), np.where(_RNG.standard_normal((30, 3)) > 0.0, 1.0, -1.0))
+
+PROBLEMS: dict[str, Problem] = {
+    "split": AWKWARD["shared"],
+    "split per task": AWKWARD["per task"],
+    "split, few examples": AWKWARD["per task, few examples"],
+    "l1 ball": L1BallGLM(_SHARED, radius=0.5, loss="logistic"),
+    "l1,2": L12GLM(_SHARED, penalty=0.01),
+    "hinge ball": L1InfHinge(_DATA, radius=2.0),
+    "hinge penalty": L1InfHinge(_DATA, penalty=0.05),
+    "l1,2 hinge": L12Hinge(_SHARED, penalty=0.05),
+    "l1,2 hinge ball": L12Hinge(_SHARED, radius=0.7),
+}
+
+GRADIENT = [
+    {"gram": "never"},
+    {"gram": "never", "step_rule": "line_search", "initial_lipschitz": 1e-3},
+    {"gram": "never", "objective_change": 1e-9},
+    {"gram": "always"},
+    {"gram": "always", "step_rule": "line_search", "initial_lipschitz": 1e-3},
+    {"gram": "always", "objective_change": 1e-9},
+]
+
+PAIRS: list[tuple[str, IterativeSolver]] = [
+    *((name, ProjectedGradient(**options)) for name in ("split", "split per task", "split, few examples") for options in GRADIENT),  # type: ignore[arg-type]
+    *(
+        (name, AcceleratedGradient(**options, restart=restart))  # type: ignore[arg-type]
+        for name in ("split", "split per task", "split, few examples")
+        for options in GRADIENT
+        for restart in ("none", "gradient")
+    ),
+    *((name, AcceleratedGradient(restart="gradient")) for name in ("l1 ball", "l1,2")),
+    ("l1 ball", ProjectedGradient(projection="sort", step_rule="line_search")),
+    *(
+        (name, SmoothedGradient(step_rule=rule))
+        for name in ("hinge ball", "hinge penalty", "l1,2 hinge", "l1,2 hinge ball")
+        for rule in ("local", "lipschitz")
+    ),
+    *((name, FrankWolfe(variant=variant)) for name in ("hinge ball", "l1,2 hinge ball") for variant in ("pairwise", "away", "plain")),
+    *((name, Auto()) for name in ("l1,2", "l1,2 hinge", "l1,2 hinge ball")),
+]
+
+
+def ids(pair: tuple[str, IterativeSolver]) -> str:
+    return f"{pair[0]}-{pair[1]!r}".replace(" ", "")
+
+
+def require_same(ours: Iterate, undisturbed: Iterate) -> None:
+    assert (ours.step, ours.work, ours.note) == (undisturbed.step, undisturbed.work, undisturbed.note)
+    assert np.array_equal(ours.primal, undisturbed.primal)
+    assert (ours.dual is None) == (undisturbed.dual is None)
+    assert ours.dual is None or np.array_equal(ours.dual, undisturbed.dual)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=ids)
+def test_a_run_that_goes_on_is_the_undisturbed_run(pair: tuple[str, IterativeSolver]) -> None:
+    """States are made only after the run has gone on, so that one which changes with it is found out."""
+    problem, solver = PROBLEMS[pair[0]], pair[1]
+    iterates = list(islice(solver.steps(problem), 260))
+    assert len(iterates) > 20
+    for k in (0, 1, 2, 15, 40, 99, 130, 205, 215, len(iterates) - 1):
+        if k >= len(iterates):
+            continue
+        start = iterates[k]
+        if start.state is None:  # the first point of a compiled loop, and the last but one where it stops by itself
+            assert k == 0
+            start = Iterate(start.primal)
+        again = list(islice(solver.resume(problem, start), 25))
+        assert len(again) == 25 or len(iterates) < 260
+        for ours, undisturbed in zip(again, iterates[k:], strict=False):
+            require_same(ours, undisturbed)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=ids)
+def test_a_state_is_small_and_plain(pair: tuple[str, IterativeSolver]) -> None:
+    problem, solver = PROBLEMS[pair[0]], pair[1]
+    *_, last = islice(solver.steps(problem), 20)
+    state = entries_of(last)
+    assert state is not None
+    for name, value in state.items():
+        assert isinstance(value, str) == (name == MAKER)
+        assert name == MAKER or isinstance(value, (int, float)) or value.dtype in (np.float64, np.int64)
+
+
+def state_of(solver: IterativeSolver, problem: str) -> Iterate:
+    *_, last = islice(solver.steps(PROBLEMS[problem]), 5)
+    return last._replace(state=entries_of(last))
+
+
+@pytest.mark.parametrize(
+    ("problem", "maker", "other"),
+    [
+        ("split", AcceleratedGradient(), ProjectedGradient()),
+        ("split", AcceleratedGradient(), AcceleratedGradient(restart="gradient")),
+        ("split", ProjectedGradient(gram="never"), ProjectedGradient(gram="always")),
+        ("hinge ball", SmoothedGradient(), SmoothedGradient(reduction=0.25)),
+        ("hinge ball", SmoothedGradient(), FrankWolfe()),
+        ("hinge ball", FrankWolfe(), FrankWolfe(variant="away")),
+        ("l1,2 hinge", SmoothedGradient(reduction=0.25), Auto()),
+    ],
+)
+def test_a_state_of_another_maker_is_refused_by_name(problem: str, maker: IterativeSolver, other: IterativeSolver) -> None:
+    with pytest.raises(InputError, match=r"the state to go on from was made by .*, not by "):
+        next(iter(other.resume(PROBLEMS[problem], state_of(maker, problem))))
+
+
+class _Stateless(AcceleratedGradient):
+    def resume(self, problem: Problem, start: Iterate):  # type: ignore[no-untyped-def]
+        return IterativeSolver.resume(self, problem, start)
+
+
+def test_a_solver_that_makes_none_refuses_any() -> None:
+    with pytest.raises(InputError, match="accelerated_gradient makes no states, and cannot go on from one"):
+        _Stateless().resume(PROBLEMS["split"], state_of(AcceleratedGradient(), "split"))
+    assert isinstance(PDHG().resume(PROBLEMS["hinge ball"], Iterate(PROBLEMS["hinge ball"].zero())), object)
+
+
+@pytest.mark.parametrize("solver", [AcceleratedGradient(gram="never"), AcceleratedGradient(gram="always")])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("missing", "the state to go on from lacks"),
+        ("shape", "of the state to go on from must be numbers of shape"),
+        ("kind", "of the state to go on from must be numbers of shape"),
+    ],
+)
+def test_a_state_that_is_not_whole_is_refused(solver: IterativeSolver, change: str, words: str) -> None:
+    start = state_of(solver, "split")
+    assert start.state is not None
+    state = dict(start.state)  # type: ignore[arg-type]
+    name = "previous" if "previous" in state else "loop"
+    if change == "missing":
+        del state[name]
+    else:
+        state[name] = state[name][..., :-1] if change == "shape" else state[name].astype(complex)
+    with pytest.raises(InputError, match=words):
+        list(islice(solver.resume(PROBLEMS["split"], start._replace(state=state)), 3))
+
+
+def test_atoms_that_are_no_rows_are_refused() -> None:
+    start = state_of(FrankWolfe(), "hinge ball")
+    state = dict(start.state)  # type: ignore[arg-type]
+    for name, value in {"atom_rows": state["atom_rows"] + 8, "atom_weights": state["atom_weights"][:-1]}.items():
+        with pytest.raises(InputError, match="atoms of the state"):
+            next(iter(FrankWolfe().resume(PROBLEMS["hinge ball"], start._replace(state={**state, name: value}))))
+
+
+@pytest.mark.parametrize("state", [3, "text", [1.0]])
+def test_a_state_that_is_no_mapping_is_refused(state: object) -> None:
+    start = Iterate(PROBLEMS["split"].zero(), None, 3, 1.0, state=state)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="the state of an iterate must be a mapping of names to arrays and numbers, not"):
+        next(iter(ProjectedGradient().resume(PROBLEMS["split"], start)))
