@@ -47,7 +47,7 @@ _SILENCE = "30s"
 
 
 class ClusterLostError(IncompleteError):
-    """The scheduler does not answer, or no Dask worker is left."""
+    """A Dask cluster that computes a part of a run is gone: no worker is left, or its scheduler does not answer."""
 
 
 def distributed_module(asker: str) -> Any:

@@ -75,7 +75,9 @@ def regularisation_path(
     start: Iterate | None = None
     for value in ordered:
         problem = make_problem(value)
-        record = run(problem, solver, tolerance=tolerance, limits=limits, start=start, warmed=warmed or bool(points))
+        record = run(
+            problem, solver, tolerance=tolerance, limits=limits, start=start, warmed=warmed or bool(points), records_incomplete=True
+        )
         points.append(PathPoint(value, record, problem.parts))
         if on_point is not None:
             on_point(points[-1])

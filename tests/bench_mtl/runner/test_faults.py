@@ -105,6 +105,22 @@ def test_what_raises_beyond_exceptions_is_a_row(tmp_path: Path, shared: Abstract
     assert runs["reason"].str.len().max() < 1200
 
 
+@pytest.mark.parametrize("isolation", ["process", "inline"])
+def test_a_run_that_cannot_be_finished_is_a_row_and_the_suite_goes_on(
+    tmp_path: Path, shared: AbstractContextManager[Executor], isolation: str
+) -> None:
+    """What ends `bench-mtl solve` with exit code 3 is in a suite the fault of one case."""
+    executor = shared if isolation == "process" else InlineExecutor(Setting(1, PLUGINS))
+    steps = [solver("odd_raise", "where", "later", "steps", "warm_up", "incompatibility", kind="incomplete"), 'name = "projected_gradient"']
+    runs = run_suite(tmp_path, suite_of(*steps), executor=executor)
+    assert runs["status"].to_dict() == {
+        "later_incomplete": "error", "steps_incomplete": "error", "warm_up_incomplete": "error", "incompatibility_incomplete": "error",
+        "projected_gradient": "verified",
+    }  # fmt: skip
+    assert runs["reason"].str.contains("IncompleteError: the cluster is gone").sum() == 4
+    assert runs.loc["later_incomplete", "relative_gap"] < 1.0
+
+
 def test_odd_words_and_counts_are_rows(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     answers = {
         "info": "inaccurate", "mute_info": "inaccurate", "keys": "inaccurate", "no_mapping": "error", "setup": "inaccurate",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.errors import IncompleteError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem
 
@@ -175,6 +176,7 @@ _RAISED: dict[str, BaseException] = {
     "surrogate": RuntimeError("\ud800 half a letter"),
     "wordless": WordlessError(),
     "long": RuntimeError("x" * 2**20),
+    "incomplete": IncompleteError("the cluster is gone"),
 }
 
 
