@@ -19,11 +19,7 @@ def replacing(option: str, what: str, path: Path) -> Iterator[IO[bytes]]:
     ------
     InputError : names `option` and `what` cannot be written.
     """
-    from bench_mtl.core.files import exists, is_file
-
-    if exists(option, path) and not is_file(option, path):
-        raise InputError(f"{option}: {path} is not a file, so it cannot be replaced by one")
-    part = path.with_name(f"{path.name}.part")
+    part = _part_of(option, path)
     try:
         with writing_to(option, what, path):
             file = part.open("wb")
@@ -34,6 +30,25 @@ def replacing(option: str, what: str, path: Path) -> Iterator[IO[bytes]]:
     finally:
         with contextlib.suppress(OSError):
             part.unlink()
+
+
+def require_replaceable(option: str, what: str, path: Path) -> None:
+    """Raise InputError, as `replacing` would later, where `path` cannot be written."""
+    part = _part_of(option, path)
+    with writing_to(option, what, path):
+        part.open("wb").close()
+        part.unlink()
+
+
+def _part_of(option: str, path: Path) -> Path:
+    """Return the file that takes the name `path` at the end."""
+    from bench_mtl.core.files import exists, is_file
+
+    if exists(option, path) and not is_file(option, path):
+        raise InputError(f"{option}: {path} is not a file, so it cannot be replaced by one")
+    if not path.name:
+        raise InputError(f"{option}: '{path}' names no file")
+    return path.with_name(f"{path.name}.part")
 
 
 @contextlib.contextmanager

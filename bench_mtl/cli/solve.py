@@ -5,19 +5,22 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from bench_mtl.cli import completion
+from bench_mtl.cli.checkpoints import Keeper, checkpoint_to_resume, command_from, origin_of
 from bench_mtl.cli.console import answer, answer_json, say, warn
 from bench_mtl.cli.failures import at, raising_here, say_places, say_tracebacks, traceback_option
 from bench_mtl.cli.options import (
     EXIT_FAILED,
+    EXIT_INTERRUPTED,
     allowed_threads,
     data_spec,
+    fail,
     json_option,
     key_values,
     limits_of,
@@ -25,15 +28,19 @@ from bench_mtl.cli.options import (
     quiet_option,
 )
 from bench_mtl.cli.output import replacing, writing_to
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.text import LONGEST_LINE, one_line, require_label
 
 if TYPE_CHECKING:
     from bench_mtl.comparing.running import Plan
     from bench_mtl.core.types import Limits, Record, Sample, Tolerance
+    from bench_mtl.engine.checkpoint import Checkpoint
     from bench_mtl.engine.registry import Registry
     from bench_mtl.engine.suite import Instance
     from bench_mtl.model.protocols import Problem, Solver
+
+#: Between two checkpoints of a run that goes on.
+_CHECKPOINT_SECONDS = 60.0
 
 
 @click.command()
@@ -47,6 +54,9 @@ if TYPE_CHECKING:
 )
 @traceback_option
 @click.option("--save", type=click.Path(path_type=Path), help="Write the solution and its certificate to this .npz file.")
+@click.option("--checkpoint", type=click.Path(path_type=Path), help="Keep the run in this .npz file, from which it can go on.")
+@click.option("--checkpoint-every", type=float, metavar="SECONDS", help="How often, as the run goes on; every 60 s by default.")
+@click.option("--resume", type=click.Path(path_type=Path), help="Go on from this checkpoint of the same run.")
 @click.option("--out", type=click.Path(path_type=Path), help="Of several solvers: keep the results in this folder, with their report.")
 @problem_options
 @quiet_option
@@ -54,7 +64,8 @@ if TYPE_CHECKING:
 def solve(
     problem: str, solvers: tuple[str, ...], data: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
     preprocess: tuple[str, ...], target: float, cluster: str | None, seconds: float, iterations: int | None, seed: int, threads: int,
-    traceback: bool, save: Path | None, out: Path | None, data_dir: Path | None, plugins: Path | None,
+    traceback: bool, save: Path | None, checkpoint: Path | None, checkpoint_every: float | None, resume: Path | None, out: Path | None,
+    data_dir: Path | None, plugins: Path | None,
 ) -> int:  # fmt: skip
     """Solve one PROBLEM with one SOLVER in this process and show certified samples as they come; or compare several SOLVERs on it.
 
@@ -62,27 +73,27 @@ def solve(
 
     --quiet leaves the line, or the table, that says how it ended.
 
+    With --checkpoint a run that is interrupted, reaches a limit or loses its cluster goes on from there with --resume, to the same bits.
+
     Exit code 0: the target gap is proven, of several solvers by one, and none is wrong, crashed or error; 1: otherwise; 2: bad usage or
-    input; 4: a bug of bench-mtl; 130: interrupted.
+    input; 3: what it computes on is gone, and it can go on from its checkpoint; 4: a bug of bench-mtl; 130: interrupted.
 
     \b
     Examples:
       bench-mtl solve l1inf_hinge projected_subgradient --data synthetic_l1inf --param radius=truth --target 1e-2
       bench-mtl solve sparse_low_rank accelerated_gradient --data digits --param penalty=1 --param radius=5
       bench-mtl solve l1inf_hinge scs --data digits --param radius=5 --json
+      bench-mtl solve l1inf_hinge smoothed_gradient --data digits --param radius=5 --checkpoint run.npz
       bench-mtl solve l1inf_hinge auto pdhg ecos --data flowers.csv --data-option labels=3 --param radius=5 --target 1e-4
     """
-    from threadpoolctl import threadpool_limits
-
-    from bench_mtl.cli.documents import problem_document, run_document, sample_document
     from bench_mtl.comparing.given import labelled_solvers
     from bench_mtl.comparing.running import Plan
     from bench_mtl.core.checks import real_number, whole_number
     from bench_mtl.core.dask_cluster import exposure
-    from bench_mtl.core.types import Status, Tolerance
-    from bench_mtl.engine.environment import pinned_threads
+    from bench_mtl.core.types import Tolerance
     from bench_mtl.engine.registry import load_registry
     from bench_mtl.engine.suite import Instance
+    from bench_mtl.model.protocols import IterativeSolver
     from bench_mtl.runner.planning import require_importable
 
     tolerance = Tolerance(real_number("--target", target, strict=True))
@@ -93,7 +104,8 @@ def solve(
     spec = data_spec(data, data_option, preprocess, data_dir)
     instance = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed))
     if len(solvers) > 1:
-        _require_alone({"--option": option, "--cluster": cluster, "--save": save})
+        alone = {"--option": option, "--cluster": cluster, "--save": save, "--checkpoint": checkpoint, "--resume": resume}
+        _require_alone({**alone, "--checkpoint-every": checkpoint_every})
         chosen_ones = labelled_solvers(solvers, registry)  # before data are read
         with raising_here("the problem cannot be built", registry, traceback=traceback):
             built = instance.build(registry, data_dir)
@@ -106,19 +118,67 @@ def solve(
     if cluster is not None:
         options |= _on_cluster(registry.solvers[name], solver, cluster)
     chosen = registry.solver(name, options)
+    every = _seconds_between(checkpoint, checkpoint_every)
+    keeper = earlier = None
+    if checkpoint is not None or resume is not None:
+        _require_iterating(chosen)
+        origin = origin_of(instance, name, chosen, threads, registry, data_dir)
+        earlier = None if resume is None else checkpoint_to_resume(resume, origin)
+        keeper = None if checkpoint is None else Keeper(checkpoint, every, origin, earlier)
     if cluster not in (None, "local") and (exposed := exposure(cluster)) is not None:
         warn(exposed)
-    with raising_here("the problem cannot be built", registry, traceback=traceback):
-        built = instance.build(registry, data_dir)
+    wish = _Wish(problem, chosen, name, options, tolerance, limits, threads, save, traceback)
+    try:
+        with raising_here("the problem cannot be built", registry, traceback=traceback):
+            built = instance.build(registry, data_dir)
+        return _solved(built, wish, registry, keeper, earlier)
+    except KeyboardInterrupt:
+        if keeper is None:
+            raise
+        return fail(f"interrupted; {keeper.cut_off()}", EXIT_INTERRUPTED)
+    except IncompleteError as error:
+        if keeper is None and not isinstance(chosen, IterativeSolver):
+            raise
+        kept = "nothing was kept: with --checkpoint FILE the run could go on from there" if keeper is None else keeper.cut_off()
+        raise IncompleteError(f"{error}; {kept}") from error
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """What is to be done with one problem."""
+
+    problem: str
+    solver: Solver
+    name: str
+    """The solver's own, where it was called by an alias."""
+    options: dict[str, Any]
+    tolerance: Tolerance
+    limits: Limits
+    threads: int
+    save: Path | None
+    traceback: bool
+
+
+def _solved(built: Problem, wish: _Wish, registry: Registry, keeper: Keeper | None, earlier: Checkpoint | None) -> int:
+    """Solve a problem with one solver, show how it goes, and return the exit code."""
+    from threadpoolctl import threadpool_limits
+
+    from bench_mtl.cli.documents import problem_document, run_document, sample_document
+    from bench_mtl.core.types import Status
+    from bench_mtl.engine.environment import pinned_threads
+
+    chosen, save = wish.solver, wish.save
+    if earlier is not None:
+        earlier.require_fitting(built)
     with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
-        _say_problem(problem, built)
+        _say_problem(wish.problem, built)
         _say_that_it_compiles()
-        with pinned_threads(threads), threadpool_limits(threads):
-            with raising_here("warm-up failed", registry, traceback=traceback):
+        with pinned_threads(wish.threads), threadpool_limits(wish.threads):
+            with raising_here("warm-up failed", registry, traceback=wish.traceback):
                 if chosen.incompatibility(built) is None:
                     chosen.warm_up()
-            record = _solve_live(built, chosen, tolerance, limits)
-        if traceback:
+            record = _solve_live(built, chosen, wish.tolerance, wish.limits, keeper, earlier)
+        if wish.traceback:
             say_places(record.places)
         answer(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}{at(record.places)}")
         if record.status is Status.SKIPPED:
@@ -129,23 +189,63 @@ def solve(
             say(f"{chosen.label}: {one_line(str(said), LONGEST_LINE)}")
         times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)
         say(f"times: {times or 'none'}")
+        kept = None if keeper is None else _kept(keeper, record)
         if file is not None and save is not None:
             _save(file, save, record)
     if save is not None:
         say(f"solution written to {save}")
     answer_json(
         lambda: {
-            **problem_document(problem, built),
-            "solver": name,
+            **problem_document(wish.problem, built),
+            "solver": wish.name,
             "label": chosen.label,
-            "options": options,
-            "target": target,
+            "options": wish.options,
+            "target": wish.tolerance.relative_gap,
             **run_document(record),
             "samples": [sample_document(sample) for sample in record.samples],
             "saved": save,
+            "checkpoint": kept,
         }
     )
     return 0 if record.status is Status.VERIFIED else EXIT_FAILED
+
+
+def _kept(keeper: Keeper, record: Record) -> Path | None:
+    """Write a checkpoint of a run that has not met its target, and return the file; None where there is nothing to be kept."""
+    from bench_mtl.core.types import Status
+
+    if record.status is Status.VERIFIED:
+        return None
+    try:
+        step = keeper.write()
+    except InputError as error:
+        if record.status is not Status.ERROR:
+            raise
+        warn(str(error))  # a point that is none has ended the run
+        return None
+    if step is None:
+        return None
+    say(f"checkpoint of step {step} written, go on with: {command_from(keeper.path)}")
+    return keeper.path
+
+
+def _seconds_between(checkpoint: Path | None, seconds: float | None) -> float:
+    """Return the seconds between two checkpoints."""
+    from bench_mtl.core.checks import real_number
+
+    if seconds is None:
+        return _CHECKPOINT_SECONDS
+    if checkpoint is None:
+        raise InputError("--checkpoint-every needs --checkpoint, the file to write")
+    return real_number("--checkpoint-every", seconds, strict=True)
+
+
+def _require_iterating(solver: Solver) -> None:
+    """Raise InputError for a solver that has nothing to go on from."""
+    from bench_mtl.model.protocols import IterativeSolver
+
+    if not isinstance(solver, IterativeSolver):
+        raise InputError(f"--checkpoint and --resume are for solvers that iterate, and {solver.label} answers once for each tolerance")
 
 
 def _require_alone(given: dict[str, object]) -> None:
@@ -228,7 +328,9 @@ def _on_cluster(kind: type[Solver], name: str, cluster: str) -> dict[str, str]:
     return {"backend": "dask", "cluster": cluster}
 
 
-def _solve_live(problem: Problem, solver: Solver, tolerance: Tolerance, limits: Limits) -> Record:
+def _solve_live(
+    problem: Problem, solver: Solver, tolerance: Tolerance, limits: Limits, keeper: Keeper | None, earlier: Checkpoint | None
+) -> Record:
     """Run and show the samples: every one of a one-shot solver, at most ten a second of an iterative one, and the last."""
     import time
 
@@ -246,11 +348,17 @@ def _solve_live(problem: Problem, solver: Solver, tolerance: Tolerance, limits: 
     def show(sample: Sample) -> None:
         nonlocal shown, last
         last = sample
+        if keeper is not None:
+            keeper.on_sample(sample)
         if sample.asked is not None or time.monotonic() - shown >= 0.1:
             say(line(sample))
             shown, last = time.monotonic(), None
 
-    record = driver.run(problem, solver, tolerance=tolerance, limits=limits, on_sample=show)
+    record = driver.run(
+        problem, solver, tolerance=tolerance, limits=limits, on_sample=show,
+        start=None if earlier is None else earlier.iterate, known=None if earlier is None else earlier.proof,
+        on_iterate=None if keeper is None else keeper.on_iterate, on_proof=None if keeper is None else keeper.on_proof,
+    )  # fmt: skip
     if last is not None:
         say(line(last))
     return record

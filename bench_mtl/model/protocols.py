@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
 import numpy as np
@@ -515,6 +515,8 @@ class Solver(ABC):
     """Whether it needs of the data what a design in shards gives: products with X, norms, Gram matrices, some rows or columns."""
     aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Other names by which users may call the solver, in lower case, each with the options that it stands for."""
+    placement: ClassVar[frozenset[str]] = frozenset()
+    """Options that say where it computes, and change no bit: a run may go on elsewhere."""
 
     @property
     def label(self) -> str:
@@ -535,6 +537,13 @@ class Solver(ABC):
     def variants(cls) -> list[Solver]:
         """The solvers that `bench-mtl validate` checks: the defaults, or one of each kind that the options select."""
         return [cls()]
+
+    @final
+    def settings(self) -> dict[str, Any]:
+        """Its options by name, defaults included, but for those of `placement`; none of a solver that is no dataclass."""
+        options: tuple[Any, ...] = fields(self) if is_dataclass(self) else ()
+        names = (option.name for option in options if option.init and option.repr)
+        return {name: getattr(self, name) for name in names if name not in self.placement}
 
     def incompatibility(self, problem: Problem) -> str | None:
         """Why this solver cannot take `problem`, as a sentence; None when it can.

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.protocols import Solver
 
 #: The entry of a state that says who has made it.
 MAKER = "made_by"
 
 
-def state_of(solver: object, **entries: Any) -> dict[str, Any]:
+def state_of(solver: Solver, **entries: Any) -> dict[str, Any]:
     """Return a state of `solver`: named arrays of float64 or int64 and numbers, with the solver and its options; None is left out."""
     return {MAKER: _named(solver), **{name: value for name, value in entries.items() if value is not None}}
 
@@ -40,7 +41,7 @@ class OwnState:
     entries: Mapping[str, Any]
 
     @classmethod
-    def of(cls, solver: object, start: Iterate) -> Self | None:
+    def of(cls, solver: Solver, start: Iterate) -> Self | None:
         """Return the state of `start`; None where it has none, so that a solver goes on from the points alone.
 
         Raises
@@ -87,5 +88,6 @@ class OwnState:
         return self.entries[name]
 
 
-def _named(solver: object) -> str:
-    return repr(solver) if is_dataclass(solver) else type(solver).__qualname__
+def _named(solver: Solver) -> str:
+    """Return what a solver is called in its states: its name and options."""
+    return f"{solver.name}({', '.join(f'{name}={value!r}' for name, value in solver.settings().items())})"

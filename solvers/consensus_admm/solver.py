@@ -65,6 +65,7 @@ class ConsensusADMM(IterativeSolver):
 
     name: ClassVar[str] = "consensus_admm"
     takes: ClassVar[tuple[type[Form], ...]] = (GroupForm,)
+    placement: ClassVar[frozenset[str]] = frozenset({"workers", "backend", "cluster"})
 
     def __post_init__(self) -> None:
         whole_number("blocks", self.blocks, minimum=1)

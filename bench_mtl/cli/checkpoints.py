@@ -1,0 +1,146 @@
+"""Checkpoints of `solve`: when one is written, and what is said of it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from bench_mtl.cli.console import say, warn
+from bench_mtl.cli.output import replacing, require_replaceable, writing_to
+from bench_mtl.core.errors import BenchError, InputError
+
+if TYPE_CHECKING:
+    from bench_mtl.core.types import Certificate, Iterate, Proof, Sample
+    from bench_mtl.engine.checkpoint import Checkpoint, Origin
+    from bench_mtl.engine.registry import Registry
+    from bench_mtl.engine.suite import Instance
+    from bench_mtl.model.protocols import Solver
+
+#: What the errors of this name are about.
+_OPTION, _WHAT = "--checkpoint", "checkpoint"
+
+
+class Keeper:
+    """Keeps a run in a file: now and then as it goes on, and when it is cut off.
+
+    Parameters
+    ----------
+    seconds : between two checkpoints as the run goes on
+    earlier : the checkpoint from which it goes on
+    """
+
+    def __init__(self, path: Path, seconds: float, origin: Origin, earlier: Checkpoint | None) -> None:
+        require_replaceable(_OPTION, _WHAT, path)
+        self.path, self._seconds, self._origin = path, seconds, origin
+        self._next = monotonic() + seconds
+        self._iterate: Iterate | None = None
+        self._proof: Proof | None = None if earlier is None else earlier.proof
+        self._certificate: Certificate | None = None if earlier is None else earlier.certificate
+
+    def on_iterate(self, iterate: Iterate) -> None:
+        """Take note of an iterate, and write a checkpoint where it is time; one that cannot be written ends no run."""
+        self._iterate = iterate
+        if monotonic() < self._next:
+            return
+        try:
+            self.write()
+        except BenchError as error:
+            warn(f"{error}; the run goes on")
+        self._next = monotonic() + self._seconds
+
+    def on_proof(self, proof: Proof, _: bool) -> None:
+        """Take note of what proves the best enclosure."""
+        self._proof = proof
+
+    def on_sample(self, sample: Sample) -> None:
+        """Take note of the best enclosure."""
+        self._certificate = sample.certificate
+
+    def write(self) -> int | None:
+        """Write the last iterate, and return its step; None, and nothing is written, where there was none.
+
+        Raises
+        ------
+        InputError : the file cannot be written, or the point is no point. What was there before stays.
+        """
+        from bench_mtl.engine.checkpoint import Checkpoint, with_plain_state, write_checkpoint
+
+        if self._iterate is None:
+            return None
+        try:
+            iterate = with_plain_state(self._iterate)
+        except InputError as error:
+            warn(f"{_OPTION}: {error}; a run goes on from the points of this checkpoint alone")
+            iterate = self._iterate._replace(state=None)
+        with replacing(_OPTION, _WHAT, self.path) as file, writing_to(_OPTION, _WHAT, self.path):
+            write_checkpoint(file, Checkpoint(self._origin, iterate, self._proof, self._certificate))
+        return iterate.step
+
+    def cut_off(self) -> str:
+        """Write a checkpoint and return the end of the sentence that says how the run goes on, whatever there is in the way of it."""
+        try:
+            step = self.write()
+        except BenchError as error:
+            return f"no checkpoint is written: {error}"
+        if step is None:
+            return "there was no iterate yet, so no checkpoint is written"
+        return f"checkpoint of step {step} written, go on with: {command_from(self.path)}"
+
+
+def command_from(path: Path) -> str:
+    """Return the command that was given, with which the run goes on from a checkpoint."""
+    kept, skips = [], False
+    for word in sys.argv[1:]:
+        if not skips and not (word == "--resume" or word.startswith("--resume=")):
+            kept.append(word)
+        skips = not skips and word == "--resume"
+    return shlex.join(["bench-mtl", *kept, "--resume", str(path)])
+
+
+def origin_of(instance: Instance, name: str, solver: Solver, threads: int, registry: Registry, data_dir: Path | None) -> Origin:
+    """Return what a run of the solver `name` is of.
+
+    Raises
+    ------
+    InputError : a data file is missing or cannot be read, or there is no such problem.
+    """
+    from bench_mtl.engine.checkpoint import Origin
+    from bench_mtl.engine.description import RegistryPlanner
+    from bench_mtl.engine.environment import describe_environment
+    from bench_mtl.engine.source_digest import source_digest
+
+    plan = RegistryPlanner(registry).plan_problem(instance.problem, instance.parameters)
+    here = describe_environment(threads)
+    versions = {key: here[key] for key in ("bench_mtl", "python", "blas", "threads")}
+    versions |= {package: here["packages"][package] for package in ("numpy", "scipy", "numba")}
+    versions |= {
+        "code of the problem": plan.code,
+        "code of the solver": source_digest(type(solver)),
+        "version of the solver": solver.version,
+    }
+    said = {key: str(version) for key, version in versions.items()}
+    return Origin(instance.problem, plan.parameters, instance.fingerprint_here(data_dir), name, solver.settings(), said)
+
+
+def checkpoint_to_resume(path: Path, origin: Origin) -> Checkpoint:
+    """Return the checkpoint of the same run in a file, and say where it goes on.
+
+    Raises
+    ------
+    InputError : there is none, it is damaged, or it is of another problem, data, solver or option.
+    """
+    from bench_mtl.engine.checkpoint import read_checkpoint
+
+    found = read_checkpoint("--resume", path)
+    if (difference := found.origin.difference(origin)) is not None:
+        raise InputError(f"--resume: {path} is of a run with {difference}")
+    step, work, state = found.iterate.step, found.iterate.work, found.iterate.state
+    say(f"goes on from step {step} and {work:g} passes over the data of {path}")
+    if state is None and step > 0:
+        say("note: there is no state of the solver, so it goes on from its points alone, and not as the undisturbed run would")
+    if changed := found.origin.changed_versions(origin):
+        say(f"note: the last bits may be other ones than those of an undisturbed run ({'; '.join(changed)})")
+    return found
