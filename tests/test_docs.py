@@ -8,7 +8,9 @@ import runpy
 import shlex
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -62,6 +64,26 @@ def test_the_examples_of_the_guides_are_plugins_that_conform(tmp_path: Path) -> 
     for tiny in registry.problem("sparse_low_rank").examples(np.random.default_rng(0)):
         check_pair(tiny, solver, target=1e-3)
         check_iterates(tiny, solver)
+
+
+def test_the_solver_of_the_guide_goes_on_from_its_states_when_it_has_resume(tmp_path: Path) -> None:
+    import numpy as np
+
+    page = (ROOT / "docs" / "add-a-solver.md").read_text()
+    (block,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    imports = "from functools import partial\nfrom bench_mtl.model.solver_state import OwnState, state_of\n"
+    plain = python_blocks(ROOT / "docs" / "add-a-solver.md")[0]
+    (tmp_path / "solvers").mkdir()
+    (tmp_path / "solvers" / "heavy_ball.py").write_text(imports + plain[: plain.index("    def steps")] + indent(block, "    "))
+    registry = load_registry(tmp_path)
+    solver = registry.solver("heavy_ball")
+    assert isinstance(solver, IterativeSolver)
+    for tiny in registry.problem("sparse_low_rank").examples(np.random.default_rng(0)):
+        check_pair(tiny, solver, target=1e-3)
+        iterates = list(islice(solver.steps(tiny), 40))
+        for ours, undisturbed in zip(islice(solver.resume(tiny, iterates[17]), 20), iterates[17:], strict=False):
+            assert ours[2:4] == undisturbed[2:4]
+            assert np.array_equal(ours.primal, undisturbed.primal)
 
 
 def plugins_of_the_guides(folder: Path, *change: str) -> Path:
