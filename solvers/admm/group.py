@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.margins import HingeFit, PairwiseFit
 from bench_mtl.model.normal_equations import factorisable
 from bench_mtl.model.protocols import Problem, Solver
+from bench_mtl.model.solver_state import OwnState, state_of
 from bench_mtl.solvers.admm.blocks import Setting, State, block_of, mean_square
 
 #: The first balancing of the penalties; the later ones at twice the steps of the one before.
@@ -77,7 +80,7 @@ def group_steps(form: GroupForm, first: Array, rule: Rule, *, dual: Array | None
 
 def consensus_steps(
     form: GroupForm, first: Array, rule: Rule, blocks: Callable[[], AbstractContextManager[CallBlocks]], count: int,
-    join: Callable[[Sequence[Array]], Array], *, dual: Array | None = None,
+    join: Callable[[Sequence[Array]], Array], *, dual: Array | None = None, solver: Solver | None = None, start: Iterate | None = None,
 ) -> Iterator[Iterate]:  # fmt: skip
     """ADMM with the examples in `count` blocks, each with weights W_q of its own; Z is their consensus.
 
@@ -91,15 +94,31 @@ def consensus_steps(
     blocks : makes the blocks, and ends what they run in
     join : rows of every block -> rows of all examples in their order
     dual : a dual point that belongs to `first`
+    solver : whose states those of the iterates are; without it there are none
+    start : an iterate of `solver`, to go on from where it has a state
     """
-    yield Iterate(first, dual, 0, 0.0)
-    slope, work = _slope(form, first, dual)
-    run = _Run(form, first, rule, count, slope)
+    own = None if solver is None or start is None else OwnState.of(solver, start)
+    average = _Average() if isinstance(form.fit, HingeFit) else None
+    step, yielded, work = 0, 0, 0.0
+    if own is None or start is None:
+        yield Iterate(first, dual, step, work)
+        slope, work = _slope(form, first, dual)
+        run = _Run(form, first, rule, count, slope)
+    else:
+        yield start
+        step, work, yielded = start.step, start.work, int(own.number("yielded"))
+        run = _Run(form, start.primal, rule, count, np.zeros_like(start.primal))
+        run.restore(own)
+        if average is not None:
+            average.restore(own, run.sizes(own))
+        if run.has_converged(rule.residual_tolerance):
+            return
     with blocks() as call:
-        states = call("start", [(first, run.setting)] * count)
-        work += 0.5
-        step, yielded = 0, 0
-        average = _Average() if isinstance(form.fit, HingeFit) else None
+        if own is None:
+            states = call("start", [(first, run.setting)] * count)
+            work += 0.5
+        else:
+            states = run.balanced(run.states(own), step)
         while True:
             states = call("step", [(state, target, run.setting) for state, target in zip(states, run.targets(), strict=True)])
             step += 1
@@ -112,7 +131,11 @@ def consensus_steps(
             if ended or step <= _ALL or step % (step // _ONE_IN) == 0:
                 yielded += 1
                 proving = duals if average is None or yielded % 2 else average.values()
-                yield Iterate(run.consensus, join(proving), step, work)
+                made = None
+                if solver is not None:
+                    mean = None if average is None else dict(vars(average))
+                    made = partial(_state, solver, dict(vars(run)), states, mean, yielded)
+                yield Iterate(run.consensus, join(proving), step, work, state=made)
             if ended:
                 return
             states = run.balanced(states, step)
@@ -127,6 +150,13 @@ class _Average:
         self._count = self._count_before = 0
         self._next = 2
 
+    def restore(self, own: OwnState, sizes: Sequence[int]) -> None:
+        """Be as it was when a state was made."""
+        self._count, self._count_before, self._next = map(int, own.array("average_counts", (3,)))
+        for name in ("_sums", "_before"):
+            if f"average{name}" in own.entries:
+                setattr(self, name, _parted(own.array(f"average{name}", (sum(sizes), None)), sizes))
+
     def add(self, values: Sequence[Array], step: int) -> None:
         if step == self._next:
             self._before, self._count_before, self._count = self._sums, self._count, 0
@@ -139,6 +169,35 @@ class _Average:
         if self._count_before == 0:
             return [value / total for value in self._sums]
         return [(a + b) / total for a, b in zip(self._before, self._sums, strict=True)]
+
+
+def _state(
+    solver: Solver, run: Mapping[str, Any], states: Sequence[State], average: Mapping[str, Any] | None, yielded: int
+) -> Mapping[str, Any]:
+    """Return the state of a run between two iterations: attributes of `_Run` and `_Average`, and arrays for all blocks together."""
+    scores, multipliers = ([getattr(state, name) for state in states] for name in ("scores", "multipliers"))
+    kept = {
+        "setting": np.array(run["setting"], dtype=np.float64),
+        "block_multipliers": np.stack(run["_multipliers"]),
+        "next_balance": run["_next_balance"],
+        "residuals": np.array([*run["_coupled"], *run["_split"]], dtype=np.float64),
+        "sizes": np.array([len(state.dual) for state in states], dtype=np.int64),
+        "weights": np.stack([state.weights for state in states]),
+        "duals": np.concatenate([state.dual for state in states]),
+        "costs": np.array([(state.work, state.curvature, *state.squares) for state in states], dtype=np.float64),
+        "scores": None if scores[0] is None else np.concatenate(scores),
+        "multipliers": None if multipliers[0] is None else np.concatenate(multipliers),
+    }
+    if average is not None:
+        kept["average_counts"] = np.array([average["_count"], average["_count_before"], average["_next"]], dtype=np.int64)
+        for name in ("_sums", "_before"):
+            kept[f"average{name}"] = np.concatenate(average[name]) if average[name] else None
+    return state_of(solver, yielded=yielded, **kept)
+
+
+def _parted(array: Array, sizes: Sequence[int]) -> list[Array]:
+    """Return the rows of every block, in memory of their own."""
+    return [part.copy() for part in np.split(array, np.cumsum(sizes)[:-1])]
 
 
 def _slope(form: GroupForm, point: Array, dual: Array | None) -> tuple[Array, float]:
@@ -179,6 +238,44 @@ class _Run:
         self._multipliers = [slope / (count * coupling)] * count
         self._next_balance = _FIRST_BALANCE
         self._coupled = self._split = _Residuals(np.inf, np.inf)
+
+    def restore(self, own: OwnState) -> None:
+        """Be where the run was that has made a state, with Z the point that it is of."""
+        coupling, splitting, relaxation, accuracy = map(float, own.array("setting", (4,)))
+        self.setting = Setting(coupling, splitting, relaxation, accuracy)
+        self._multipliers = [U.copy() for U in own.array("block_multipliers", (self._count, *self.consensus.shape))]
+        self._next_balance = int(own.number("next_balance"))
+        residuals = tuple(map(float, own.array("residuals", (4,))))
+        self._coupled, self._split = _Residuals(*residuals[:2]), _Residuals(*residuals[2:])
+
+    def sizes(self, own: OwnState) -> list[int]:
+        """Return the examples of every block as a state has them.
+
+        Raises
+        ------
+        InputError : they are not all examples.
+        """
+        sizes = [int(size) for size in own.array("sizes", (self._count,))]
+        if min(sizes) < 0 or sum(sizes) != self._form.fit.design.output_shape[0]:
+            raise InputError(f"the blocks of the state to go on from have {sum(sizes)} examples in all, which are not those of the problem")
+        return sizes
+
+    def states(self, own: OwnState) -> list[State]:
+        """Return the states of the blocks."""
+        sizes, count = self.sizes(own), self._count
+        shape = self._form.fit.design.output_shape
+
+        def parts(name: str) -> Sequence[Array | None]:
+            return _parted(own.array(name, shape), sizes) if name in own.entries else [None] * count
+
+        weights, costs = own.array("weights", (count, *self.consensus.shape)), own.array("costs", (count, 6))
+        duals = _parted(own.array("duals", shape), sizes)
+        return [
+            State(W.copy(), dual, work, curvature, scores, multipliers, (a, b, c, d))
+            for W, dual, (work, curvature, a, b, c, d), scores, multipliers in zip(
+                weights, duals, costs.tolist(), parts("scores"), parts("multipliers"), strict=True
+            )
+        ]
 
     def targets(self) -> list[Array]:
         return [self.consensus - U for U in self._multipliers]

@@ -95,7 +95,7 @@ class ConsensusADMM(IterativeSolver):
         division = Division.of(form.fit.classes, self.blocks)
         return consensus_steps(
             form, problem.repair(start.primal), rule, lambda: self._blocks(division.pieces(form.fit)), self.blocks, division.joined,
-            dual=start.dual,
+            dual=start.dual, solver=self, start=start,
         )  # fmt: skip
 
     def _blocks(self, pieces: list[Piece]) -> AbstractContextManager[CallBlocks]:

@@ -44,6 +44,33 @@ def iterates(problem: GroupBoosting, steps: int = 8, **options: Any) -> list[Ite
         return list(islice(running, steps))
 
 
+@pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_a_run_goes_on_from_a_state_to_the_same_bits(loss: str, blocks: int) -> None:
+    """Wherever the blocks are worked on; penalties are balanced after steps 4, 8, 16, and averages begin anew."""
+    problem = boosting(loss=loss)
+    undisturbed = iterates(problem, 30, blocks=blocks)
+    for k in (0, 1, 3, 4, 5, 8, 17, 22):
+        start = undisturbed[k]
+        assert (start.state is None) == (k == 0)
+        with closing(ConsensusADMM(blocks=blocks, workers=2).resume(problem, start)) as running:  # type: ignore[type-var]
+            again = list(islice(running, 30 - k))
+        for ours, theirs in zip(again, undisturbed[k:], strict=True):
+            assert ours[2:4] == theirs[2:4]
+            assert np.array_equal(ours.primal, theirs.primal)
+            assert (ours.dual is None) == (theirs.dual is None)
+            assert ours.dual is None or np.array_equal(ours.dual, theirs.dual)  # type: ignore[arg-type]
+
+
+def test_states_of_other_blocks_are_refused_and_an_end_is_one() -> None:
+    problem = boosting()
+    start = iterates(problem, 5, blocks=3)[-1]
+    with pytest.raises(InputError, match=r"was made by consensus_admm\(blocks=3, .*, not by consensus_admm\(blocks=2, "):
+        next(ConsensusADMM(blocks=2).resume(problem, start))
+    ended = iterates(problem, 1000, residual_tolerance=1e-2)[-1]
+    assert [one.step for one in ConsensusADMM(residual_tolerance=1e-2).resume(problem, ended)] == [ended.step]
+
+
 #: Every norm and both kinds of steps; the other pairs are slow.
 PAIRS = [
     pytest.param(loss, norm, marks=[] if (loss == "hinge") == (norm == "l12") else pytest.mark.slow)

@@ -19,6 +19,7 @@ from threading import Timer
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import psutil
 import pytest
 from ports import answers_http, listening
@@ -46,6 +47,7 @@ from runs import (
 import bench_mtl
 from bench_mtl.core.dask_cluster import client_at
 from bench_mtl.core.errors import IncompleteError, InputError
+from bench_mtl.engine.checkpoint import read_checkpoint
 from bench_mtl.engine.suite import Suite
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import Outcome, Store
@@ -259,6 +261,34 @@ def test_a_cluster_that_is_not_there_is_refused_in_a_line(tmp_path: Path) -> Non
     assert len(result.stderr.splitlines()) == 1, result.stderr
     assert "no Dask scheduler answers at tcp://127.0.0.1:1" in result.stderr
     assert not command.out.exists()
+
+
+@pytest.mark.slow
+def test_a_solver_whose_scheduler_is_killed_goes_on_here_to_the_same_bits(tmp_path: Path) -> None:
+    command, file, cut, rest, whole = (command_for(tmp_path, suite_text('name = "silent"')), *map(tmp_path.joinpath, "acrw"))
+    solve = [sys.executable, "-m", "bench_mtl", "solve", "group_boosting", "consensus_admm", "--data", "digits", "--param", "penalty=0.001"]
+    solve += ["--target", "1e-12", "--option", "blocks=3", "--seconds", "120"]
+    with (
+        served(command, "scheduler", file, "--port", "0") as scheduler,
+        served(command, "worker", file, "--nthreads", "1", "--no-nanny"),
+    ):
+        there = [*solve, "--cluster", address_in(file), "--checkpoint", str(cut), "--checkpoint-every", "0.1"]
+        with subprocess.Popen(there, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert await_that(lambda: cut.exists() and read_checkpoint("it", cut).iterate.step >= 3, 60.0)
+            scheduler.kill()
+            _, stderr = process.communicate(timeout=120)
+    step = read_checkpoint("it", cut).iterate.step
+    assert process.returncode == 3, stderr
+    assert f"; checkpoint of step {step} written, go on with: bench-mtl solve group_boosting consensus_admm " in stderr
+    here = [*solve, "--iterations", str(step + 4), "--checkpoint"]
+    for arguments in ([*here, str(rest), "--resume", str(cut)], [*here, str(whole)]):
+        assert subprocess.run(arguments, capture_output=True, timeout=200, check=False).returncode == 1
+    found, undisturbed = (read_checkpoint("it", path).iterate for path in (rest, whole))
+    assert found[2:4] == undisturbed[2:4]
+    assert np.array_equal(found.primal, undisturbed.primal)
+    assert found.dual is not None
+    assert undisturbed.dual is not None
+    assert np.array_equal(found.dual, undisturbed.dual)
 
 
 @pytest.mark.slow
