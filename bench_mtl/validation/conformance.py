@@ -13,6 +13,7 @@ from itertools import islice, pairwise
 import numpy as np
 
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Proof, Record, Sample, Status, Tolerance
+from bench_mtl.engine.checkpoint import with_plain_state
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.places import place_text
 from bench_mtl.engine.proofs import certify_proof
@@ -25,6 +26,9 @@ PAIR_TARGET = 0.05
 PAIR_LIMITS = Limits(seconds=60.0, iterations=20_000)
 
 _ROUNDING = 1e-9
+
+#: So many iterates of a run that goes on from a state are compared.
+_STEPS_RESUMED = 8
 
 
 def check_gradient(problem: Problem, rng: np.random.Generator) -> None:
@@ -270,7 +274,10 @@ def _check_proofs(problem: Problem, record: Record, target: float, shown: list[P
 
 
 def check_iterates(problem: Problem, solver: IterativeSolver, *, steps: int = 50) -> None:
-    """Two runs yield the same iterates, bit for bit; none is changed after it was yielded; steps begin at 0 or 1, and no count falls."""
+    """Two runs yield the same iterates, bit for bit; none is changed after it was yielded; steps begin at 0 or 1, and no count falls.
+
+    From a state, made when the run is over, another one goes on bit for bit.
+    """
     first = list(islice(solver.steps(problem), steps))
     kept = [iterate.primal.copy() for iterate in first]
     second = list(islice(solver.steps(problem), steps))
@@ -285,6 +292,22 @@ def check_iterates(problem: Problem, solver: IterativeSolver, *, steps: int = 50
     for before, after in pairwise(first):
         assert after.step > before.step, "steps do not increase"
         assert after.work >= before.work, "work decreases"
+    for place in sorted({len(first) // 3, 2 * len(first) // 3}):
+        _check_state(problem, solver, first, place)
+
+
+def _check_state(problem: Problem, solver: IterativeSolver, iterates: list[Iterate], place: int) -> None:
+    """From the state of an iterate, where it has one, a run begins with this iterate and goes on as it did."""
+    start = with_plain_state(iterates[place])
+    if start.state is None:
+        return
+    undisturbed = iterates[place : place + _STEPS_RESUMED]
+    again = list(islice(solver.resume(problem, start), len(undisturbed)))
+    assert len(again) == len(undisturbed), f"from the state of iterate {place} a run ends earlier"
+    for i, (a, b) in enumerate(zip(again, undisturbed, strict=True), start=place):
+        assert (a.step, a.work) == (b.step, b.work), f"from the state of iterate {place} the counts of iterate {i} are others"
+        same = np.array_equal(a.primal, b.primal) and (a.dual is b.dual is None or np.array_equal(a.dual, b.dual))  # type: ignore[arg-type]
+        assert same, f"from the state of iterate {place} iterate {i} is another"
 
 
 def check_resumes(problem: Problem, solver: IterativeSolver) -> None:

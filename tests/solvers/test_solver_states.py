@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -12,7 +14,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.model.protocols import IterativeSolver, Problem
-from bench_mtl.model.solver_state import MAKER, entries_of
+from bench_mtl.model.solver_state import MAKER, entries_of, state_of
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_glm import L12GLM
@@ -23,6 +25,7 @@ from bench_mtl.solvers.frank_wolfe import FrankWolfe
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.projected_gradient import ProjectedGradient
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
+from bench_mtl.validation.conformance import check_iterates
 
 _RNG = np.random.default_rng(5)
 _DATA = synthetic_l1inf(tasks=3, features=8, examples=10)
@@ -110,7 +113,7 @@ def test_a_state_is_small_and_plain(pair: tuple[str, IterativeSolver]) -> None:
         assert name == MAKER or isinstance(value, (int, float)) or value.dtype in (np.float64, np.int64)
 
 
-def state_of(solver: IterativeSolver, problem: str) -> Iterate:
+def fifth(solver: IterativeSolver, problem: str) -> Iterate:
     *_, last = islice(solver.steps(PROBLEMS[problem]), 5)
     return last._replace(state=entries_of(last))
 
@@ -129,7 +132,7 @@ def state_of(solver: IterativeSolver, problem: str) -> Iterate:
 )
 def test_a_state_of_another_maker_is_refused_by_name(problem: str, maker: IterativeSolver, other: IterativeSolver) -> None:
     with pytest.raises(InputError, match=r"the state to go on from was made by .*, not by "):
-        next(iter(other.resume(PROBLEMS[problem], state_of(maker, problem))))
+        next(iter(other.resume(PROBLEMS[problem], fifth(maker, problem))))
 
 
 class _Stateless(AcceleratedGradient):
@@ -139,7 +142,7 @@ class _Stateless(AcceleratedGradient):
 
 def test_a_solver_that_makes_none_refuses_any() -> None:
     with pytest.raises(InputError, match="accelerated_gradient makes no states, and cannot go on from one"):
-        _Stateless().resume(PROBLEMS["split"], state_of(AcceleratedGradient(), "split"))
+        _Stateless().resume(PROBLEMS["split"], fifth(AcceleratedGradient(), "split"))
     assert isinstance(PDHG().resume(PROBLEMS["hinge ball"], Iterate(PROBLEMS["hinge ball"].zero())), object)
 
 
@@ -153,7 +156,7 @@ def test_a_solver_that_makes_none_refuses_any() -> None:
     ],
 )
 def test_a_state_that_is_not_whole_is_refused(solver: IterativeSolver, change: str, words: str) -> None:
-    start = state_of(solver, "split")
+    start = fifth(solver, "split")
     assert start.state is not None
     state = dict(start.state)  # type: ignore[arg-type]
     name = "previous" if "previous" in state else "loop"
@@ -165,8 +168,44 @@ def test_a_state_that_is_not_whole_is_refused(solver: IterativeSolver, change: s
         list(islice(solver.resume(PROBLEMS["split"], start._replace(state=state)), 3))
 
 
+class _Forgetful(AcceleratedGradient):
+    """Goes on without its momentum."""
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        state = entries_of(start)
+        return super().resume(problem, start if state is None else start._replace(state={**state, "momentum": 1.0}))
+
+
+class _Careless(ProjectedGradient):
+    """Hands over arrays that it changes."""
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        kept = np.zeros(1)
+        for iterate in super().resume(problem, start):
+            kept[0] = iterate.step
+            yield iterate._replace(state=partial(state_of, self, lipschitz=1.0 + kept[0], shared=kept))
+
+
+class _Miscounting(ProjectedGradient):
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        return super().resume(problem, start._replace(work=0.0))
+
+
+@pytest.mark.parametrize(
+    ("solver", "words"),
+    [
+        (_Forgetful(gram="never"), "from the state of iterate .* iterate .* is another"),
+        (_Careless(gram="never"), "from the state of iterate .* iterate .* is another"),
+        (_Miscounting(gram="never"), "from the state of iterate .* the counts of iterate .* are others"),
+    ],
+)
+def test_the_conformance_suite_finds_states_that_do_not_go_on(solver: IterativeSolver, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_iterates(PROBLEMS["split"], solver)
+
+
 def test_atoms_that_are_no_rows_are_refused() -> None:
-    start = state_of(FrankWolfe(), "hinge ball")
+    start = fifth(FrankWolfe(), "hinge ball")
     state = dict(start.state)  # type: ignore[arg-type]
     for name, value in {"atom_rows": state["atom_rows"] + 8, "atom_weights": state["atom_weights"][:-1]}.items():
         with pytest.raises(InputError, match="atoms of the state"):
