@@ -151,14 +151,15 @@ def client_at(
         raise InputError(f"{asker}: no Dask scheduler answers at {address} ({kind}); {known}")
     client = distributed.Client(address, security=security, timeout=seconds, set_as_default=False, deserializers=deserializers)
     try:
-        _require_same_code(asker, client, plugins)
+        require_same_code(asker, client, plugins)
     except BaseException:
         asked(lambda: client.close(timeout=CLOSING_SECONDS))
         raise
     return client
 
 
-def _require_same_code(asker: str, client: Any, plugins: Path | None) -> None:
+def require_same_code(asker: str, client: Any, plugins: Path | None) -> None:
+    """Raise InputError where a worker has other code than this process, or does not say which it has; `plugins` as in `client_at`."""
     from bench_mtl.core.running_code import difference, running_code
 
     def ask(**which: Any) -> Mapping[str, Any]:
