@@ -97,6 +97,8 @@ class PathCV(SolvedTasks):
     cv: Any = None
     scoring: Any = None
 
+    takes_shards = False  # folds are of rows
+
     plain: ClassVar[type[Any]]
     """The model without the choice."""
     tuned: ClassVar[tuple[str, ...]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from inspect import signature
@@ -14,15 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from bench_mtl.core.checks import is_sparse, true_or_false
+from bench_mtl.core.dask_blocks import is_dask
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.threads import fitting_blas_threads
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
+from bench_mtl.estimators.distant import (
+    DistantRows,
+    distant_examples,
+    distant_scores,
+    is_distant,
+    lazy_outputs,
+    near,
+    require_near,
+    require_unchanged,
+    task_data,
+)
 from bench_mtl.estimators.fitting import warn_unproven
 from bench_mtl.estimators.printing import two_lines
 from bench_mtl.estimators.probabilities import of_one_against_all, of_two_classes
@@ -124,6 +138,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     loss = "squared"
     reduction = "sum"
     """Whether the objective has the "sum" or the "mean" of a task's losses; it matters to weights of squares alone."""
+    takes_shards = False
+    """Whether `fit` takes examples that are not in memory."""
 
     @abstractmethod
     def _fit_data(self, data: TaskData) -> FittedTasks:
@@ -142,6 +158,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Fit and keep what was found."""
         with blas_threads_for(examples.data):
             fitted = self._fit_data(examples.data)
+        require_unchanged(examples.data)
         self._keep(fitted, examples)
         return fitted
 
@@ -178,10 +195,26 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether a fit to these data, which may be centred already, is one to centred data."""
         return self._may_be_centred
 
-    def _of_shared(self, X: Matrix, y: Array, weights: Array | None, *, as_vector: bool = False) -> Examples:
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool) -> tuple[Matrix | DistantRows, NDArray[Any], Array | None]:
+        """Return the checked examples and targets of weight above 0, and these weights."""
+        if is_distant(X):
+            if not self.takes_shards:
+                require_near(f"X of {type(self).__name__}", X)
+            if sample_weight is not None:
+                raise InputError("sample_weight must be None where X is a Dask collection or a design in shards")
+            rows, targets = distant_examples(self, X, y, numeric=numeric)
+            if not numeric:
+                check_classification_targets(targets)
+            return rows, targets, None
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=numeric)
+        if not numeric:
+            check_classification_targets(y)
+        return of_positive_weight(X, np.asarray(y.toarray() if is_sparse(y) else y), sample_weight, "sample_weight")
+
+    def _of_shared(self, X: Matrix | DistantRows, y: Array, weights: Array | None, *, as_vector: bool = False) -> Examples:
         """Return examples that all tasks share: a fit to them without weights is one to X and y with them."""
         true_or_false("fit_intercept", self.fit_intercept)
-        data, centres = TaskData.shared(X, y), None
+        data, centres = task_data(X, y) if hasattr(X, "shards") else TaskData.shared(X, y), None
         if self._is_centred(data) or (weights is not None and self._may_be_centred):
             data, centres = centred(data, lambda k: weights)
         if weights is not None:
@@ -207,11 +240,16 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Return rows and targets: to fit these without weights is to fit X and y with them."""
         return scaled(X, y, weights, self.reduction) if self.loss == "squared" else repeated(X, y, weights, self.loss, name)
 
-    def _scores(self, X: Any) -> Array:
-        """n x m."""
+    def _of_scores(self, X: Any, finish: Callable[[Array], Any]) -> Any:
+        """Return what is made of the scores of X, n x m; of a Dask collection a Dask array that will be."""
         check_is_fitted(self)
+        W = np.atleast_2d(self.coef_).T
+        if is_dask(X):
+            return lazy_outputs(self, X, W, self.intercept_, finish)
+        if isinstance(X, ShardedDesign):
+            return finish(distant_scores(self, X, W, self.intercept_))
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(X @ np.atleast_2d(self.coef_).T) + self.intercept_
+        return finish(np.asarray(X @ W) + self.intercept_)
 
     def _task_scores(self, Xs: Sequence[Any]) -> list[Array]:
         """Return the scores of every task on rows of its own, a vector of n_k each."""
@@ -222,6 +260,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         return [np.asarray(X @ w) + b for X, w, b in zip(designs, np.atleast_2d(self.coef_), intercepts, strict=True)]
 
     def _task_design(self, k: int, X: Any) -> Matrix:
+        require_near(f"X of task {k}", X)
         try:
             return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         except ValueError as error:
@@ -236,6 +275,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
             raise InputError("Xs has no task: at least one is needed")
         designs, targets = [], []
         for k, (X, y) in enumerate(zip(Xs, ys, strict=True)):
+            require_near(f"X of task {k}", X)
             try:
                 X, y = validate_data(self, X, y, reset=k == 0, accept_sparse="csr", dtype=np.float64, y_numeric=numeric)
             except ValueError as error:
@@ -329,9 +369,8 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         columns = y
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=True)
-        y = np.asarray(y.toarray() if is_sparse(y) else y, dtype=np.float64)
-        examples = self._of_shared(*of_positive_weight(X, y, sample_weight, "sample_weight"), as_vector=y.ndim == 1)
+        X, y, weights = self._checked(X, y, sample_weight, numeric=True)
+        examples = self._of_shared(X, np.asarray(y, dtype=np.float64), weights, as_vector=y.ndim == 1)
         self._keep_task_names(columns, examples.data.n_tasks)
         return examples
 
@@ -342,8 +381,16 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Return predictions of all tasks, examples x tasks; a vector where the fit was to a vector."""
-        scores = self._scores(X)
+        return self._of_scores(X, self._predictions_of)
+
+    def _predictions_of(self, scores: Array) -> Array:
         return scores[:, 0] if self.coef_.ndim == 1 else scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2, averaged over the tasks."""
+        if is_dask(X) or is_dask(y):
+            return float(r2_score(near("y", y), near("predictions", self.predict(X)), sample_weight=sample_weight))
+        return float(super().score(X, y, sample_weight))
 
     def predict_tasks(self, Xs: Sequence[Any]) -> list[Array]:
         """Return predictions for examples of their own, task by task."""
@@ -411,9 +458,7 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         columns = y
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
-        check_classification_targets(y)
-        X, y, weights = of_positive_weight(X, y.toarray() if is_sparse(y) else np.asarray(y), sample_weight, "sample_weight")
+        X, y, weights = self._checked(X, y, sample_weight, numeric=False)
         labels = self._matrix_labels(y) if y.ndim == 2 and y.shape[1] > 1 else self._vector_labels(column_or_1d(y, warn=True))
         examples = self._of_shared(X, labels, weights)
         self._keep_task_names(columns, examples.data.n_tasks)
@@ -450,21 +495,35 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> Array:
         """Scores, examples x tasks (or classes); of two classes a vector, above 0 for the second."""
-        scores = self._scores(X)
+        return self._of_scores(X, self._decisions_of)
+
+    def _decisions_of(self, scores: Array) -> Array:
         return scores if self._is_per_task or len(self.classes_) > 2 else scores[:, 0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """A class for each example; after a fit to many labels or tasks examples x tasks, the second label where the score is above 0."""
-        scores = self.decision_function(X)
+        return self._of_scores(X, self._classes_of)
+
+    def _classes_of(self, scores: Array) -> NDArray[Any]:
+        scores = self._decisions_of(scores)
         if self._is_per_task:
             return np.column_stack([pair[above.astype(np.intp)] for pair, above in zip(self.classes_, (scores > 0.0).T, strict=True)])
         numbers = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[numbers])
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy; for many labels the share of examples of which all are right."""
+        if is_dask(X) or is_dask(y):
+            return float(accuracy_score(near("y", y), near("predictions", self.predict(X)), sample_weight=sample_weight))
+        return float(super().score(X, y, sample_weight))
+
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array | list[Array]:
         """Return the logarithms of `predict_proba`."""
-        scores = self.decision_function(X)
+        return self._of_scores(X, self._log_probabilities_of)
+
+    def _log_probabilities_of(self, scores: Array) -> Array | list[Array]:
+        scores = self._decisions_of(scores)
         if self._is_per_task:
             return [of_two_classes(column) for column in scores.T]
         return of_two_classes(scores) if scores.ndim == 1 else of_one_against_all(scores)
@@ -480,7 +539,10 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         -------
         Examples x classes, in the order of `classes_`. After a fit to many labels or tasks a list with an array, examples x 2, for each.
         """
-        logs = self.predict_log_proba(X)
+        return self._of_scores(X, self._probabilities_of)
+
+    def _probabilities_of(self, scores: Array) -> Array | list[Array]:
+        logs = self._log_probabilities_of(scores)
         return [np.exp(each) for each in logs] if isinstance(logs, list) else np.exp(logs)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]

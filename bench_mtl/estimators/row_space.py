@@ -45,12 +45,15 @@ class RowSpace(NamedTuple):
 
     @staticmethod
     def of(data: TaskData, *, squares: bool) -> RowSpace | None:
-        """From the Gram matrix of all rows; None where that would not make steps quicker, for too many rows, or without any.
+        """From the Gram matrix of all rows; None where that would not make steps quicker, for too many rows, without any, or of
+        examples in shards.
 
         Parameters
         ----------
         squares : whether the loss is a sum of squares, which weighs all examples of a shared design alike
         """
+        if data.design.is_in_shards:
+            return None
         turned = squares and data.design.is_shared
         n, d, m = data.design.output_shape[0], data.n_features, data.n_tasks
         if 2 * n > d or n > _MOST_ROWS or (data.design.is_sparse and not turned and n * n > _ENTRIES * d * m):

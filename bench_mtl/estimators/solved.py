@@ -75,6 +75,8 @@ class SolvedTasks(LinearTasks):
     solver_options: dict[str, Any] | None = None
     max_seconds: float | None = None
 
+    takes_shards = True
+
     @abstractmethod
     def _specification(self) -> Specification:
         """Return the problem to solve.

@@ -22,6 +22,7 @@ class _MTRL(SolvedTasks):
     coupling: float = 0.01
 
     reduction = "mean"
+    takes_shards = False
 
     def _specification(self) -> Specification:
         return Specification("task_relationships", {"ridge": self.ridge, "coupling": self.coupling}, _PREFERRED, rotated="squared")

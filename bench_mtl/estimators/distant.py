@@ -1,0 +1,143 @@
+"""Examples that are not in the memory of this process: collections of Dask, and designs in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array, validate_data
+
+from bench_mtl.core.checks import is_sparse, real_matrix
+from bench_mtl.core.dask_blocks import is_dask, is_frame, require_array_or_frame
+from bench_mtl.core.dask_shards import DaskRows, DaskShards, numbers_of_block, values_of
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.retold_shards import with_targets
+from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.shards import Shards
+from bench_mtl.core.types import Array
+from bench_mtl.data import TaskData
+
+
+class DistantRows(Protocol):
+    """Examples x features, which are read in parts."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def shards(self, Y: Array) -> Shards:
+        """Return the parts with their targets, examples x tasks."""
+
+
+class _DesignRows:
+    """The examples of a design in shards."""
+
+    def __init__(self, design: ShardedDesign) -> None:
+        self._shards = design.shards
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._shards.sizes.n_rows, self._shards.sizes.n_columns
+
+    def shards(self, Y: Array) -> Shards:
+        return with_targets(self._shards, Y)
+
+
+def is_distant(X: Any) -> bool:
+    """Whether X is a collection of Dask or a design in shards."""
+    return is_dask(X) or isinstance(X, ShardedDesign)
+
+
+def require_near(name: str, X: Any) -> None:
+    """Raise InputError where X is not in memory, and has to be."""
+    if is_distant(X):
+        kind = "a Dask collection" if is_dask(X) else "a design in shards"
+        raise InputError(f"{name} must be in memory here, not {kind}")
+
+
+def near(name: str, values: Any) -> Any:
+    """Return a Dask collection as an array, anything else as it is."""
+    return values_of(name, values) if is_dask(values) else values
+
+
+def distant_examples(model: Any, X: Any, y: Any, *, numeric: bool) -> tuple[DistantRows, NDArray[Any]]:
+    """Check examples that are not in memory and their targets, which will be; keep the names and the number of features in the model.
+
+    Parameters
+    ----------
+    X : a Dask array or frame, or a `ShardedDesign`
+    y : of Dask or in memory, a vector or examples x tasks
+    numeric : whether targets are numbers
+
+    Raises
+    ------
+    InputError : X is not what `DaskRows` takes, or y is not as long.
+    ValueError : what scikit-learn does not take as targets.
+    """
+    rows = DaskRows.of(X) if is_dask(X) else _DesignRows(X)
+    _check_features(model, X, rows.shape[1], reset=True)
+    if y is None:
+        raise InputError("y must be given")
+    targets = check_array(near("y", y), accept_sparse="csr", ensure_2d=False, dtype=np.float64 if numeric else None, input_name="y")
+    if targets.shape[0] != rows.shape[0]:
+        raise InputError(f"y has {targets.shape[0]} targets, but X has {rows.shape[0]} rows")
+    return rows, np.asarray(targets.toarray() if is_sparse(targets) else targets)
+
+
+def task_data(rows: DistantRows, y: Array) -> TaskData:
+    """Return the examples with targets, a vector or examples x tasks, as a data set in shards."""
+    Y = frozen(np.ascontiguousarray(y if y.ndim == 2 else y[:, None]))
+    return TaskData(ShardedDesign(rows.shards(Y), Y.shape[1]), Y)
+
+
+def require_unchanged(data: TaskData) -> None:
+    """Raise InputError where the examples are of Dask and are no longer what they were at first."""
+    if isinstance(data.design, ShardedDesign) and isinstance(data.design.shards, DaskShards):
+        data.design.shards.require_unchanged()
+
+
+def distant_scores(model: Any, X: ShardedDesign, W: Array, intercepts: Any) -> Array:
+    """Return X W + b for a design in shards, examples x tasks."""
+    _check_features(model, X, X.n_features, reset=False)
+    return ShardedDesign(X.shards, W.shape[1]).forward(W) + intercepts
+
+
+def lazy_outputs(model: Any, X: Any, W: Array, intercepts: Any, finish: Callable[[Array], Any]) -> Any:
+    """Return a Dask array of what `finish` makes of the scores X W + b, or a list of such where it makes a list; nothing is computed yet.
+
+    Parameters
+    ----------
+    X : a Dask array or frame
+
+    Raises
+    ------
+    InputError : another collection, other features than those that the model has seen.
+    """
+    require_array_or_frame("X", X)
+    if X.ndim != 2:
+        raise InputError(f"X must have 2 dimensions, but has {X.ndim}")
+    _check_features(model, X, int(X.shape[1]), reset=False)
+    rows = X.to_dask_array() if is_frame(X) else X
+    rows = rows.rechunk({1: -1}) if len(rows.chunks[1]) > 1 else rows
+    sample = finish(np.zeros((1, W.shape[1])))
+
+    def lazy(place: int | None, like: NDArray[Any]) -> Any:
+        made = partial(_outputs, W=W, intercepts=intercepts, finish=finish, place=place)
+        shape: dict[str, Any] = {"drop_axis": 1} if like.ndim == 1 else {"chunks": (rows.chunks[0], (like.shape[1],))}
+        return rows.map_blocks(made, dtype=like.dtype, meta=np.empty((0,) * like.ndim, like.dtype), **shape)
+
+    return [lazy(place, like) for place, like in enumerate(sample)] if isinstance(sample, list) else lazy(None, sample)
+
+
+def _outputs(block: Any, W: Array, intercepts: Any, finish: Callable[[Array], Any], place: int | None) -> Any:
+    found = finish(np.asarray(real_matrix("X", numbers_of_block(block)) @ W) + intercepts)
+    return found if place is None else found[place]
+
+
+def _check_features(model: Any, X: Any, n_features: int, *, reset: bool) -> None:
+    """Compare the names and the number of features with those of the fit, or keep them, as scikit-learn does."""
+    known = X._meta if is_dask(X) and is_frame(X) else np.empty((0, n_features))
+    validate_data(model, known, reset=reset, skip_check_array=True)
