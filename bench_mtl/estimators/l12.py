@@ -9,7 +9,7 @@ from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegresso
 from bench_mtl.estimators.row_norms import RowNormTasks
 from bench_mtl.estimators.solved import Preferred, Specification
 
-_PREFERRED: Preferred = (("auto", {}),)
+_PREFERRED: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}), ("smoothed_gradient", {}))
 
 
 @linear_model

@@ -19,6 +19,11 @@ from bench_mtl.model.protocols import Problem, Solver
 Preferred = Sequence[tuple[str, Mapping[str, Any]]]
 """Names and options of solvers, the best first."""
 
+#: Solvers that hold the columns of the features that they have chosen, and up to how many bytes of examples in shards they are preferred.
+_OF_COLUMNS, _MOST_COLUMNS = frozenset({"auto", "working_set"}), 2**30
+#: Bytes of a number, and of one that a sparse matrix stores.
+_DENSE, _SPARSE = 8, 12
+
 
 @final
 @dataclass(frozen=True)
@@ -155,9 +160,18 @@ class SolvedTasks(LinearTasks):
         return solution
 
     def _solver_of(self, problem: Problem, what: Specification) -> Solver:
-        return solver_for(problem, self.solver, self.solver_options, what.preferred)
+        return solver_for(problem, self.solver, self.solver_options, _preferred(problem, what.preferred))
 
     def _checked_tolerance(self) -> float:
         """Return the gap to prove, once it and the limits are checked."""
         Budget(self.max_iter, self.max_seconds)
         return real_number("tol", self.tol, strict=True)
+
+
+def _preferred(problem: Problem, preferred: Preferred) -> Preferred:
+    """Return the solvers to choose from, of examples in shards those alone that need not hold so many of their columns."""
+    if problem.is_in_shards:
+        design = problem.design  # type: ignore[attr-defined]
+        if design.n_stored * (_SPARSE if design.is_sparse else _DENSE) > _MOST_COLUMNS:
+            return [(name, options) for name, options in preferred if name not in _OF_COLUMNS]
+    return preferred
