@@ -340,7 +340,7 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : examples x features, dense or sparse
+        X : examples x features, dense or sparse; a Dask array or frame, or a design in shards, where the model takes such
         y : a target for each example, or examples x tasks
         sample_weight : at least 0, of the squared errors of an example; an example of weight 3 counts as three
 
@@ -380,7 +380,7 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         return self._of_tasks([(X, np.asarray(y, dtype=np.float64), w) for X, y, w in kept])
 
     def predict(self, X: Any) -> Array:
-        """Return predictions of all tasks, examples x tasks; a vector where the fit was to a vector."""
+        """Return predictions of all tasks, examples x tasks; a vector where the fit was to a vector. Those of Dask collections are lazy."""
         return self._of_scores(X, self._predictions_of)
 
     def _predictions_of(self, scores: Array) -> Array:
@@ -428,7 +428,7 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : examples x features, dense or sparse
+        X : examples x features, dense or sparse; a Dask array or frame, or a design in shards, where the model takes such
         y : a class for each example, or examples x tasks of two labels (0 and 1)
         sample_weight : of the losses of an example, which counts as so many: whole numbers, with the squared loss any of at least 0
 
@@ -494,14 +494,17 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         return isinstance(self.classes_, list)
 
     def decision_function(self, X: Any) -> Array:
-        """Scores, examples x tasks (or classes); of two classes a vector, above 0 for the second."""
+        """Scores, examples x tasks (or classes); of two classes a vector, above 0 for the second. Those of Dask collections are lazy."""
         return self._of_scores(X, self._decisions_of)
 
     def _decisions_of(self, scores: Array) -> Array:
         return scores if self._is_per_task or len(self.classes_) > 2 else scores[:, 0]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """A class for each example; after a fit to many labels or tasks examples x tasks, the second label where the score is above 0."""
+        """A class for each example; after a fit to many labels or tasks examples x tasks, the second label where the score is above 0.
+
+        Of Dask collections they are lazy.
+        """
         return self._of_scores(X, self._classes_of)
 
     def _classes_of(self, scores: Array) -> NDArray[Any]:
