@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.solver_state import MAKER, OwnState, entries_of, state_of
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
@@ -20,6 +22,10 @@ from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 _DEFAULT_TARGET = 1e-6
 #: No sample is solved to less than this relative gap, and none takes more steps.
 _LOOSEST_GAP, _MOST_STEPS = 1e-2, 1000
+#: How entries of a state begin that are those of the method's.
+_INNER = "method_"
+#: What states have that were made on all shards.
+_STEPS_BEFORE = "steps_before"
 #: Steps on a sample between two looks at its gap.
 _CHECK_EVERY = 16
 
@@ -82,17 +88,36 @@ class AdaptiveSampleSize(IterativeSolver):
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        last = Iterate(problem.repair(start.primal), start.dual)
-        yield last
+        own = OwnState.of(self, start)
+        last = Iterate(problem.repair(start.primal), start.dual) if own is None else start
+        if own is None or _STEPS_BEFORE not in own.entries:
+            yield last
         count = problem.count_shards()
         order = np.random.default_rng(0).permutation(count)
-        for size in self._sample_sizes(count):
-            share = size / count
-            for last in self._on_sample(problem, np.sort(order[:size]), share, last):
-                yield last
-        method, before = _method(problem), last
-        for iterate in method.resume(problem, Iterate(last.primal, last.dual)):
-            yield iterate._replace(step=before.step + iterate.step, work=before.work + iterate.work, note="all shards")
+        sizes = self._sample_sizes(count)
+        done = 0 if own is None else int(own.number("samples"))
+        for stage in range(done, len(sizes)):
+            last = self._on_sample(problem, np.sort(order[: sizes[stage]]), sizes[stage] / count, last)
+            yield last._replace(state=state_of(self, samples=stage + 1))
+        yield from self._on_all(problem, last, None if own is None or done < len(sizes) else own)
+
+    def _on_all(self, problem: Problem, last: Iterate, own: OwnState | None) -> Iterator[Iterate]:
+        """Yield the iterates on all shards, from the last one on samples, or from the state of an earlier run."""
+        method = _method(problem)
+        before, start = last, Iterate(last.primal, last.dual)
+        if own is not None and _STEPS_BEFORE in own.entries:
+            before = last._replace(step=int(own.number(_STEPS_BEFORE)), work=own.number("work_before"))
+            inner = {name.removeprefix(_INNER): value for name, value in own.entries.items() if name.startswith(_INNER)}
+            start = last._replace(step=last.step - before.step, work=last.work - before.work, state=state_of(method, **inner))
+
+        def kept(iterate: Iterate) -> Mapping[str, Any]:
+            entries = {f"{_INNER}{name}": value for name, value in (entries_of(iterate) or {}).items() if name != MAKER}
+            counts = {"samples": len(self._sample_sizes(problem.count_shards())), _STEPS_BEFORE: before.step, "work_before": before.work}
+            return state_of(self, **counts, **entries)
+
+        for iterate in method.resume(problem, start):
+            step, work = before.step + iterate.step, before.work + iterate.work
+            yield iterate._replace(step=step, work=work, note=f"{self.name}: all shards", state=partial(kept, iterate))
 
     def _sample_sizes(self, count: int) -> list[int]:
         """Return the numbers of shards of the samples, all below `count`."""
@@ -102,20 +127,20 @@ class AdaptiveSampleSize(IterativeSolver):
             size *= self.growth
         return sizes
 
-    def _on_sample(self, problem: Problem, chosen: NDArray[np.intp], share: float, start: Iterate) -> Iterator[Iterate]:
-        """Yield the last iterate on a sample, with steps and work of all so far."""
+    def _on_sample(self, problem: Problem, chosen: NDArray[np.intp], share: float, start: Iterate) -> Iterate:
+        """Return the last iterate on a sample, with steps and work of all so far."""
         sample = problem.on_shards(chosen.tolist())
         assert sample is not None
         target = min(_LOOSEST_GAP, (self.target or _DEFAULT_TARGET) / share)
-        note = f"{len(chosen)} shards"
-        last, extra = start, 0.0
-        for iterate in _method(sample).resume(sample, Iterate(start.primal, start.dual)):
-            last = Iterate(iterate.primal, iterate.dual, start.step + iterate.step, start.work + share * (iterate.work + extra), note)
-            if iterate.step % _CHECK_EVERY == 0 and iterate.step:
-                extra += 1.0
-                if sample.certify(iterate).relative_gap <= target or iterate.step >= _MOST_STEPS:
+        last, looks = Iterate(start.primal, start.dual), 0
+        for iterate in _method(sample).resume(sample, last):
+            last = iterate
+            if last.step % _CHECK_EVERY == 0 and last.step:
+                looks += 1
+                if sample.certify(last).relative_gap <= target or last.step >= _MOST_STEPS:
                     break
-        yield last
+        work = start.work + share * (last.work + looks)
+        return Iterate(last.primal, last.dual, start.step + last.step, work, f"{self.name}: {len(chosen)} shards")
 
 
 def _method(problem: Problem) -> IterativeSolver:

@@ -85,6 +85,9 @@ class DaskShards(Shards):
     def __init__(self, blocks: DaskBlocks, sizes: Sizes, digests: Sequence[bytes]) -> None:
         self.blocks, self.sizes, self._digests = blocks, sizes, tuple(digests)
 
+    def some(self, chosen: Sequence[int]) -> DaskShards:
+        return DaskShards(self.blocks.select(chosen), self.sizes.some(chosen), [self._digests[k] for k in chosen])
+
     def map(self, function: Callable[..., T], *common: Any, split: Sequence[Array] = (), each: Sequence[Any] | None = None) -> Iterator[T]:
         return self.blocks.each(_of_shard, (function, *common), lambda k: self.own(k, split, each))
 
@@ -158,7 +161,7 @@ def _facts_of(block: Any, kept: None, name: str, k: int) -> _Facts:
 def _digest(matrix: Matrix) -> bytes:
     found = hashlib.blake2b(digest_size=16)
     for part in (matrix.data, matrix.indices, matrix.indptr) if is_sparse(matrix) else (matrix,):
-        found.update(np.ascontiguousarray(part))
+        found.update(np.ascontiguousarray(part).data)
     return found.digest()
 
 

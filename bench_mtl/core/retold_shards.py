@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -29,6 +29,13 @@ class RetoldShards(Shards):
     def __init__(self, shards: Shards, targets: Array) -> None:
         self.shards, self.targets = shards, targets
         self.sizes = replace(shards.sizes, n_tasks=int(targets.shape[1]))
+
+    def counts(self) -> Mapping[str, int]:
+        return self.shards.counts()
+
+    def some(self, chosen: Sequence[int]) -> RetoldShards:
+        rows = np.concatenate([self.targets[self.sizes.slices[k]] for k in chosen])
+        return RetoldShards(self.shards.some(chosen), frozen(rows))
 
     def map(self, function: Callable[..., T], *common: Any, split: Sequence[Array] = (), each: Sequence[Any] | None = None) -> Iterator[T]:
         return self.shards.map(_retold, function, len(common), *common, split=(self.targets, *split), each=each)

@@ -525,7 +525,9 @@ def _gone_on(iterate: Iterate, start: Iterate, solver: Solver, *, is_first: bool
     return iterate
 
 
-def _plain(found: Any, point_shape: tuple[int, ...], dual_shapes: tuple[tuple[int, ...], ...], *, holds_state: bool = False) -> Iterate | None:
+def _plain(
+    found: Any, point_shape: tuple[int, ...], dual_shapes: tuple[tuple[int, ...], ...], *, holds_state: bool = False
+) -> Iterate | None:
     """Return what a solver yields as arrays and numbers that do nothing when they are looked at; None at its end.
 
     This runs on the solver's clock: whatever its objects compute when they are read is the solver's work. A state may be anything: it goes

@@ -38,9 +38,8 @@ class Auto(IterativeSolver):
     - Under another norm of which only operators are known, such as l1,2: hinges `SmoothedGradient`, smooth losses `AcceleratedGradient`.
     - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples that all tasks share `PartialMinimisation`.
 
-    Where none of these takes a problem, `AcceleratedGradient` does. Examples in shards are for `AdaptiveSampleSize`, with the same
-    exceptions: it needs no columns in memory. A solver has no clock: prices are operations, weighted by what they
-    take in general.
+    Where none of these takes a problem, `AcceleratedGradient` does. Examples in shards are for `AdaptiveSampleSize`, but for
+    those squares: it needs no columns in memory. A solver has no clock: prices are operations, weighted by what they take in general.
 
     Parameters
     ----------
@@ -67,11 +66,8 @@ class Auto(IterativeSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        return (
-            reason
-            if reason is not None or (problem.has_form(HingeForm) and not problem.is_in_shards)
-            else self._one(problem).incompatibility(problem)
-        )
+        has_two = problem.has_form(HingeForm) and not problem.is_in_shards  # of which one always fits
+        return reason if reason is not None or has_two else self._one(problem).incompatibility(problem)
 
     def aimed_at(self, relative_gap: float) -> Auto:
         return self if self.target is not None else replace(self, target=relative_gap)
@@ -95,7 +91,7 @@ class Auto(IterativeSolver):
         if isinstance(one, WorkingSet):
             return fit_iterates(problem, start, target, one)
         one = one.aimed_at(target)
-        return (iterate._replace(note=": ".join(filter(None, (one.label, iterate.note)))) for iterate in one.resume(problem, start))
+        return (iterate._replace(note=iterate.note or one.label) for iterate in one.resume(problem, start))
 
     def _one(self, problem: Problem) -> IterativeSolver:
         """Return the solver that a problem without hinges is for, or begins with."""

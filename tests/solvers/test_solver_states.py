@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -11,6 +12,8 @@ import pytest
 from low_rank_cases import AWKWARD
 
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.shards import LocalShards
 from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.model.protocols import IterativeSolver, Problem
@@ -20,6 +23,7 @@ from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.solvers.auto import Auto
 from bench_mtl.solvers.frank_wolfe import FrankWolfe
 from bench_mtl.solvers.pdhg import PDHG
@@ -31,7 +35,12 @@ _RNG = np.random.default_rng(5)
 _DATA = synthetic_l1inf(tasks=3, features=8, examples=10)
 _SHARED = TaskData.shared(_RNG.standard_normal((30, 6)), np.where(_RNG.standard_normal((30, 3)) > 0.0, 1.0, -1.0))
 
+_PARTS = [(_SHARED.design.block(0)[rows], _SHARED.targets[rows]) for rows in (slice(k, k + 5) for k in range(0, 30, 5))]
+_IN_SHARDS = replace(_SHARED, design=ShardedDesign(LocalShards.held(_PARTS)))
+
 PROBLEMS: dict[str, Problem] = {
+    "shards": L1BallGLM(_IN_SHARDS, penalty=0.01, loss="logistic"),
+    "shards, hinge": L1InfHinge(_IN_SHARDS, penalty=0.05),
     "split": AWKWARD["shared"],
     "split per task": AWKWARD["per task"],
     "split, few examples": AWKWARD["per task, few examples"],
@@ -68,7 +77,8 @@ PAIRS: list[tuple[str, IterativeSolver]] = [
         for rule in ("local", "lipschitz")
     ),
     *((name, FrankWolfe(variant=variant)) for name in ("hinge ball", "l1,2 hinge ball") for variant in ("pairwise", "away", "plain")),
-    *((name, Auto()) for name in ("l1,2", "l1,2 hinge", "l1,2 hinge ball")),
+    *((name, AdaptiveSampleSize(growth=2.0)) for name in ("shards", "shards, hinge")),
+    *((name, Auto()) for name in ("l1,2", "l1,2 hinge", "l1,2 hinge ball", "shards", "shards, hinge")),
 ]
 
 

@@ -90,9 +90,7 @@ name = "accelerated_gradient"
 """
 
 
-def test_data_in_blocks_are_solved_by_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]
-) -> None:
+def test_data_in_blocks_are_solved_by_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]) -> None:
     monkeypatch.chdir(tmp_path)
     Path("blocks.toml").write_text(BLOCKS)
     Path("kept").mkdir()
