@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import CommonDesign, SharedDesign, columns_of, frozen, frozen_matrix, gram, line_norms, sum_of_squares
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, sum_of_parts
 from bench_mtl.core.row_blocks import row_blocks, sum_of_blocks
 from bench_mtl.core.shards import Shard, Shards
@@ -30,7 +31,7 @@ _LANCZOS_ERROR = 1e-3
 _LANCZOS_VECTORS = 8
 
 
-class ShardedDesign(CommonDesign):
+class ShardedDesign(Forgetting, CommonDesign):
     """One n x d matrix X for all m tasks, in shards of rows: W -> X W.
 
     What has n rows, such as predictions and dual points, is held here; what has n x d entries is not, so that `block` and `stacked` raise.
@@ -100,10 +101,6 @@ class ShardedDesign(CommonDesign):
 
     def of_task(self, k: int) -> ShardedDesign:
         return ShardedDesign(self.shards, 1)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what it is made of, without what it remembers: a problem is the same after norms were computed."""
-        return {name: value for name, value in vars(self).items() if not isinstance(getattr(type(self), name, None), cached_property)}
 
     @cached_property
     def _row_norms(self) -> Array:

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.designs import frozen, frozen_matrix
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.tree_sums import TreeSum, plus
 from bench_mtl.core.types import Array, Matrix
@@ -38,7 +39,7 @@ class Shard(Protocol):
 
 
 @dataclass(frozen=True)
-class Sizes:
+class Sizes(Forgetting):
     """What is known of shards before any of them is read."""
 
     counts: tuple[int, ...]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import Interval, is_compensated
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import Shard
@@ -44,7 +45,7 @@ class NormalEquations:
 
 
 @dataclass(frozen=True)
-class ShardedFit:
+class ShardedFit(Forgetting):
     """f(W) = sum over shards of the weighted losses of their examples, without intercepts."""
 
     design: ShardedDesign

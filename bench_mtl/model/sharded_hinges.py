@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from bench_mtl.core.designs import SharedDesign
+from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import Interval, is_compensated
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import Shard
@@ -24,7 +25,7 @@ from bench_mtl.model.shard_blocks import Bounds, Reading, bounds_of, products
 
 
 @dataclass(frozen=True)
-class ShardedHinges:
+class ShardedHinges(Forgetting):
     """f(W) = sum over shards of the weighted hinges of their examples, without intercepts."""
 
     design: ShardedDesign

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -93,3 +94,13 @@ def test_every_solver_solves_it_or_says_why_not(case: str) -> None:
             assert record.status == "verified", f"{solver_name}: {record.reason}"
         solved.add(solver_name)
     assert solved
+
+
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_a_problem_is_the_same_after_a_run(case: str) -> None:
+    """What it remembers, such as norms and normal equations, is no part of it: the runner compares."""
+    name, with_labels, parameters = PROBLEMS[case]
+    sharded = load_registry().problem(name).from_data(pair(False, with_labels)[1], **parameters)
+    before = pickle.dumps(sharded)
+    run(sharded, "auto" if name != "trace_norm_glm" else "accelerated_gradient", tolerance=1e-2)
+    assert pickle.dumps(sharded) == before

@@ -162,7 +162,6 @@ def test_shards_that_are_not_alike_or_damaged_are_refused(tmp_path: Path) -> Non
 def test_a_design_that_remembers_its_norms_is_the_same(pair: tuple[SharedDesign, ShardedDesign]) -> None:
     """Workers compare a problem with what it was: a solver that asks for norms has changed nothing."""
     _, sharded = pair
-    sharded.shards.slices  # noqa: B018
     before = pickle.dumps(sharded)
     sharded.norms()
     assert pickle.dumps(sharded) == before
