@@ -27,7 +27,7 @@ from bench_mtl.data.readers.shards import write_shards
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Instance
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.runner import Executor, LocalExecutor, Setting, placing, process
+from bench_mtl.runner import Executor, LocalExecutor, Setting, executors, placing, process
 from bench_mtl.runner.executors import Slot
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.memory import resident_mib
@@ -402,3 +402,17 @@ def test_data_that_change_after_they_were_placed_stay_those_of_the_plan(folder: 
     again = slot.run(second)
     assert again.record.status is Status.INACCURATE, again.record.reason
     assert again.baseline == slot.run(first).baseline
+
+
+def test_the_process_that_makes_small_sets_is_kept_and_that_of_a_large_one_is_not(monkeypatch: pytest.MonkeyPatch, slot: Slot) -> None:
+    small, other, large = cases_of(suite_of(solver("reports", "number", 1), top="seeds = [0, 1, 2]"))
+    placers = []
+    for case in (small, other):
+        assert slot.run(case).record.status is Status.INACCURATE
+        placers.append(slot._placer)
+    assert placers[0] is placers[1] is not None
+    assert placers[0].is_alive
+    monkeypatch.setattr(executors, "_SMALL_BYTES", 0)
+    assert slot.run(large).record.status is Status.INACCURATE
+    assert slot._placer is None
+    assert not placers[0].is_alive
