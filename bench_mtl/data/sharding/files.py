@@ -110,7 +110,10 @@ def shard_file(
         if key not in allowed:
             raise unknown(f"key for shards of '{source.name}'", key, allowed)
     label = require_label("name", source.stem if name is None else name)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"folder of shards {folder} cannot be made: {error.strerror or error}") from None
     with naming(source), _opened(reader, source, size, folder, options) as blocks:
         shown = (plural(blocks.n_rows, "row"), plural(blocks.n_features, "feature"), plural(blocks.n_tasks, "task"))
         notify(f"{', '.join(shown)} to write")

@@ -73,6 +73,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["doctor", "--plugins", "nowhere"], "plug-in folder nowhere does not exist"),
     (["shard", "own.csv"], "Missing option '--out'"),
     (["shard", "own.csv", "--out", "."], ". exists: shards are written to a new folder"),
+    (["shard", "own.csv", "--out", "file.txt/new", "--data-option", "labels=red"], "folder of shards file.txt/new cannot be made: "),
     (["shard", "own.csv", "--out", "new", "--rows", "0"], "rows must be a whole number of at least 1, not 0"),
     (["shard", "own.csv", "--out", "new", "--rows", "1", "--megabytes", "2"], "rows and megabytes both say how large a shard is"),
     (["shard", "own.csv", "--out", "new", "--megabytes", "0"], "megabytes must be finite and above 0, not 0"),
