@@ -139,7 +139,9 @@ class _Sparse:
         return count
 
     def shard(self) -> tuple[sp.csr_array, Array]:
-        indptr = np.concatenate([[0], np.cumsum(self._lengths.values)])
+        # SciPy gives both arrays the larger type of the two.
+        fits = self._data.filled <= _LARGEST_INT32
+        indptr = np.concatenate([[0], np.cumsum(self._lengths.values)]).astype(self._indices.values.dtype if fits else np.int64)
         shape = (self.filled, self._n_features)
         return sp.csr_array((self._data.values, self._indices.values, indptr), shape=shape), self._Y.values
 

@@ -150,7 +150,7 @@ class BlockRecipe:
         if self.values == "positive":
             np.abs(data, out=data)
         data /= math.sqrt(k)
-        indptr = np.arange(rows + 1, dtype=np.int64) * k
+        indptr = np.arange(0, rows * k + 1, k, dtype=np.int32 if rows * k < 2**31 else np.int64)
         return sp.csr_array((data.ravel(), indices.ravel(), indptr), shape=(rows, self.features))
 
 

@@ -76,6 +76,7 @@ def test_every_row_has_exactly_so_many_features(features: int, share: float, row
     )  # fmt: skip
     X, Y = recipe.block(0)
     np.testing.assert_array_equal(X.indptr, np.arange(rows + 1) * k)
+    assert X.indices.dtype == X.indptr.dtype == np.int32
     indices = X.indices.reshape(rows, k)
     assert (np.diff(indices, axis=1) > 0).all()
     assert 0 <= indices.min() <= indices.max() < features
