@@ -206,7 +206,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
             if not numeric:
                 check_classification_targets(targets)
             return rows, targets, None
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=numeric)
+        X, y = validate_data(self, X, near("y", y), accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=numeric)
         if not numeric:
             check_classification_targets(y)
         return of_positive_weight(X, np.asarray(y.toarray() if is_sparse(y) else y), sample_weight, "sample_weight")

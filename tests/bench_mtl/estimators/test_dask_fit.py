@@ -18,8 +18,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from bench_mtl.core.dask_cluster import client_of, close_local, local_cluster
-from bench_mtl.core.errors import InputError
-from bench_mtl.data import load, write_shards
+from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.data import load, read_shards, write_shards
 from bench_mtl.estimators import (
     ASORegressor,
     L1BallClassifier,
@@ -166,14 +166,14 @@ def test_bits_do_not_depend_on_who_computes(name: str, with_intercept: bool, cli
                 np.testing.assert_array_equal(value, wanted)
 
 
-def mortal_block(number: int, notes: Path, last: int) -> np.ndarray:
-    """Return a block; the worker that makes it dies when blocks have been made so many times."""
+def mortal_block(number: int, notes: Path, last: int, once: bool = True) -> np.ndarray:
+    """Return a block; the worker that makes it dies when blocks have been made so many times, or from then on."""
     with (notes / "made").open("ab", buffering=0) as file:
         file.write(b"x")
         made = file.tell()
     if made >= last:
         try:
-            (notes / "died").touch(exist_ok=False)
+            (notes / "died").touch(exist_ok=not once)
         except FileExistsError:
             pass
         else:
@@ -181,10 +181,26 @@ def mortal_block(number: int, notes: Path, last: int) -> np.ndarray:
     return A[60 * number : 60 * (number + 1)]
 
 
+def mortal(block: Callable[[int], np.ndarray]) -> Any:
+    made = dask.delayed(block, pure=False)
+    return da.concatenate([da.from_delayed(made(number), (60, D), float) for number in range(4)])
+
+
+def test_a_cluster_that_is_lost_ends_the_fit(tmp_path: Path) -> None:
+    cluster = local_cluster("test", 1, 1)
+    client = client_of(cluster)
+    try:
+        with client.as_current(), pytest.raises(BenchError, match="Dask workers keep dying over the same block"):
+            L1InfRegressor(2.0).fit(mortal(partial(mortal_block, notes=tmp_path, last=20, once=False)), Y)
+        assert (tmp_path / "died").exists()
+    finally:
+        client.close()
+        close_local(cluster, 10.0)
+
+
 def test_a_worker_that_dies_during_the_fit_changes_no_bit(clients: dict[int, Any], tmp_path: Path) -> None:
     def examples(last: int) -> Any:
-        made = dask.delayed(partial(mortal_block, notes=tmp_path, last=last), pure=False)
-        return da.concatenate([da.from_delayed(made(number), (60, D), float) for number in range(4)])
+        return mortal(partial(mortal_block, notes=tmp_path, last=last))
 
     model = L1InfRegressor(2.0, fit_intercept=False)
     here = everything(clone(model).fit(examples(10**9), Y))
@@ -292,6 +308,23 @@ def test_designs_in_shards_are_fitted_too(name: str, tmp_path: Path) -> None:
         L1InfRegressorCV().fit(data.design, near)
     with pytest.raises(ValueError, match="X has 10 features, but L1InfRegressor is expecting 3"):
         L1InfRegressor().fit(A[:, :3], Y).predict(data.design)
+
+
+def test_workers_fit_shards_of_files_with_other_targets_than_are_stored(tmp_path: Path) -> None:
+    stored = np.unique(CLASSES, return_inverse=True)[1].astype(float)
+    manifest = write_shards(tmp_path / "set", [(A[:80], stored[:80]), (A[80:], stored[80:])])
+    model = L1InfClassifier(3.0, fit_intercept=False, tol=0.05)
+    here, there = read_shards(manifest), read_shards(manifest, cluster="local", workers=1)
+    found = [clone(model).fit(data.design, CLASSES) for data in (here, there)]
+    there.design.shards.pool.close()
+    np.testing.assert_array_equal(*[each.coef_ for each in found])
+    require_one_optimum(found[0], clone(model).fit(A, CLASSES))
+
+
+def test_targets_of_dask_go_with_examples_in_memory() -> None:
+    model = L1InfRegressor(2.0).fit(A, da.from_array(Y, chunks=(50, 2)))
+    np.testing.assert_array_equal(model.coef_, L1InfRegressor(2.0).fit(A, Y).coef_)
+    assert model.score(A, da.from_array(Y, chunks=50)) == model.score(A, Y)
 
 
 #: 16 blocks of 20 MiB, where 80 MiB more than after a first small fit may be allocated.
