@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.dask_blocks import active_client, is_dask
+from bench_mtl.core.dask_blocks import _with_sums, active_client, is_dask
 from bench_mtl.core.dask_cluster import ClusterLostError, client_of, close_local, local_cluster
 from bench_mtl.core.dask_shards import DaskRows, values_of
 from bench_mtl.core.designs import SharedDesign
@@ -25,6 +26,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import compensated
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import LocalShards
+from bench_mtl.core.tree_sums import TreeSum, plus
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask has no arrays")
@@ -130,6 +132,18 @@ def test_values_are_those_that_dask_computes(clients: dict[int, Any]) -> None:
     with clients[2].as_current():
         for held in (frame.persist()[frame.a > 0.0], frame.persist()["a"], X.persist() * 2, X.persist().rechunk((50, -1))):
             np.testing.assert_array_equal(values_of("y", held), np.asarray(held.compute()))
+
+
+@pytest.mark.parametrize("count", range(1, 12))
+def test_sums_of_tasks_have_the_bits_of_the_tree(count: int) -> None:
+    values = (10.0 ** np.random.default_rng(count).uniform(-8.0, 8.0, count)).tolist()
+    tree = TreeSum(count, plus)
+    for k, value in enumerate(values):
+        tree.put(value, k)
+    leaves: list[Any] = [("leaf", k) for k in range(count)]
+    graph: dict[Any, Any] = {leaf: (pickle.dumps, value) for leaf, value in zip(leaves, values, strict=True)}
+    root = _with_sums(graph, leaves, pickle.dumps(plus))
+    assert pickle.loads(dask.get(graph, root)) == tree.total()
 
 
 def block(value: Any, columns: int = D) -> Any:

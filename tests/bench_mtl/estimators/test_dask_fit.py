@@ -186,6 +186,7 @@ def mortal(block: Callable[[int], np.ndarray]) -> Any:
     return da.concatenate([da.from_delayed(made(number), (60, D), float) for number in range(4)])
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_lost_ends_the_fit(tmp_path: Path) -> None:
     cluster = local_cluster("test", 1, 1)
     client = client_of(cluster)
@@ -327,7 +328,7 @@ def test_targets_of_dask_go_with_examples_in_memory() -> None:
     assert model.score(A, da.from_array(Y, chunks=50)) == model.score(A, Y)
 
 
-#: 16 blocks of 20 MiB, where 80 MiB more than after a first small fit may be allocated.
+#: 16 blocks of 10 MiB, where 40 MiB more than after a first small fit may be allocated.
 FRUGAL = """
 import gc
 import resource
@@ -336,8 +337,8 @@ import dask
 import dask.array as da
 from bench_mtl.estimators import L1InfRegressor, solved
 
-BLOCKS, ROWS, D = 16, 26_215, 100
-assert ROWS * D * 8 >= 20 * 2**20
+BLOCKS, ROWS, D = 16, 13_108, 100
+assert ROWS * D * 8 >= 10 * 2**20
 
 def block(number, rows):
     base = np.random.default_rng(number).standard_normal((128, D))
@@ -354,8 +355,8 @@ model = L1InfRegressor(penalty="0.1 max", fit_intercept=False, tol=1e-3)
 model.fit(examples(2, 2_000), targets(2, 2_000))
 y = targets(BLOCKS, ROWS)
 held = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData")) * 1024
-limit = held + 80 * 2**20
-solved._MOST_COLUMNS = 80 * 2**20
+limit = held + 40 * 2**20
+solved._MOST_COLUMNS = 40 * 2**20
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 X = examples(BLOCKS, ROWS)
 try:
