@@ -92,7 +92,7 @@ class DaskBlocks:
         require_array_or_frame(name, collection)
         if not is_frame(collection) and collection.ndim == 2 and len(collection.chunks[1]) > 1:
             collection = collection.rechunk({1: -1})
-        # `dask.optimize` gives frames that were filtered the keys of unfiltered ones.
+        # `dask.optimize` of Dask 2026.8 takes filtered frames for unfiltered ones.
         quick = collection.optimize() if is_frame(collection) else collection
         whole = ensure_dict(quick.__dask_graph__())
         keys = tuple(flatten(quick.__dask_keys__()))
@@ -193,9 +193,7 @@ class DaskBlocks:
         import dask
 
         try:
-            with dask.config.set(
-                {"distributed.admin.large-graph-warning-threshold": _ANY_SIZE}
-            ):  # coefficients have the size that they have
+            with dask.config.set(_ANY_SIZE):
                 futures: list[Any] = self.client.get(graph, list(keys), sync=False)
         except Exception as error:
             raise self._lost(error) or error from None
@@ -244,8 +242,8 @@ class DaskBlocks:
         return None
 
 
-#: A graph of so many bytes is a large one for Dask, which then warns.
-_ANY_SIZE = 2**62
+#: Dask warns of graphs of more bytes than this, but coefficients have the size that they have.
+_ANY_SIZE = {"distributed.admin.large-graph-warning-threshold": 2**62}
 
 
 def _new_name(what: str) -> str:
