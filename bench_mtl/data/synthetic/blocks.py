@@ -165,6 +165,9 @@ def blocks_dense(
     noise_std: float = 0.1,
     shard_rows: int | None = None,
     seed: int = 0,
+    cluster: str | None = None,
+    workers: int | None = None,
+    memory_gib: float | None = None,
 ) -> TaskData:
     """Dense examples of linear models in shards, for data that no memory holds: `BlockRecipe` has the recipe.
 
@@ -173,6 +176,7 @@ def blocks_dense(
     folder : where the shards of all such data are kept, each under a name of its own. Those that are there already, made by the same
         recipe, version and release of NumPy, are used again. A relative one is looked for in the current folder.
     examples, features, tasks, relevant, kind, noise_std, shard_rows, seed : as for `BlockRecipe`.
+    cluster, workers, memory_gib : who computes with them, as for `read_shards`.
 
     Returns
     -------
@@ -186,7 +190,7 @@ def blocks_dense(
         examples=examples, features=features, tasks=tasks, relevant=relevant, kind=kind, noise_std=noise_std, shard_rows=shard_rows,
         seed=seed,
     )  # fmt: skip
-    return _kept(folder, recipe)
+    return _kept(folder, recipe, cluster=cluster, workers=workers, memory_gib=memory_gib)
 
 
 def blocks_sparse(
@@ -202,6 +206,9 @@ def blocks_sparse(
     values: str = "gaussian",
     shard_rows: int | None = None,
     seed: int = 0,
+    cluster: str | None = None,
+    workers: int | None = None,
+    memory_gib: float | None = None,
 ) -> TaskData:
     """Sparse examples of linear models in shards, with frequent and rare features: `BlockRecipe` has the recipe.
 
@@ -209,6 +216,7 @@ def blocks_sparse(
     ----------
     folder : as for `blocks_dense`.
     examples, features, tasks, nonzeros, relevant, kind, noise_std, values, shard_rows, seed : as for `BlockRecipe`.
+    cluster, workers, memory_gib : who computes with them, as for `read_shards`.
 
     Returns
     -------
@@ -222,7 +230,7 @@ def blocks_sparse(
         examples=examples, features=features, tasks=tasks, nonzeros=whole_number("nonzeros", nonzeros, minimum=1), relevant=relevant,
         kind=kind, noise_std=noise_std, values=values, shard_rows=shard_rows, seed=seed,
     )  # fmt: skip
-    return _kept(folder, recipe)
+    return _kept(folder, recipe, cluster=cluster, workers=workers, memory_gib=memory_gib)
 
 
 def write_synthetic_shards(folder: Path, recipe: BlockRecipe) -> Path:
@@ -236,7 +244,7 @@ def write_synthetic_shards(folder: Path, recipe: BlockRecipe) -> Path:
     return write_shards(folder, blocks, name=recipe.name, origin=_origin(recipe))
 
 
-def _kept(folder: str | Path | None, recipe: BlockRecipe) -> TaskData:
+def _kept(folder: str | Path | None, recipe: BlockRecipe, **who: Any) -> TaskData:
     """Return the data of a recipe from the shards in a folder, which are written where they are missing."""
     if not isinstance(folder, (str, Path)) or not str(folder):
         raise InputError(f"{recipe.name} needs folder, the path of a folder where its shards are kept, not {folder!r}")
@@ -249,7 +257,7 @@ def _kept(folder: str | Path | None, recipe: BlockRecipe) -> TaskData:
             write_synthetic_shards(place, recipe)
     if _told_origin(manifest) != origin:
         raise InputError(f"{place} holds other data than {recipe.name} has under that name: remove it")
-    data = read_shards(manifest)
+    data = read_shards(manifest, **who)
     return replace(data, truth={"W": recipe.coefficients})
 
 
