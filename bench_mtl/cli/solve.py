@@ -50,7 +50,7 @@ _CHECKPOINT_SECONDS = 60.0
 @click.option(
     "--cluster",
     metavar="local|ADDRESS",
-    help="For solvers that use Dask: workers of this machine, or those of the scheduler at ADDRESS.",
+    help="For data in shards, and for solvers that use Dask: workers of this machine, or those of the scheduler at ADDRESS.",
 )
 @traceback_option
 @click.option("--save", type=click.Path(path_type=Path), help="Write the solution and its certificate to this .npz file.")
@@ -91,6 +91,7 @@ def solve(
     from bench_mtl.core.checks import real_number, whole_number
     from bench_mtl.core.dask_cluster import exposure
     from bench_mtl.core.types import Tolerance
+    from bench_mtl.data.catalogue import option_names
     from bench_mtl.engine.registry import load_registry
     from bench_mtl.engine.suite import Instance
     from bench_mtl.model.protocols import IterativeSolver
@@ -115,7 +116,9 @@ def solve(
         raise InputError("--out is for several solvers; --save keeps the solution of one")
     (solver,) = solvers
     name, options = registry.meant(solver, key_values(option, "--option"))
-    if cluster is not None:
+    if cluster is not None and "cluster" in option_names(spec, data_dir):
+        spec["cluster"] = cluster  # which is in the instance, too
+    elif cluster is not None:
         options |= _on_cluster(registry.solvers[name], solver, cluster)
     chosen = registry.solver(name, options)
     every = _seconds_between(checkpoint, checkpoint_every)

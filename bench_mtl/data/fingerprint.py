@@ -14,6 +14,10 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.data.catalogue import available, resolved, takes_seed
 
 
+#: Options of data in shards that say who computes with them: no bit of a result depends on that.
+_WHO = ("cluster", "workers", "memory_gib")
+
+
 def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | None = None) -> str:
     """Return a hash of all that decides what `bench_mtl.data.load` makes of the same arguments.
 
@@ -27,8 +31,9 @@ def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: 
     spec, _ = available(spec, data_dir)
     function, paths = resolved(spec, data_dir)
     origin = [_file_digest(path) for path in paths] or [_version("numpy"), _version("scikit-learn")]
-    # Where a file lies says nothing about what is in it.
-    asked = {key: value for key, value in spec.items() if key not in (("name", "file") if paths else ("folder",))}
+    # Where a file lies, and who computes with it, says nothing about what is in it.
+    left_out = {"name", "file", *_WHO} if paths else {"folder", *_WHO}
+    asked = {key: value for key, value in spec.items() if key not in left_out}
     drawn = not paths or takes_seed(spec)
     content = json.dumps([function.__name__, asked, seed if drawn else None, origin, _code_digest()], sort_keys=True, default=str)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
