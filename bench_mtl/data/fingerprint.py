@@ -13,7 +13,6 @@ from typing import Any
 from bench_mtl.core.errors import InputError
 from bench_mtl.data.catalogue import available, resolved, takes_seed
 
-
 #: Options of data in shards that say who computes with them: no bit of a result depends on that.
 _WHO = ("cluster", "workers", "memory_gib")
 
