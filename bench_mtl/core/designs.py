@@ -271,7 +271,7 @@ class SharedDesign(CommonDesign):
         return np.asarray(self._X @ W)
 
     def adjoint(self, R: Array) -> Array:
-        return np.asarray(self._X.T @ R)
+        return np.asarray(transposed(self._X) @ R)
 
     def block(self, k: int) -> Matrix:
         return self._X
@@ -551,6 +551,17 @@ def columns_of(X: Matrix, columns: NDArray[np.intp]) -> Matrix:
     chosen = sp.csr_array(X[:, columns])
     chosen.sort_indices()
     return chosen
+
+
+def transposed(X: Matrix) -> Matrix:
+    """Return X^T, which shares the memory of X, dense or CSR."""
+    if not is_sparse(X):
+        return X.T
+    # Filled afterwards, since the constructor copies arrays that are a small part of others.
+    made = sp.csc_array(X.shape[::-1])
+    made.data, made.indices, made.indptr = X.data, X.indices, X.indptr
+    made.has_sorted_indices, made.has_canonical_format = X.has_sorted_indices, X.has_canonical_format
+    return made
 
 
 def _with_ones(X: Matrix) -> Matrix:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.checks import is_sparse
-from bench_mtl.core.designs import frozen_matrix
+from bench_mtl.core.designs import frozen
 from bench_mtl.core.types import Array, Matrix
 
 #: Bytes of a block. Sums over blocks depend on it, and on nothing else of a machine.
@@ -37,8 +37,12 @@ def rows_of(X: Matrix, rows: slice) -> Matrix:
     if not is_sparse(X):
         return X[rows]
     start, end = int(X.indptr[rows.start]), int(X.indptr[rows.stop])
-    parts = (X.data[start:end], X.indices[start:end], X.indptr[rows.start : rows.stop + 1] - X.indptr[rows.start])
-    return frozen_matrix(sp.csr_array(parts, shape=(rows.stop - rows.start, X.shape[1]), copy=False))
+    # Filled afterwards, since the constructor copies arrays that are a small part of others.
+    block = sp.csr_array((rows.stop - rows.start, X.shape[1]))
+    block.data, block.indices = frozen(X.data[start:end]), frozen(X.indices[start:end])
+    block.indptr = frozen(X.indptr[rows.start : rows.stop + 1] - X.indptr[rows.start])
+    block.has_sorted_indices = block.has_canonical_format = True
+    return block
 
 
 def sum_of_blocks(parts: Iterable[Array]) -> Array:

@@ -13,7 +13,17 @@ import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse
-from bench_mtl.core.designs import CommonDesign, SharedDesign, columns_of, frozen, frozen_matrix, gram, line_norms, sum_of_squares
+from bench_mtl.core.designs import (
+    CommonDesign,
+    SharedDesign,
+    columns_of,
+    frozen,
+    frozen_matrix,
+    gram,
+    line_norms,
+    sum_of_squares,
+    transposed,
+)
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, sum_of_parts
@@ -158,7 +168,7 @@ def _compensated_product(shard: Shard, W: Array) -> Array:
 
 
 def _adjoint(shard: Shard, R: Array) -> Array:
-    return np.asarray(shard.matrix().T @ R)
+    return np.asarray(transposed(shard.matrix()) @ R)
 
 
 def _compensated_adjoint(shard: Shard, R: Array) -> tuple[Array, Array]:
@@ -204,4 +214,4 @@ def sparse_gram(X: Matrix) -> Array:
 
 def _gram_product(shard: Shard, v: Array, scale: float) -> Array:
     scaled = v / scale
-    return sum_of_blocks(np.asarray(block.T @ (block @ scaled / scale)) for block in row_blocks(shard.matrix()))
+    return sum_of_blocks(np.asarray(transposed(block) @ (block @ scaled / scale)) for block in row_blocks(shard.matrix()))
