@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class FitProblem(CompositeProblem):
     """
 
     fit: LinearFit
+    has_regulariser: ClassVar[bool] = True
+    """Whether R is its `regulariser`, which bounds of examples in shards ask for; otherwise vectors as long as the examples are held here."""
 
     def __init__(self, data: TaskData, loss: Loss, weights: Array, *, intercept: bool = False, is_always_centred: bool = False) -> None:
         """Read the targets that the loss wants, of held-out examples too. (The regulariser is up to the class.)
@@ -57,7 +59,7 @@ class FitProblem(CompositeProblem):
             targets = data.targets
         self.design = data.design
         self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)
-        self._sums = ShardedFit.of(self.fit, data.targets)
+        self._sums = ShardedFit.of(self.fit, data.targets) if self.has_regulariser else None
         self._held_out = None if data.held_out is None else (data.held_out.design, loss.targets(data.held_out)[0])
 
     def on_shards(self, chosen: Sequence[int]) -> Self | None:

@@ -76,6 +76,8 @@ class ADMM(IterativeSolver):
         if reason is not None:
             return reason
         if problem.has_form(GroupForm):
+            if problem.is_in_shards:
+                return f"{self.label} needs all examples of {problem.name} in one matrix, which has them in shards"
             return group_incompatibility(self, problem)
         loss = problem.form(SplitForm).loss
         if not isinstance(loss, Squared):
