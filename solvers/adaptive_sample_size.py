@@ -26,8 +26,8 @@ _LOOSEST_GAP, _MOST_STEPS = 1e-2, 1000
 _INNER = "method_"
 #: What states have that were made on all shards.
 _STEPS_BEFORE = "steps_before"
-#: Steps on a sample between two looks at its gap.
-_CHECK_EVERY = 16
+#: Steps on a sample between two looks at its gap; the smoothed method looks as often.
+_CHECK_EVERY = 10
 
 
 @dataclass(frozen=True)
@@ -103,19 +103,21 @@ class AdaptiveSampleSize(IterativeSolver):
 
     def _on_all(self, problem: Problem, last: Iterate, own: OwnState | None) -> Iterator[Iterate]:
         """Yield the iterates on all shards, from the last one on samples, or from the state of an earlier run."""
-        method = _method(problem)
         before, start = last, Iterate(last.primal, last.dual)
+        smoothing = _smoothing_of(problem, last.dual)
         if own is not None and _STEPS_BEFORE in own.entries:
             before = last._replace(step=int(own.number(_STEPS_BEFORE)), work=own.number("work_before"))
+            smoothing = own.number("first_smoothing")
             inner = {name.removeprefix(_INNER): value for name, value in own.entries.items() if name.startswith(_INNER)}
-            start = last._replace(step=last.step - before.step, work=last.work - before.work, state=state_of(method, **inner))
+            state = state_of(_method(problem, smoothing), **inner)
+            start = last._replace(step=last.step - before.step, work=last.work - before.work, state=state)
 
         def kept(iterate: Iterate) -> Mapping[str, Any]:
             entries = {f"{_INNER}{name}": value for name, value in (entries_of(iterate) or {}).items() if name != MAKER}
             counts = {"samples": len(self._sample_sizes(problem.count_shards())), _STEPS_BEFORE: before.step, "work_before": before.work}
-            return state_of(self, **counts, **entries)
+            return state_of(self, **counts, first_smoothing=smoothing, **entries)
 
-        for iterate in method.resume(problem, start):
+        for iterate in _method(problem, smoothing).resume(problem, start):
             step, work = before.step + iterate.step, before.work + iterate.work
             yield iterate._replace(step=step, work=work, note=f"{self.name}: all shards", state=partial(kept, iterate))
 
@@ -133,7 +135,7 @@ class AdaptiveSampleSize(IterativeSolver):
         assert sample is not None
         target = min(_LOOSEST_GAP, (self.target or _DEFAULT_TARGET) / share)
         last, looks = Iterate(start.primal, start.dual), 0
-        for iterate in _method(sample).resume(sample, last):
+        for iterate in _method(sample, _smoothing_of(sample, start.dual)).resume(sample, last):
             last = iterate
             if last.step % _CHECK_EVERY == 0 and last.step:
                 looks += 1
@@ -143,5 +145,15 @@ class AdaptiveSampleSize(IterativeSolver):
         return Iterate(last.primal, last.dual, start.step + last.step, work, f"{self.name}: {len(chosen)} shards")
 
 
-def _method(problem: Problem) -> IterativeSolver:
-    return AcceleratedGradient(restart="gradient", gram="never") if Capability.SMOOTH in problem.offers else SmoothedGradient()
+def _method(problem: Problem, smoothing: float) -> IterativeSolver:
+    if Capability.SMOOTH in problem.offers:
+        return AcceleratedGradient(restart="gradient", gram="never")
+    return SmoothedGradient(smoothing=smoothing)
+
+
+def _smoothing_of(problem: Problem, dual: Array | None) -> float:
+    """Return the smoothing of which a dual point in shards is made, so that none has to be found again; 1 where there is none."""
+    if Capability.SMOOTHED not in problem.offers or dual is None or dual.shape != problem.dual_shape:
+        return 1.0
+    smoothing = float(dual[0, -1, 0])
+    return smoothing if smoothing > 0.0 else 1.0

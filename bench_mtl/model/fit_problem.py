@@ -33,7 +33,7 @@ class FitProblem(CompositeProblem):
 
     fit: LinearFit
     has_regulariser: ClassVar[bool] = True
-    """Whether R is its `regulariser`, which bounds of examples in shards ask for; otherwise vectors as long as the examples are held here."""
+    """Whether R is its `regulariser`, as sums over shards need it; otherwise what is as long as the examples is held in this process."""
 
     def __init__(self, data: TaskData, loss: Loss, weights: Array, *, intercept: bool = False, is_always_centred: bool = False) -> None:
         """Read the targets that the loss wants, of held-out examples too. (The regulariser is up to the class.)
