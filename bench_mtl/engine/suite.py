@@ -109,6 +109,11 @@ class Instance:
         """
         return fingerprint(self.data, data_dir=data_dir, seed=self.seed)
 
+    @property
+    def has_workers(self) -> bool:
+        """Whether processes of its own compute with its data, see `bench_mtl.data.readers.read_shards`."""
+        return not self.data.keys().isdisjoint(("workers", "cluster"))
+
     def build(self, registry: Registry, data_dir: Path | None) -> Problem:
         """The problem itself.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import mmap
 import pickle
@@ -10,6 +11,7 @@ import weakref
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral, Real
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -181,8 +183,11 @@ class CaseRunner:
             records_incomplete=True,  # of which the row says enough: the suite goes on
         )
         record = replace(record, times=replace(record.times, compile=record.times.compile + compiled))
-        if record.status is not Status.SKIPPED and not built.is_untouched():
-            return self._void(tell, "the problem", record)
+        if record.status is not Status.SKIPPED:
+            if not built.is_untouched():
+                return self._void(tell, "the problem", record)
+            if problem.count_shards():  # norms and the like that it keeps take passes over the data, which every run has to pay for
+                self._built = None
         # Solutions are not stored, only their patterns, and what a solver says of itself may be of any type and size.
         info = tuple((_short(key), _plain(value)) for key, value in record.info[:_MOST_ENTRIES])
         told = Record(record.status, _short(record.reason), (), record.times, None, info, counted=record.counted, places=record.places)
@@ -301,19 +306,38 @@ def _same(members: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
 
 
 def _state(problem: Problem) -> dict[str, str]:
-    """A hash of each attribute of a problem, arrays and all that is below them included; of none that cannot be pickled."""
+    """A hash of each attribute of a problem, arrays and all that is below them included; of none that cannot be pickled.
+
+    What parts of it compute at its first use and keep comes from the rest, and is not in it.
+    """
     return {name: digest for name, value in vars(problem).items() if (digest := _digest(value))}
 
 
 def _digest(value: object) -> str:
     buffers: list[pickle.PickleBuffer] = []
+    stream = io.BytesIO()
     try:
-        content = hashlib.sha256(pickle.dumps(value, protocol=5, buffer_callback=buffers.append))
+        _WithoutCached(stream, protocol=5, buffer_callback=buffers.append).dump(value)
+        content = hashlib.sha256(stream.getbuffer())
         for buffer in buffers:  # arrays, where they lie
             content.update(buffer.raw())
     except Exception:  # a plug-in may hold anything
         return ""
     return content.hexdigest()
+
+
+class _WithoutCached(pickle.Pickler):
+    """Leaves out the values of cached properties."""
+
+    def reducer_override(self, value: Any) -> Any:
+        kind = type(value)
+        cached = [name for name in getattr(value, "__dict__", ()) if isinstance(getattr(kind, name, None), cached_property)]
+        if not cached:
+            return NotImplemented
+        make, given, *rest = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        if rest and isinstance(rest[0], dict):
+            rest[0] = {name: held for name, held in rest[0].items() if name not in cached}
+        return (make, given, *rest)
 
 
 def _short(value: object) -> str:

@@ -68,7 +68,8 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
             run()
             continue
         if apart.is_possible:
-            runner.make_ready(content.instance)
+            if not content.instance.has_workers:  # whose threads here a fork would stop in the middle of anything
+                runner.make_ready(content.instance)
             apart.run(partial(run, is_apart=True))
         else:
             run(is_last=True)
@@ -90,7 +91,12 @@ def _run(
     begin_random_numbers_anew()
     if is_apart:
         runner.remap()
-    before = State() if isinstance(content, Case) and not is_apart else None
+    before = None
+    if isinstance(content, Case) and not is_apart:
+        if content.instance.has_workers:  # whose connections and processes cannot be told from what a solver leaves behind
+            is_last = True
+        else:
+            before = State()
     try:
         if isinstance(content, Case):
             ran = runner.run(content, tell if before is None else before.watching(tell), deadline)
@@ -100,5 +106,5 @@ def _run(
         ran = Ran(Record(Status.ERROR, describe(error), places=places_of(error)))
     tell(("record", ran.record, peak_mib()))
     # What a job loads and compiles on its way stays, and is no leftover of a solver that somebody plugged in.
-    left = () if before is None else (*ran.changed, *before.leftovers())
+    left = () if is_apart or not isinstance(content, Case) else (*ran.changed, *(() if before is None else before.leftovers()))
     tell(("patterns", ran.patterns(), left, is_last))

@@ -1,0 +1,115 @@
+"""Suites on data in shards: a case has Dask workers of its own, which are measured and ended with it, however it ends."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from runs import TOKEN, await_that, cases_of, suite_of, workers_with_variable
+
+from bench_mtl.data.readers import write_shards
+from bench_mtl.engine.suite import Suite
+from bench_mtl.results import Store
+from bench_mtl.runner import LocalExecutor, Setting, run_cases
+
+pytest.importorskip("distributed", reason="Dask is not installed")
+
+EXAMPLES, D, M, SHARDS = 40, 6, 2, 3
+
+#: A solver of shards that stays in its second step for ever.
+STUCK = """
+import time
+from bench_mtl import Capability, Iterate, IterativeSolver
+
+
+class Stuck(IterativeSolver):
+    name = "stuck"
+    requires = frozenset({Capability.SMOOTH, Capability.PROX})
+    takes_shards = True
+
+    def steps(self, problem, start):
+        point = problem.start_point() if start is None else start
+        problem.value_and_gradient(point)
+        yield Iterate(point, None, 1, 1.0)
+        time.sleep(3600.0)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Labelled examples in shards, in a data directory."""
+    made = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    W = rng.standard_normal((D, M))
+
+    def parts() -> Iterator[tuple[Any, Any]]:
+        for _ in range(SHARDS):
+            X = rng.standard_normal((EXAMPLES, D))
+            yield X, np.where(X @ W + rng.standard_normal((EXAMPLES, M)) > 0.0, 1.0, -1.0)
+
+    write_shards(made / "toy", parts())
+    return made
+
+
+@pytest.fixture
+def token(monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the processes of a test have in their environment."""
+    found = secrets.token_hex(8)
+    monkeypatch.setenv(TOKEN, found)
+    return found
+
+
+def problem(**options: Any) -> str:
+    written = "".join(f", {name} = {json.dumps(value)}" for name, value in options.items())
+    data = f'data = {{ file = "toy/shards.json"{written} }}'
+    return f'[[problems]]\nname = "l1inf_glm"\nlabel = "toy {options}"\n{data}\nparameters = {{ loss = "logistic", radius = 1.0 }}\n'
+
+
+def run_on(folder: Path, tmp_path: Path, suite: Suite) -> Any:
+    """Return the runs of a suite."""
+    plugins, out = tmp_path / "plugins", tmp_path / "out"
+    (plugins / "solvers").mkdir(parents=True)
+    (plugins / "solvers" / "stuck.py").write_text(STUCK)
+    with Store.create(out, suite) as store, LocalExecutor(Setting(1, plugins, data_dir=folder)) as executor:
+        run_cases(store.plan(cases_of(suite, plugins, folder)), store, executor=executor)
+        return store.runs()
+
+
+def test_every_run_has_workers_of_its_own_and_the_same_bits(folder: Path, tmp_path: Path, token: str) -> None:
+    problems = problem() + problem(workers=1)
+    suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0", problems=problems, top="repetitions = 2")
+    runs = run_on(folder, tmp_path, suite)
+    assert await_that(lambda: not workers_with_variable(TOKEN, token))
+    assert set(runs["status"]) == {"verified"}, list(runs["reason"])
+    assert runs["primal"].nunique() == runs["dual"].nunique() == 1
+    told = [json.loads(text) for text in runs["info"]]
+    assert told[:2] == [{}, {}]  # nothing left behind, nothing sent
+    assert told[2] == told[3]  # no run profits from what the one before has computed
+    assert told[2]["shards"] == SHARDS
+    assert told[2]["messages"] == 2 * told[2]["rounds"] > 0
+    assert told[2]["again"] == 0
+    alone, with_worker = (set(runs["peak_memory_mib"][rows]) for rows in (slice(0, 2), slice(2, 4)))
+    assert min(with_worker) > max(alone)
+
+
+@pytest.mark.slow
+def test_workers_die_with_a_run_that_is_killed_at_its_time_limit(folder: Path, tmp_path: Path, token: str) -> None:
+    suite = suite_of('name = "stuck"', limits="seconds = 1.0", problems=problem(workers=1))
+    runs = run_on(folder, tmp_path, suite)
+    assert await_that(lambda: not workers_with_variable(TOKEN, token))
+    (run,) = runs.to_dict("records")
+    assert run["status"] == "timeout", run["reason"]
+    assert "killed" in run["reason"]
+
+
+@pytest.mark.slow
+def test_memory_of_workers_counts(folder: Path, tmp_path: Path, token: str) -> None:
+    suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0, memory_gib = 0.25", problems=problem() + problem(workers=1))
+    runs = run_on(folder, tmp_path, suite)
+    assert await_that(lambda: not workers_with_variable(TOKEN, token))
+    assert list(runs["status"]) == ["verified", "memory"], list(runs["reason"])
