@@ -220,8 +220,8 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
 
     Raises
     ------
-    InputError : an unknown problem, solver, option or parameter, two solvers that share a label, the same case twice, or more than
-        `MOST_CASES`, which are counted before any is made.
+    InputError : an unknown problem, solver, option or parameter, two solvers that share a label, the same case twice, more workers than
+        threads, or more than `MOST_CASES`, which are counted before any is made.
     """
     require_countable(suite)
     planner = RegistryPlanner(registry) if isinstance(registry, Registry) else registry
@@ -300,6 +300,10 @@ def _instances(spec: ProblemSpec, suite: Suite, planner: Planner) -> Iterator[In
             label = _labelled(spec.label, _suffix(sweep) + _suffix(combination))
             # By the names of the parameters, whichever spelling is given: one problem has one key.
             plan = planner.plan_problem(spec.name, {**spec.parameters, **combination})
+            workers = data.get("workers")
+            if isinstance(workers, int) and workers > suite.threads:
+                most = f"at most the threads of the suite, {suite.threads}, for they share its processors"
+                raise InputError(f"workers of '{label}' must be {most}, not {workers}")
             for seed in seeds:
                 yield Instance(spec.name, label, data, plan.parameters, seed, plan.code)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bench_mtl.report.render import BLANK, display, escaped
+from bench_mtl.report.tables.communication import communication
 from bench_mtl.report.tables.comparisons import comparisons
 from bench_mtl.report.tables.instances import by_instance, run_times, time_to_gap
 from bench_mtl.report.tables.means import means
@@ -17,6 +18,7 @@ from bench_mtl.report.tables.speed_ups import speed_ups
 from bench_mtl.report.tables.statuses import statuses
 from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
 from bench_mtl.report.tables.winners import winners
+from bench_mtl.report.tables.workers import workers
 from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
@@ -139,6 +141,30 @@ squares on logarithms over the sizes that were reached, with their 95 % interval
 does not enter, so that the exponent of a solver that fails on large sizes is too small. The size in the table is the largest that
 was reached. Of three sizes an interval says little, wide or narrow.""",
     ),
+    "workers": TableKind(
+        "Workers",
+        "Speed-ups by the number of workers, and a model of the time to the last target.",
+        lambda made: workers(made.runs, made.samples, made.targets[-1]),
+        """\
+Time to the last target of problems that differ in the number of workers alone, by the median where all runs on that many reached it. The
+speed-up is the time of the fewest over that of the most, in brackets its 95 % interval where both were measured more than once; the
+efficiency is the speed-up by that of the workers. *Same numbers*: all these runs ended with the same objective and the same lower bound,
+to the last bit. The model is shared / workers + fixed, by least squares over the numbers of workers. Two of them determine it: then it is
+no measurement, and its errors are unknown. *Fixed* holds what does not shrink with workers: messages, and what one process computes. The
+model leaves out what grows with workers, such as sums over a tree, which is as deep as their logarithm. It says nothing where one of its
+terms is below zero.""",
+    ),
+    "communication": TableKind(
+        "Communication",
+        "What was sent between processes by runs on data in shards.",
+        lambda made: communication(made.runs),
+        """\
+A round asks all shards once: it is one pass over the data, or half of one. Each worker is sent one request and sends one answer. Bytes are
+those that this program packs, certificates included, without the messages that Dask adds and without encryption. Where a pass is fused,
+the loss with its gradient or a bound, nothing that is as long as the examples travels. Medians over runs; *made again* is the number of
+requests, in all runs, that were made once more because a worker was lost, stuck or short of memory. *A pass*: all that was sent and
+received by the solver's passes over the data.""",
+    ),
     "times": TableKind(
         "Times",
         "Seconds by what they were spent on.",
@@ -192,13 +218,15 @@ not meet cannot both be right.""",
 }
 
 
+#: Tables that are only there where they have rows.
+_OCCASIONAL = ("measures", "workers", "communication")
+
+
 def report_tables(results: Results) -> dict[str, pd.DataFrame]:
-    """Return the tables of a report, by the names of their files; ``measures`` only where a problem measures anything."""
+    """Return the tables of a report, by the names of their files; some only where they have rows, such as those of measures."""
     made = Made(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
     tables = {name: kind.build(made) for name, kind in TABLES.items()}
-    if tables["measures"].empty:
-        del tables["measures"]
-    return tables
+    return {name: table for name, table in tables.items() if len(table) or name not in _OCCASIONAL}
 
 
 def printed(table: pd.DataFrame, *drop: str) -> pd.DataFrame:

@@ -55,6 +55,7 @@ def markdown(
     parts += _across_problems(tables, figures_of("spread", "profiles", "pareto"))
     parts += _section("measures", tables) if "measures" in tables else []
     parts += _section("scaling", tables, figures=figures_of("scaling"))
+    parts += [part for name in ("workers", "communication") if name in tables for part in _section(name, tables)]
     parts += [*_section("times", tables), *_section("tolerances", tables)]
     parts += ["## Objectives", *_objectives(tables)]
     parts += ["## Not verified", *_failures(tables), *folded(results)]

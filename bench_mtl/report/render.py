@@ -214,6 +214,25 @@ _FORMATS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "size": ("Size", format_count),
     "exponent": ("Exponent", lambda value: f"{value:.2f}"),
     "points": ("Points", format_count),
+    "workers": ("Workers", format_count),
+    "shards": ("Shards", format_count),
+    "rounds": ("Rounds", format_count),
+    "messages_a_round": ("Messages a round", format_count),
+    "sent_a_round_kib": ("Sent a round (KiB)", format_seconds),
+    "received_a_round_kib": ("Received a round (KiB)", format_seconds),
+    "again": ("Made again", format_count),
+    "a_pass_kib": ("A pass (KiB)", format_seconds),
+    "fewest": ("Fewest workers", format_count),
+    "most": ("Most workers", format_count),
+    "seconds_fewest": ("Seconds, fewest", format_seconds),
+    "seconds_most": ("Seconds, most", format_seconds),
+    "speed_up": ("Speed-up", format_ratio),
+    "efficiency": ("Efficiency", lambda value: f"{value:.2f}"),
+    "shared_seconds": ("Shared (s)", format_seconds),
+    "fixed_seconds": ("Fixed (s)", format_seconds),
+    "model_16": ("Model, 16 workers (s)", format_seconds),
+    "model_1000": ("Model, 1,000 workers (s)", format_seconds),
+    "same_numbers": ("Same numbers", _agrees),
     "value": ("At the best point", format_measure),
     "last": ("At the last point", format_measure),
     "seed": ("Seed", format_count),
@@ -241,7 +260,7 @@ _FORMATS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 #: Columns that are printed as part of another one.
 _WITH_OTHERS = ("proven", "in_full", "walkover", "at_least", "at_most", "mean_at_least", "reference_wins")
 
-_LEFT = {"primal_solver", "dual_solver", "disagreeing", "other", "agrees"}
+_LEFT = {"primal_solver", "dual_solver", "disagreeing", "other", "agrees", "same_numbers"}
 _RIGHT_TITLES = {title for column, (title, _) in _FORMATS.items() if column not in _LEFT}
 
 

@@ -29,6 +29,8 @@ _LAST = (
     "Across problems",
     "Measures",
     "Scaling",
+    "Workers",
+    "Communication",
     "Times",
     "Tolerances asked",
     "Objectives",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean, median
 from typing import Any
 
@@ -17,6 +17,9 @@ from bench_mtl.report.check.rows import SKIPPED, Run
 #: Sizes that make a sweep, and points that make a fit.
 _FEWEST = 3
 
+#: The option that says how many workers compute with the data.
+_NO_SIZE = "workers"
+
 
 def scaling_rows(derived: Derived) -> list[Row]:
     """Return the exponents of the time to the tightest target, by sweep and solver."""
@@ -25,7 +28,7 @@ def scaling_rows(derived: Derived) -> list[Row]:
 
 
 def _rows_of(key: str, runs: list[Run], target: float, derived: Derived) -> Iterator[Row]:
-    name = _name(runs[0], key)
+    name = sweep_name(runs[0], key)
     by_solver: dict[str, dict[int, list[Run]]] = {}
     for run in runs:
         if derived.counts[run.id].holds(target):
@@ -64,15 +67,20 @@ def _slope(points: Mapping[int, float]) -> tuple[float, tuple[float, float]]:
 def _sweeps(derived: Derived) -> Iterator[tuple[str, list[Run]]]:
     """Yield the runs of problems that differ in one whole-numbered option of their data alone, with the option."""
     ran = [run for run in derived.rows.runs if run.status != SKIPPED]
-    for key in dict.fromkeys(key for run in ran for key, value in _data(run).items() if _is_size(value)):
-        found: dict[tuple[str, ...], list[Run]] = {}
-        for run in ran:
-            if _is_size(_data(run).get(key)):
-                others = json.dumps({name: value for name, value in _data(run).items() if name != key}, sort_keys=True)
-                found.setdefault((run.family, run.parameters, others, run.machine), []).append(run)
-        for runs in found.values():
+    for key in dict.fromkeys(key for run in ran for key, value in _data(run).items() if _is_size(value) and key != _NO_SIZE):
+        for runs in sweeps_of(ran, key):
             if len({_data(run)[key] for run in runs}) >= _FEWEST:
                 yield key, runs
+
+
+def sweeps_of(ran: Iterable[Run], key: str) -> Iterable[list[Run]]:
+    """Return the runs of problems that are alike but for one option of their data, a whole number."""
+    found: dict[tuple[str, ...], list[Run]] = {}
+    for run in ran:
+        if _is_size(_data(run).get(key)):
+            others = json.dumps({name: value for name, value in _data(run).items() if name != key}, sort_keys=True)
+            found.setdefault((run.family, run.parameters, others, run.machine), []).append(run)
+    return found.values()
 
 
 def _data(run: Run) -> dict[str, Any]:
@@ -84,7 +92,8 @@ def _is_size(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _name(run: Run, key: str) -> str:
+def sweep_name(run: Run, key: str) -> str:
+    """Return what the problems of a sweep have in common."""
     data = {name: value for name, value in _data(run).items() if name != key}
     what = data.pop("name", None) or data.pop("file", "data")
     held = "".join(f", {name} = {value}" for name, value in data.items())

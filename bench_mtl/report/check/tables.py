@@ -19,6 +19,7 @@ from bench_mtl.report.check.pairs import Pair, holm, mean_interval, pair, shifte
 from bench_mtl.report.check.raised import raised_at
 from bench_mtl.report.check.rows import GENERIC, ONE_SHOT, PEER, SKIPPED, SPECIALISED, STATUSES, VERIFIED, Rows, Run
 from bench_mtl.report.check.scaling import scaling_rows
+from bench_mtl.report.check.shards import communication_rows, worker_rows
 
 _FASTEST = {GENERIC: "fastest generic", PEER: "fastest peer", SPECIALISED: "fastest specialised"}
 
@@ -343,6 +344,8 @@ _KINDS: Mapping[str, tuple[Callable[[Derived], Sequence[Row]], tuple[str, ...]]]
     "Shift (s)": (mean_rows, ("Group", "Target", "Solver")),
     "At the best point": (measure_rows, ("Problem", "Solver", "Measure")),
     "Exponent": (scaling_rows, ("Sweep", "Solver")),
+    "Efficiency": (worker_rows, ("Sweep", "Solver")),
+    "Messages a round": (communication_rows, ("Problem", "Solver", "Workers", "Shards")),
     "Build (s)": (time_rows, ("Problem", "Solver")),
     "Tolerance asked": (tolerance_rows, ("Problem", "Solver", "Tolerance asked")),
     "Best objective": (objective_rows, ("Problem", "Seed", "Repetition", "Solver")),

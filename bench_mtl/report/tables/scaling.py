@@ -14,6 +14,9 @@ from bench_mtl.stats import power_law
 if TYPE_CHECKING:
     import pandas as pd
 
+#: How many processes compute with the data, see `bench_mtl.report.tables.workers`: no size of the data.
+WORKERS = "workers"
+
 #: A sweep has at least this many sizes, and a fit this many points.
 FEWEST = 3
 
@@ -45,7 +48,7 @@ def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> 
         points = groups["seconds"].agg(["size", "count", "median"]).set_axis(["runs", "reached", "seconds"], axis=1)
         points["seconds"] = points["seconds"].where(points["runs"] == points["reached"])
         points["limit_seconds"] = groups["limit_seconds"].max()
-        name = _name(rows, key)
+        name = sweep_name(rows, key)
         parts.append(points.reset_index().assign(sweep=name, key=key, target=target))
     return pd.concat(parts, ignore_index=True)[_COLUMNS] if parts else pd.DataFrame(columns=_COLUMNS)
 
@@ -75,15 +78,22 @@ def scaling_fits(points: pd.DataFrame) -> pd.DataFrame:
 def _sweeps(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, pd.Series[int]]]:
     """Yield the option, the runs and their sizes of every sweep, in the order of the runs."""
     data = runs["data"].map(json.loads)
-    keys = dict.fromkeys(key for table in data for key, value in table.items() if _is_size(value))
+    keys = dict.fromkeys(key for table in data for key, value in table.items() if _is_size(value) and key != WORKERS)
     for key in keys:
-        having = runs[data.map(lambda table, key=key: _is_size(table.get(key)))]
-        sizes = data[having.index].map(lambda table, key=key: table[key])
-        others = data[having.index].map(lambda table, key=key: json.dumps({k: v for k, v in table.items() if k != key}, sort_keys=True))
-        machines = having["machine"] if "machine" in having else having["problem"].map(lambda _: "")
-        for _, group in having.groupby([having["problem"], having["parameters"], others, machines], sort=False):
-            if sizes[group.index].nunique() >= FEWEST:
-                yield key, group, sizes[group.index]
+        for group, sizes in sweeps_of(runs, key):
+            if sizes.nunique() >= FEWEST:
+                yield key, group, sizes
+
+
+def sweeps_of(runs: pd.DataFrame, key: str) -> Iterator[tuple[pd.DataFrame, pd.Series[int]]]:
+    """Yield the runs of problems that are alike but for one option of their data, a whole number, and that number of each."""
+    data = runs["data"].map(json.loads)
+    having = runs[data.map(lambda table: _is_size(table.get(key)))]
+    sizes = data[having.index].map(lambda table: table[key])
+    others = data[having.index].map(lambda table: json.dumps({k: v for k, v in table.items() if k != key}, sort_keys=True))
+    machines = having["machine"] if "machine" in having else having["problem"].map(lambda _: "")
+    for _, group in having.groupby([having["problem"], having["parameters"], others, machines], sort=False):
+        yield group, sizes[group.index]
 
 
 def _is_size(value: Any) -> bool:
@@ -91,7 +101,7 @@ def _is_size(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _name(runs: pd.DataFrame, key: str) -> str:
+def sweep_name(runs: pd.DataFrame, key: str) -> str:
     """Return what the labels of a sweep have in common, and what is held."""
     data = {name: value for name, value in json.loads(runs["data"].iloc[0]).items() if name != key}
     what = data.pop("name", None) or data.pop("file", "data")

@@ -78,7 +78,8 @@ def runs() -> list[dict[str, Any]]:
 
 def _case(run: dict[str, Any], radius: float, number: int) -> Case:
     family = "whole" if run["problem"] in WHOLE else "family"
-    instance = Instance(family, run["problem"], {"name": "synthetic"}, {"radius": radius}, run.get("seed", 0))
+    parameters = {"radius": run.get("radius", radius)}
+    instance = Instance(family, run["problem"], run.get("data", {"name": "synthetic"}), parameters, run.get("seed", 0))
     limits = Limits(seconds=run.get("limit", 60.0))
     label, options, target = run["solver"].removeprefix("peer_"), {"number": number}, run.get("target", TARGETS[-1])
     return Case(instance, run["solver"], label, options, target, limits, 1, run.get("repetition", 0))
