@@ -301,7 +301,7 @@ def _instances(spec: ProblemSpec, suite: Suite, planner: Planner) -> Iterator[In
             # By the names of the parameters, whichever spelling is given: one problem has one key.
             plan = planner.plan_problem(spec.name, {**spec.parameters, **combination})
             workers = data.get("workers")
-            if isinstance(workers, int) and workers > suite.threads:
+            if "file" in data and isinstance(workers, int) and workers > suite.threads:
                 most = f"at most the threads of the suite, {suite.threads}, for they share its processors"
                 raise InputError(f"workers of '{label}' must be {most}, not {workers}")
             for seed in seeds:

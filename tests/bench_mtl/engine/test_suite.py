@@ -227,6 +227,16 @@ def test_the_same_case_twice_is_refused(text: str, words: str) -> None:
     assert words in str(error.value)
 
 
+def test_there_may_be_no_more_workers_than_threads() -> None:
+    text = "threads = 2\n" + SMALL.replace(
+        'name = "synthetic_l1inf", tasks = 2, features = 4, examples = 5', 'file = "a/shards.json", workers = 3'
+    )
+    with pytest.raises(InputError, match=r"workers of 'l1inf_hinge a/shards.json' must be at most the threads of the suite, 2, .*, not 3"):
+        expand(parsed(text), REGISTRY)
+    (case,) = expand(parsed(text.replace("workers = 3", "workers = 2")), REGISTRY)
+    assert case.instance.has_workers
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from runs import TOKEN, await_that, cases_of, suite_of, workers_with_variable
 
+from bench_mtl.core.threads import available_processors
 from bench_mtl.data.readers import write_shards
 from bench_mtl.engine.suite import Suite
 from bench_mtl.results import Store
@@ -95,6 +96,20 @@ def test_every_run_has_workers_of_its_own_and_the_same_bits(folder: Path, tmp_pa
     assert told[2]["again"] == 0
     alone, with_worker = (set(runs["peak_memory_mib"][rows]) for rows in (slice(0, 2), slice(2, 4)))
     assert min(with_worker) > max(alone)
+
+
+@pytest.mark.slow
+def test_two_workers_give_the_bits_of_one(folder: Path, tmp_path: Path, token: str) -> None:
+    if available_processors() < 2:
+        pytest.skip("two workers need two processors")
+    problems = problem(workers=1) + problem(workers=2)
+    suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0", problems=problems, top="threads = 2")
+    runs = run_on(folder, tmp_path, suite)
+    assert await_that(lambda: not workers_with_variable(TOKEN, token))
+    assert set(runs["status"]) == {"verified"}, list(runs["reason"])
+    assert runs["primal"].nunique() == runs["dual"].nunique() == 1
+    one, two = (json.loads(text) for text in runs["info"])
+    assert (two["rounds"], two["messages"]) == (one["rounds"], 2 * one["messages"])
 
 
 @pytest.mark.slow
