@@ -88,7 +88,7 @@ def _sweeps(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, pd.Series[i
 def sweeps_of(runs: pd.DataFrame, key: str) -> Iterator[tuple[pd.DataFrame, pd.Series[int]]]:
     """Yield the runs of problems that are alike but for one option of their data, a whole number, and that number of each."""
     data = runs["data"].map(json.loads)
-    having = runs[data.map(lambda table: _is_size(table.get(key)))]
+    having = runs[data.map(lambda table: _is_size(table.get(key))).astype(bool)]
     sizes = data[having.index].map(lambda table: table[key])
     others = data[having.index].map(lambda table: json.dumps({k: v for k, v in table.items() if k != key}, sort_keys=True))
     machines = having["machine"] if "machine" in having else having["problem"].map(lambda _: "")
