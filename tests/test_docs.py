@@ -26,6 +26,8 @@ from bench_mtl.validation.conformance import check_iterates, check_pair, problem
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+#: Tutorials of which every other command starts Dask workers.
+LONG = ("more-than-memory",)
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in ("docs", "paper", "reports") for page in (ROOT / folder).rglob("*.md"))])
 
@@ -140,7 +142,9 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
         exec(compile(block, page, "exec"), {})
 
 
-@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.slow] if page.stem in LONG else [], id=page.stem) for page in TUTORIALS]
+)
 def test_a_tutorial_runs_from_top_to_bottom(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pyplot: Any) -> None:
     """A block that begins with the name of a file becomes that file, other Python goes on from block to block, commands are run.
 
@@ -166,12 +170,16 @@ def test_a_tutorial_runs_from_top_to_bottom(page: Path, tmp_path: Path, monkeypa
 
 
 def run_command(line: str) -> None:
-    """Run a command of a page. A comparison of times may end with 1, which says that something has become slower."""
+    """Run a command of a page, which ends with 0 unless a comment says with what.
+
+    A comparison of times may also end with 1, which says that something has become slower.
+    """
     words = shlex.split(line, comments=True)[1:]
     if words[0] == "run":
         words += ["--isolation", "inline"]
-    code = cli.main(words, prog_name="bench-mtl", standalone_mode=False)
-    assert code in ((0, None, 1) if words[0] == "compare" else (0, None)), line
+    code = cli.main(words, prog_name="bench-mtl", standalone_mode=False) or 0
+    said = re.search(r"# exit code (\d+)$", line)
+    assert code in ((int(said[1]),) if said else (0, 1) if words[0] == "compare" else (0,)), line
 
 
 @pytest.mark.slow  # make docs runs them too
@@ -201,6 +209,12 @@ def test_an_example_of_the_gallery_is_short_and_says_what_it_shows(script: Path)
 def test_the_gallery_has_examples_and_an_introduction() -> None:
     assert len(GALLERY) >= 14
     assert (ROOT / "docs" / "gallery" / "README.md").read_text().startswith("# ")
+
+
+def test_the_solvers_that_take_shards_are_those_that_the_page_names() -> None:
+    page = (ROOT / "docs" / "your-own-data.md").read_text()
+    (listed,) = re.findall(r"take shards: (.*?); the rest is skipped", page, re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", listed)) == {name for name, kind in load_registry().solvers.items() if kind.takes_shards}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
