@@ -315,7 +315,48 @@ class SharedDesign(CommonDesign):
         return np.full(self.n_tasks, spectral_norm(self._X))
 
 
-class PerTaskDesign(Design):
+class SeparateDesign(Design):
+    """An X_k for each task, wherever its rows are: outputs are stacked task by task, their ends in `_offsets`."""
+
+    _offsets: NDArray[np.int64]
+
+    def _divide(self, sizes: Sequence[int]) -> None:
+        """Have tasks of so many examples."""
+        self.sizes = tuple(int(size) for size in sizes)
+        self.n_tasks = len(self.sizes)
+        self._offsets = frozen(np.concatenate([[0], np.cumsum(self.sizes)]))
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (int(self._offsets[-1]),)
+
+    def per_example(self, values: Array) -> Array:
+        return np.repeat(values, self.sizes)
+
+    def task_outputs(self, R: Array, k: int) -> Array:
+        return R[self._span(k)]
+
+    def task_sums(self, R: Array) -> Array:
+        return np.add.reduceat(R, self._offsets[:-1])
+
+    def stack(self, R: Array) -> Array:
+        return R
+
+    def unstack(self, r: Array) -> Array:
+        return r
+
+    def _task_norms(self, R: Array) -> Array:
+        top = float(np.abs(R).max(initial=0.0))
+        if top == 0.0:
+            return np.zeros(self.n_tasks)
+        squares = self.task_sums(np.square(R / top))
+        return np.asarray(top * (np.sqrt(squares + R.size * TINIEST) * (1.0 + gamma(R.size + 8))) + TINIEST)
+
+    def _span(self, k: int) -> slice:
+        return slice(int(self._offsets[k]), int(self._offsets[k + 1]))
+
+
+class PerTaskDesign(SeparateDesign):
     """A matrix X_k (n_k x d) for each task: W -> (X_1 w_1, ..., X_m w_m), stacked."""
 
     def __init__(self, blocks: Sequence[Any]) -> None:
@@ -327,9 +368,7 @@ class PerTaskDesign(Design):
             if block.shape[1] != checked[0].shape[1]:
                 raise InputError(f"X of task {k} has {block.shape[1]} features, but task 0 has {checked[0].shape[1]}")
         self.n_features = int(checked[0].shape[1])
-        self.n_tasks = len(checked)
-        self.sizes = tuple(int(block.shape[0]) for block in checked)
-        self._offsets = frozen(np.concatenate([[0], np.cumsum(self.sizes)]))
+        self._divide([block.shape[0] for block in checked])
         self._sparse = any(is_sparse(block) for block in checked)
         # Sparse tasks are held as the block-diagonal map itself; dense ones as rows, and as a cube where their sizes agree.
         self._cube: Array | None = None
@@ -339,10 +378,6 @@ class PerTaskDesign(Design):
             self._rows = frozen(np.concatenate(checked))
             if len(set(self.sizes)) == 1:
                 self._cube = self._rows.reshape(self.n_tasks, self.sizes[0], self.n_features)
-
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        return (int(self._offsets[-1]),)
 
     @property
     def is_sparse(self) -> bool:
@@ -379,15 +414,6 @@ class PerTaskDesign(Design):
             return self._diagonal[self._span(k), k * self.n_features : (k + 1) * self.n_features]
         return self._rows[self._span(k)]
 
-    def per_example(self, values: Array) -> Array:
-        return np.repeat(values, self.sizes)
-
-    def task_outputs(self, R: Array, k: int) -> Array:
-        return R[self._span(k)]
-
-    def task_sums(self, R: Array) -> Array:
-        return np.add.reduceat(R, self._offsets[:-1])
-
     def restricted(self, features: NDArray[np.intp]) -> PerTaskDesign:
         if not self._sparse:
             return PerTaskDesign([columns_of(self._rows[self._span(k)], features) for k in range(self.n_tasks)])
@@ -416,12 +442,6 @@ class PerTaskDesign(Design):
             return self._diagonal
         return sp.csr_array(sp.block_diag([sp.csr_array(self.block(k)) for k in range(self.n_tasks)], format="csr"))
 
-    def stack(self, R: Array) -> Array:
-        return R
-
-    def unstack(self, r: Array) -> Array:
-        return r
-
     @cached_property
     def _row_norms(self) -> Array:
         return frozen(line_norms(self._diagonal if self._sparse else self._rows, axis=1))
@@ -432,13 +452,6 @@ class PerTaskDesign(Design):
             return frozen(np.ascontiguousarray(line_norms(self._diagonal, axis=0).reshape(self.n_tasks, -1).T))
         return frozen(np.stack([line_norms(self.block(k), axis=0) for k in range(self.n_tasks)], axis=1))
 
-    def _task_norms(self, R: Array) -> Array:
-        top = float(np.abs(R).max(initial=0.0))
-        if top == 0.0:
-            return np.zeros(self.n_tasks)
-        squares = self.task_sums(np.square(R / top))
-        return np.asarray(top * (np.sqrt(squares + R.size * TINIEST) * (1.0 + gamma(R.size + 8))) + TINIEST)
-
     def _compensated_forward(self, W: Array) -> Array:
         return np.concatenate([compensated_product(self.block(k), W[:, k : k + 1])[:, 0] for k in range(self.n_tasks)])
 
@@ -448,9 +461,6 @@ class PerTaskDesign(Design):
 
     def norms(self) -> Array:
         return np.array([spectral_norm(self.block(k)) for k in range(self.n_tasks)])
-
-    def _span(self, k: int) -> slice:
-        return slice(int(self._offsets[k]), int(self._offsets[k + 1]))
 
 
 def line_norms(X: Matrix, axis: int) -> Array:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import (
     CommonDesign,
+    Design,
     SharedDesign,
     columns_of,
     frozen,
@@ -41,7 +42,34 @@ _LANCZOS_ERROR = 1e-3
 _LANCZOS_VECTORS = 8
 
 
-class ShardedDesign(Forgetting, CommonDesign):
+class InShards(Forgetting, Design):
+    """A design whose rows are in shards, of which no one matrix is made."""
+
+    shards: Shards
+
+    @property
+    def is_in_shards(self) -> bool:
+        return True
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.shards.sizes.is_sparse
+
+    @property
+    def n_stored(self) -> int:
+        return self.shards.sizes.n_stored
+
+    def block(self, k: int) -> NoReturn:
+        raise InputError("the examples are in shards, of which no one matrix is made: choose a method that needs products with X alone")
+
+    def stacked(self) -> NoReturn:
+        self.block(0)
+
+    def with_constant(self) -> NoReturn:
+        raise InputError("the examples are in shards, which get no further feature: write the constant feature with the shards")
+
+
+class ShardedDesign(InShards, CommonDesign):
     """One n x d matrix X for all m tasks, in shards of rows: W -> X W.
 
     What has n rows, such as predictions and dual points, is held here; what has n x d entries is not, so that `block` and `stacked` raise.
@@ -57,29 +85,11 @@ class ShardedDesign(Forgetting, CommonDesign):
     def output_shape(self) -> tuple[int, ...]:
         return (self.shards.sizes.n_rows, self.n_tasks)
 
-    @property
-    def is_in_shards(self) -> bool:
-        return True
-
-    @property
-    def is_sparse(self) -> bool:
-        return self.shards.sizes.is_sparse
-
-    @property
-    def n_stored(self) -> int:
-        return self.shards.sizes.n_stored
-
     def forward(self, W: Array) -> Array:
         return self._rows(_product, W)
 
     def adjoint(self, R: Array) -> Array:
         return self.shards.total(_adjoint, split=(R,))
-
-    def block(self, k: int) -> NoReturn:
-        raise InputError("the examples are in shards, of which no one matrix is made: choose a method that needs products with X alone")
-
-    def stacked(self) -> NoReturn:
-        self.block(0)
 
     def restricted(self, features: NDArray[np.intp]) -> SharedDesign:
         """Return the design of some features alone, in memory."""
@@ -101,9 +111,6 @@ class ShardedDesign(Forgetting, CommonDesign):
 
     def squares(self) -> float:
         return math.fsum(self.shards.map(_squares))
-
-    def with_constant(self) -> NoReturn:
-        raise InputError("the examples are in shards, which get no further feature: write the constant feature with the shards")
 
     def on_shards(self, chosen: Sequence[int]) -> ShardedDesign:
         """Return the design of some shards, in the order given."""

@@ -49,6 +49,8 @@ class Sizes(Forgetting):
     is_sparse: bool
     n_stored: int
     """Entries that are stored, of all shards."""
+    tasks: tuple[int, ...] | None = None
+    """The task whose examples each shard has, those of one task next to each other; None where all tasks have all examples."""
 
     @property
     def n_rows(self) -> int:
@@ -57,7 +59,8 @@ class Sizes(Forgetting):
     def some(self, chosen: Sequence[int]) -> Sizes:
         """Return the sizes of some shards; how much these store is a guess, by their share of the rows."""
         counts = tuple(self.counts[k] for k in chosen)
-        return replace(self, counts=counts, n_stored=round(self.n_stored * sum(counts) / self.n_rows))
+        tasks = None if self.tasks is None else tuple(self.tasks[k] for k in chosen)
+        return replace(self, counts=counts, n_stored=round(self.n_stored * sum(counts) / self.n_rows), tasks=tasks)
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
@@ -179,12 +182,17 @@ class LocalShards(Shards):
         self.shards, self.sizes = tuple(shards), sizes
 
     @classmethod
-    def held(cls, parts: Sequence[tuple[Matrix, Array]]) -> LocalShards:
-        """Return shards in memory, one for each pair of features (rows x d, all dense or all CSR) and targets (rows x m)."""
+    def held(cls, parts: Sequence[tuple[Matrix, Array]], tasks: Sequence[int] | None = None) -> LocalShards:
+        """Return shards in memory, one for each pair of features (rows x d, all dense or all CSR) and targets (rows x m).
+
+        With `tasks` each has the examples of one task, and one column of targets.
+        """
         first, targets = parts[0]
         is_sparse = sp.issparse(first)
         stored = sum(int(X.nnz if is_sparse else X.size) for X, _ in parts)
-        sizes = Sizes(tuple(X.shape[0] for X, _ in parts), int(first.shape[1]), int(targets.shape[1]), is_sparse, stored)
+        m = int(targets.shape[1]) if tasks is None else max(tasks) + 1
+        own = None if tasks is None else tuple(tasks)
+        sizes = Sizes(tuple(X.shape[0] for X, _ in parts), int(first.shape[1]), m, is_sparse, stored, own)
         return cls([HeldShard(frozen_matrix(X), frozen(Y)) for X, Y in parts], sizes)
 
     def some(self, chosen: Sequence[int]) -> LocalShards:

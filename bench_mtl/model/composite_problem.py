@@ -10,7 +10,7 @@ import numpy as np
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.designs import Design, line_norms
-from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.sharded_design import InShards
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.predicting_problem import PredictingProblem
@@ -37,10 +37,10 @@ class CompositeProblem(PredictingProblem):
         return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
 
     def traffic(self) -> Mapping[str, int]:
-        return self.design.shards.counts() if isinstance(self.design, ShardedDesign) else {}
+        return self.design.shards.counts() if isinstance(self.design, InShards) else {}
 
     def count_shards(self) -> int:
-        return len(self.design.shards.sizes.counts) if isinstance(self.design, ShardedDesign) else 0
+        return len(self.design.shards.sizes.counts) if isinstance(self.design, InShards) else 0
 
     def repair(self, point: Array) -> Array:
         return self.regulariser.repair(point)

@@ -13,6 +13,7 @@ from bench_mtl.core.checks import true_or_false
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
+from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.types import Array
 from bench_mtl.model.composite_problem import CompositeProblem
 from bench_mtl.model.intercepts import Centres, can_centre, centred
@@ -63,7 +64,7 @@ class FitProblem(CompositeProblem):
         self._held_out = None if data.held_out is None else (data.held_out.design, loss.targets(data.held_out)[0])
 
     def on_shards(self, chosen: Sequence[int]) -> Self | None:
-        if self._sums is None:
+        if self._sums is None or not isinstance(self.design, ShardedDesign):
             return None
         sums, design = self._sums.on_shards(chosen), self._sums.design
         targets = np.concatenate([self.fit.targets[design.shards.sizes.slices[k]] for k in chosen])

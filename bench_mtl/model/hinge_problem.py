@@ -12,6 +12,7 @@ import numpy as np
 from bench_mtl.core.checks import true_or_false
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.rounding import Interval
+from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.types import Array
 from bench_mtl.model.composite_problem import CompositeProblem
 from bench_mtl.model.forms import BallForm, HingeForm, Hinges, NormHingeForm
@@ -53,7 +54,7 @@ class HingeProblem(CompositeProblem):
         return (chosen.radius, None) if isinstance(chosen, Constraint) else (None, chosen.weight)
 
     def on_shards(self, chosen: Sequence[int]) -> Self | None:
-        if self._sums is None:
+        if self._sums is None or not isinstance(self.design, ShardedDesign):
             return None
         sums, design = self._sums.on_shards(chosen), self._sums.design
         labels = np.concatenate([self.hinges.labels[design.shards.sizes.slices[k]] for k in chosen])

@@ -5,9 +5,10 @@ Nothing that is as long as the examples leaves a shard. What comes back is as la
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,9 @@ import numpy as np
 from bench_mtl.core.designs import Design, SharedDesign, line_norms
 from bench_mtl.core.rounding import UNIT, compensated, up
 from bench_mtl.core.row_blocks import row_slices, rows_of
-from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.sharded_design import InShards
 from bench_mtl.core.shards import Shard
+from bench_mtl.core.task_columns import gathered, spread
 from bench_mtl.core.types import Array, Matrix
 
 #: What targets of shards are to a loss: themselves, labels that have to become -1 and +1, or marks of a class.
@@ -58,13 +60,18 @@ class Reading:
     """Of the examples of every task, m numbers; one number for losses that couple tasks."""
 
     @classmethod
-    def of(cls, stored: Array, wanted: Array, weights: Array) -> Reading | None:
+    def of(cls, design: Design, stored: Array, wanted: Array, weights: Array) -> Reading | None:
         """Return how to make of stored targets those that a loss wants; None where weights differ within a task."""
-        if weights.strides[0] != 0 and np.any(weights != weights[:1]):
+        own = weights[0].copy() if design.is_shared else weights[[part.start for part in _task_slices(design)]]
+        if weights.strides[0] != 0 and np.any(weights != (own[None] if design.is_shared else design.per_example(own))):
             return None
         if np.may_share_memory(stored, wanted):
-            return cls(AS_THEY_ARE, weights[0].copy())
-        return cls(LABELS if np.any(wanted < 0.0) else CLASSES, weights[0].copy())
+            return cls(AS_THEY_ARE, own)
+        return cls(LABELS if np.any(wanted < 0.0) else CLASSES, own)
+
+    def of_task(self, k: int) -> Reading:
+        """Return how the examples of one task are read."""
+        return Reading(self.targets, self.weights[k : k + 1])
 
     def scaled(self, factor: float) -> Reading:
         """Return the reading with weights times a factor."""
@@ -85,7 +92,41 @@ class Reading:
         return np.where(Y > 0.0, 1.0, -1.0) if self.targets == LABELS else (Y == 1.0).astype(np.float64)
 
 
-def bounds_of(design: ShardedDesign) -> list[Bounds]:
+def _task_slices(design: Design) -> list[slice]:
+    ends = np.cumsum([0, *design.sizes]).tolist()
+    return [slice(start, end) for start, end in pairwise(ends)]
+
+
+def total_over(
+    design: InShards,
+    function: Callable[..., Any],
+    reading: Reading,
+    matrices: Sequence[Array],
+    *rest: Any,
+    each: Sequence[Any] | None = None,
+) -> Any:
+    """Return the sum of ``function(shard, reading, matrices, *rest, *own)`` over all shards, where they are.
+
+    Of a shard with examples of one task the function sees what belongs to that: one weight, and one column of every matrix. Matrices that
+    it returns are columns of those of all tasks then.
+    """
+    tasks, given = design.shards.sizes.tasks, tuple(matrices)
+    if tasks is None:
+        return design.shards.total(function, reading, given, *rest, each=each)
+    own = [(task, () if each is None else (each[place],)) for place, task in enumerate(tasks)]
+    found = design.shards.total(_of_one_task, function, reading, given, rest, each=own)
+    return gathered(found, design.n_features, design.n_tasks)
+
+
+def _of_one_task(
+    shard: Shard, function: Callable[..., Any], reading: Reading, matrices: Sequence[Array], rest: tuple[Any, ...], own: tuple[int, Any]
+) -> Any:
+    k, more = own
+    columns = tuple(np.ascontiguousarray(matrix[:, k : k + 1]) for matrix in matrices)
+    return spread(function(shard, reading.of_task(k), columns, *rest, *more), k)
+
+
+def bounds_of(design: InShards) -> list[Bounds]:
     """Return the bounds of every shard, in one pass over the data."""
     return list(design.shards.map(_bounds))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import Interval, is_compensated
-from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.sharded_design import InShards, ShardedDesign
 from bench_mtl.core.shards import Shard
 from bench_mtl.core.tree_sums import plus
 from bench_mtl.core.types import Array
@@ -23,7 +23,7 @@ from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
 from bench_mtl.model.regularisers import Regulariser
-from bench_mtl.model.shard_blocks import Bounds, Reading, bounds_of, predictions_with_error, products
+from bench_mtl.model.shard_blocks import Bounds, Reading, bounds_of, predictions_with_error, products, total_over
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class NormalEquations:
 class ShardedFit(Forgetting):
     """f(W) = sum over shards of the weighted losses of their examples, without intercepts."""
 
-    design: ShardedDesign
+    design: InShards
     loss: Loss
     reading: Reading
 
     @classmethod
     def of(cls, fit: LinearFit, stored: Array) -> ShardedFit | None:
         """Return a fit as sums over shards, `stored` the targets as they are in the shards; None where it is not made of such sums."""
-        if not isinstance(fit.design, ShardedDesign) or fit.intercept:
+        if not isinstance(fit.design, InShards) or fit.intercept:
             return None
-        reading = Reading.of(stored, fit.targets, fit.weights)
+        reading = Reading.of(fit.design, stored, fit.targets, fit.weights)
         return None if reading is None else cls(fit.design, fit.loss, reading)
 
     def gather(self) -> None:
@@ -67,6 +67,7 @@ class ShardedFit(Forgetting):
 
     def on_shards(self, chosen: Sequence[int]) -> ShardedFit:
         """Return the fit to some shards, with weights that make them stand for all."""
+        assert isinstance(self.design, ShardedDesign)
         design = self.design.on_shards(chosen)
         return replace(self, design=design, reading=self.reading.scaled(self.design.sizes[0] / design.sizes[0]))
 
@@ -74,18 +75,19 @@ class ShardedFit(Forgetting):
         """Return f."""
         if self._has_normal_equations:
             return self._normal.value_and_gradient(W)[0]
-        return float(self.design.shards.total(_value, self.loss, self.reading, W))
+        return float(total_over(self.design, _value, self.reading, (W,), self.loss))
 
     def value_and_gradient(self, W: Array) -> tuple[float, Array]:
         """Return f and its gradient, in one pass, or in none by the normal equations."""
         if self._has_normal_equations:
             return self._normal.value_and_gradient(W)
-        value, gradient = self.design.shards.total(_value_and_gradient, self.loss, self.reading, W)
+        value, gradient = total_over(self.design, _value_and_gradient, self.reading, (W,), self.loss)
         return float(value), gradient
 
     def enclose(self, terms: Sequence[Array]) -> Interval:
         """Return f at coefficients that are a sum of matrices, between bounds that hold in exact arithmetic."""
-        return self.design.shards.total(_enclosed, self.loss, self.reading, tuple(terms), is_compensated(), each=self._bounds)
+        found: Interval = total_over(self.design, _enclosed, self.reading, terms, self.loss, is_compensated(), each=self._bounds)
+        return found
 
     def enclose_bound(self, V: Array, regulariser: Regulariser) -> Interval:
         """Return what the dual point that is told by V proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
@@ -93,14 +95,14 @@ class ShardedFit(Forgetting):
 
     def judge(self, terms: Sequence[Array], regulariser: Regulariser) -> tuple[Interval, Interval]:
         """Return f, and what the dual point proves that the coefficients tell, in one pass."""
-        found = self.design.shards.total(_judged, self.loss, self.reading, tuple(terms), is_compensated(), each=self._bounds)
+        found = total_over(self.design, _judged, self.reading, terms, self.loss, is_compensated(), each=self._bounds)
         value, gains, G = found
         support, limit = regulariser.enclose_support(G)
         return value, self.loss.enclose_bound_of(gains, support, limit)
 
     @property
     def _has_normal_equations(self) -> bool:
-        return isinstance(self.loss, Squared) and self.design.n_features <= LARGEST_FACTOR
+        return isinstance(self.loss, Squared) and self.design.is_shared and self.design.n_features <= LARGEST_FACTOR
 
     @cached_property
     def _normal(self) -> NormalEquations:
@@ -124,11 +126,13 @@ def _moments(shard: Shard, reading: Reading) -> tuple[Array, float]:
     return along, squares
 
 
-def _value(shard: Shard, loss: Loss, reading: Reading, W: Array) -> float:
+def _value(shard: Shard, reading: Reading, matrices: Sequence[Array], loss: Loss) -> float:
+    (W,) = matrices
     return sum(loss.total(design.forward(W), y, w) for design, y, w in reading.blocks(shard))
 
 
-def _value_and_gradient(shard: Shard, loss: Loss, reading: Reading, W: Array) -> tuple[float, Array]:
+def _value_and_gradient(shard: Shard, reading: Reading, matrices: Sequence[Array], loss: Loss) -> tuple[float, Array]:
+    (W,) = matrices
     value, gradient = 0.0, np.zeros(W.shape)
     for design, y, w in reading.blocks(shard):
         here, derivatives = loss.total_and_derivatives(design.forward(W), y, w)
@@ -137,7 +141,7 @@ def _value_and_gradient(shard: Shard, loss: Loss, reading: Reading, W: Array) ->
     return value, gradient
 
 
-def _enclosed(shard: Shard, loss: Loss, reading: Reading, terms: Sequence[Array], with_compensation: bool, bounds: Bounds) -> Interval:
+def _enclosed(shard: Shard, reading: Reading, terms: Sequence[Array], loss: Loss, with_compensation: bool, bounds: Bounds) -> Interval:
     total = Interval(0.0, 0.0)
     with products(with_compensation):
         for design, y, w in reading.blocks(shard, bounds):
@@ -145,7 +149,7 @@ def _enclosed(shard: Shard, loss: Loss, reading: Reading, terms: Sequence[Array]
     return total
 
 
-def _judged(shard: Shard, loss: Loss, reading: Reading, terms: Sequence[Array], with_compensation: bool, bounds: Bounds) -> Any:
+def _judged(shard: Shard, reading: Reading, terms: Sequence[Array], loss: Loss, with_compensation: bool, bounds: Bounds) -> Any:
     found: Any = None
     with products(with_compensation):
         for design, y, w in reading.blocks(shard, bounds):

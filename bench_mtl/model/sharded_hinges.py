@@ -15,28 +15,28 @@ import numpy as np
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import Interval, is_compensated
-from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.sharded_design import InShards, ShardedDesign
 from bench_mtl.core.shards import Shard
 from bench_mtl.core.tree_sums import plus
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import Hinges
 from bench_mtl.model.regularisers import Regulariser
-from bench_mtl.model.shard_blocks import Bounds, Reading, bounds_of, products
+from bench_mtl.model.shard_blocks import Bounds, Reading, bounds_of, products, total_over
 
 
 @dataclass(frozen=True)
 class ShardedHinges(Forgetting):
     """f(W) = sum over shards of the weighted hinges of their examples, without intercepts."""
 
-    design: ShardedDesign
+    design: InShards
     reading: Reading
 
     @classmethod
     def of(cls, hinges: Hinges, stored: Array) -> ShardedHinges | None:
         """Return hinges as sums over shards, `stored` the labels as they are in the shards; None where they are not made of such sums."""
-        if not isinstance(hinges.design, ShardedDesign) or hinges.intercept:
+        if not isinstance(hinges.design, InShards) or hinges.intercept:
             return None
-        reading = Reading.of(stored, hinges.labels, hinges.weights)
+        reading = Reading.of(hinges.design, stored, hinges.labels, hinges.weights)
         return None if reading is None else cls(hinges.design, reading)
 
     @property
@@ -45,6 +45,7 @@ class ShardedHinges(Forgetting):
 
     def on_shards(self, chosen: Sequence[int]) -> ShardedHinges:
         """Return the hinges of some shards, with weights that make them stand for all."""
+        assert isinstance(self.design, ShardedDesign)
         design = self.design.on_shards(chosen)
         return ShardedHinges(design, self.reading.scaled(self.design.sizes[0] / design.sizes[0]))
 
@@ -54,22 +55,23 @@ class ShardedHinges(Forgetting):
 
     def smoothed(self, W: Array, smoothing: float) -> tuple[float, Array, Array]:
         """Return the value of `Hinges.smoothed`, its gradient and its dual point, in one pass; with a smoothing of 0 those of f itself."""
-        value, gradient = self.design.shards.total(_smoothed, self.reading, W, smoothing)
+        value, gradient = total_over(self.design, _smoothed, self.reading, (W,), smoothing)
         return float(value), gradient, self.told(W, smoothing)
 
     def enclose(self, W: Array) -> Interval:
         """Return f between bounds that hold in exact arithmetic."""
-        return self.design.shards.total(_enclosed, self.reading, W, is_compensated(), each=self._bounds)
+        found: Interval = total_over(self.design, _enclosed, self.reading, (W,), is_compensated(), each=self._bounds)
+        return found
 
     def enclose_bound(self, dual: Array, regulariser: Regulariser) -> Interval:
         """Return what a dual point proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
         V, smoothing = dual[0, :-1], float(dual[0, -1, 0])
-        total, G = self.design.shards.total(_dual_sums, self.reading, V, smoothing, is_compensated(), each=self._bounds)
+        total, G = total_over(self.design, _dual_sums, self.reading, (V,), smoothing, is_compensated(), each=self._bounds)
         return _proven(total, G, regulariser)
 
     def judge(self, W: Array, regulariser: Regulariser) -> tuple[Interval, Interval]:
         """Return f at W, and what the dual point proves that gives its subgradient there, in one pass."""
-        value, total, G = self.design.shards.total(_judged, self.reading, W, is_compensated(), each=self._bounds)
+        value, total, G = total_over(self.design, _judged, self.reading, (W,), is_compensated(), each=self._bounds)
         return value, _proven(total, G, regulariser)
 
     @cached_property
@@ -86,7 +88,8 @@ def _proven(total: Interval, G: Interval, regulariser: Regulariser) -> Interval:
 # What follows is computed where the shards are.
 
 
-def _smoothed(shard: Shard, reading: Reading, W: Array, smoothing: float) -> tuple[float, Array]:
+def _smoothed(shard: Shard, reading: Reading, matrices: Sequence[Array], smoothing: float) -> tuple[float, Array]:
+    (W,) = matrices
     value, gradient = 0.0, np.zeros(W.shape)
     for design, y, w in reading.blocks(shard):
         hinges = Hinges(design, y, w)
@@ -100,7 +103,8 @@ def _smoothed(shard: Shard, reading: Reading, W: Array, smoothing: float) -> tup
     return value, gradient
 
 
-def _enclosed(shard: Shard, reading: Reading, W: Array, with_compensation: bool, bounds: Bounds) -> Interval:
+def _enclosed(shard: Shard, reading: Reading, matrices: Sequence[Array], with_compensation: bool, bounds: Bounds) -> Interval:
+    (W,) = matrices
     total = Interval(0.0, 0.0)
     with products(with_compensation):
         for design, y, w in reading.blocks(shard, bounds):
@@ -109,8 +113,9 @@ def _enclosed(shard: Shard, reading: Reading, W: Array, with_compensation: bool,
 
 
 def _dual_sums(
-    shard: Shard, reading: Reading, V: Array, smoothing: float, with_compensation: bool, bounds: Bounds
+    shard: Shard, reading: Reading, matrices: Sequence[Array], smoothing: float, with_compensation: bool, bounds: Bounds
 ) -> tuple[Interval, Interval]:
+    (V,) = matrices
     found = Interval(0.0, 0.0), Interval(np.zeros(V.shape), np.zeros(V.shape))
     with products(with_compensation):
         for design, y, w in reading.blocks(shard, bounds):
@@ -121,7 +126,10 @@ def _dual_sums(
     return found
 
 
-def _judged(shard: Shard, reading: Reading, W: Array, with_compensation: bool, bounds: Bounds) -> tuple[Interval, Interval, Interval]:
+def _judged(
+    shard: Shard, reading: Reading, matrices: Sequence[Array], with_compensation: bool, bounds: Bounds
+) -> tuple[Interval, Interval, Interval]:
+    (W,) = matrices
     found = Interval(0.0, 0.0), Interval(0.0, 0.0), Interval(np.zeros(W.shape), np.zeros(W.shape))
     with products(with_compensation):
         for design, y, w in reading.blocks(shard, bounds):

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.sharded_task_design import design_of
 from bench_mtl.core.shards import LocalShards
 from bench_mtl.core.types import Limits, Tolerance
 from bench_mtl.data import TaskData
@@ -54,6 +55,42 @@ def pair(is_sparse: bool, with_labels: bool | str) -> tuple[TaskData, TaskData]:
     plain = TaskData.shared(matrix, targets)
     shards = LocalShards.held([(matrix[rows], plain.targets[rows]) for rows in (slice(50), slice(50, 51), slice(51, N))])
     return plain, replace(plain, design=ShardedDesign(shards))
+
+
+def pair_by_task(is_sparse: bool, with_labels: bool | str) -> tuple[TaskData, TaskData]:
+    """Return the same data in memory and in shards, with examples of their own for every task."""
+    rng = np.random.default_rng(7)
+    W = rng.standard_normal((D, M)) * (rng.random((D, 1)) < 0.4)
+    Xs: list[Any] = [rng.standard_normal((n, D)) * (rng.random((n, D)) < 0.5) for n in (40, 25, 55)]
+    scores = [X @ W[:, k] + 0.5 * rng.standard_normal(len(X)) for k, X in enumerate(Xs)]
+    ys = [np.where(s > np.median(s), 1.0, -1.0) if with_labels else s for s in scores]
+    Xs = [sp.csr_array(X) for X in Xs] if is_sparse else Xs
+    plain = TaskData.per_task(Xs, ys)
+    cuts = [(0, slice(15)), (0, slice(15, 40)), (1, slice(25)), (2, slice(30)), (2, slice(30, 55))]
+    shards = LocalShards.held([(Xs[k][rows], ys[k][rows][:, None]) for k, rows in cuts], [k for k, _ in cuts])
+    return plain, replace(plain, design=design_of(shards))
+
+
+BY_TASK = [case for case, (name, with_labels, _) in PROBLEMS.items() if with_labels != "classes"]
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("case", BY_TASK)
+def test_tasks_with_examples_of_their_own_are_solved_as_in_memory(case: str, is_sparse: bool) -> None:
+    name, with_labels, parameters = PROBLEMS[case]
+    made = load_registry().problem(name)
+    plain, sharded = (made.from_data(data, **parameters) for data in pair_by_task(is_sparse, with_labels))
+    point = plain.repair(np.random.default_rng(1).standard_normal(plain.point_shape))
+    one, other = plain.enclose_objective(point), sharded.enclose_objective(point)
+    assert one.lower <= other.upper
+    assert other.lower <= one.upper  # both hold the exact value
+    solver = "accelerated_gradient" if Capability.SMOOTH in plain.offers else "smoothed_gradient"
+    ours, theirs = run(sharded, solver, tolerance=1e-4), run(plain, solver, tolerance=1e-4)
+    assert ours.status == theirs.status == "verified", (ours.reason, theirs.reason)
+    assert ours.best is not None
+    assert theirs.best is not None
+    assert ours.best.dual <= theirs.best.primal * (1 + 1e-12)
+    assert theirs.best.dual <= ours.best.primal * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from bench_mtl.core.cluster_shards import ClusterShards
 from bench_mtl.core.dask_cluster import scheduler_address
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.sharded_task_design import design_of
 from bench_mtl.core.shards import FileShard, LocalShards, Sizes
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.core.worker_pool import Place, WorkerPool
@@ -32,10 +32,19 @@ from bench_mtl.data.readers.common import naming, parsing, readable_file
 from bench_mtl.model.task_data import TaskData
 
 MANIFEST = "shards.json"
-FORMAT, VERSION = "bench-mtl shards", 1
+FORMAT = "bench-mtl shards"
+#: Of manifests: the second says of every shard which task has its examples.
+SHARED, BY_TASK = 1, 2
 
 
-def write_shards(folder: Path, parts: Iterable[tuple[Any, Any]], *, name: str = "unnamed", origin: Mapping[str, Any] | None = None) -> Path:
+def write_shards(
+    folder: Path,
+    parts: Iterable[tuple[Any, Any]],
+    *,
+    name: str = "unnamed",
+    origin: Mapping[str, Any] | None = None,
+    tasks: Sequence[int] | None = None,
+) -> Path:
     """Write a data set in shards, one for each pair of features (rows x d, dense or sparse) and targets (rows x m); return its manifest.
 
     One part is in memory at a time. The folder appears when all of it is written.
@@ -43,10 +52,12 @@ def write_shards(folder: Path, parts: Iterable[tuple[Any, Any]], *, name: str = 
     Parameters
     ----------
     origin : what the manifest tells, as JSON, of where the data come from
+    tasks : the task that the examples of each part belong to, ascending from 0, where tasks have examples of their own; targets are one
+        column then. None where all tasks have all examples
 
     Raises
     ------
-    InputError : the folder exists, there is no part, parts are not alike, or one has NaN or inf.
+    InputError : the folder exists, there is no part, parts are not alike, one has NaN or inf, or `tasks` do not fit the parts.
     """
     if folder.exists():
         raise InputError(f"{folder} exists: shards are written to a new folder")
@@ -63,7 +74,11 @@ def write_shards(folder: Path, parts: Iterable[tuple[Any, Any]], *, name: str = 
                     raise InputError(f"part {number} has {key} {shard[key]}, but part 0 has {shards[0][key]}")
         common = {key: shards[0][key] for key in ("features", "tasks", "sparse")}
         kept = [{key: shard[key] for key in ("name", "rows", "stored", "files")} for shard in shards]
-        manifest = {"format": FORMAT, "version": VERSION, "name": name, **common, "shards": kept}
+        manifest = {"format": FORMAT, "version": SHARED, "name": name, **common, "shards": kept}
+        if tasks is not None:
+            _require_tasks(tasks, len(shards), shards[0]["tasks"])
+            own = [{**shard, "task": int(task)} for shard, task in zip(kept, tasks, strict=True)]
+            manifest |= {"version": BY_TASK, "tasks": int(tasks[-1]) + 1, "shards": own}
         manifest |= {} if origin is None else {"origin": dict(origin)}
         (inside / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
         inside.rename(folder)
@@ -73,7 +88,7 @@ def write_shards(folder: Path, parts: Iterable[tuple[Any, Any]], *, name: str = 
 def read_shards(
     path: str | Path, *, verify: bool = False, cluster: str | None = None, workers: int | None = None, memory_gib: float | None = None
 ) -> TaskData:
-    """Tasks that share a design in shards, of which no one matrix is made; targets are in memory.
+    """Tasks with a design in shards, of which no one matrix is made; targets are in memory.
 
     Parameters
     ----------
@@ -94,18 +109,31 @@ def read_shards(
     with naming(source):
         with parsing("a manifest of shards"):
             manifest = json.loads(source.read_text(encoding="utf-8"))
-            if (manifest["format"], manifest["version"]) != (FORMAT, VERSION):
-                raise InputError(f"is no manifest of {FORMAT} {VERSION}")
+            if manifest["format"] != FORMAT or manifest["version"] not in (SHARED, BY_TASK):
+                raise InputError(f"is no manifest of {FORMAT} {SHARED} or {BY_TASK}")
+            tasks = tuple(int(entry["task"]) for entry in manifest["shards"]) if manifest["version"] == BY_TASK else None
             entries, d, m, sparse = manifest["shards"], manifest["features"], manifest["tasks"], manifest["sparse"]
             counts = [int(entry["rows"]) for entry in entries]
             files = [(name, facts) for entry in entries for name, facts in entry["files"].items()]
         for name, facts in files:
             _require(source.parent / name, facts, true_or_false("verify", verify))
         shards = [FileShard(source.parent, entry["name"], (rows, d), sparse) for entry, rows in zip(entries, counts, strict=True)]
-        sizes = Sizes(tuple(counts), d, m, sparse, sum(entry["stored"] for entry in entries))
+        sizes = Sizes(tuple(counts), d, m, sparse, sum(entry["stored"] for entry in entries), tasks)
         found = LocalShards(shards, sizes) if place is None else ClusterShards(shards, sizes, WorkerPool(place))
-        targets = np.concatenate(list(_targets(source.parent, entries, m)))
-    return TaskData(ShardedDesign(found), frozen(targets), str(manifest["name"]))
+        targets = np.concatenate(list(_targets(source.parent, entries, m if tasks is None else 1)))
+        design = design_of(found)
+    return TaskData(design, frozen(targets if tasks is None else targets[:, 0]), str(manifest["name"]))
+
+
+def _require_tasks(tasks: Sequence[int], parts: int, columns: int) -> None:
+    """Raise InputError unless every part has a task, in their order, and a column of targets."""
+    if len(tasks) != parts:
+        raise InputError(f"tasks has {len(tasks)} entries, but there are {parts} parts")
+    if columns != 1:
+        raise InputError(f"where tasks have examples of their own targets are one column, not {columns}")
+    numbers = [whole_number("tasks", task) for task in tasks]
+    if sorted(numbers) != numbers or set(numbers) != set(range(numbers[-1] + 1)):
+        raise InputError(f"tasks must ascend from 0 and leave none out, not {numbers[:8]}")
 
 
 def _place(cluster: str | None, workers: int | None, memory_gib: float | None) -> Place | None:

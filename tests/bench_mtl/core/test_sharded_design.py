@@ -14,10 +14,11 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_mtl.core.designs import SharedDesign
+from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import compensated
 from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.sharded_task_design import ShardedTaskDesign, design_of
 from bench_mtl.core.shards import LocalShards
 from bench_mtl.data.readers import read_shards, write_shards
 
@@ -166,3 +167,58 @@ def test_a_design_that_remembers_its_norms_is_the_same(pair: tuple[SharedDesign,
     sharded.norms()
     assert pickle.dumps(sharded) == before
     assert pickle.loads(before).norms()[0] == sharded.norms()[0]
+
+
+@pytest.fixture(params=["dense", "sparse"])
+def by_task(request: pytest.FixtureRequest) -> tuple[PerTaskDesign, ShardedTaskDesign]:
+    Xs = [features(request.param, n) for n in (9, 4, 14)]
+    cuts = [(0, slice(5)), (0, slice(5, 9)), (1, slice(4)), (2, slice(14))]
+    shards = LocalShards.held([(Xs[k][rows], np.zeros((Xs[k][rows].shape[0], 1))) for k, rows in cuts], [k for k, _ in cuts])
+    made = design_of(shards)
+    assert isinstance(made, ShardedTaskDesign)
+    return PerTaskDesign(Xs), made
+
+
+def test_tasks_with_rows_of_their_own_are_those_of_the_design_in_memory(by_task: tuple[PerTaskDesign, ShardedTaskDesign]) -> None:
+    plain, sharded = by_task
+    rng = np.random.default_rng(1)
+    W, R = rng.standard_normal((D, 3)), rng.standard_normal(27)
+    for name in ("output_shape", "sizes", "n_features", "n_tasks", "n_examples", "n_stored", "is_sparse", "is_shared"):
+        assert getattr(sharded, name) == getattr(plain, name), name
+    close: dict[str, Any] = {"rtol": 1e-13, "atol": 1e-13}
+    np.testing.assert_allclose(sharded.forward(W), plain.forward(W), **close)
+    np.testing.assert_allclose(sharded.adjoint(R), plain.adjoint(R), **close)
+    np.testing.assert_allclose(sharded.gram(2), plain.gram(2), **close)
+    np.testing.assert_allclose(sharded.norms(), plain.norms(), rtol=1e-12)
+    assert sharded.squares() == pytest.approx(plain.squares())
+    np.testing.assert_array_equal(sharded.task_sums(R), plain.task_sums(R))
+    some, rows = np.array([4, 1]), np.array([8, 2, 5])
+    np.testing.assert_array_equal(dense(sharded.restricted(some).block(2)), dense(plain.restricted(some).block(2)))
+    np.testing.assert_array_equal(dense(sharded.examples(0, rows)), dense(plain.examples(0, rows)))
+    for one, other in (
+        (sharded.enclose_forward(W), plain.enclose_forward(W)),
+        (sharded.enclose_adjoint(R), plain.enclose_adjoint(R)),
+    ):
+        assert np.all(one.lower <= other.upper)
+        assert np.all(other.lower <= one.upper)
+    with compensated():
+        np.testing.assert_allclose(sharded.enclose_adjoint(R).middle, plain.enclose_adjoint(R).middle, rtol=1e-15, atol=1e-300)
+        np.testing.assert_allclose(sharded.enclose_forward(W).middle, plain.enclose_forward(W).middle, rtol=1e-15, atol=1e-300)
+    with pytest.raises(InputError, match="in shards"):
+        sharded.block(0)
+
+
+def test_shards_of_tasks_are_written_and_read(tmp_path: Path) -> None:
+    X, y = features("dense"), np.random.default_rng(4).standard_normal(N)
+    parts = [(X[:9], y[:9]), (X[9:12], y[9:12]), (X[12:], y[12:])]
+    data = read_shards(write_shards(tmp_path / "set", parts, tasks=[0, 0, 1]), verify=True)
+    assert data.design.sizes == (12, 11)
+    np.testing.assert_array_equal(data.targets, y)
+    plain = PerTaskDesign([X[:12], X[12:]])
+    np.testing.assert_allclose(data.design.adjoint(y), plain.adjoint(y), rtol=1e-13, atol=1e-13)
+    for tasks, words in (([0, 1], "tasks has 2 entries, but there are 3 parts"), ([0, 2, 2], "tasks must ascend"), ([1, 0, 1], "ascend")):
+        with pytest.raises(InputError, match=words):
+            write_shards(tmp_path / "other", parts, tasks=tasks)
+    with pytest.raises(InputError, match="targets are one column, not 2"):
+        write_shards(tmp_path / "other", [(X, np.ones((N, 2)))], tasks=[0])
+    assert not (tmp_path / "other").exists()
