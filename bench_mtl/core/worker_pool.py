@@ -27,6 +27,8 @@ _MOST_SHORTAGES = 3
 _STUCK_FACTOR, _STUCK_SECONDS = 5.0, 15.0
 #: Seconds between two looks at workers while parts are being computed.
 _LOOK_SECONDS = 1.0
+#: Seconds that an answer that is there may take to arrive.
+_ANSWER_SECONDS = 300.0
 #: Seconds to wait for a worker when there is none.
 _WAIT_SECONDS = 60.0
 
@@ -168,10 +170,13 @@ class _Round:
                     self._client.cancel([request.task for request in self._requests], force=True)
 
     def _ask(self, parts: list[int], worker: str) -> None:
+        import dask
+
         own = self._own(parts)
         try:
-            # Where its worker dies, Dask gives a task to another one by itself.
-            task = self._client.submit(_answer, self._work, parts, own, workers=[worker], allow_other_workers=True, pure=False)
+            # Where its worker dies, Dask gives a task to another one by itself. Coefficients may be large, but are never twice the same.
+            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1PB"}):
+                task = self._client.submit(_answer, self._work, parts, own, workers=[worker], allow_other_workers=True, pure=False)
         except Exception as error:
             raise _lost(error) from None
         task.add_done_callback(lambda _: self._bell.set())
@@ -217,12 +222,12 @@ class _Round:
         if request.task.status == "error":
             error = request.task.exception(timeout=CONNECT_SECONDS)
             if isinstance(error, KilledWorker):
-                raise ClusterLostError(f"{_MOST_DEATHS} Dask workers have died over the same shards")
+                raise ClusterLostError("Dask workers have died over the same shards more often than the scheduler allows")
             return "failed", error
         if request.task.status != "finished":
             return None
         try:
-            packed = request.task.result(timeout=CONNECT_SECONDS)
+            packed = request.task.result(timeout=_ANSWER_SECONDS)
         except Exception:  # the worker that held it has gone
             return None
         self._traffic.messages += 1

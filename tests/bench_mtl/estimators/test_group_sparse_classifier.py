@@ -437,7 +437,7 @@ def test_a_solver_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ArithmeticError("no")
         yield
 
-    monkeypatch.setattr(AcceleratedGradient, "steps", broken)
+    monkeypatch.setattr(AcceleratedGradient, "resume", broken)
     with pytest.raises(BenchError, match=r"solver 'accelerated_gradient' failed: error, ArithmeticError: no"):
         GroupSparseBoostingClassifier(solver="accelerated_gradient").fit(X, Y)
 
