@@ -61,7 +61,6 @@ class TaskRelationships(FitProblem):
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
     forms: ClassVar[tuple[type[Form], ...]] = (RelationshipForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"nuclear_norm": frozenset({"linear", "quadratic", "psd"})}
-    has_regulariser: ClassVar[bool] = False
 
     def __init__(self, data: TaskData, *, ridge: float, coupling: float, intercept: bool = False) -> None:
         self.ridge, self.coupling = real_number("ridge", ridge), real_number("coupling", coupling)

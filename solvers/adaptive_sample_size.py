@@ -20,7 +20,7 @@ from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
 #: The target of a run without one.
 _DEFAULT_TARGET = 1e-6
-#: No sample is solved to less than this relative gap, and none takes more steps.
+#: Every sample is solved to this relative gap at least, unless it takes more steps.
 _LOOSEST_GAP, _MOST_STEPS = 1e-2, 1000
 #: How entries of a state begin that are those of the method's.
 _INNER = "method_"
@@ -34,8 +34,8 @@ _CHECK_EVERY = 10
 class AdaptiveSampleSize(IterativeSolver):
     """Solve the problem on a few shards, go on from there on more of them, and at last on all.
 
-    The optimum of a sample of n of the N examples is about as far from that of all, in relative objective, as 1/n falls. So a sample is
-    solved to N/n times the target, and all examples take the last steps alone. Samples are shards drawn at random: where neighbouring
+    The optimum of a sample of n of the N examples differs from that of all by a relative objective that is proportional to 1/n. So a sample
+    is solved to N/n times the target, and the last steps alone take all examples. Samples are shards drawn at random: where neighbouring
     examples are alike, more shards have to be, too. A sample proves nothing; the iterates that are handed over are judged on all data.
 
     Steps are those of `AcceleratedGradient` with restarts for smooth losses, and of `SmoothedGradient` for hinges.
@@ -123,10 +123,11 @@ class AdaptiveSampleSize(IterativeSolver):
 
     def _sample_sizes(self, count: int) -> list[int]:
         """Return the numbers of shards of the samples, all below `count`."""
-        sizes, size = [], max(1.0, self.first * count)
-        while round(size) < count:
-            sizes.append(round(size))
-            size *= self.growth
+        sizes: list[int] = []
+        size = max(1, round(self.first * count))
+        while size < count:
+            sizes.append(size)
+            size = max(size + 1, round(size * self.growth))
         return sizes
 
     def _on_sample(self, problem: Problem, chosen: NDArray[np.intp], share: float, start: Iterate) -> Iterate:

@@ -30,6 +30,7 @@ from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, sum_of_parts
 from bench_mtl.core.row_blocks import row_blocks, sum_of_blocks
 from bench_mtl.core.shards import Shard, Shards
+from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array, Matrix
 
 T = TypeVar("T")
@@ -148,8 +149,10 @@ class ShardedDesign(InShards, CommonDesign):
         scale = max(self.shards.map(_largest))
         if scale == 0.0:
             return 0.0
-        if "_gram" in self.__dict__ and 1e-100 < scale < 1e100:  # it is there already
-            return math.sqrt(max(0.0, float(np.linalg.eigvalsh(self._gram).max())))
+        with one_blas_thread():
+            return self._largest_singular_value(scale)
+
+    def _largest_singular_value(self, scale: float) -> float:
         if self.n_features <= _GRAM_FEATURES:
             squares = np.linalg.eigvalsh(self.shards.total(_gram_of, scale))
             return scale * math.sqrt(max(0.0, float(squares.max())))
@@ -191,22 +194,32 @@ def _columns(shard: Shard, features: NDArray[np.intp]) -> Matrix:
 
 
 def _line_norms(shard: Shard, axis: int) -> Array:
-    return line_norms(shard.matrix(), axis)
+    return row_norms(shard.matrix()) if axis == 1 else column_norms(shard.matrix())
+
+
+def row_norms(X: Matrix) -> Array:
+    """Return `line_norms` of the rows, by blocks."""
+    return np.concatenate([line_norms(block, 1) for block in row_blocks(X)])
+
+
+def column_norms(X: Matrix) -> Array:
+    """Return upper bounds on the norms of the columns, by blocks."""
+    parts = np.stack([line_norms(block, 0) for block in row_blocks(X)])
+    return np.asarray(euclidean_norms(parts, axis=0).ravel())
 
 
 def _squares(shard: Shard) -> float:
-    return sum_of_squares(shard.matrix())
+    return math.fsum(sum_of_squares(X) for X in row_blocks(shard.matrix()))
 
 
 def _largest(shard: Shard) -> float:
-    X = shard.matrix()
-    return float(np.abs(X.data if is_sparse(X) else X).max(initial=0.0))
+    return max(float(np.abs(X.data if is_sparse(X) else X).max(initial=0.0)) for X in row_blocks(shard.matrix()))
 
 
 def _gram_of(shard: Shard, scale: float = 1.0) -> Array:
     X = shard.matrix()
     if is_sparse(X):
-        return sparse_gram(X) / scale**2
+        return sparse_gram(X if scale == 1.0 else X / scale)
     return sum_of_blocks(gram(block / scale if scale != 1.0 else block) for block in row_blocks(X))
 
 

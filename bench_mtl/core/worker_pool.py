@@ -11,6 +11,7 @@ import pickle
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,14 +22,14 @@ from bench_mtl.core.threads import one_blas_thread
 
 #: The largest number of workers that may die over the same parts.
 _MOST_DEATHS = 10
-#: How often parts are computed anew for which a worker had not enough memory, each time fewer of them at once.
-_MOST_SHORTAGES = 3
+#: How often a part is asked for alone after a worker had not enough memory for it, and how often after an answer was lost on its way.
+_MOST_SHORTAGES, _MOST_LOSSES = 3, 5
 #: A worker is taken to be stuck where it needs so many times as long as the slowest of the others, and at least so many seconds.
 _STUCK_FACTOR, _STUCK_SECONDS = 5.0, 15.0
-#: Seconds between two looks at workers while parts are being computed.
-_LOOK_SECONDS = 1.0
+#: Seconds between two looks at what is being computed, and between two at who is alive.
+_LOOK_SECONDS, _ALIVE_SECONDS = 1.0, 30.0
 #: Seconds that an answer that is there may take to arrive.
-_ANSWER_SECONDS = 300.0
+_ANSWER_SECONDS = 120.0
 #: Seconds to wait for a worker when there is none.
 _WAIT_SECONDS = 60.0
 
@@ -46,7 +47,8 @@ class Traffic:
     received: int = 0
     """Bytes from workers."""
     again: int = 0
-    """Requests that were made once more, because a worker was lost, stuck or short of memory."""
+    """Requests that were made once more, because a worker was stuck or short of memory, or its answer was lost. (Tasks of workers that die
+    are moved by Dask, which does not say so.)"""
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,14 @@ class WorkerPool:
 
     place: Place
     traffic: Traffic = field(default_factory=Traffic)
+    stuck: dict[str, Any] = field(default_factory=dict, repr=False)
+    """Workers that others have helped out, each with a task that says when it works again."""
     _client: Any = field(default=None, repr=False)
     _owner: int = field(default=0, repr=False)
     """The process that has the client."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"place": self.place, "traffic": Traffic(), "_client": None, "_owner": 0}
+        return {"place": self.place, "traffic": Traffic(), "stuck": {}, "_client": None, "_owner": 0}
 
     def compute(self, work: bytes, own: Callable[[Sequence[int]], bytes], sizes: Sequence[int]) -> Iterator[tuple[Sequence[int], Any]]:
         """Yield parts and the result of ``work`` on them, as workers are done with them, until all parts have been.
@@ -94,7 +98,7 @@ class WorkerPool:
         client = self._connected()
         self.traffic.rounds += 1
         try:
-            yield from _Round(client, work, own, sizes, self.traffic).results()
+            yield from _Round(client, work, own, sizes, self.traffic, self.stuck).results()
         except (ClusterLostError, MemoryError):
             raise
         except (OSError, RuntimeError) as error:
@@ -117,6 +121,7 @@ class WorkerPool:
             else:
                 cluster, client = None, client_at("cluster", place.address)
             self._client, self._owner = client, os.getpid()
+            self.stuck = {}
             self._finalizer = weakref.finalize(self, _close, client, cluster, self._owner)
         return self._client
 
@@ -146,18 +151,28 @@ class _Request:
 class _Round:
     """One result for each part."""
 
-    def __init__(self, client: Any, work: bytes, own: Callable[[Sequence[int]], bytes], sizes: Sequence[int], traffic: Traffic) -> None:
-        self._client, self._work, self._own, self._sizes, self._traffic = client, work, own, sizes, traffic
+    def __init__(
+        self,
+        client: Any,
+        work: bytes,
+        own: Callable[[Sequence[int]], bytes],
+        sizes: Sequence[int],
+        traffic: Traffic,
+        stuck: dict[str, Any],
+    ) -> None:
+        self._client, self._work, self._own, self._sizes, self._traffic, self._stuck = client, work, own, sizes, traffic, stuck
         self._missing = set(range(len(sizes)))
         self._requests: list[_Request] = []
         self._bell = threading.Event()
         """Rings when a request has ended."""
-        self._shortages = 0
+        self._shortages: Counter[int] = Counter()
+        self._losses: Counter[int] = Counter()
+        self._looked = time.monotonic()
         self._slowest = 0.0
 
     def results(self) -> Iterator[tuple[Sequence[int], Any]]:
         try:
-            workers = self._alive()
+            workers = self._working()
             for worker, parts in zip(workers, _runs(sorted(self._missing), self._sizes, len(workers)), strict=False):
                 self._ask(parts, worker)
             while self._missing:
@@ -194,29 +209,31 @@ class _Round:
 
     def _settled(self, request: _Request) -> Iterator[tuple[Sequence[int], Any]]:
         self._requests.remove(request)
-        answered = self._answer_of(request)
         if not set(request.parts) <= self._missing:  # somebody else was quicker
             left = [part for part in request.parts if part in self._missing and not self._is_asked(part)]
             self._ask_again([[part] for part in left])
             return
-        if answered is None:
-            self._ask_again([request.parts])
-            return
-        kind, value = answered
+        kind, value = self._answer_of(request)
         if kind == "failed":
             raise value
-        if kind == "memory":
-            self._shortages += 1
-            if self._shortages > _MOST_SHORTAGES or (len(request.parts) == 1 and self._shortages == _MOST_SHORTAGES):
-                raise MemoryError(f"a Dask worker has not enough memory for a shard: {value}")
+        if kind == "lost":
+            self._losses.update(request.parts)
+            if max(self._losses[part] for part in request.parts) > _MOST_LOSSES:
+                raise ClusterLostError(f"the answer of a Dask worker was lost {_MOST_LOSSES + 1} times ({value})")
+            self._ask_again([request.parts])
+        elif kind == "memory":
+            if len(request.parts) == 1:
+                self._shortages.update(request.parts)
+                if self._shortages[request.parts[0]] > _MOST_SHORTAGES:
+                    raise MemoryError(f"a Dask worker has not enough memory for a shard: {value}")
             self._ask_again([[part] for part in request.parts])
-            return
-        self._slowest = max(self._slowest, time.monotonic() - request.since)
-        self._missing -= set(request.parts)
-        yield request.parts, value
+        else:
+            self._slowest = max(self._slowest, time.monotonic() - request.since)
+            self._missing -= set(request.parts)
+            yield request.parts, value
 
-    def _answer_of(self, request: _Request) -> tuple[str, Any] | None:
-        """Return what a worker has answered; None where the request was lost on the way."""
+    def _answer_of(self, request: _Request) -> tuple[str, Any]:
+        """Return what a worker has answered, or "lost" and why where nothing has arrived."""
         from distributed.scheduler import KilledWorker
 
         if request.task.status == "error":
@@ -225,14 +242,16 @@ class _Round:
                 raise ClusterLostError("Dask workers have died over the same shards more often than the scheduler allows")
             return "failed", error
         if request.task.status != "finished":
-            return None
+            return "lost", request.task.status
         try:
             packed = request.task.result(timeout=_ANSWER_SECONDS)
-        except Exception:  # the worker that held it has gone
-            return None
-        self._traffic.messages += 1
-        self._traffic.received += len(packed)
-        found: tuple[str, Any] = pickle.loads(packed)
+            self._traffic.messages += 1
+            self._traffic.received += len(packed)
+            found: tuple[str, Any] = pickle.loads(packed)
+        except MemoryError:
+            raise
+        except Exception as error:  # the worker that held it has gone, or it cannot be read
+            return "lost", " ".join(str(error).split()) or type(error).__name__
         return found
 
     def _is_asked(self, part: int) -> bool:
@@ -240,7 +259,7 @@ class _Round:
 
     def _ask_again(self, groups: Sequence[list[int]]) -> None:
         for group in groups:
-            workers = self._alive()
+            workers = self._working()
             self._traffic.again += 1
             busy = [request.worker for request in self._requests]
             self._ask(group, min(workers, key=lambda worker: (busy.count(worker), worker)))
@@ -248,16 +267,33 @@ class _Round:
     def _help_out(self) -> None:
         """Ask idle workers for what others seem to be stuck with; the first answer counts, and all are the same."""
         now = time.monotonic()
+        if now - self._looked > _ALIVE_SECONDS:
+            self._alive()  # which says if there is nobody any more
+            self._looked = now
         patience = max(_STUCK_SECONDS, _STUCK_FACTOR * self._slowest)
-        stuck = [request for request in self._requests if now - request.since > patience]
+        waiting = [request for request in self._requests if request.task.status == "pending" and self._missing & set(request.parts)]
+        stuck = [request for request in waiting if now - request.since > patience]
         if not stuck:
             return
         busy = {request.worker for request in self._requests}
-        idle = [worker for worker in self._alive() if worker not in busy]
+        idle = [worker for worker in self._working() if worker not in busy]
         for request, worker in zip(stuck, idle, strict=False):
             request.since = now
             self._traffic.again += 1
+            self._note_stuck(request.worker)
             self._ask([part for part in request.parts if part in self._missing], worker)
+
+    def _note_stuck(self, worker: str) -> None:
+        """Leave a worker alone until it answers again."""
+        with suppress(Exception):  # it may be gone
+            self._stuck[worker] = self._client.submit(_nothing, workers=[worker], pure=False)
+
+    def _working(self) -> list[str]:
+        """Return the addresses of the living workers that are not stuck; of all that live, where all are."""
+        alive = self._alive()
+        for worker in [worker for worker, task in self._stuck.items() if task.status != "pending" or worker not in alive]:
+            del self._stuck[worker]
+        return [worker for worker in alive if worker not in self._stuck] or alive
 
     def _alive(self) -> list[str]:
         """Return the addresses of the living workers, as soon as there is one."""
@@ -287,6 +323,10 @@ def _runs(parts: Sequence[int], sizes: Sequence[int], count: int) -> list[list[i
 
 
 # What follows runs inside Dask workers.
+
+
+def _nothing() -> None:
+    """Show that a worker works."""
 
 
 def _answer(work: bytes, parts: list[int], own: bytes) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -21,9 +21,15 @@ from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit
 from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.regularisers import Constraint, Regulariser, constraint_or_penalty
-from bench_mtl.model.shard_blocks import predictions_with_error
+from bench_mtl.model.shard_blocks import has_own, predictions_with_error
 from bench_mtl.model.sharded_fit import ShardedFit
 from bench_mtl.model.task_data import TaskData
+
+#: Methods that say what a problem is, and what proves it.
+_JUDGING = (
+    "objective", "dual_bound", "enclose_objective", "enclose_objective_at", "enclose_dual", "predictions", "predictions_with_error",
+    "coefficients", "coefficient_terms", "dual_of", "value_and_gradient", "smooth_value",
+)  # fmt: skip
 
 
 class FitProblem(CompositeProblem):
@@ -33,8 +39,6 @@ class FitProblem(CompositeProblem):
     """
 
     fit: LinearFit
-    has_regulariser: ClassVar[bool] = True
-    """Whether R is its `regulariser`, as sums over shards need it; otherwise what is as long as the examples is held in this process."""
 
     def __init__(self, data: TaskData, loss: Loss, weights: Array, *, intercept: bool = False, is_always_centred: bool = False) -> None:
         """Read the targets that the loss wants, of held-out examples too. (The regulariser is up to the class.)
@@ -60,7 +64,8 @@ class FitProblem(CompositeProblem):
             targets = data.targets
         self.design = data.design
         self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)
-        self._sums = ShardedFit.of(self.fit, data.targets) if self.has_regulariser else None
+        is_special = has_own(self, _JUDGING, FitProblem, StackedFitProblem)  # another problem than that of a `regulariser`
+        self._sums = None if is_special else ShardedFit.of(self.fit, data.targets)
         self._held_out = None if data.held_out is None else (data.held_out.design, loss.targets(data.held_out)[0])
 
     def on_shards(self, chosen: Sequence[int]) -> Self | None:
@@ -162,9 +167,7 @@ class FitProblem(CompositeProblem):
 
     def lipschitz(self) -> float:
         """max_k s_k sigma_max(X_k)^2 for tasks of weight s_k, times the largest second derivative of the loss."""
-        if self._sums is not None:
-            self._sums.gather()
-        return self.fit.lipschitz()
+        return self.fit.lipschitz() if self._sums is None else self._sums.lipschitz(self.fit)
 
     def gradient_at_zero(self) -> Array:
         """Return the gradient of f at W = 0, d x m."""

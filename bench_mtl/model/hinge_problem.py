@@ -21,8 +21,15 @@ from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.regularisers import Constraint, constraint_or_penalty
+from bench_mtl.model.shard_blocks import has_own
 from bench_mtl.model.sharded_hinges import ShardedHinges
 from bench_mtl.model.task_data import TaskData, binary_labels
+
+#: Methods that say what a problem is, and what proves it.
+_JUDGING = (
+    "objective", "dual_bound", "enclose_objective", "enclose_objective_at", "enclose_dual", "predictions_with_error", "dual_of",
+    "value_and_subgradient", "smoothed",
+)  # fmt: skip
 
 
 class HingeProblem(CompositeProblem):
@@ -42,7 +49,7 @@ class HingeProblem(CompositeProblem):
         Shares of a penalty are of the dual norm at `Hinges.dual_at_zero`: a weight with which W = 0 is optimal.
         """
 
-        sums = ShardedHinges.of(hinges, data.targets)
+        sums = None if has_own(self, _JUDGING, HingeProblem) else ShardedHinges.of(hinges, data.targets)
 
         def largest() -> float:
             if sums is not None:

@@ -110,7 +110,7 @@ class WeightedTargets(Protocol):
 
 
 def _chord(gains: tuple[Interval, ...], c: float) -> Interval:
-    """Return a lower bound on the gain at c, by its values at `GAIN_SHARES`."""
+    """Return the chord at c of the gain, between bounds: by its values at `GAIN_SHARES`, and 0 at 0. The gain is above it."""
     whole, most = gains
     share = GAIN_SHARES[1]
     if c <= share:
@@ -224,7 +224,7 @@ class Loss(ABC):
     def enclose_bound_of(self, gains: tuple[Interval, ...], support: Interval, limit: float) -> Interval:
         """Return -f*(-c dual) - c support, or less, at about the best c from 0 to the limit, as `enclose_bound` does.
 
-        Here for losses with gains on 0 <= c <= 1 alone.
+        Here with c <= 1: the dual points that residuals give need no larger one near an optimum.
         """
         if not limit > 0.0:
             return Interval(0.0, 0.0)
@@ -233,7 +233,7 @@ class Loss(ABC):
         return max(found, key=lambda bound: float(bound.lower)).positive_part()
 
     def _enclose_lower_gain(self, gains: tuple[Interval, ...], c: float) -> Interval:
-        """Return a lower bound on -f*(-c dual), here the chord: it is a concave function of c that is at least 0 at 0."""
+        """Return what -f*(-c dual) is no less than, between bounds; here its chord, since it is concave in c and at least 0 at 0."""
         return _chord(gains, c)
 
     @abstractmethod

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench_mtl.core.designs import Design, SharedDesign, line_norms
+from bench_mtl.core.designs import Design, SharedDesign
 from bench_mtl.core.rounding import UNIT, compensated, up
 from bench_mtl.core.row_blocks import row_slices, rows_of
-from bench_mtl.core.sharded_design import InShards
+from bench_mtl.core.sharded_design import InShards, column_norms, row_norms
 from bench_mtl.core.shards import Shard
 from bench_mtl.core.task_columns import gathered, spread
 from bench_mtl.core.types import Array, Matrix
@@ -126,6 +126,11 @@ def _of_one_task(
     return spread(function(shard, reading.of_task(k), columns, *rest, *more), k)
 
 
+def has_own(problem: object, names: Sequence[str], *bases: type) -> bool:
+    """Return whether the class of a problem has methods of its own under some of these names, which sums over shards would pass by."""
+    return any(all(getattr(type(problem), name) is not getattr(base, name, None) for base in bases) for name in names)
+
+
 def bounds_of(design: InShards) -> list[Bounds]:
     """Return the bounds of every shard, in one pass over the data."""
     return list(design.shards.map(_bounds))
@@ -133,8 +138,7 @@ def bounds_of(design: InShards) -> list[Bounds]:
 
 def _bounds(shard: Shard) -> Bounds:
     X = shard.matrix()
-    longest = max((float(line_norms(rows_of(X, rows), axis=1).max()) for rows in row_slices(X)), default=0.0)
-    return Bounds(longest, line_norms(X, axis=0)[:, None])
+    return Bounds(float(row_norms(X).max(initial=0.0)), column_norms(X)[:, None])
 
 
 def predictions_with_error(design: Design, terms: Sequence[Array]) -> tuple[Array, Array]:

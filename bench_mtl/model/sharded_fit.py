@@ -17,6 +17,7 @@ from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import Interval, is_compensated
 from bench_mtl.core.sharded_design import InShards, ShardedDesign
 from bench_mtl.core.shards import Shard
+from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.tree_sums import plus
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
@@ -39,9 +40,15 @@ class NormalEquations:
 
     def value_and_gradient(self, W: Array) -> tuple[float, Array]:
         """Return f and its gradient."""
-        image = (self.gram @ W) * self.weights
+        with one_blas_thread():  # as workers: with more of them sums have other bits
+            image = (self.gram @ W) * self.weights
         value = 0.5 * float(np.vdot(W, image)) - float(np.vdot(W, self.along)) + 0.5 * self.squares
         return value, image - self.along
+
+    def lipschitz(self) -> float:
+        """Return the largest eigenvalue of X^T X times the largest weight."""
+        with one_blas_thread():
+            return max(0.0, float(np.linalg.eigvalsh(self.gram).max())) * float(self.weights.max())
 
 
 @dataclass(frozen=True)
@@ -60,10 +67,9 @@ class ShardedFit(Forgetting):
         reading = Reading.of(fit.design, stored, fit.targets, fit.weights)
         return None if reading is None else cls(fit.design, fit.loss, reading)
 
-    def gather(self) -> None:
-        """Make what many evaluations share: of the squared loss the normal equations, where they are not too large."""
-        if self._has_normal_equations:
-            self._normal  # noqa: B018 - it is kept
+    def lipschitz(self, fit: LinearFit) -> float:
+        """Return `LinearFit.lipschitz` of the fit that these sums are of; by the normal equations where there are any."""
+        return self._normal.lipschitz() if self._has_normal_equations else fit.lipschitz()
 
     def on_shards(self, chosen: Sequence[int]) -> ShardedFit:
         """Return the fit to some shards, with weights that make them stand for all."""

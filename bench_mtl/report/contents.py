@@ -150,9 +150,9 @@ Time to the last target of problems that differ in the number of workers alone, 
 speed-up is the time of the fewest over that of the most, in brackets its 95 % interval where both were measured more than once; the
 efficiency is the speed-up by that of the workers. *Same numbers*: all these runs ended with the same objective and the same lower bound,
 to the last bit. The model is shared / workers + fixed, by least squares over the numbers of workers. Two of them determine it: then it is
-no measurement, and its errors are unknown. *Fixed* holds what does not shrink with workers: messages, and what one process computes. The
-model leaves out what grows with workers, such as sums over a tree, which is as deep as their logarithm. It says nothing where one of its
-terms is below zero.""",
+no measurement, and its errors are unknown. *Fixed* holds what does not shrink with workers: what one process computes. The model leaves
+out what grows with them, the messages of one process to and from each, so that times on very many are longer than it says. It says
+nothing where one of its terms is below zero.""",
     ),
     "communication": TableKind(
         "Communication",

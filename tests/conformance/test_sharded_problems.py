@@ -10,14 +10,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.rounding import Interval
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.sharded_task_design import design_of
 from bench_mtl.core.shards import LocalShards
-from bench_mtl.core.types import Limits, Tolerance
+from bench_mtl.core.types import Iterate, Limits, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.protocols import Capability
+from bench_mtl.problems.l1inf_glm import L1InfGLM
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 
 N, D, M = 120, 18, 3
 
@@ -151,3 +155,41 @@ def test_a_problem_is_the_same_after_a_run(case: str) -> None:
     before = pickle.dumps(sharded)
     run(sharded, "accelerated_gradient" if Capability.SMOOTH in sharded.offers else "smoothed_gradient", tolerance=1e-2)
     assert pickle.dumps(sharded) == before
+
+
+class Dearer(L1InfGLM):
+    """A problem whose objective is another one than that of its class."""
+
+    def enclose_objective_at(self, point: np.ndarray, predictions: np.ndarray, error: np.ndarray) -> Interval:
+        return super().enclose_objective_at(point, predictions, error) + 1000.0
+
+
+class DearerHinge(L1InfHinge):
+    """The same with hinges."""
+
+    def enclose_objective_at(self, point: np.ndarray, predictions: np.ndarray, error: np.ndarray) -> Interval:
+        return super().enclose_objective_at(point, predictions, error) + 1000.0
+
+
+@pytest.mark.parametrize("kind", [Dearer, DearerHinge])
+def test_what_a_class_overrides_counts_in_shards_too(kind: Any) -> None:
+    plain, sharded = (kind(data, penalty=0.1) for data in pair(False, True))
+    point = plain.repair(np.random.default_rng(1).standard_normal(plain.point_shape))
+    assert sharded.objective(point) == pytest.approx(plain.objective(point))
+    assert sharded.certify(Iterate(point)).primal == pytest.approx(plain.certify(Iterate(point)).primal)
+
+
+def test_steps_do_not_depend_on_what_was_computed_before() -> None:
+    """A Gram matrix that is there already changes no norm."""
+    X = np.random.default_rng(0).standard_normal((100, 80))
+    fresh, used = (ShardedDesign(LocalShards.held([(X[:30], np.zeros((30, 1))), (X[30:], np.zeros((70, 1)))])) for _ in range(2))
+    used.gram(0)
+    assert fresh.norm() == used.norm()
+
+
+@pytest.mark.parametrize("count", [1, 2, 48, 64, 1000])
+@pytest.mark.parametrize("growth", [1.0000001, 1.5, 4.0, 1e9])
+def test_samples_grow(count: int, growth: float) -> None:
+    sizes = AdaptiveSampleSize(growth=growth)._sample_sizes(count)
+    assert sizes == sorted(set(sizes))
+    assert all(0 < size < count for size in sizes)

@@ -230,6 +230,22 @@ def test_a_shard_that_is_too_large_for_a_worker_ends_the_run_with_a_reason(tmp_p
         data.design.shards.pool.close()  # type: ignore[attr-defined]
 
 
+def short_of_memory_together(shard: Shard, folder: str) -> float:
+    """Have too little memory for more than one shard at a time."""
+    mine = Path(folder) / str(os.getpid())
+    others = int(mine.read_text()) if mine.exists() else 0
+    mine.write_text(str(others + 1))
+    if others % 2:
+        raise MemoryError("too many at once")
+    return float(np.asarray(shard.targets()).sum())
+
+
+def test_workers_that_are_short_of_memory_are_asked_for_less(manifest: Path, pools: dict[int, WorkerPool], tmp_path: Path) -> None:
+    """All three at once: no shard is too large alone."""
+    data = read_shards(manifest)
+    assert ClusterShards(*shards_of(data), pools[3]).total(short_of_memory_together, str(tmp_path)) == pytest.approx(data.targets.sum())
+
+
 def test_what_a_function_raises_reaches_the_caller(manifest: Path, pools: dict[int, WorkerPool]) -> None:
     (manifest.parent / "00003.targets.npy").rename(manifest.parent / "hidden")
     try:

@@ -222,3 +222,11 @@ def test_shards_of_tasks_are_written_and_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="targets are one column, not 2"):
         write_shards(tmp_path / "other", [(X, np.ones((N, 2)))], tasks=[0])
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-170, 1.0])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_norms_of_far_units(kind: str, size: float) -> None:
+    X = sp.csr_array(np.eye(6, D)) * size if kind == "sparse" else np.eye(6, D) * size
+    design = ShardedDesign(LocalShards.held([(X[:2], np.zeros((2, 1))), (X[2:], np.zeros((4, 1)))]))
+    assert design.norm() == pytest.approx(size)
