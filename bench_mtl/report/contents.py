@@ -162,8 +162,8 @@ nothing where one of its terms is below zero.""",
 A round asks all shards once: it is one pass over the data, or half of one. Each worker is sent one request and sends one answer. Bytes are
 those that this program packs, certificates included, without the messages that Dask adds and without encryption. Where a pass is fused,
 the loss with its gradient or a bound, nothing that is as long as the examples travels. Medians over runs; *made again* is the number of
-requests, in all runs, that were made once more because a worker was lost, stuck or short of memory. *A pass*: all that was sent and
-received by the solver's passes over the data.""",
+requests, in all runs, that were made once more because a worker was stuck or short of memory, or its answer was lost. *A pass*: all that
+was sent and received by the solver's passes over the data.""",
     ),
     "times": TableKind(
         "Times",
