@@ -18,6 +18,7 @@ from bench_mtl.core.rounding import UNIT, compensated, up
 from bench_mtl.core.row_blocks import row_slices, rows_of
 from bench_mtl.core.sharded_design import InShards, column_norms, row_norms
 from bench_mtl.core.shards import Shard
+from bench_mtl.core.tall_products import tall_adjoint, tall_product
 from bench_mtl.core.task_columns import gathered, spread
 from bench_mtl.core.types import Array, Matrix
 
@@ -34,7 +35,17 @@ class Bounds(NamedTuple):
     """d x 1."""
 
 
-class BoundedDesign(SharedDesign):
+class BlockDesign(SharedDesign):
+    """Some rows of a shard."""
+
+    def forward(self, W: Array) -> Array:
+        return tall_product(self._X, W)
+
+    def adjoint(self, R: Array) -> Array:
+        return tall_adjoint(self._X, R)
+
+
+class BoundedDesign(BlockDesign):
     """Some rows of a shard: bounds on their norms are those of the shard, so that nobody computes them again."""
 
     def __init__(self, X: Matrix, n_tasks: int, bounds: Bounds) -> None:
@@ -83,7 +94,7 @@ class Reading:
         for rows in row_slices(X):
             block, y = rows_of(X, rows), self._wanted(Y[rows])
             m = y.shape[1]
-            design = SharedDesign._sharing(block, m) if bounds is None else BoundedDesign(block, m, bounds)
+            design = BlockDesign._sharing(block, m) if bounds is None else BoundedDesign(block, m, bounds)
             yield design, y, np.broadcast_to(self.weights, (len(y), len(self.weights)))
 
     def _wanted(self, Y: Array) -> Array:
