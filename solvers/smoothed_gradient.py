@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -143,14 +143,11 @@ class _Run:
 
     def certify_start(self, dual: Array | None) -> None:
         """Compute bounds at the start, and choose the smoothing that suits them."""
-        self.work += 0.5
-        self._lowest = self.problem.objective(self.point)
-        if dual is not None:
-            self._try_dual(dual)
+        self._lowest = self._bound([] if dual is None else [dual])
         while True:
             value, _, own = self.problem.smoothed(self.point, self.smoothing)
-            self._try_dual(own)
-            self.work += 1.0
+            self.work += 1.5
+            self._keep(own, self.problem.dual_bound(self.point, own))
             if not self._lower_smoothing(self._lowest, value + self.problem.prox_value(self.point)):
                 return
 
@@ -177,14 +174,10 @@ class _Run:
     def check(self) -> None:
         """Compute bounds, keep the best, and lower the smoothing where it is what keeps them apart."""
         self.since_check = 0
-        self.work += 0.5
-        objective = self.problem.objective(self.point)
+        weight, total = self._average
+        objective = self._bound([self._dual, total / weight] if weight > 1.0 else [self._dual])  # of more than one
         if objective < self._lowest:
             self._lowest, self._best_point = objective, self.point
-        self._try_dual(self._dual)
-        weight, total = self._average
-        if weight > 1.0:  # more than one
-            self._try_dual(total / weight)
         # The smoothed loss at the new point is known up to its distance from the plane at the search point.
         if self._lower_smoothing(objective, self._model[0] + self.problem.prox_value(self.point)):
             self._known = None
@@ -202,9 +195,15 @@ class _Run:
         self._smoothed_before = np.inf
         return True
 
-    def _try_dual(self, dual: Array) -> None:
-        self.work += 0.5
-        bound = self.problem.dual_bound(self.point, dual)
+    def _bound(self, duals: Sequence[Array]) -> float:
+        """Return the objective at the point, and keep the best of some dual points."""
+        self.work += 0.5 + 0.5 * len(duals)
+        objective, bounds = self.problem.bounds(self.point, duals)
+        for dual, bound in zip(duals, bounds, strict=True):
+            self._keep(dual, bound)
+        return objective
+
+    def _keep(self, dual: Array, bound: float) -> None:
         if bound > self._highest:
             self._highest, self.dual = bound, dual
 

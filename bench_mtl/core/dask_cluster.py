@@ -42,6 +42,9 @@ CLOSING_SECONDS = 2.0
 #: Tells a worker of a local cluster how many bytes it may allocate.
 _MEMORY_VARIABLE = "BENCH_MTL_WORKER_BYTES"
 
+#: What the allocator of a worker may keep free, and from what size it asks for memory anew, in bytes. Arrays of a block are smaller.
+_KEPT_FREE = {"MALLOC_TRIM_THRESHOLD_": 2**25, "MALLOC_MMAP_THRESHOLD_": 2**24}
+
 #: A worker from which nothing has been heard for so long is given up, and what it did is done by others.
 _SILENCE = "30s"
 
@@ -92,6 +95,8 @@ def local_cluster(asker: str, workers: int, allowed_deaths: int, memory_gib: flo
         "distributed.scheduler.worker-ttl": _SILENCE,
         # Nothing is worth keeping on a disk, and a worker that waits for memory waits for ever.
         **{f"distributed.worker.memory.{what}": False for what in ("target", "spill", "pause")},
+        # Dask has memory given back at once, and then every array of a block is made of new pages, which takes as long as computing it.
+        **{f"distributed.nanny.pre-spawn-environ.{name}": str(size) for name, size in _KEPT_FREE.items()},
     }
     size = 0 if memory_gib is None else int(memory_gib * 2**30)
     with dask.config.set(setting):

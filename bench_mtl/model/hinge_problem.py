@@ -114,9 +114,18 @@ class HingeProblem(CompositeProblem):
     def _judged(self, point: Array, duals: Sequence[Array | None]) -> tuple[Interval, list[Interval]]:
         if self._sums is None:
             return super()._judged(point, duals)
-        loss, bound = self._sums.judge(point, self.regulariser)
-        own = (bound * OF_WEIGHTS).positive_part()
-        return self._objective(point, loss), [own if dual is None else self.enclose_dual(point, dual) for dual in duals]
+        told = [self.dual_at(point) if dual is None else dual for dual in duals]
+        together = [dual for dual in told if dual.ndim == len(self.dual_shape)]
+        loss, bounds = self._sums.judge(point, together, self.regulariser)
+        proven = iter([(bound * OF_WEIGHTS).positive_part() for bound in bounds])
+        alone = len(self.dual_shape)
+        return self._objective(point, loss), [next(proven) if dual.ndim == alone else self.enclose_dual(point, dual) for dual in told]
+
+    def bounds(self, point: Array, duals: Sequence[Array]) -> tuple[float, list[float]]:
+        if self._sums is None:
+            return super().bounds(point, duals)
+        objective, proven = self._judged(point, duals)
+        return objective.ends[1], [bound.ends[0] for bound in proven]
 
     def dual_at(self, point: Array) -> Array:
         return super().dual_at(point) if self._sums is None else self._sums.told(point, 0.0)

@@ -265,6 +265,10 @@ class Problem(ABC):
         Of a `RigorousProblem` it holds in exact arithmetic on the data as stored.
         """
 
+    def bounds(self, point: Array, duals: Sequence[Array]) -> tuple[float, list[float]]:
+        """Return `objective` at a feasible point and `dual_bound` of some dual points, in one pass over the data where that can be had."""
+        return self.objective(point), [self.dual_bound(point, dual) for dual in duals]
+
     def dual_at(self, point: Array) -> Array | None:
         """Return the dual point that `dual_bound` makes of the residuals at `point`, to be kept; None where it cannot be told."""
         return None

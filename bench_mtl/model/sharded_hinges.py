@@ -60,19 +60,26 @@ class ShardedHinges(Forgetting):
 
     def enclose(self, W: Array) -> Interval:
         """Return f between bounds that hold in exact arithmetic."""
-        found: Interval = total_over(self.design, _enclosed, self.reading, (W,), is_compensated(), each=self._bounds)
-        return found
+        return self._totals(W, ())[0]
 
     def enclose_bound(self, dual: Array, regulariser: Regulariser) -> Interval:
         """Return what a dual point proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
-        V, smoothing = dual[0, :-1], float(dual[0, -1, 0])
-        total, G = total_over(self.design, _dual_sums, self.reading, (V,), smoothing, is_compensated(), each=self._bounds)
+        total, G = self._totals(None, [dual])
         return _proven(total, G, regulariser)
 
-    def judge(self, W: Array, regulariser: Regulariser) -> tuple[Interval, Interval]:
-        """Return f at W, and what the dual point proves that gives its subgradient there, in one pass."""
-        value, total, G = total_over(self.design, _judged, self.reading, (W,), is_compensated(), each=self._bounds)
-        return value, _proven(total, G, regulariser)
+    def judge(self, W: Array, duals: Sequence[Array], regulariser: Regulariser) -> tuple[Interval, list[Interval]]:
+        """Return f at W, and what each of some dual points proves, in one pass."""
+        value, *totals = self._totals(W, duals)
+        return value, [_proven(total, G, regulariser) for total, G in zip(totals[::2], totals[1::2], strict=True)]
+
+    def _totals(self, W: Array | None, duals: Sequence[Array]) -> tuple[Interval, ...]:
+        """Return f at W, where one is given, and the sum of a and K^T a of every dual point, one after the other."""
+        matrices = ([] if W is None else [W]) + [dual[0, :-1] for dual in duals]
+        smoothings = [float(dual[0, -1, 0]) for dual in duals]
+        found: tuple[Interval, ...] = total_over(
+            self.design, _judged, self.reading, matrices, smoothings, is_compensated(), each=self._bounds
+        )
+        return found
 
     @cached_property
     def _bounds(self) -> list[Bounds]:
@@ -103,40 +110,21 @@ def _smoothed(shard: Shard, reading: Reading, matrices: Sequence[Array], smoothi
     return value, gradient
 
 
-def _enclosed(shard: Shard, reading: Reading, matrices: Sequence[Array], with_compensation: bool, bounds: Bounds) -> Interval:
-    (W,) = matrices
-    total = Interval(0.0, 0.0)
-    with products(with_compensation):
-        for design, y, w in reading.blocks(shard, bounds):
-            total = total + Hinges(design, y, w).enclose_loss(*_predictions(design, W))
-    return total
-
-
-def _dual_sums(
-    shard: Shard, reading: Reading, matrices: Sequence[Array], smoothing: float, with_compensation: bool, bounds: Bounds
-) -> tuple[Interval, Interval]:
-    (V,) = matrices
-    found = Interval(0.0, 0.0), Interval(np.zeros(V.shape), np.zeros(V.shape))
-    with products(with_compensation):
-        for design, y, w in reading.blocks(shard, bounds):
-            hinges = Hinges(design, y, w)
-            margins = hinges.margins(V)
-            a = hinges.smoothed(margins, smoothing)[1] if smoothing > 0.0 else hinges.duals(margins)
-            found = plus(found, _sums(hinges, a))
-    return found
-
-
 def _judged(
-    shard: Shard, reading: Reading, matrices: Sequence[Array], with_compensation: bool, bounds: Bounds
-) -> tuple[Interval, Interval, Interval]:
-    (W,) = matrices
-    found = Interval(0.0, 0.0), Interval(0.0, 0.0), Interval(np.zeros(W.shape), np.zeros(W.shape))
+    shard: Shard, reading: Reading, matrices: Sequence[Array], smoothings: Sequence[float], with_compensation: bool, bounds: Bounds
+) -> tuple[Interval, ...]:
+    """Return the sums of the dual points that the last matrices tell, and before them f at the first one where that is one more."""
+    points, duals = matrices[: len(matrices) - len(smoothings)], matrices[len(matrices) - len(smoothings) :]
+    found: tuple[Interval, ...] | None = None
     with products(with_compensation):
         for design, y, w in reading.blocks(shard, bounds):
             hinges = Hinges(design, y, w)
-            predictions, error = _predictions(design, W)
-            a = hinges.duals(y * predictions)
-            found = plus(found, (hinges.enclose_loss(predictions, error), *_sums(hinges, a)))
+            one = [hinges.enclose_loss(*_predictions(design, W)) for W in points]
+            for V, smoothing in zip(duals, smoothings, strict=True):
+                margins = hinges.margins(V)
+                one += _sums(hinges, hinges.smoothed(margins, smoothing)[1] if smoothing > 0.0 else hinges.duals(margins))
+            found = tuple(one) if found is None else plus(found, tuple(one))
+    assert found is not None
     return found
 
 
