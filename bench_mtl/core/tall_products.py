@@ -18,9 +18,9 @@ def tall_product(X: Matrix, W: Array) -> Array:
         return np.asarray(X @ W)
     from bench_mtl.core.kernels import tall
 
-    columns = W.reshape(len(W), -1)
+    columns = W if W.ndim == 2 else W[:, None]
     out = np.empty((X.shape[0], columns.shape[1]))
-    tall.tall_product(frozen(X), frozen(np.array(columns.T, order="C")), out)
+    tall.tall_product(frozen(X), frozen(np.ascontiguousarray(columns.T)), out)
     return out.reshape(X.shape[0], *W.shape[1:])
 
 
@@ -30,7 +30,7 @@ def tall_adjoint(X: Matrix, R: Array) -> Array:
         return np.asarray(transposed(X) @ R)
     from bench_mtl.core.kernels import tall
 
-    columns = np.array(R.reshape(len(R), -1), order="C")
+    columns = np.ascontiguousarray(R if R.ndim == 2 else R[:, None])
     out = np.zeros((columns.shape[1], X.shape[1]))
     tall.add_tall_adjoint(frozen(X), frozen(columns), out)
     return np.ascontiguousarray(out.T).reshape(X.shape[1], *R.shape[1:])
