@@ -103,9 +103,9 @@ class _Run:
         self._smoothing = options.smoothing
         self._atoms = Atoms(start)
         self.point = self.best_point = start
-        self.best_dual = np.zeros(problem.dual_shape)
         self._lowest, self._highest = np.inf, -np.inf
         self._slack = self._recomputed_slack()
+        self.best_dual = np.zeros(self._slack.shape)
 
     def kept(self) -> Callable[[], Mapping[str, Any]]:
         """Return what makes the state of this moment, between `certify` and `advance`: arrays of the run are replaced and never changed."""
@@ -113,11 +113,11 @@ class _Run:
 
     def restore(self, own: OwnState, start: Iterate) -> None:
         """Be where the run was that has made the state of `start`, before the last `certify`, which comes to the same once more."""
-        of_point, of_dual = self._problem.point_shape, self._problem.dual_shape
+        of_point, of_dual = self._problem.point_shape, self._slack.shape
         self.step, self.work = start.step, start.work - 0.5
         self._smoothing = own.number("smoothing")
         self.point, self.best_point = own.array("point", of_point), own.array("best_point", of_point)
-        self.best_dual, self._slack = own.array("best_dual", of_dual), own.array("slack", self._slack.shape)
+        self.best_dual, self._slack = own.array("best_dual", of_dual), own.array("slack", of_dual)
         self._lowest, self._highest = own.number("lowest"), own.number("highest")
         weights, rows = own.array("atom_weights", (None,)), own.array("atom_rows", (None,))
         values = own.array("atom_values", (len(rows), of_point[1]))
