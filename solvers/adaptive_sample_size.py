@@ -118,6 +118,8 @@ class AdaptiveSampleSize(IterativeSolver):
             return state_of(self, **counts, first_smoothing=smoothing, **entries)
 
         for iterate in _method(problem, smoothing).resume(problem, start):
+            if iterate.step == 0:
+                continue  # the last iterate again
             step, work = before.step + iterate.step, before.work + iterate.work
             yield iterate._replace(step=step, work=work, note=f"{self.name}: all shards", state=partial(kept, iterate))
 
