@@ -98,6 +98,8 @@ class ExponentiatedGradient(IterativeSolver):
             return reason
         if self.batch is not None and not problem.has_form(L1Form):
             return f"{self.label} draws examples from an L1Form, which {problem.name} does not have"
+        if self.batch is not None and problem.is_in_shards:
+            return f"{self.label} draws examples from one matrix; {problem.name} has them in shards"
         return None
 
     def warm_up(self) -> None:
