@@ -53,6 +53,15 @@ class ProjectedSubgradient(IterativeSolver):
         if self.iterations is not None:
             whole_number("iterations", self.iterations, minimum=1)
 
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
+        if reason is None and problem.is_in_shards and len(problem.dual_shapes) > 1:
+            return (
+                f"{self.label} averages dual points with a number for each example and task; {problem.name} has examples in shards, and "
+                "dual points that are told by coefficients"
+            )
+        return reason
+
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         first = problem.repair(problem.start_point() if start is None else start)
         trials = [_Run(problem, first, eta0) for eta0 in self.step_sizes]
