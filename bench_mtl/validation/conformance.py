@@ -18,6 +18,7 @@ from bench_mtl.engine.driver import run
 from bench_mtl.engine.places import place_text
 from bench_mtl.engine.proofs import certify_proof
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, NotOfferedError, Problem, Solver
+from bench_mtl.validation.tiny_instances import in_memory
 
 #: A problem must agree with CVXPY to this share of its objective on tiny instances.
 REFERENCE_TOLERANCE = 1e-6
@@ -153,8 +154,10 @@ def check_weak_duality(problem: Problem, rng: np.random.Generator) -> None:
         point = problem.repair(scale * rng.standard_normal(problem.point_shape))
         objectives.append(problem.objective(point))
         bounds.append(problem.dual_bound(point, None))
-        bounds.extend(problem.dual_bound(point, scale * rng.standard_normal(problem.dual_shape)) for _ in range(5))
-    extremes = [scale * rng.standard_normal(problem.dual_shape) for scale in (1e-320, 1e-310, 1e-100, 1e-20, 1e20, 1e100)]
+        for shape in problem.dual_shapes:
+            bounds.extend(problem.dual_bound(point, scale * rng.standard_normal(shape)) for _ in range(5))
+    sizes = (1e-320, 1e-310, 1e-100, 1e-20, 1e20, 1e100)
+    extremes = [scale * rng.standard_normal(shape) for shape in problem.dual_shapes for scale in sizes]
     bounds.extend(problem.dual_bound(problem.start_point(), dual) for dual in extremes)
     highest, lowest = max(bounds), min(objectives)
     assert highest <= lowest + _ROUNDING * (1 + abs(lowest)), f"lower bound {highest:g} above objective {lowest:g}"
@@ -173,11 +176,15 @@ def check_repair(problem: Problem, rng: np.random.Generator) -> None:
 
 
 def check_against_cvxpy(problem: Problem, rng: np.random.Generator) -> None:
-    """Every conic form has the problem's own optimum, and its recovered dual point proves it."""
+    """Every conic form has the problem's own optimum, and its recovered dual point proves it.
+
+    Of examples in shards no model can be made; that of the same in memory has to have the same optimum and the same dual points.
+    """
     import cvxpy as cp
 
+    modelled = in_memory(problem)
     for form in problem.conic_forms:
-        model = problem.to_cvxpy(form)
+        model = modelled.to_cvxpy(form)
         value = float(model.problem.solve(solver=cp.CLARABEL))
         primal, dual = model.recover()
         certificate = problem.certify(Iterate(primal, dual))
@@ -249,7 +256,7 @@ def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET)
     assert record.solution is not None
     assert problem.infeasibility(record.solution) <= _ROUNDING, "the solution handed over is infeasible"
     _check_proofs(problem, record, target, shown)
-    reference = _reference(problem)
+    reference = _reference(in_memory(problem))
     if reference is not None:
         slack = REFERENCE_TOLERANCE * max(1.0, abs(reference))
         assert certificate.dual - slack <= reference <= certificate.primal + slack, (
@@ -322,12 +329,6 @@ def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
     assert again.best is not None, again.reason
     allowed = good.best.primal + _ROUNDING * (1.0 + abs(good.best.primal))
     assert again.best.primal <= allowed, f"objective {again.best.primal:g} from a start of {good.best.primal:g}"
-
-
-@lru_cache(maxsize=64)
-def tiny_instances(problem: type[Problem], seed: int) -> tuple[Problem, ...]:
-    """Return the tiny instances that a problem class offers for one seed, built once in this process."""
-    return tuple(problem.examples(np.random.default_rng(seed)))
 
 
 @lru_cache(maxsize=512)

@@ -24,6 +24,7 @@ from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.validation import conformance
 from bench_mtl.validation import slow_projections as references
 from bench_mtl.validation.exact.judge import verdicts
+from bench_mtl.validation.tiny_instances import all_instances, sharded_instances
 
 C = TypeVar("C")
 
@@ -148,7 +149,7 @@ def _with_examples(problem: type[Problem] | Check, seed: int) -> type[Problem] |
     if isinstance(problem, Check):
         return problem
     try:
-        conformance.tiny_instances(problem, seed)
+        all_instances(problem, seed)
     except Exception as error:
         return _gather(problem.name, "has examples", [_said(error, problem)])
     return problem
@@ -358,7 +359,7 @@ def _random_input(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def _check_problem(problem: type[Problem], cases: int, seed: int) -> Iterator[Check]:
-    instances = _instances(problem, cases, seed)
+    instances = [*_instances(problem, cases, seed), *sharded_instances(problem, seed)]
     if not instances:
         yield _gather(problem.name, "has examples", ["examples yields no instance"])
     for check in conformance.problem_checks(problem):
@@ -375,7 +376,7 @@ def _check_pairs(problem: type[Problem], solver_class: type[Solver], seed: int) 
         return
     for solver in variants:
         try:
-            fitting = [tiny for tiny in conformance.tiny_instances(problem, seed) if solver.incompatibility(tiny) is None]
+            fitting = [tiny for tiny in all_instances(problem, seed) if solver.incompatibility(tiny) is None]
         except Exception as error:
             yield _gather(f"{problem.name} / {solver_class.name}", "tells what it fits", [_said(error, problem, solver_class)])
             continue

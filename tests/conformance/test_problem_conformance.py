@@ -7,7 +7,8 @@ import pytest
 
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.protocols import Problem
-from bench_mtl.validation.conformance import ProblemCheck, problem_checks, tiny_instances
+from bench_mtl.validation.conformance import ProblemCheck, problem_checks
+from bench_mtl.validation.tiny_instances import all_instances
 
 PROBLEMS = load_registry().problems
 GRID = [pytest.param(problem, check, id=f"{name}-{check.what}") for name, problem in PROBLEMS.items() for check in problem_checks(problem)]
@@ -16,7 +17,7 @@ GRID = [pytest.param(problem, check, id=f"{name}-{check.what}") for name, proble
 @pytest.mark.parametrize(("problem", "check"), GRID)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 4))])
 def test_problem_keeps_its_promises(problem: type[Problem], check: ProblemCheck, seed: int) -> None:
-    fitting = [tiny for tiny in tiny_instances(problem, seed) if check.applies_to(tiny)]
+    fitting = [tiny for tiny in all_instances(problem, seed) if check.applies_to(tiny)]
     assert fitting, "no tiny instance of this problem offers what the class says"
     for tiny in fitting:
         check.check(tiny, np.random.default_rng(seed))
@@ -24,7 +25,7 @@ def test_problem_keeps_its_promises(problem: type[Problem], check: ProblemCheck,
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
 def test_problem_describes_itself(problem: type[Problem]) -> None:
-    for tiny in tiny_instances(problem, 0):
+    for tiny in all_instances(problem, 0):
         assert {"n", "d", "m"} <= set(tiny.dimensions)
         assert tiny.start_point().shape == tiny.point_shape
         assert tiny.infeasibility(tiny.start_point()) == 0.0

@@ -17,13 +17,8 @@ from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.source_digest import source_modules
 from bench_mtl.model.protocols import IterativeSolver, NotOfferedError
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.validation.conformance import (
-    check_iterates,
-    check_pair,
-    check_resumes,
-    problem_checks,
-    tiny_instances,
-)
+from bench_mtl.validation.conformance import check_iterates, check_pair, check_resumes, problem_checks
+from bench_mtl.validation.tiny_instances import tiny_instances
 
 SUITE = """
 name = "new-form"

@@ -19,7 +19,7 @@ from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
-from bench_mtl.validation.conformance import tiny_instances
+from bench_mtl.validation.tiny_instances import tiny_instances
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 5))

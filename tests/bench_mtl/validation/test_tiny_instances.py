@@ -1,0 +1,154 @@
+"""The instances that all checks run on: those of the problem class, and the same in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.engine.registry import Registry, load_registry
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.l1inf_glm import L1InfGLM
+from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
+from bench_mtl.validation.tiny_instances import all_instances, in_memory, in_shards, sharded_instances, tiny_instances
+from bench_mtl.validation.validate import validate
+
+REGISTRY = load_registry()
+
+
+def rows_of(data: TaskData, k: int) -> Any:
+    X = data.design.examples(k, np.arange(data.design.sizes[k]))
+    return X.toarray() if sp.issparse(X) else X
+
+
+@given(count=st.integers(1, 30), is_sparse=st.booleans())
+def test_shared_examples_stay_in_order(count: int, is_sparse: bool) -> None:
+    X = np.arange(1.0, 2.0 * count + 1.0).reshape(count, 2)
+    data = TaskData.shared(sp.csr_array(X) if is_sparse else X, np.arange(count), name="counted")
+    sharded = in_shards(data)
+    counts = sharded.design.shards.sizes.counts  # type: ignore[attr-defined]
+    assert len(counts) == min(count, 3)
+    assert min(counts) == 1 or count < 2
+    assert sum(counts) == count
+    np.testing.assert_array_equal(rows_of(sharded, 0), X)
+    assert sharded.targets is data.targets
+    assert sharded.design.is_sparse == is_sparse
+    shards = sharded.design.shards.shards  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(np.concatenate([shard.targets() for shard in shards]), data.targets)
+
+
+@given(counts=st.lists(st.integers(1, 9), min_size=1, max_size=4), is_sparse=st.booleans())
+def test_examples_of_tasks_stay_with_their_task(counts: list[int], is_sparse: bool) -> None:
+    Xs = [np.full((count, 2), k + 1.0) + np.arange(count)[:, None] for k, count in enumerate(counts)]
+    data = TaskData.per_task([sp.csr_array(X) for X in Xs] if is_sparse else Xs, [np.arange(count) for count in counts])
+    sharded = in_shards(data)
+    assert sharded.design.sizes == data.design.sizes
+    for k, X in enumerate(Xs):
+        np.testing.assert_array_equal(rows_of(sharded, k), X)
+
+
+@pytest.mark.parametrize("name", REGISTRY.problems)
+def test_what_is_shipped_has_instances_in_shards(name: str) -> None:
+    """But for portfolios, whose prices are read from one matrix, and for relationships with intercepts, whose data are always centred."""
+    problem = REGISTRY.problems[name]
+    plain, sharded = tiny_instances(problem, 0), sharded_instances(problem, 0)
+    missing = [tiny for tiny in plain if tiny not in {in_memory(twin) for twin in sharded}]
+    assert len(missing) == {"portfolio": len(plain), "task_relationships": 1}.get(name, 0)
+    assert all_instances(problem, 0) == (*plain, *sharded)
+    for twin in sharded:
+        tiny = in_memory(twin)
+        assert type(twin) is type(tiny) is problem
+        assert twin.is_in_shards
+        assert not tiny.is_in_shards
+        assert in_memory(tiny) is tiny
+        assert twin.dimensions == tiny.dimensions
+        point = twin.repair(np.random.default_rng(0).standard_normal(twin.point_shape))
+        assert twin.objective(point) == pytest.approx(tiny.objective(point), rel=1e-12)
+
+
+def test_an_instance_that_cannot_be_in_shards_is_left_out() -> None:
+    class Refusing(RidgeHinge):
+        def __init__(self, data: TaskData, **parameters: Any) -> None:
+            if data.design.is_in_shards and not data.design.is_shared:
+                raise InputError("tasks with examples of their own are not taken")
+            super().__init__(data, **parameters)
+
+    class Gathering(RidgeHinge):
+        def __init__(self, data: TaskData, **parameters: Any) -> None:
+            gathered = TaskData.shared(rows_of(data, 0), data.targets) if data.design.is_shared else data
+            super().__init__(gathered, **parameters)
+
+    class WithoutData(RidgeHinge):
+        def __init__(self) -> None:
+            super().__init__(TaskData.shared(np.eye(2), np.array([1.0, -1.0])), ridge=1.0)
+
+        @classmethod
+        def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+            yield cls()
+
+    class Broken(RidgeHinge):
+        def __init__(self, data: TaskData, **parameters: Any) -> None:
+            if data.design.is_in_shards:
+                raise ZeroDivisionError
+            super().__init__(data, **parameters)
+
+    assert {twin.design.is_shared for twin in sharded_instances(Refusing, 0)} == {True}  # type: ignore[attr-defined]
+    assert {twin.design.is_shared for twin in sharded_instances(Gathering, 0)} == {False}  # type: ignore[attr-defined]
+    assert sharded_instances(WithoutData, 0) == ()
+    with pytest.raises(ZeroDivisionError):
+        sharded_instances(Broken, 0)
+
+
+@pytest.mark.parametrize(("growth", "samples"), [(4.0, [1]), (1.5, [1, 2])])
+def test_samples_are_taken_of_tiny_instances(growth: float, samples: list[int]) -> None:
+    solver = AdaptiveSampleSize(growth=growth)
+    tiny = next(twin for twin in sharded_instances(L1InfGLM, 0) if solver.incompatibility(twin) is None)
+    notes = [iterate.note for iterate in islice(solver.steps(tiny), 6)]
+    assert notes[1 : len(samples) + 1] == [f"adaptive_sample_size: {count} shards" for count in samples]
+    assert set(notes[len(samples) + 1 :]) == {"adaptive_sample_size: all shards"}
+
+
+#: It needs what shards do not give, and says that it takes them.
+HASTY = """
+from dataclasses import dataclass
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+
+@dataclass(frozen=True)
+class Hasty(AcceleratedGradient):
+    name = "hasty"
+    takes_shards = {takes_shards}
+
+    def resume(self, problem, start):
+        problem.design.block(0)
+        return super().resume(problem, start)
+"""
+
+
+@pytest.mark.parametrize("takes_shards", [True, False])
+def test_a_solver_that_says_that_it_takes_shards_is_held_to_it(takes_shards: bool, tmp_path: Path) -> None:
+    (tmp_path / "solvers").mkdir()
+    (tmp_path / "solvers" / "hasty.py").write_text(HASTY.format(takes_shards=takes_shards))
+    solver = load_registry(tmp_path).solvers["hasty"]
+    checks = list(validate(Registry({"l1inf_glm": L1InfGLM}, {"hasty": solver}), cases=1, only=["hasty"]))
+    plain, sharded = len(tiny_instances(L1InfGLM, 0)), len(sharded_instances(L1InfGLM, 0))
+    assert checks
+    for check in checks:
+        assert check.cases == plain + takes_shards * sharded
+        assert check.failures == takes_shards * sharded
+        assert "in shards" in check.message or not takes_shards
+
+
+def test_a_solver_of_shards_alone_is_validated() -> None:
+    registry = Registry({"l1inf_glm": L1InfGLM}, {"adaptive_sample_size": AdaptiveSampleSize})
+    checks = list(validate(registry, cases=1, only=["adaptive_sample_size"]))
+    assert {check.what for check in checks} == {"proves a gap of 0.05", "is deterministic"}
+    assert all(check.cases > 0 and check.failures == 0 for check in checks), checks
