@@ -146,7 +146,7 @@ class ShardedDesign(InShards, CommonDesign):
 
     @cached_property
     def _spectral_norm(self) -> float:
-        """About sigma_max(X), mostly up to half of `_NORM_ERROR` above it; an estimate, as that of `spectral_norm` for large matrices is."""
+        """About sigma_max(X), mostly up to half of `_NORM_ERROR` above it: an estimate, as `spectral_norm` has for large matrices."""
         scale = max(self.shards.map(_largest))
         if scale == 0.0:
             return 0.0

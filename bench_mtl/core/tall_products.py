@@ -9,7 +9,7 @@ from bench_mtl.core.designs import frozen, transposed
 from bench_mtl.core.types import Array, Matrix
 
 #: With more columns than that BLAS is as fast.
-_MOST_COLUMNS = 8
+_MOST_COLUMNS = 16
 
 
 def tall_product(X: Matrix, W: Array) -> Array:

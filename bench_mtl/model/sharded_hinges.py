@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 
-from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import Interval, is_compensated
 from bench_mtl.core.sharded_design import InShards, ShardedDesign
@@ -114,26 +113,30 @@ def _judged(
     shard: Shard, reading: Reading, matrices: Sequence[Array], smoothings: Sequence[float], with_compensation: bool, bounds: Bounds
 ) -> tuple[Interval, ...]:
     """Return the sums of the dual points that the last matrices tell, and before them f at the first one where that is one more."""
-    points, duals = matrices[: len(matrices) - len(smoothings)], matrices[len(matrices) - len(smoothings) :]
+    m, first = matrices[0].shape[1], len(matrices) - len(smoothings)
+    columns = [slice(start, start + m) for start in range(0, len(matrices) * m, m)]
+    together = np.concatenate(matrices, axis=1)  # for one product
     found: tuple[Interval, ...] | None = None
     with products(with_compensation):
         for design, y, w in reading.blocks(shard, bounds):
             hinges = Hinges(design, y, w)
-            one = [hinges.enclose_loss(*_predictions(design, W)) for W in points]
-            for V, smoothing in zip(duals, smoothings, strict=True):
-                margins = hinges.margins(V)
-                one += _sums(hinges, hinges.smoothed(margins, smoothing)[1] if smoothing > 0.0 else hinges.duals(margins))
+            predictions, error = design.forward_with_error(together)
+            error = np.broadcast_to(error, predictions.shape)
+            one = [hinges.enclose_loss(predictions[:, own], error[:, own]) for own in columns[:first]]
+            told = [_told(hinges, y * predictions[:, own], mu) for own, mu in zip(columns[first:], smoothings, strict=True)]
+            one += _sums(hinges, told) if told else []
             found = tuple(one) if found is None else plus(found, tuple(one))
     assert found is not None
     return found
 
 
-def _predictions(design: SharedDesign, W: Array) -> tuple[Array, Array]:
-    predictions, error = design.forward_with_error(W)
-    return predictions, np.broadcast_to(error, predictions.shape)
+def _told(hinges: Hinges, margins: Array, smoothing: float) -> Array:
+    """Return the admissible dual point of some margins."""
+    return hinges.admissible(hinges.smoothed(margins, smoothing)[1] if smoothing > 0.0 else hinges.duals(margins))
 
 
-def _sums(hinges: Hinges, a: Array) -> tuple[Interval, Interval]:
-    """Return sum a of admissible a, and K^T a."""
-    within = hinges.admissible(a)
-    return Interval.of_sum(within), hinges.design.enclose_adjoint(within * hinges.labels)
+def _sums(hinges: Hinges, duals: Sequence[Array]) -> list[Interval]:
+    """Return sum a and K^T a of every dual point."""
+    m = hinges.labels.shape[1]
+    G = hinges.design.enclose_adjoint(np.concatenate([a * hinges.labels for a in duals], axis=1))
+    return [part for k, a in enumerate(duals) for part in (Interval.of_sum(a), G[:, k * m : (k + 1) * m])]
