@@ -10,7 +10,6 @@ from typing import Self
 import numpy as np
 
 from bench_mtl.core.checks import true_or_false
-from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.sharded_design import ShardedDesign
@@ -71,12 +70,11 @@ class FitProblem(CompositeProblem):
     def on_shards(self, chosen: Sequence[int]) -> Self | None:
         if self._sums is None or not isinstance(self.design, ShardedDesign):
             return None
-        sums, design = self._sums.on_shards(chosen), self._sums.design
-        targets = np.concatenate([self.fit.targets[design.shards.sizes.slices[k]] for k in chosen])
-        weights = np.broadcast_to(sums.reading.weights, (len(targets), len(sums.reading.weights)))
+        sums, parts = self._sums.on_shards(chosen), self.design.shards.sizes.slices
+        targets, weights = sums.reading.rows(self.fit.targets, [parts[k] for k in chosen])
         other = copy.copy(self)
         other._sums, other.design = sums, sums.design
-        other.fit = replace(self.fit, design=sums.design, targets=frozen(targets), weights=weights)
+        other.fit = replace(self.fit, design=sums.design, targets=targets, weights=weights)
         other.make_forms = tuple  # type: ignore[method-assign] # none: those of the class are of all shards
         return other
 

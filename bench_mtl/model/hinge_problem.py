@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from bench_mtl.core.checks import true_or_false
-from bench_mtl.core.designs import frozen
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.types import Array
@@ -63,12 +62,11 @@ class HingeProblem(CompositeProblem):
     def on_shards(self, chosen: Sequence[int]) -> Self | None:
         if self._sums is None or not isinstance(self.design, ShardedDesign):
             return None
-        sums, design = self._sums.on_shards(chosen), self._sums.design
-        labels = np.concatenate([self.hinges.labels[design.shards.sizes.slices[k]] for k in chosen])
+        sums, parts = self._sums.on_shards(chosen), self.design.shards.sizes.slices
+        labels, weights = sums.reading.rows(self.hinges.labels, [parts[k] for k in chosen])
         other = copy.copy(self)
         other._sums, other.design = sums, sums.design
-        weights = np.broadcast_to(sums.reading.weights, labels.shape)
-        other.hinges = replace(self.hinges, design=sums.design, labels=frozen(labels), weights=weights)
+        other.hinges = replace(self.hinges, design=sums.design, labels=labels, weights=weights)
         other.make_forms = tuple  # type: ignore[method-assign] # none: those of the class are of all shards
         return other
 

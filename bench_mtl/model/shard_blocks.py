@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench_mtl.core.designs import Design, SharedDesign
+from bench_mtl.core.designs import Design, SharedDesign, frozen
 from bench_mtl.core.rounding import UNIT, compensated, up
 from bench_mtl.core.row_blocks import row_slices, rows_of
 from bench_mtl.core.sharded_design import InShards, column_norms, row_norms
@@ -83,6 +83,11 @@ class Reading:
     def of_task(self, k: int) -> Reading:
         """Return how the examples of one task are read."""
         return Reading(self.targets, self.weights[k : k + 1])
+
+    def rows(self, targets: Array, parts: Sequence[slice]) -> tuple[Array, Array]:
+        """Return the targets and weights of some shards, given those rows of all targets."""
+        own = frozen(np.concatenate([targets[rows] for rows in parts]))
+        return own, np.broadcast_to(self.weights, (len(own), len(self.weights)))
 
     def scaled(self, factor: float) -> Reading:
         """Return the reading with weights times a factor."""

@@ -20,6 +20,7 @@ from bench_mtl.core.checks import real_matrix
 from bench_mtl.core.compilation import compiled_functions
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_design import sparse_gram
+from bench_mtl.core.tall_products import tall_adjoint, tall_product
 from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Tolerance
 from bench_mtl.engine.clock import Clock
@@ -122,6 +123,7 @@ def _compile_projections(kind: Any) -> None:
         return
     _compile_sparse_ball()
     sparse_gram(real_matrix("X", sp.csr_array(np.eye(2))))
+    tall_adjoint(np.eye(2), tall_product(np.eye(2), np.eye(2)))
     StumpOracle.warm_up()
 
 
