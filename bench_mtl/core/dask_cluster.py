@@ -42,7 +42,7 @@ CLOSING_SECONDS = 2.0
 #: Tells a worker of a local cluster how many bytes it may allocate.
 _MEMORY_VARIABLE = "BENCH_MTL_WORKER_BYTES"
 
-#: What the allocator of a worker may keep free, and from what size it asks for memory anew, in bytes. Arrays of a block are smaller.
+#: What the allocator of a worker may keep free, and from what size it asks for memory anew, in bytes. Most arrays of a block are smaller.
 _KEPT_FREE = {"MALLOC_TRIM_THRESHOLD_": 2**25, "MALLOC_MMAP_THRESHOLD_": 2**24}
 
 #: A worker from which nothing has been heard for so long is given up, and what it did is done by others.

@@ -146,7 +146,7 @@ class ShardedDesign(InShards, CommonDesign):
 
     @cached_property
     def _spectral_norm(self) -> float:
-        """About sigma_max(X), mostly up to half of `_NORM_ERROR` above it: an estimate, as `spectral_norm` has for large matrices."""
+        """sigma_max(X), exact from the Gram matrix; of many features an estimate, see `largest_eigenvalue`."""
         scale = max(self.shards.map(_largest))
         if scale == 0.0:
             return 0.0
@@ -159,8 +159,8 @@ class ShardedDesign(InShards, CommonDesign):
 
     def _leading_pair(self, scale: float) -> tuple[float, Array]:
         """Return the largest eigenvalue of X^T X over the square of the scale, and its vector."""
-        start = np.random.default_rng(0).standard_normal(self.n_features)
         count = len(self.shards.sizes.counts)
+        start = np.random.default_rng(count).standard_normal(self.n_features)  # another one for the sample
         if count > 1:
             _, found = self.on_shards(range(0, count, _SAMPLED))._leading_pair(scale)
             start = found + start / np.linalg.norm(start)  # shards may have nothing in common

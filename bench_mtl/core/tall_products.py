@@ -8,8 +8,8 @@ from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import frozen, transposed
 from bench_mtl.core.types import Array, Matrix
 
-#: With more columns than that BLAS is as fast.
-_MOST_COLUMNS = 16
+#: With more columns, or as many numbers in the smaller factor that they leave the cache, BLAS is as fast.
+_MOST_COLUMNS, _MOST_NUMBERS = 16, 2**15
 
 
 def tall_product(X: Matrix, W: Array) -> Array:
@@ -37,4 +37,6 @@ def tall_adjoint(X: Matrix, R: Array) -> Array:
 
 
 def _has_kernel(X: Matrix, W: Array) -> bool:
-    return not is_sparse(X) and X.flags.c_contiguous and X.dtype == W.dtype == np.float64 and W[:1].size <= _MOST_COLUMNS
+    columns = 1 if W.ndim == 1 else W.shape[1]
+    is_small = columns <= _MOST_COLUMNS and columns * X.shape[1] <= _MOST_NUMBERS
+    return is_small and not is_sparse(X) and X.flags.c_contiguous and X.dtype == W.dtype == np.float64

@@ -26,7 +26,7 @@ from bench_mtl.model.task_data import TaskData, binary_labels
 
 #: Methods that say what a problem is, and what proves it.
 _JUDGING = (
-    "objective", "dual_bound", "enclose_objective", "enclose_objective_at", "enclose_dual", "predictions_with_error", "dual_of",
+    "objective", "dual_bound", "enclose_objective", "enclose_objective_at", "enclose_dual", "predictions_with_error", "dual_of", "dual_at",
     "value_and_subgradient", "smoothed",
 )  # fmt: skip
 
@@ -113,16 +113,17 @@ class HingeProblem(CompositeProblem):
         if self._sums is None:
             return super()._judged(point, duals)
         told = [self.dual_at(point) if dual is None else dual for dual in duals]
-        together = [dual for dual in told if dual.ndim == len(self.dual_shape)]
-        loss, bounds = self._sums.judge(point, together, self.regulariser)
+        are_told = [dual.ndim == len(self.dual_shape) for dual in told]
+        loss, bounds = self._sums.judge(point, [dual for dual, is_told in zip(told, are_told, strict=True) if is_told], self.regulariser)
         proven = iter([(bound * OF_WEIGHTS).positive_part() for bound in bounds])
-        alone = len(self.dual_shape)
-        return self._objective(point, loss), [next(proven) if dual.ndim == alone else self.enclose_dual(point, dual) for dual in told]
+        own = [next(proven) if is_told else self.enclose_dual(point, dual) for dual, is_told in zip(told, are_told, strict=True)]
+        return self._objective(point, loss), own
 
     def bounds(self, point: Array, duals: Sequence[Array]) -> tuple[float, list[float]]:
         if self._sums is None:
             return super().bounds(point, duals)
-        objective, proven = self._judged(point, duals)
+        with np.errstate(all="ignore"):  # what overflows proves nothing, and is no fault
+            objective, proven = self._judged(point, duals)
         return objective.ends[1], [bound.ends[0] for bound in proven]
 
     def dual_at(self, point: Array) -> Array:

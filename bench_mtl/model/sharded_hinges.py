@@ -73,10 +73,15 @@ class ShardedHinges(Forgetting):
 
     def _totals(self, W: Array | None, duals: Sequence[Array]) -> tuple[Interval, ...]:
         """Return f at W, where one is given, and the sum of a and K^T a of every dual point, one after the other."""
-        matrices = ([] if W is None else [W]) + [dual[0, :-1] for dual in duals]
-        smoothings = [float(dual[0, -1, 0]) for dual in duals]
+        matrices = [] if W is None else [W]
+        told: list[tuple[int, float]] = []
+        for dual in duals:
+            V = dual[0, :-1]
+            place = next((k for k, other in enumerate(matrices) if np.array_equal(V, other)), len(matrices))
+            matrices += [V] if place == len(matrices) else []
+            told.append((place, float(dual[0, -1, 0])))
         found: tuple[Interval, ...] = total_over(
-            self.design, _judged, self.reading, matrices, smoothings, is_compensated(), each=self._bounds
+            self.design, _judged, self.reading, matrices, W is not None, told, is_compensated(), each=self._bounds
         )
         return found
 
@@ -110,10 +115,16 @@ def _smoothed(shard: Shard, reading: Reading, matrices: Sequence[Array], smoothi
 
 
 def _judged(
-    shard: Shard, reading: Reading, matrices: Sequence[Array], smoothings: Sequence[float], with_compensation: bool, bounds: Bounds
+    shard: Shard,
+    reading: Reading,
+    matrices: Sequence[Array],
+    has_point: bool,
+    told: Sequence[tuple[int, float]],
+    with_compensation: bool,
+    bounds: Bounds,
 ) -> tuple[Interval, ...]:
-    """Return the sums of the dual points that the last matrices tell, and before them f at the first one where that is one more."""
-    m, first = matrices[0].shape[1], len(matrices) - len(smoothings)
+    """Return f at the first matrix, where that is a point, and the sums of the dual points that matrices tell with a smoothing."""
+    m = matrices[0].shape[1]
     columns = [slice(start, start + m) for start in range(0, len(matrices) * m, m)]
     together = np.concatenate(matrices, axis=1)  # for one product
     found: tuple[Interval, ...] | None = None
@@ -122,9 +133,9 @@ def _judged(
             hinges = Hinges(design, y, w)
             predictions, error = design.forward_with_error(together)
             error = np.broadcast_to(error, predictions.shape)
-            one = [hinges.enclose_loss(predictions[:, own], error[:, own]) for own in columns[:first]]
-            told = [_told(hinges, y * predictions[:, own], mu) for own, mu in zip(columns[first:], smoothings, strict=True)]
-            one += _sums(hinges, told) if told else []
+            one = [hinges.enclose_loss(predictions[:, :m], error[:, :m])] if has_point else []
+            duals = [_told(hinges, y * predictions[:, columns[place]], smoothing) for place, smoothing in told]
+            one += _sums(hinges, duals) if duals else []
             found = tuple(one) if found is None else plus(found, tuple(one))
     assert found is not None
     return found

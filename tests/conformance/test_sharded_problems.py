@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.rounding import Interval
+from bench_mtl.core.rounding import Interval, compensated
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import LocalShards
 from bench_mtl.core.types import Iterate, Limits, Tolerance
@@ -142,6 +143,26 @@ def test_every_solver_solves_it_or_says_why_not(case: str) -> None:
             assert record.status == "verified", f"{solver_name}: {record.reason}"
         solved.add(solver_name)
     assert solved
+
+
+@pytest.mark.parametrize("make", [pair, pair_by_task])
+@pytest.mark.parametrize("is_precise", [False, True], ids=["plain", "compensated"])
+@pytest.mark.parametrize("case", ["l1inf_hinge, radius", "l1inf_hinge, penalty", "l12_hinge"])
+def test_bounds_in_one_pass_are_those_of_one_each(case: str, is_precise: bool, make: Any) -> None:
+    name, with_labels, parameters = PROBLEMS[case]
+    problem: Any = load_registry().problem(name).from_data(make(False, with_labels)[1], **parameters)
+    rng = np.random.default_rng(2)
+    W = problem.repair(rng.standard_normal(problem.point_shape))
+    own, huge = problem.dual_at(W), np.full(problem.dual_shape, 1.7e308)
+    smoothed = problem.smoothed(0.1 * W, 0.5)[2]
+    explicit = rng.random(problem.dual_shapes[1])
+    with compensated() if is_precise else nullcontext():
+        for duals in ([], [own], [smoothed, own, 0.5 * own], [explicit, smoothed], [huge, smoothed]):
+            objective, bounds = problem.bounds(W, duals)
+            assert objective == pytest.approx(problem.objective(W), rel=1e-12)
+            assert bounds == pytest.approx([problem.dual_bound(W, dual) for dual in duals], rel=1e-9, abs=1e-9)
+            assert all(bound <= objective for bound in bounds)
+    assert problem.bounds(np.full(problem.point_shape, 1.7e308), [smoothed])[0] == np.inf
 
 
 @pytest.mark.parametrize("case", PROBLEMS)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from bench_mtl.core.lanczos import largest_eigenvalue
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import LocalShards
-from bench_mtl.core.types import Array
+from bench_mtl.core.types import Array, Limits
+from bench_mtl.data import TaskData
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1inf_glm import L1InfGLM
 
 
 def matrix(kind: str, size: int) -> Array:
@@ -38,7 +45,7 @@ def test_it_is_as_near_as_it_says_in_few_products(kind: str, size: int, error: f
     # Some eigenvalue is within the residual of the Ritz value: at best the largest, and of those close to it the next.
     assert (1.0 - error) * exact <= value <= (1.0 + error) * exact * (1.0 + 1e-12)
     assert np.linalg.norm(vector) == pytest.approx(1.0)
-    assert len(products) <= size
+    assert len(products) <= min(size, 40)
     assert np.allclose(np.array(products) @ np.array(products).T, np.eye(len(products)), atol=1e-12)
 
 
@@ -56,6 +63,43 @@ def test_the_norm_of_shards_is_near(seed: int) -> None:
     norm = ShardedDesign(LocalShards.held([(part, np.zeros((9, 1))) for part in parts])).norm()
     exact = float(np.linalg.norm(np.concatenate(parts), 2))
     assert 0.98 * exact <= norm <= 1.01 * exact  # an estimate: eigenvalues that are close to each other are found late
+
+
+@pytest.mark.parametrize("rise", [0.25, 1.0, 10.0])
+@pytest.mark.parametrize("size", [50, 600, 20_000])
+def test_one_eigenvalue_above_many_equal_ones_is_found(size: int, rise: float) -> None:
+    """The first residual does not show it: it is the rise over the root of the size."""
+    for place in np.linspace(0, size - 1, 10).astype(int):
+        values = np.ones(size)
+        values[place] += rise
+        found, _ = largest_eigenvalue(partial(np.multiply, values), np.random.default_rng(0).standard_normal(size), 0.02)
+        assert found == pytest.approx(1.0 + rise, rel=0.02)
+
+
+@pytest.mark.parametrize("rise", [0.25, 1.0, 10.0])
+@pytest.mark.parametrize("size", [50, 600, 20_000])
+def test_one_eigenvalue_above_a_spread_of_others_is_found(size: int, rise: float) -> None:
+    values = np.random.default_rng(size).random(size)
+    for place in np.linspace(0, size - 1, 10).astype(int):
+        lifted = values.copy()
+        lifted[place] = 1.0 + rise
+        found, _ = largest_eigenvalue(partial(np.multiply, lifted), np.random.default_rng(1).standard_normal(size), 0.02)
+        assert 0.98 * (1.0 + rise) <= found <= 1.02 * (1.0 + rise)
+
+
+@pytest.mark.parametrize("frequent", [3, 77, 1234])
+def test_a_frequent_category_among_rare_ones_makes_no_step_too_long(frequent: int) -> None:
+    """A norm that missed it would be that of the others, less than half of it, and the steps would diverge."""
+    rng = np.random.default_rng(0)
+    categories = rng.permutation(np.concatenate([np.repeat(np.arange(5000), 4), np.full(16, frequent)]))
+    n = len(categories)
+    X = sp.csr_array((np.ones(n), (np.arange(n), categories)), shape=(n, 5000))
+    y = np.where(rng.random((n, 1)) < 0.5 + 0.3 * np.sign(np.sin(categories))[:, None], 1.0, -1.0)
+    shards = LocalShards.held([(X[rows], y[rows]) for rows in np.array_split(np.arange(n), 4)])
+    design = ShardedDesign(shards)
+    assert design.norm() == pytest.approx(np.sqrt(20.0), rel=0.01)
+    problem = L1InfGLM(replace(TaskData.shared(X, y), design=design), penalty="0.1 max")
+    assert run(problem, "accelerated_gradient", tolerance=1e-3, limits=Limits(iterations=500)).status == "verified"
 
 
 def test_shards_of_other_features_than_those_of_the_sample_count() -> None:
