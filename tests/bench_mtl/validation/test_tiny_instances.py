@@ -37,7 +37,7 @@ def test_shared_examples_stay_in_order(count: int, is_sparse: bool) -> None:
     sharded = in_shards(data)
     counts = sharded.design.shards.sizes.counts  # type: ignore[attr-defined]
     assert len(counts) == min(count, 3)
-    assert min(counts) == 1 or count < 2
+    assert min(counts) == 1
     assert sum(counts) == count
     np.testing.assert_array_equal(rows_of(sharded, 0), X)
     assert sharded.targets is data.targets
