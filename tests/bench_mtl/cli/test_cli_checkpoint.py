@@ -311,7 +311,7 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_to_the_same_bits(
             time.sleep(0.01)
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, said
     assert len(said.splitlines()) == 1
     step = read(cut).iterate.step
     assert said.startswith(f"bench-mtl: interrupted; checkpoint of step {step} written, go on with: bench-mtl solve losing ")
