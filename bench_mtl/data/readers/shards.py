@@ -33,6 +33,9 @@ from bench_mtl.model.task_data import TaskData
 
 MANIFEST = "shards.json"
 FORMAT = "bench-mtl shards"
+#: A worker that may allocate less does not start: Dask, NumPy and compiled code take about as much.
+_LEAST_GIB = 0.3
+
 #: Of manifests: the second says of every shard which task has its examples.
 SHARED, BY_TASK = 1, 2
 
@@ -97,7 +100,7 @@ def read_shards(
     cluster : who computes with them: None this process; "local" Dask workers of this machine; or the address of a scheduler, whose workers
         see the files by the same path
     workers : how many local workers, 2 by default
-    memory_gib : how much memory each of these may take, in GiB
+    memory_gib : how much memory each of these may take, in GiB, 0.3 at least
 
     Raises
     ------
@@ -146,7 +149,7 @@ def _place(cluster: str | None, workers: int | None, memory_gib: float | None) -
         return None
     if cluster != "local":
         return Place(scheduler_address("cluster", cluster))
-    memory = None if memory_gib is None else real_number("memory_gib", memory_gib, strict=True)
+    memory = None if memory_gib is None else real_number("memory_gib", memory_gib, minimum=_LEAST_GIB)
     return Place(workers=2 if workers is None else whole_number("workers", workers, minimum=1), memory_gib=memory)
 
 

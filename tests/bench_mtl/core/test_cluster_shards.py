@@ -306,6 +306,7 @@ def test_bad_places_are_refused(manifest: Path) -> None:
         ({"cluster": "tcp://host:1", "workers": 2}, "workers and memory_gib are those of a new cluster"),
         ({"workers": 0}, "workers must be a whole number of at least 1"),
         ({"memory_gib": 2.0}, "workers and memory_gib are those of a new cluster"),
+        ({"workers": 1, "memory_gib": 0.2}, "memory_gib must be finite and at least 0.3, not 0.2"),
     ):
         with pytest.raises(InputError, match=words):
             read_shards(manifest, **options)  # type: ignore[arg-type]
