@@ -134,6 +134,7 @@ def solve(
     try:
         with raising_here("the problem cannot be built", registry, traceback=traceback):
             built = instance.build(registry, data_dir)
+        _connect(built)
         return _solved(built, wish, registry, keeper, earlier)
     except KeyboardInterrupt:
         if keeper is None:
@@ -319,6 +320,12 @@ def _say_problem(name: str, built: Problem) -> None:
     say(f"{name}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
     for note in built.notes:
         say(f"note: {one_line(note, LONGEST_LINE)}")
+
+
+def _connect(problem: Problem) -> None:
+    """Have the workers of a problem, or say that they cannot be had, before any solver is asked."""
+    if problem.is_in_shards:
+        problem.design.shards.connect()  # type: ignore[attr-defined]
 
 
 def _on_cluster(kind: type[Solver], name: str, cluster: str) -> dict[str, str]:

@@ -21,6 +21,9 @@ class ClusterShards(Shards):
     def __init__(self, shards: Sequence[Shard], sizes: Sizes, pool: WorkerPool) -> None:
         self.shards, self.sizes, self.pool = tuple(shards), sizes, pool
 
+    def connect(self) -> None:
+        self.pool.connect()
+
     def counts(self) -> Mapping[str, int]:
         return asdict(self.pool.traffic)
 

@@ -30,6 +30,9 @@ class RetoldShards(Shards):
         self.shards, self.targets = shards, targets
         self.sizes = replace(shards.sizes, n_tasks=int(targets.shape[1]))
 
+    def connect(self) -> None:
+        self.shards.connect()
+
     def counts(self) -> Mapping[str, int]:
         return self.shards.counts()
 

@@ -97,6 +97,14 @@ class Shards(ABC):
     ) -> T:
         """Return the sum of what `map` gives, over the tree of `bench_mtl.core.tree_sums`; `add` is a function of a module, too."""
 
+    def connect(self) -> None:  # noqa: B027 (most have no workers)
+        """Find or start the workers, where there are any to compute with, so that none is looked for in the middle of a run.
+
+        Raises
+        ------
+        InputError : there is no such scheduler, or it refuses this process.
+        """
+
     def counts(self) -> Mapping[str, int]:
         """Return what has gone between this process and others so far, by name: nothing where there are no others."""
         return {}

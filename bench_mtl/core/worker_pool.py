@@ -106,6 +106,15 @@ class WorkerPool:
                 raise
             raise _lost(error) from None
 
+    def connect(self) -> None:
+        """Start the workers, or find their scheduler; `compute` does where nobody has.
+
+        Raises
+        ------
+        InputError : no scheduler answers there, or it refuses this process.
+        """
+        self._connected()
+
     def close(self) -> None:
         """Let the workers go; the next request starts others."""
         client, self._client = self._client, None

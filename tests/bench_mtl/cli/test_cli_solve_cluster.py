@@ -5,9 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from bench_mtl.data import write_shards
 
 ARGUMENTS = ["--data", "digits", "--param", "nu=0.3 max", "--target", "0.5", "--seconds", "20", "--cluster", "local"]
 
@@ -41,6 +45,16 @@ def test_more_blocks_than_examples_are_bad_input(command: Callable[..., Any], as
     assert len(result.err) == 1
     assert "cannot make 99999 blocks of the 1797 examples of group_boosting" in result.err[0]
     assert not any("objective" in line for line in result.out)
+
+
+def test_a_scheduler_that_is_not_there_is_bad_input_of_data_in_shards(command: Callable[..., Any], tmp_path: Path) -> None:
+    """Nothing of the problem has asked for workers before it is solved."""
+    rng = np.random.default_rng(0)
+    shards = write_shards(tmp_path / "shards", [(rng.standard_normal((20, 4)), np.where(rng.random((20, 2)) < 0.5, 1.0, -1.0))])
+    result = command("solve", "l1inf_hinge", "auto", "--data", shards, "--param", "radius=1", "--cluster", "tcp://127.0.0.1:9")
+    assert result.code == 2
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in result.err[-1]
+    assert not any("error" in line for line in result.out)
 
 
 def test_an_unknown_solver_is_still_named() -> None:
