@@ -123,6 +123,8 @@ def solve(
     chosen = registry.solver(name, options)
     every = _seconds_between(checkpoint, checkpoint_every)
     keeper = earlier = None
+    if checkpoint is not None and checkpoint.is_file() and (resume is None or checkpoint.resolve() != resume.resolve()):
+        raise InputError(f"--checkpoint: {checkpoint} is there already: go on from it with --resume {checkpoint}, or name another file")
     if checkpoint is not None or resume is not None:
         _require_iterating(chosen)
         origin = origin_of(instance, name, chosen, threads, registry, data_dir)

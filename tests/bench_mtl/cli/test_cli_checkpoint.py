@@ -326,7 +326,7 @@ def test_a_checkpoint_that_cannot_be_written_on_the_way_ends_no_run(
 ) -> None:
     """A disk is full for a while; what was written before stays whole."""
     path = tmp_path / "run.npz"
-    assert command(*losing, "--checkpoint", path).code == 1
+    assert command(*losing, "--iterations", "2", "--checkpoint", path).code == 1
     before = path.read_bytes()
     writes = 0
 
@@ -338,7 +338,7 @@ def test_a_checkpoint_that_cannot_be_written_on_the_way_ends_no_run(
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    result = command(*losing, "--checkpoint", path, "--checkpoint-every", "1e-9")
+    result = command(*losing, "--checkpoint", path, "--resume", path, "--checkpoint-every", "1e-9")
     assert writes > 100
     assert len(result.err) == 1
     assert "--checkpoint: the checkpoint cannot be written to" in result.err[0]
@@ -401,12 +401,21 @@ def test_nonsense_for_a_state_is_said_and_the_points_are_kept(command: Command, 
         "bench-mtl: --checkpoint: the state of the solver cannot be kept: 'x' must be a number or an array of float64 or int64, "
         "not object; a run goes on from the points of this checkpoint alone"
     ]
-    kept = path.read_bytes()
     assert read(path).iterate[2:5] == (2, 2.0, "")
-    result = command(*solve, "--checkpoint", path, "--option", "nan=true")
+    other = tmp_path / "other.npz"
+    result = command(*solve, "--checkpoint", other, "--option", "nan=true")
     assert result.code == 1
     assert "primal point has NaN at index" in result.err[-1]
-    assert path.read_bytes() == kept
+    assert not other.exists()
+
+
+def test_a_checkpoint_is_not_written_over_by_another_run(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    command(*HINGE, "--iterations", "20", "--checkpoint", path)
+    before = path.read_bytes()
+    said = refused(command(*HINGE, "--iterations", "30", "--checkpoint", path))
+    assert f"{path} is there already: go on from it with --resume {path}, or name another file" in said
+    assert path.read_bytes() == before
 
 
 def test_a_met_target_needs_no_checkpoint(command: Command, tmp_path: Path) -> None:
