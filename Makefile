@@ -32,7 +32,8 @@ portable: $(STAMP)
 	$(BIN)/python tests/portable.py
 
 soak: $(STAMP)
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -n 2 --dist worksteal -m slow tests/conformance
+	$(BIN)/pytest -m slow --ignore tests/conformance
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

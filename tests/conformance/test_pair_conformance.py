@@ -167,8 +167,9 @@ def test_resumes_from_a_given_start(problem: type[Problem], solver: IterativeSol
 @pytest.mark.slow
 @pytest.mark.parametrize(("problem", "solver", "target"), PAIRS)
 def test_every_instance_with_every_option(problem: type[Problem], solver: Solver, target: float) -> None:
-    """The whole product, of which the tests above take a part."""
-    for tiny in fitting(problem, solver):
+    """The whole product, of which the tests above take a part; of the instances in shards three."""
+    sharded = [tiny for tiny in sharded_instances(problem, 0) if solver.incompatibility(tiny) is None]
+    for tiny in [*(tiny for tiny in fitting(problem, solver) if not tiny.is_in_shards), *(_three(sharded) if sharded else [])]:
         reached = check_pair(tiny, solver, target=asked(tiny, solver, target))
         if isinstance(solver, IterativeSolver):
             check_iterates(tiny, solver)
