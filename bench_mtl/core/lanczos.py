@@ -11,7 +11,7 @@ from bench_mtl.core.types import Array
 
 #: Products at most. Every vector is kept, and orthogonal to all others.
 _MOST_PRODUCTS = 40
-#: An eigenvalue that is a quarter above all others grows at least by this power of e with every product (a Chebyshev polynomial at 1.5).
+#: With every product the part of an eigenvalue that is a quarter above all others grows by e to this power (a Chebyshev polynomial at 1.5).
 _GROWTH = math.acosh(1.5)
 #: How many times as large as the rest of a start its part along the leading vector has to become.
 _CLEAR = 20.0
@@ -20,11 +20,11 @@ _EXHAUSTED = 1e-8
 
 
 def largest_eigenvalue(product: Callable[[Array], Array], start: Array, tolerance: float) -> tuple[float, Array]:
-    """Return about the largest eigenvalue of a symmetric positive semidefinite matrix A, rather above it than below.
+    """Return an estimate of the largest eigenvalue of a symmetric positive semidefinite matrix A, mostly a little above it.
 
     Lanczos' method finds a Ritz pair whose residual is at most `tolerance` of the Ritz value: some eigenvalue is as near. A random start
     has a part of about 1/sqrt(d) along the leading vector, which residuals do not show at first. So the test counts from as many products
-    on as an eigenvalue a quarter above all others needs to stand out. One that is closer to them may be missed, by about as much.
+    on as an eigenvalue a quarter above all others needs to stand out. One that is less far above may be missed: the result is too small then, by less than a fifth.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import frozen, transposed
 from bench_mtl.core.types import Array, Matrix
 
-#: With more columns, or as many numbers in the smaller factor that they leave the cache, BLAS is as fast.
+#: With more columns, or with so many numbers in the smaller factor that they leave the cache, BLAS is as fast.
 _MOST_COLUMNS, _MOST_NUMBERS = 16, 2**15
 
 

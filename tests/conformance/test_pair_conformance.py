@@ -138,7 +138,7 @@ def _three(found: list[Problem]) -> list[Problem]:
 
 
 def asked(tiny: Problem, solver: Any, target: float) -> float:
-    """Return the gap to ask for: hinges, which `auto` smooths in shards, are hard to smooth, and more so at the best intercepts to all."""
+    """Return the gap to ask for: hinges are hard to smooth, and more so with best intercepts. In shards `auto` smooths them, too."""
     has_no_sets = solver.name == "auto" and (solver.memory_gib < 1e-6 or (tiny.is_in_shards and Capability.SMOOTH not in tiny.offers))
     if solver.name != "smoothed_gradient" and not has_no_sets:
         return target
