@@ -11,7 +11,7 @@ from bench_mtl.core.types import Array
 
 #: Products at most. Every vector is kept, and orthogonal to all others.
 _MOST_PRODUCTS = 40
-#: With every product the part of an eigenvalue that is a quarter above all others grows by e to this power (a Chebyshev polynomial at 1.5).
+#: With every product the part of an eigenvalue a quarter above all others grows by e to this power (a Chebyshev polynomial at 1.5).
 _GROWTH = math.acosh(1.5)
 #: How many times as large as the rest of a start its part along the leading vector has to become.
 _CLEAR = 20.0
