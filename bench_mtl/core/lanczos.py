@@ -24,7 +24,8 @@ def largest_eigenvalue(product: Callable[[Array], Array], start: Array, toleranc
 
     Lanczos' method finds a Ritz pair whose residual is at most `tolerance` of the Ritz value: some eigenvalue is as near. A random start
     has a part of about 1/sqrt(d) along the leading vector, which residuals do not show at first. So the test counts from as many products
-    on as an eigenvalue a quarter above all others needs to stand out. One that is less far above may be missed: the result is too small then, by less than a fifth.
+    on as an eigenvalue a quarter above all others needs to stand out. One that is less far above may be missed: the result is then too
+    small, by a fifth at most.
 
     Parameters
     ----------
