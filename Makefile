@@ -1,7 +1,7 @@
 # make demo: install into .venv and run the suite "quick" into results/demo.   make test: lint, types, tests.   Override PYTHON to choose one.
 # make wheel: build the wheel, install it as the README says into an environment of its own, and run it there (minutes).
-# make portable: the numerical tests again, as other processors would run them (ten minutes).
-# make soak: the long fault tests (minutes).
+# make portable: the tests marked "numerics" again, as two other processors would run them; ALL=1: all numerical tests, under six settings.
+# make soak: the long tests, and more examples of the properties (half an hour); SLICE=10: a tenth of them, drawn by the hash of the commit.
 # make system: install what a few tests need beyond Python, through apt: Chromium and LaTeX. Without them those tests are skipped.
 # make docs: the documentation as a site that needs no network, in site/: open site/index.html.
 # make bench: time the projections and the framework itself, tables into results/bench (minutes; GRID=quick: under one for the projections).
@@ -10,6 +10,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 GRID ?= full
+SLICE ?= 100
+ALL ?=
 
 # Tests start hundreds of processes, each of which would compile our sources again.
 export PYTHONDONTWRITEBYTECODE =
@@ -29,11 +31,10 @@ wheel: $(STAMP)
 
 portable: $(STAMP)
 	$(MAKE) --no-print-directory compiled
-	$(BIN)/python tests/portable.py
+	$(BIN)/python tests/portable.py $(if $(ALL),--all)
 
 soak: $(STAMP)
-	$(BIN)/pytest -n 2 --dist worksteal -m slow tests/conformance
-	$(BIN)/pytest -m slow --ignore tests/conformance
+	$(BIN)/pytest -n 2 --dist worksteal -m "slow or hypothesis" --hypothesis-profile=soak --slice $(SLICE):$$(git rev-parse HEAD)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -11,15 +12,35 @@ from hypothesis import settings
 
 from bench_mtl.engine.registry import Registry, load_registry
 
-# First calls compile, which no deadline of single examples should count. All else is as Hypothesis has it, in CI and elsewhere.
-settings.register_profile("bench_mtl", settings(), deadline=None)
+# First calls compile, which no deadline of single examples should count.
+settings.register_profile("bench_mtl", max_examples=25, deadline=None)
+settings.register_profile("soak", max_examples=300, deadline=None)  # pytest --hypothesis-profile=soak
 settings.load_profile("bench_mtl")
 
 PLUGINS = Path(__file__).parent / "plugins"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse names of tests with the address of an object: the processes of pytest-xdist would each collect others."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --slice."""
+    parser.addoption("--slice", metavar="PERCENT:SEED", type=_slice, help="run this share of the tests, drawn by the seed: --slice 10:1f3a")
+
+
+def _slice(text: str) -> tuple[float, str]:
+    percent, _, seed = text.partition(":")
+    return float(percent), seed
+
+
+def is_drawn(nodeid: str, percent: float, seed: str) -> bool:
+    """Return whether a test belongs to the slice: the same in every process, and another slice for every seed."""
+    digest = hashlib.sha256(f"{seed} {nodeid}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") < percent / 100.0 * 2.0**64
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Draw the slice. Refuse names of tests with the address of an object: the processes of pytest-xdist would each collect others."""
+    if (chosen := config.getoption("--slice")) is not None:
+        config.hook.pytest_deselected(items=[item for item in items if not is_drawn(item.nodeid, *chosen)])
+        items[:] = [item for item in items if is_drawn(item.nodeid, *chosen)]
     wrong = [item.nodeid for item in items if re.search(r" at 0x[0-9a-f]+", item.nodeid)]
     if wrong:
         raise pytest.UsageError(f"the address of an object is in the name of a test (give it ids): {wrong[0]}")

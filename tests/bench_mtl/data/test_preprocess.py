@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -37,7 +37,6 @@ def rows(data: TaskData) -> Any:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("storage", STORAGES)
-@settings(max_examples=40, deadline=None)
 @given(X=MATRICES)
 def test_unit_rows(layout: str, storage: str, X: Any) -> None:
     data = preprocess(make(X, layout, storage), ["unit_rows"])
@@ -58,7 +57,6 @@ def test_unit_rows_at_the_ends_of_the_number_range(storage: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=40, deadline=None)
 @given(X=arrays(np.float64, st.tuples(st.integers(3, 8), st.integers(1, 6)), elements=st.integers(-5, 5).map(float)))
 def test_standardise_dense(layout: str, X: Any) -> None:
     data = preprocess(make(X, layout), ["standardise"])
@@ -71,7 +69,6 @@ def test_standardise_dense(layout: str, X: Any) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=40, deadline=None)
 @given(X=arrays(np.float64, st.tuples(st.integers(3, 8), st.integers(1, 6)), elements=st.integers(-2, 2).map(float)))
 def test_standardise_sparse_scales_and_does_not_centre(layout: str, X: Any) -> None:
     data = preprocess(make(X, layout, "sparse"), ["standardise"])
@@ -83,7 +80,6 @@ def test_standardise_sparse_scales_and_does_not_centre(layout: str, X: Any) -> N
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("storage", STORAGES)
-@settings(max_examples=30, deadline=None)
 @given(X=arrays(np.float64, st.tuples(st.integers(3, 8), st.integers(1, 6)), elements=st.integers(0, 3).map(float)))
 def test_tfidf(layout: str, storage: str, X: Any) -> None:
     data = preprocess(make(X, layout, storage), ["tfidf"])

@@ -245,7 +245,7 @@ def test_mekas_option_that_does_not_fit(tmp_path: Path) -> None:
         read_arff(write(tmp_path, DENSE.replace("MultiLabelExample", "'r: -C 4'")))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), base=st.sampled_from([DENSE, SPARSE]))
 def test_a_damaged_file_is_read_or_refused(tmp_path: Path, data: st.DataObject, base: str) -> None:
     content = bytearray(base.encode())
@@ -259,7 +259,7 @@ def test_a_damaged_file_is_read_or_refused(tmp_path: Path, data: st.DataObject, 
     assert "\n" not in message
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), n=st.integers(1, 6), d=st.integers(1, 5), sparse=st.booleans())
 def test_written_numbers_are_read_back(tmp_path: Path, data: st.DataObject, n: int, d: int, sparse: bool) -> None:
     numbers = st.one_of(st.just(0.0), st.floats(allow_nan=False, allow_infinity=False))

@@ -114,7 +114,7 @@ def test_absent_file(tmp_path: Path) -> None:
         read_libsvm(tmp_path / "nothing.svm")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.one_of(st.binary(max_size=60), st.text(alphabet="01 ,:-+.e#\nnaqid", max_size=60).map(str.encode)))
 def test_any_file_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
     message, values = "", np.ones(1)

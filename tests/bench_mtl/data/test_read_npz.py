@@ -304,7 +304,7 @@ def test_unknown_format_version(tmp_path: Path) -> None:
         read_npz(zip_of(tmp_path / "a.npz", {"X.npy": bytes(content)}))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), archived=st.booleans())
 def test_a_damaged_file_is_read_or_refused(tmp_path: Path, data: st.DataObject, archived: bool) -> None:
     """Damage to the archive (which checksums find) or to an array before it is archived (which they do not)."""

@@ -185,7 +185,7 @@ CELLS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.tuples(CELLS, st.sampled_from(["1", "0", "0", "-1"]), CELLS), min_size=1, max_size=9),
     options=st.sampled_from([{"labels": "b"}, {"targets": "b"}, {"targets": "c"}, {"class_column": "c"}, {"labels": "b", "drop": "c"}]),
@@ -221,7 +221,7 @@ def refusal(spec: dict[str, Any]) -> str | None:
     return None
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.one_of(st.binary(max_size=60), st.text(alphabet="01 ,:-+.e#\nnaqid", max_size=60).map(str.encode)))
 @example(content=b"1 1:1\n2 0:1\n")
 def test_any_libsvm_file_is_written_as_it_is_read_or_refused(tmp_path: Path, content: bytes) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
@@ -27,7 +27,6 @@ def test_l1inf_has_the_papers_sizes_by_default() -> None:
     assert len(relevant) == 20
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     tasks=st.integers(1, 8),
     features=st.integers(1, 30),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
@@ -64,7 +64,6 @@ def test_what_is_read_is_the_blocks_one_below_the_other(tmp_path: Path, recipe: 
     np.testing.assert_array_equal(data.truth["W"], recipe.coefficients)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     features=st.integers(2, 60), share=st.floats(0.01, 1.0), rows=st.integers(1, 40), seed=st.integers(0, 9), positive=st.booleans(),
     tasks=st.integers(1, 3),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
@@ -26,7 +26,6 @@ def same(a: TaskData, b: TaskData) -> bool:
     return np.array_equal(a.targets, b.targets) and np.array_equal(dense(a), dense(b))
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     tasks=st.integers(2, 4),
     features=st.integers(1, 20),
@@ -128,7 +127,6 @@ def test_glm_refuses_bad_arguments(options: dict[str, Any], message: str) -> Non
         synthetic_glm(**options)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     features=st.integers(2, 300),
     examples=st.integers(1, 6),

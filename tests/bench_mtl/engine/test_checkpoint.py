@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
@@ -75,7 +75,6 @@ _VALUES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=50)
 @given(
     state=st.none() | st.dictionaries(st.from_regex(r"[a-z_][a-z0-9_]{0,20}", fullmatch=True), _VALUES, max_size=5),
     work=st.floats(0, 1e300),
@@ -161,7 +160,6 @@ def read_or_error(path: Path) -> Checkpoint | str:
         return str(error)
 
 
-@settings(max_examples=200)
 @given(share=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
 def test_a_damaged_byte_is_found_or_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, whole: bytes, share: float, change: int
@@ -179,7 +177,6 @@ def test_a_damaged_byte_is_found_or_changes_nothing(
         assert same(found, read_checkpoint("--resume", folder / "whole.npz"))
 
 
-@settings(max_examples=50)
 @given(share=st.floats(0, 1, exclude_max=True))
 def test_a_file_that_was_cut_off_is_refused(tmp_path_factory: pytest.TempPathFactory, whole: bytes, share: float) -> None:
     path = tmp_path_factory.mktemp("cut") / "run.npz"

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
@@ -66,7 +66,6 @@ def test_weights_solve_the_kronecker_system(name: str) -> None:
     assert np.allclose(found, np.linalg.solve(H, right).reshape(m, d).T, atol=1e-8)
 
 
-@settings(max_examples=25)
 @given(st.integers(1, 5), st.integers(1, 5), st.floats(1e-3, 1e3), st.integers(0, 2**32 - 1))
 def test_the_system_is_solved(d: int, m: int, penalty: float, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
@@ -42,7 +42,6 @@ def test_precisions_are_those_of_cvxpy(n: int, alpha: float, method: str) -> Non
     assert precision_objective(found.matrix, S, alpha) >= best - 1e-6 * n
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 12), st.integers(1, 3), st.floats(0.01, 2.0), st.floats(0.01, 1.0))
 def test_admm_is_optimal_on_scatters_of_low_rank(n: int, rank: int, alpha: float, ridge: float) -> None:
     """K is positive definite, and Y, within its bounds, proves it."""

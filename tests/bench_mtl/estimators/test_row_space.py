@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -90,7 +90,6 @@ def test_certificates_are_those_of_the_full_problem(name: str) -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=20, deadline=None)
 def test_what_is_outside_the_row_space_only_raises_the_objective(seed: int) -> None:
     rng = np.random.default_rng(seed)
     full, _, space = pairs("CSR")[1]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
@@ -103,7 +103,6 @@ def test_the_end_is_stationary(loss: str) -> None:
     assert found.objectives[-1] <= better * (1 + 1e-5)
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(LOSSES), st.floats(1e-6, 1e3), st.integers(0, 4))
 def test_objectives_of_random_data_never_rise(seed: int, loss: str, penalty: float, h: int) -> None:
     rng = np.random.default_rng(seed)

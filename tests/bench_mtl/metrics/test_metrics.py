@@ -9,7 +9,7 @@ from typing import Any
 import metric_twins as twins
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
@@ -68,7 +68,6 @@ class TestAuc:
         assert multitask_auc(labels, [[101.0, 100.0], [1.0, 0.0]]).value == 1.0
 
     @given(many_tasks(), st.sampled_from(["half", "lost"]))
-    @settings(max_examples=60, deadline=None)
     def test_against_counting_pairs(self, tasks: tuple[list[list[int]], list[list[float]]], ties: str) -> None:
         labels, scores = tasks
         kept = [(y, f) for y, f in zip(labels, scores, strict=True) if len(set(y)) == 2]
@@ -87,7 +86,6 @@ class TestAuc:
         assert weighted.value == pytest.approx(float(pooled), abs=1e-12)
 
     @given(one_task(), st.sampled_from([np.arctan, np.cbrt, lambda x: 3 * x - 7, np.sinh]))
-    @settings(max_examples=50, deadline=None)
     def test_an_increasing_map_changes_nothing(self, task: tuple[list[int], list[float]], increasing: Any) -> None:
         labels, scores = task
         _, order = np.unique(scores, return_inverse=True)
@@ -96,7 +94,6 @@ class TestAuc:
             assert measure(labels, increasing(spread)).value == measure(labels, scores).value
 
     @given(one_task())
-    @settings(max_examples=50, deadline=None)
     def test_reversed_scores_and_exchanged_labels(self, task: tuple[list[int], list[float]]) -> None:
         labels, scores = np.array(task[0]), np.array(task[1])
         for measure in (average_auc, average_equal_error_rate):
@@ -125,7 +122,6 @@ class TestEqualErrorRate:
         assert average_equal_error_rate(labels, scores).value == pytest.approx(expected)
 
     @given(one_task())
-    @settings(max_examples=60, deadline=None)
     def test_against_walking_the_thresholds(self, task: tuple[list[int], list[float]]) -> None:
         assert average_equal_error_rate(*task).value == pytest.approx(float(twins.equal_error_rate(*task)), abs=1e-12)
 
@@ -151,7 +147,6 @@ class TestDecisions:
         assert error_rate(labels, scores, threshold=0.2).value == pytest.approx(np.mean(labels != decided))
 
     @given(many_tasks())
-    @settings(max_examples=50, deadline=None)
     def test_against_counting(self, tasks: tuple[list[list[int]], list[list[float]]]) -> None:
         labels, scores = tasks
         each = [twins.f1(y, [s > 0 for s in f]) for y, f in zip(labels, scores, strict=True)]
@@ -235,7 +230,6 @@ class TestSignTest:
         assert pair_sign_test(labels, f, -f).pooled.pairs == 6
 
     @given(one_task(), st.integers(0, 5), st.data())
-    @settings(max_examples=60, deadline=None)
     def test_exchanging_the_models_exchanges_wins_and_losses(
         self, task: tuple[list[int], list[float]], seed: int, data: st.DataObject
     ) -> None:

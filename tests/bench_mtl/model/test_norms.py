@@ -7,7 +7,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.rounding import Interval
@@ -54,7 +54,6 @@ def test_projections_and_proximal_operators_are_those_of_the_definitions(name: s
 
 
 @ALL
-@settings(deadline=None)  # the first call compiles
 @given(seed=st.integers(0, 10**6), scale=st.sampled_from([1e-300, 1e-3, 1.0, 1e150]))
 def test_corners_attain_the_dual_norm_and_no_point_exceeds_it(name: str, seed: int, scale: float) -> None:
     norm, _ = NORMS[name]
@@ -97,7 +96,6 @@ REGULARISERS: dict[str, Regulariser] = {
 
 
 @pytest.mark.parametrize("name", REGULARISERS)
-@settings(deadline=None)  # the first call compiles
 @given(seed=st.integers(0, 10**6))
 def test_supports_and_limits_bound_every_feasible_point(name: str, seed: int) -> None:
     """min_z <-c G, z> + R(z) >= -c support, for c up to the limit."""
@@ -118,7 +116,6 @@ def test_supports_and_limits_bound_every_feasible_point(name: str, seed: int) ->
 
 
 @pytest.mark.parametrize("name", REGULARISERS)
-@settings(deadline=None)  # the first call compiles
 @given(seed=st.integers(0, 10**6), step=st.floats(0.01, 10.0))
 def test_no_point_near_it_is_better_than_the_prox(name: str, seed: int, step: float) -> None:
     part, rng = REGULARISERS[name], np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -38,7 +38,6 @@ def test_a_pattern_cannot_be_changed() -> None:
     assert pattern.mask.sum() == 2
 
 
-@settings(max_examples=60, deadline=None)
 @given(mask=MASKS, data=st.data())
 def test_damaged_bits_are_refused(mask: np.ndarray, data: st.DataObject) -> None:
     bits = pack(mask)
@@ -57,7 +56,6 @@ def test_damaged_bits_are_refused(mask: np.ndarray, data: st.DataObject) -> None
         require_packed(bits, mask.shape[0] + 1, max(8, mask.shape[1]))
 
 
-@settings(deadline=None)
 @given(point=hnp.arrays(np.float64, hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=6), elements=st.floats(allow_nan=True)))
 def test_every_finite_part_has_its_pattern_and_no_other_has_one(point: np.ndarray) -> None:
     matrices = parts(point)
@@ -93,7 +91,6 @@ def test_nothing_that_a_solver_has_set_is_in_the_way() -> None:
     assert (pattern.nonzeros, pattern.rank) == (4, 1)
 
 
-@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32), rows=st.integers(1, 60), columns=st.integers(1, 60), scale=st.sampled_from([1e-200, 1e-9, 1.0, 1e200]))
 def test_the_rank_is_the_number_of_singular_values_that_are_not_small(seed: int, rows: int, columns: int, scale: float) -> None:
     rng = np.random.default_rng(seed)

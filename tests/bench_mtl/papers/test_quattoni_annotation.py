@@ -75,7 +75,7 @@ def test_the_artefact_of_corel5k_is_left_out(folder: Path) -> None:
     assert with_it.test.features == pytest.approx(without.test.features)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # of a busy machine
+@settings(suppress_health_check=[HealthCheck.too_slow])  # of a busy machine
 @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 5), st.integers(0, 2**32 - 1))
 def test_training_sets_keep_the_proportion(positives: int, more: int, seed: int, drawn: int) -> None:
     has_word = np.random.default_rng(drawn).random((60, 3)) < 0.3

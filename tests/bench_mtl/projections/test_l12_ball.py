@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from projection_cases import FLOAT32, U, norms
@@ -14,7 +14,6 @@ from bench_mtl.projections.l2_ball import project_l2_ball
 from bench_mtl.projections.l12_ball import norm_l12, project_l12_ball, prox_l12
 from bench_mtl.validation import slow_projections as slow
 
-relaxed = settings(deadline=None, max_examples=100)  # the first call of all compiles
 matrices = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.one_of(st.floats(-100, 100), st.sampled_from([0.0, 1.0, 1e-160])))
 )
@@ -44,13 +43,11 @@ def test_agree_with_their_twins(shape: tuple[int, int], dtype: type) -> None:
 
 
 @given(matrices, st.floats(0.0, 300.0))
-@relaxed
 def test_prox_and_the_dual_ball_make_up_the_whole(A: np.ndarray, weight: float) -> None:
     assert np.abs(prox_l12(A, weight) + project_l2_ball(A, weight, axis=1) - A).max() <= 1e-13
 
 
 @given(matrices, st.floats(0.0, 300.0))
-@relaxed
 def test_variational_inequality(A: np.ndarray, radius: float) -> None:
     B = project_l12_ball(A, radius)
     residual = A - B

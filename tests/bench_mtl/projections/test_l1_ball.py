@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from projection_cases import FLOAT32, U, exact_sum, vector_cases
@@ -17,7 +17,6 @@ from bench_mtl.projections import METHODS
 from bench_mtl.projections.l1_ball import project_l1_ball, soft_threshold
 from bench_mtl.validation import slow_projections as slow
 
-relaxed = settings(deadline=None, max_examples=100)  # the first call of all compiles
 elements = st.one_of(st.floats(-100, 100), st.sampled_from([-1.0, 0.0, 1.0, 2.0**-40, 1e-150, 5e-324]))
 vectors = st.integers(1, 20).flatmap(lambda n: arrays(np.float64, n, elements=elements))
 pairs = st.integers(1, 20).flatmap(lambda n: st.tuples(*2 * [arrays(np.float64, n, elements=elements)]))
@@ -55,7 +54,6 @@ def test_a_radius_of_the_norm_and_its_neighbours(n: int) -> None:
 
 
 @given(vectors, radii, st.sampled_from(METHODS), st.booleans())
-@relaxed
 def test_variational_inequality_and_signs(v: np.ndarray, radius: float, method: str, nonneg: bool) -> None:
     w = project_l1_ball(v, radius, method=method, nonneg=nonneg)
     assert np.all((w == 0) | (np.sign(w) == np.sign(v)))
@@ -71,7 +69,6 @@ def test_variational_inequality_and_signs(v: np.ndarray, radius: float, method: 
 
 
 @given(pairs, radii)
-@relaxed
 def test_non_expansive_and_blind_to_order(pair: tuple[np.ndarray, np.ndarray], radius: float) -> None:
     one, other = (project_l1_ball(v, radius) for v in pair)
     assert np.linalg.norm(one - other) <= np.linalg.norm(pair[0] - pair[1]) * (1 + 1e-14) + 1e-12
@@ -143,7 +140,6 @@ def test_nothing_that_grows_is_allocated_where_out_is_given() -> None:
 
 
 @given(vectors, st.floats(0, 50))
-@relaxed
 def test_soft_threshold_is_entrywise_and_the_rest_of_a_clip(v: np.ndarray, threshold: float) -> None:
     B = soft_threshold(v, threshold)
     assert np.array_equal(B, [np.sign(a) * max(abs(a) - threshold, 0.0) for a in v])

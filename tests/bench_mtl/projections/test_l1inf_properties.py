@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from projection_cases import feasible, sum_of_maxima
 
 from bench_mtl.projections import l1inf_projection, norm_l1inf, norm_linf1, project_l1_ball, project_l1inf_ball, prox_l1inf
 
-relaxed = settings(deadline=None, max_examples=150)  # the first call of all compiles
 METHODS = st.sampled_from(["newton", "merge"])
 
 #: Ordinary numbers, and few enough values that ties are common.
@@ -30,7 +29,6 @@ def largest(*arrays: np.ndarray) -> float:
 
 @given(matrices, sizes, METHODS)
 @example(np.ones((9, 1)), 1.1125369292536007e-308, "newton")
-@relaxed
 def test_idempotent_feasible_and_of_the_same_signs(A: np.ndarray, radius: float, method: Any) -> None:
     B = project_l1inf_ball(A, radius, method=method)
     assert feasible(B, radius)
@@ -42,7 +40,6 @@ def test_idempotent_feasible_and_of_the_same_signs(A: np.ndarray, radius: float,
 
 
 @given(pairs, sizes, METHODS)
-@relaxed
 def test_no_two_points_move_apart(pair: tuple[np.ndarray, np.ndarray], radius: float, method: Any) -> None:
     A, Z = pair
     before = np.linalg.norm(A - Z)
@@ -51,7 +48,6 @@ def test_no_two_points_move_apart(pair: tuple[np.ndarray, np.ndarray], radius: f
 
 
 @given(pairs, sizes, METHODS, st.booleans())
-@relaxed
 def test_variational_inequality(pair: tuple[np.ndarray, np.ndarray], radius: float, method: Any, nonneg: bool) -> None:
     """<A - B, Z - B> <= 0 for every Z of the set, its corners among them."""
     A, Z = pair
@@ -70,7 +66,6 @@ def test_variational_inequality(pair: tuple[np.ndarray, np.ndarray], radius: flo
 @example(np.array([[1e-150, -1.0]]), 1.0)  # what is left of it without the negative entry is of another scale
 @example(np.array([[2.3e-308, -8.0]]), 1.0)
 @example(np.full((1, 4), 2.22507386e-311), 2.225073858507e-311)
-@relaxed
 def test_prox_is_optimal_and_makes_up_the_whole_with_the_dual_ball(A: np.ndarray, weight: float) -> None:
     """A - B is in weight times the subdifferential of the norm at B: row sums up to `weight`, met where the row is not zero."""
     B = prox_l1inf(A, weight)
@@ -87,7 +82,6 @@ def test_prox_is_optimal_and_makes_up_the_whole_with_the_dual_ball(A: np.ndarray
 
 
 @given(matrices, sizes)
-@relaxed
 def test_projection_and_prox_are_the_same_family(A: np.ndarray, radius: float) -> None:
     result = l1inf_projection(A, radius)
     if result.maxima.any():
@@ -95,7 +89,6 @@ def test_projection_and_prox_are_the_same_family(A: np.ndarray, radius: float) -
 
 
 @given(matrices, sizes, METHODS, st.randoms(use_true_random=False))
-@relaxed
 def test_rows_and_columns_may_be_permuted(A: np.ndarray, radius: float, method: Any, random: Any) -> None:
     rows, columns = list(range(A.shape[0])), list(range(A.shape[1]))
     random.shuffle(rows)
@@ -106,7 +99,6 @@ def test_rows_and_columns_may_be_permuted(A: np.ndarray, radius: float, method: 
 
 
 @given(matrices, sizes, st.booleans(), st.floats(0.0, 1e4))
-@relaxed
 def test_all_ways_lead_to_the_same_point(A: np.ndarray, radius: float, nonneg: bool, theta0: float) -> None:
     B = project_l1inf_ball(A, radius, nonneg=nonneg)
     near = 1e-13 * largest(A)
@@ -118,7 +110,6 @@ def test_all_ways_lead_to_the_same_point(A: np.ndarray, radius: float, nonneg: b
 
 
 @given(matrices, st.floats(0.001, 1.0), st.integers(-400, 400))
-@relaxed
 def test_units_do_not_matter(A: np.ndarray, share: float, exponent: int) -> None:
     A[np.abs(A) < 2.0**-40] = 0.0  # so that nothing becomes subnormal
     radius = share * norm_l1inf(A)

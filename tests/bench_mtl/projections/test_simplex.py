@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from projection_cases import U, exact_sum, vector_cases
@@ -15,7 +15,6 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.projections.simplex import METHODS, project_simplex
 from bench_mtl.validation import slow_projections as slow
 
-relaxed = settings(deadline=None, max_examples=100)  # the first call of all compiles
 vectors = st.integers(1, 20).flatmap(lambda n: arrays(np.float64, n, elements=st.floats(-100, 100, allow_subnormal=False)))
 pairs = st.integers(1, 20).flatmap(lambda n: st.tuples(*2 * [arrays(np.float64, n, elements=st.floats(-100, 100))]))
 masses = st.floats(1e-3, 1e3)
@@ -36,7 +35,6 @@ def test_every_method_agrees_with_the_twin(v: np.ndarray) -> None:
 
 
 @given(vectors, masses, st.sampled_from(METHODS))
-@relaxed
 def test_variational_inequality(v: np.ndarray, mass: float, method: str) -> None:
     w = project_simplex(v, mass, method=method)
     assert w.min() >= 0.0
@@ -45,7 +43,6 @@ def test_variational_inequality(v: np.ndarray, mass: float, method: str) -> None
 
 
 @given(pairs, masses)
-@relaxed
 def test_non_expansive_idempotent_and_blind_to_order(pair: tuple[np.ndarray, np.ndarray], mass: float) -> None:
     one, other = (project_simplex(v, mass) for v in pair)
     assert np.linalg.norm(one - other) <= np.linalg.norm(pair[0] - pair[1]) + 1e-12 * (100 + mass)

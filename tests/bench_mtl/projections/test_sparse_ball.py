@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
@@ -108,7 +108,6 @@ def test_tree_under_a_million_random_operations(seed: int) -> None:
     fuzz_tree(1_000_000, seed + 1, 4999)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("irc"), st.integers(0, 8)), max_size=60))
 def test_tree_of_equal_keys(operations: list[tuple[str, int]]) -> None:
     nodes, state = empty_tree(60)
@@ -234,7 +233,6 @@ def test_a_hundred_thousand_updates_are_the_dense_ones(storage: str) -> None:
     many_updates(storage, 100_000, 100)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     updates=st.lists(
         st.lists(st.tuples(st.integers(0, 12), st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 3.0])), max_size=6), max_size=30

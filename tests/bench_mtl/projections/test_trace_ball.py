@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from threadpoolctl import threadpool_limits
@@ -453,7 +453,6 @@ def test_bad_input_is_refused_by_name(function) -> None:  # type: ignore[no-unty
         norm_trace([[np.nan]])
 
 
-@settings(deadline=None)
 @given(matrices, st.floats(1e-3, 1e3), st.sampled_from(METHODS))
 @example(np.array([[1.0, 1e-305], [1e-305, 1e-305]]).repeat([1, 3], axis=0).repeat([1, 3], axis=1), 2.0**-8, "partial")
 def test_idempotent_and_inside(A: np.ndarray, radius: float, method: str) -> None:
@@ -464,7 +463,6 @@ def test_idempotent_and_inside(A: np.ndarray, radius: float, method: str) -> Non
     assert np.linalg.norm(project_trace_ball(B, radius, method=method) - B) <= 1e-13 * (np.linalg.norm(B) + radius)
 
 
-@settings(deadline=None)
 @given(matrices, matrices, st.floats(1e-3, 1e3), st.sampled_from(METHODS))
 def test_not_expansive(A: np.ndarray, other: np.ndarray, size: float, method: str) -> None:
     C = np.resize(other, A.shape)
@@ -473,7 +471,6 @@ def test_not_expansive(A: np.ndarray, other: np.ndarray, size: float, method: st
     assert np.linalg.norm(prox_trace(A, size, method=method) - prox_trace(C, size, method=method)) <= room
 
 
-@settings(deadline=None)
 @given(matrices, st.floats(1e-3, 1e3))
 def test_singular_values_are_projected(A: np.ndarray, radius: float) -> None:
     scale = 1e-12 * (1 + np.abs(A).max())

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from hand_made import MACHINE, case, fill, in_python, outcome, suite
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
@@ -78,7 +78,6 @@ def runs(draw: st.DrawFn) -> dict[int, Any]:
     return dict(enumerate(draw(st.lists(made, max_size=4))))
 
 
-@settings(max_examples=15, deadline=None)
 @given(made=runs())
 @pytest.mark.parametrize("form", FORMATS)
 def test_an_export_holds_what_the_store_returns(tmp_path_factory: pytest.TempPathFactory, form: str, made: dict[int, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from hand_made import case, fill, outcome, resealed, suite
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
@@ -52,7 +52,6 @@ NAMES = st.sampled_from(["non-zeros", "held-out error", 'ä b, "c"', "0"])
 RUNS = st.lists(st.lists(st.dictionaries(NAMES, st.floats(allow_nan=False, allow_infinity=False), max_size=3), max_size=3), max_size=3)
 
 
-@settings(max_examples=25, deadline=None)
 @given(runs=RUNS)
 def test_what_is_stored_is_read_merged_and_exported(tmp_path_factory: pytest.TempPathFactory, runs: list[list[Measures]]) -> None:
     folder = tmp_path_factory.mktemp("results")

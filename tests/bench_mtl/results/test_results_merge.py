@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from hand_made import MACHINE, case, content, fill, finished_in, in_python, numbers, outcome, suite
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
@@ -77,7 +77,6 @@ def test_nothing_is_lost(tmp_path: Path) -> None:
     assert count(out, "run WHERE listed AND position IS NULL OR NOT listed AND position IS NOT NULL") == 0
 
 
-@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_merging_a_folder_with_itself_changes_nothing_that_is_reported(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

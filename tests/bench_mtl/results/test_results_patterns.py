@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made import case, fill, in_python, outcome, resealed, results_bytes, suite
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -42,7 +42,6 @@ def change(folder: Path, statement: str, *values: Any) -> None:
 MATRICES = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.sampled_from([0.0, 1.0, -2.0, 1e-8]))
 
 
-@settings(max_examples=25, deadline=None)
 @given(solutions=st.lists(st.dictionaries(st.sampled_from(["P", "Q", "W", "ä b"]), MATRICES), max_size=4))
 def test_what_is_stored_is_read(tmp_path_factory: pytest.TempPathFactory, solutions: list[dict[str, Array]]) -> None:
     folder = tmp_path_factory.mktemp("results")

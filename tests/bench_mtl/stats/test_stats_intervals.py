@@ -7,7 +7,7 @@ import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -91,7 +91,6 @@ def test_one_instance_repeated_has_an_interval_of_its_mean():
     assert found.high == pytest.approx(5 * math.exp(half) - 1, rel=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
 @given(groups, st.sampled_from([0.0, 0.1, 10.0]))
 def test_intervals_hold_their_value_and_are_the_same_again(times, shift):
     found = shifted_mean_interval(times, shift)
@@ -106,7 +105,6 @@ def test_intervals_hold_their_value_and_are_the_same_again(times, shift):
     assert ratio.low is None or ratio.low <= ratio.value <= ratio.high
 
 
-@settings(max_examples=25, deadline=None)
 @given(groups, st.floats(0.01, 100))
 def test_the_unit_does_not_matter(times, unit):
     found, scaled = (shifted_mean_interval([np.array(values) * by for values in times], 0.5 * by) for by in (1.0, unit))

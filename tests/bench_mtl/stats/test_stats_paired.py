@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -48,7 +48,6 @@ DIFFERENCES = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(DIFFERENCES, st.randoms(use_true_random=False))
 @example([0.5, 0.5, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 4.0], Random(1))
 def test_wilcoxon_is_scipys(differences, random):

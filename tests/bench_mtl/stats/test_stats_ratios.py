@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
@@ -53,7 +53,6 @@ def test_two_pairs_far_apart_say_nothing():
     assert (ratio.value, ratio.low, ratio.high) == (pytest.approx(1.0), 0.0, math.inf)
 
 
-@settings(max_examples=40, deadline=None)
 @given(measurements)
 def test_swapping_inverts_the_ratio_and_its_interval(pairs):
     old, new = np.transpose(pairs)
@@ -64,7 +63,6 @@ def test_swapping_inverts_the_ratio_and_its_interval(pairs):
     assert there.low <= there.value <= there.high
 
 
-@settings(max_examples=40, deadline=None)
 @given(measurements, st.floats(1e-3, 1e3))
 def test_the_unit_of_the_measurements_does_not_matter_and_the_same_pairs_give_the_same(pairs, unit):
     old, new = np.transpose(pairs)

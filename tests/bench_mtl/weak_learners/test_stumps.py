@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -50,7 +50,6 @@ cases = st.tuples(st.integers(1, 8), st.integers(1, 4), st.integers(1, 4)).flatm
 )
 
 
-@settings(deadline=None, max_examples=150)
 @given(case=cases, norm=st.sampled_from(ROW_NORMS), count=st.integers(1, 40), is_sparse=st.booleans())
 def test_the_oracle_is_exact(case: tuple[Any, Any], norm: str, count: int, is_sparse: bool) -> None:
     X, R = case
@@ -172,7 +171,6 @@ def test_take_join_and_describe() -> None:
         stumps.thresholds[0] = 1.0
 
 
-@settings(deadline=None, max_examples=50)
 @given(U=hnp.arrays(np.float64, (4, 3), elements=st.floats(0, 1)), classes=hnp.arrays(np.int64, 4, elements=st.integers(0, 2)))
 def test_residuals_against_their_formula(U: Any, classes: Any) -> None:
     expected = [[(U[i].sum() if r == classes[i] else 0.0) - U[i, r] for r in range(3)] for i in range(4)]
