@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import math
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
