@@ -59,11 +59,7 @@ def serve(control_fd: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     call_itself("bench_template")
     adopt_orphans()
-    for module in _MODULES:
-        importlib.import_module(module)
-    from bench_mtl.engine.registry import load_registry
-
-    load_registry()
+    _prepare()
     gc.collect()
     gc.freeze()  # lest a child that collects garbage copies every page
     control = socket.socket(fileno=control_fd)
@@ -90,6 +86,24 @@ def serve(control_fd: int) -> None:
                 poll.unregister(fd)
                 del children[child.ended], children[fd]
                 _let_go(child, {other.pid for other in children.values()})
+
+
+def _prepare() -> None:
+    """Do once what every child would do at its start."""
+    for module in _MODULES:
+        importlib.import_module(module)
+    import numba
+
+    from bench_mtl.engine.environment import describe_environment
+    from bench_mtl.engine.registry import load_registry
+
+    load_registry()
+    describe_environment(1)  # which looks up the versions of all packages
+    numba.njit(_same)(1)  # before its first function Numba gets itself ready, for far longer than this one takes
+
+
+def _same(number: int) -> int:
+    return number
 
 
 def _forked(control: socket.socket, children: dict[int, _Child]) -> _Child | None:
