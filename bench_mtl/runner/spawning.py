@@ -42,7 +42,7 @@ _KILL_SECONDS = 5.0
 _TAIL_BYTES = 4000
 #: Templates that are kept; those that nothing was forked from any more go first.
 _MOST_TEMPLATES = 3
-#: Variables that change nothing that a child does: pytest names the running test in one, and every test would wait for a template of its own.
+#: A variable that names the running test changes nothing that a child does; with it in the key every test would wait for a template.
 _IGNORED_VARIABLES = frozenset({"PYTEST_CURRENT_TEST"})
 
 
