@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import io
 import json
 import os
 import secrets
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -19,9 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
+from bench_mtl.cli import main
 from bench_mtl.core.types import Status
-from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.suite import Case, Suite, expand, identified
 from bench_mtl.engine.suite_file import parse_suite
 from bench_mtl.results import FILE_NAME, Store
@@ -59,7 +64,13 @@ def solver(name: str, key: str, *values: Any, **options: Any) -> str:
 
 
 def cases_of(suite: Suite, plugins: Path = PLUGINS, data_dir: Path | None = None) -> list[Case]:
-    return identified(expand(suite, load_registry(plugins)), data_dir)
+    return identified(expand(suite, _registry() if plugins == PLUGINS else load_registry(plugins)), data_dir)
+
+
+@functools.cache
+def _registry() -> Registry:
+    """The plug-ins that no test changes, imported once."""
+    return load_registry(PLUGINS)
 
 
 def some_plugins(folder: Path, *solvers: str) -> Path:
@@ -171,6 +182,16 @@ def workers_with_variable(name: str, value: str) -> set[int]:
     return found
 
 
+def started_here() -> set[int]:
+    """Numbers of all processes below this one, without those that others are forked from, which stay for the next ones."""
+    found = set()
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if process.name() != "bench_template" and process.status() != psutil.STATUS_ZOMBIE:
+                found.add(process.pid)
+    return found
+
+
 def await_that(condition: Callable[[], object], seconds: float = 10.0) -> bool:
     """Whether `condition` holds within `seconds`."""
     deadline = time.monotonic() + seconds
@@ -206,9 +227,35 @@ class Command:
             stdout, stderr = process.communicate(timeout=120)
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
+    def run_here(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The same in this process: a new one takes longer to start than most commands to end."""
+        words = ["bench-mtl", "run", *map(str, (self.suite, "--out", self.out, "--plugins", self.plugins)), *arguments]
+        return said_here(words, self.suite.parent)
+
     def leaves_nothing(self) -> bool:
         """Whether all that it started is gone, at the latest in a few seconds."""
         return await_that(lambda: not with_variable(TOKEN, self.token), 5.0)
+
+
+def said_here(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """What a command says in this process, in that folder, and its exit code."""
+    at_end, code = signal.getsignal(signal.SIGTERM), None
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(io.StringIO()) as err,
+    ):
+        patch.setattr("sys.argv", words)
+        patch.setattr("bench_mtl.cli._end_soon", lambda code: None)
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+        finally:
+            signal.signal(signal.SIGTERM, at_end)
+    assert isinstance(code, int)
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
 
 def command_for(folder: Path, text: str, plugins: Path = PLUGINS) -> Command:
