@@ -48,12 +48,12 @@ def still_to_run(command: Command) -> list[str]:
 
 
 def test_one_interrupt_finishes_the_running_case_and_a_second_run_is_refused(tmp_path: Path) -> None:
-    waits = [f"waits_{number}" for number in range(1, 21)]  # many, for it may take long until the second run is refused
-    text = suite_text('name = "silent"', solver("waits", "number", *range(1, 21)), limits="seconds = 3.0")
+    waits = [f"waits_{number}" for number in range(1, 101)]  # many, for it may take long until the second run is refused
+    text = suite_text('name = "silent"', solver("waits", "number", *range(1, 101)), limits="seconds = 0.5")
     command = command_for(tmp_path, text)
     with command.start() as process:
-        await_line(process, "[1/21]")
-        second = command.run()
+        await_line(process, "[1/101]")
+        second = command.run_here()
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=30)
     assert second.returncode == 2
@@ -110,7 +110,7 @@ def wait(running, *arguments):
             future._condition.release()
     return really_wait(running, *arguments)
 
-session.wait = wait
+session.wait, session._LOOK_SECONDS = wait, 0.02
 main()
 """
 
@@ -118,8 +118,8 @@ main()
 def test_interrupts_while_the_lock_of_a_future_is_taken_stop_too(tmp_path: Path) -> None:
     command = command_for(tmp_path, suite_text(solver("waits", "number", 1), limits="seconds = 60.0"))
     arguments = ["run", command.suite, "--out", command.out, "--plugins", PLUGINS]
-    whole = [sys.executable, "-c", INTERRUPTED_IN_A_LOCK, *arguments]
-    result = subprocess.run(whole, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
+    words = [sys.executable, "-c", INTERRUPTED_IN_A_LOCK, *arguments]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
     assert result.returncode == 130
     assert result.stderr.splitlines() == ["bench-mtl: stopping after the running cases; Ctrl-C again stops now", GOES_ON]
     assert still_to_run(command) == ["waits_1"]
@@ -158,7 +158,7 @@ def stopped():
     print("said")
     raise KeyboardInterrupt
 
-cli.cli, cli._ENDING_SECONDS = click.command()(stopped), 0.2
+cli.cli, cli._ENDING_SECONDS = click.command()(stopped), 0.1
 cli.main()
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=False)
@@ -169,10 +169,13 @@ def test_a_full_disk_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> N
     text = suite_text(solver("waits", "number", *range(CASES), pause=0.0), limits="seconds = 60.0, iterations = 400")
     command = command_for(tmp_path, text)
 
-    def fill() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, 250_000))
-
-    before = ended_for_space(command, command.run(before=fill))
+    before_filling = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, before_filling[1]))
+    try:
+        filled = command.run_here("--isolation", "inline")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before_filling)
+    before = ended_for_space(command, filled)
     after = run_suite(command.out, read_suite(str(command.suite)), executor=InlineExecutor(Setting(1, PLUGINS)))
     assert after.iloc[: len(before)].equals(before)
 
@@ -204,10 +207,10 @@ def test_a_folder_that_cannot_be_written_is_refused_in_a_line(tmp_path: Path) ->
     command = command_for(tmp_path, suite_text('name = "silent"'))
     if os.geteuid() == 0:
         with mounted(command.out, "ro,size=1m"):
-            result = command.run()
+            result = command.run_here()
     else:
         command.out.mkdir(mode=0o500)
-        result = command.run()
+        result = command.run_here()
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1, result.stderr
     assert result.stderr.startswith("bench-mtl: ")
