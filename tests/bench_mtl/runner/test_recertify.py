@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import PLUGINS, TINY, run_suite, solver, suite_of
+from runs import PLUGINS, TINY, run_suite, said_here, solver, suite_of
 
 from bench_mtl.core.types import Proof
 from bench_mtl.results import FILE_NAME, Store, stored_proofs
@@ -19,7 +17,7 @@ from bench_mtl.results.digests import ENVIRONMENT, META, put_all
 from bench_mtl.results.merge import merge
 from bench_mtl.results.schema import RUN_PARTS
 from bench_mtl.results.stored_proofs import proof_rows, read_proof
-from bench_mtl.runner import InlineExecutor, Setting
+from bench_mtl.runner import Executor, InlineExecutor, Setting
 from bench_mtl.runner.recertify import Recertified, Standing, recertify
 
 HINGE = TINY.replace('"box"', '"l1inf_hinge"').replace('"tiny"', '"hinge"').replace("bound = 0.5", "radius = 1.0")
@@ -35,9 +33,9 @@ SUITE = suite_of(
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ran(tmp_path_factory: pytest.TempPathFactory, shared: AbstractContextManager[Executor]) -> Path:
     folder = tmp_path_factory.mktemp("ran")
-    run_suite(folder, SUITE)
+    run_suite(folder, SUITE, executor=shared)
     return folder
 
 
@@ -135,12 +133,7 @@ def test_what_is_stored_is_read_as_it_was(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_command_says_what_is_proven(ran: Path, tmp_path: Path) -> None:
     def command(*arguments: object) -> tuple[int, str]:
-        result = subprocess.run(
-            [sys.executable, "-m", "bench_mtl", "check", *map(str, arguments), "--plugins", str(PLUGINS)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        result = said_here(["bench-mtl", "check", *map(str, arguments), "--plugins", str(PLUGINS)], tmp_path)
         return result.returncode, result.stdout
 
     code, out = command(ran, "--recertify")
