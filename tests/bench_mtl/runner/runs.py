@@ -23,6 +23,7 @@ from typing import Any
 
 import psutil
 import pytest
+import threadpoolctl  # noqa: F401 - which sets a variable when it is imported: a process that others are forked from would start anew
 
 from bench_mtl.cli import main
 from bench_mtl.core.types import Status
@@ -31,6 +32,7 @@ from bench_mtl.engine.suite import Case, Suite, expand, identified
 from bench_mtl.engine.suite_file import parse_suite
 from bench_mtl.results import FILE_NAME, Store
 from bench_mtl.runner import Executor, LocalExecutor, Setting, run_cases
+from bench_mtl.runner.memory import descendants
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 
@@ -94,12 +96,17 @@ def run_suite(
 
 
 def go_on(
-    folder: Path, suite: Suite, executor: Executor, plugins: Path = PLUGINS, data_dir: Path | None = None, **which: bool
+    folder: Path,
+    suite: Suite,
+    executor: AbstractContextManager[Executor],
+    plugins: Path = PLUGINS,
+    data_dir: Path | None = None,
+    **which: bool,
 ) -> list[str]:
     """What `bench-mtl run` does in `folder`; returns the labels of the solvers that were run."""
     cases, started = cases_of(suite, plugins, data_dir), []
-    with Store.create(folder, suite) as store, executor:
-        run_cases(store.plan(cases, **which), store, executor=executor, on_start=lambda case: started.append(case.solver_label))
+    with Store.create(folder, suite) as store, executor as chosen:
+        run_cases(store.plan(cases, **which), store, executor=chosen, on_start=lambda case: started.append(case.solver_label))
     require_sound(folder, cases)
     return started
 
@@ -184,12 +191,20 @@ def workers_with_variable(name: str, value: str) -> set[int]:
 
 def started_here() -> set[int]:
     """Numbers of all processes below this one, without those that others are forked from, which stay for the next ones."""
-    found = set()
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            if process.name() != "bench_template" and process.status() != psutil.STATUS_ZOMBIE:
-                found.add(process.pid)
-    return found
+    return {pid for pid in descendants(os.getpid()) if _name(pid) not in (None, "bench_template")}
+
+
+def running_cases() -> list[int]:
+    """Numbers of the processes below this one in which a case of a plug-in has begun."""
+    return [pid for pid in descendants(os.getpid()) if _name(pid) == "bench_case"]
+
+
+def _name(pid: int) -> str | None:
+    """What a process calls itself, None where it has ended."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process.name()
+    return None
 
 
 def await_that(condition: Callable[[], object], seconds: float = 10.0) -> bool:

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from runs import (
     PLUGINS,
-    TOKEN,
     Command,
     await_line,
     await_that,
@@ -27,13 +26,13 @@ from runs import (
     runs_in,
     solver,
     suite_text,
-    with_variable,
 )
 
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import Store
 from bench_mtl.runner import InlineExecutor, Setting, run_cases
 from bench_mtl.runner.interrupt import Interrupt
+from bench_mtl.runner.memory import descendants
 
 #: More than the little space of the tests below can hold.
 CASES = 30
@@ -76,7 +75,7 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
     command = command_for(tmp_path, text)
     with command.start("--slots", slots) as process:
         await_line(process, "[1/4]")
-        assert await_that(lambda: len(with_variable(TOKEN, command.token)) >= 1 + 2 * int(slots))  # a certifier each
+        assert await_that(lambda: len(descendants(process.pid)) >= 1 + 2 * int(slots))  # a certifier each
         process.send_signal(numbers[0])
         for number in numbers[1:]:
             assert process.stderr is not None

@@ -96,8 +96,9 @@ def at_zero(folder: Path, number: int) -> bytes:
 
 def test_proofs_go_with_their_rows(ran: Path, tmp_path: Path) -> None:
     merge([ran, ran], tmp_path / "merged")
-    assert Counter(row.standing for row in again(tmp_path / "merged"))[Standing.FALSE] == 0
-    assert Counter(row.standing for row in again(tmp_path / "merged")) == Counter(row.standing for row in again(ran))
+    merged = Counter(row.standing for row in again(tmp_path / "merged"))
+    assert merged[Standing.FALSE] == 0
+    assert merged == Counter(row.standing for row in again(ran))
     run_suite(tmp_path / "inline", suite_of('name = "projected_gradient"'), executor=InlineExecutor(Setting(1, PLUGINS)))
     assert [row.standing for row in again(tmp_path / "inline")] == [Standing.PROVEN]
 
@@ -144,4 +145,6 @@ def test_the_command_says_what_is_proven(ran: Path, tmp_path: Path) -> None:
     assert code == 1
     assert "  false: row " in out
     code, out = command(wrong)
-    assert (code, out) == (0, f"{wrong}: {len(again(ran))} rows, all as its checksum says\n")
+    with Store.open(ran) as store:
+        number = len(store.runs())
+    assert (code, out) == (0, f"{wrong}: {number} rows, all as its checksum says\n")

@@ -122,18 +122,19 @@ def test_workers_go_on_with_what_this_process_began(tmp_path: Path, plugins: Pat
 
 
 def test_the_command_goes_on_in_its_folder(tmp_path: Path, plugins: Path) -> None:
-    def text(kind: str) -> str:
-        return suite_text('name = "silent"', f'name = "odd_step"\nlabel = "odd"\noptions = {{ kind = "{kind}" }}')
+    def text(words: str) -> str:  # nothing is solved, so that there is little to report
+        return suite_text('name = "silent"', f'name = "odd_incompatibility"\nlabel = "odd"\noptions = {{ words = "{words}" }}')
 
-    command = command_for(tmp_path / "run", text("text"), plugins)
+    command = command_for(tmp_path / "run", text("true"), plugins)
     first = command.run_here()
     assert (first.returncode, "[2/2]" in first.stdout) == (1, True), first.stderr
-    command.suite.write_text(text("nan_step"))
+    assert (command.out / "report.md").is_file()
+    command.suite.write_text(text("empty"))
     changed = command.run_here()
     assert changed.returncode == 1
     assert "1 of 2 cases are done already" in changed.stdout
-    assert "[1/1] tiny seed 0 | odd: error" in changed.stdout
-    command.suite.write_text(text("text"))
+    assert "[1/1] tiny seed 0 | odd: skipped" in changed.stdout
+    command.suite.write_text(text("true"))
     back = command.run_here()
     assert back.returncode == 1
     assert "2 of 2 cases are done already" in back.stdout
