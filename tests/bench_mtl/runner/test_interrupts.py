@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from runs import (
     PLUGINS,
+    TINY,
     Command,
     await_line,
     await_that,
@@ -90,9 +91,32 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
 
 
 INTERRUPTED_IN_A_LOCK = """
-import os, signal, sys
+import os, signal, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from bench_mtl import runner
 from bench_mtl.cli import main
 from bench_mtl.runner import session
+
+class Endless:  # whose cases last until they are stopped
+    capacity = 1
+
+    def __init__(self):
+        self.pool, self.stopped = ThreadPoolExecutor(1), threading.Event()
+
+    def find_mistake(self, cases):
+        return None
+
+    def submit(self, case):
+        return self.pool.submit(self.stopped.wait)
+
+    def stop(self):
+        self.stopped.set()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.pool.shutdown()
 
 looks = 0
 really_wait = session.wait
@@ -109,19 +133,20 @@ def wait(running, *arguments):
             future._condition.release()
     return really_wait(running, *arguments)
 
+runner.executor_for = lambda *_, **__: Endless
 session.wait, session._LOOK_SECONDS = wait, 0.02
 main()
 """
 
 
 def test_interrupts_while_the_lock_of_a_future_is_taken_stop_too(tmp_path: Path) -> None:
-    command = command_for(tmp_path, suite_text(solver("waits", "number", 1), limits="seconds = 60.0"))
-    arguments = ["run", command.suite, "--out", command.out, "--plugins", PLUGINS]
-    words = [sys.executable, "-c", INTERRUPTED_IN_A_LOCK, *arguments]
+    hinge = TINY.replace('"box"', '"l1inf_hinge"').replace("bound = 0.5", "radius = 1.0")
+    command = command_for(tmp_path, suite_text('name = "projected_subgradient"', problems=hinge))
+    words = [sys.executable, "-c", INTERRUPTED_IN_A_LOCK, "run", command.suite, "--out", command.out]
     result = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
     assert result.returncode == 130
     assert result.stderr.splitlines() == ["bench-mtl: stopping after the running cases; Ctrl-C again stops now", GOES_ON]
-    assert still_to_run(command) == ["waits_1"]
+    assert still_to_run(command) == ["projected_subgradient"]
 
 
 def test_who_cannot_wait_for_the_next_look_interrupts_once_more() -> None:
