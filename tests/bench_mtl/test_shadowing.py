@@ -34,6 +34,7 @@ X = np.random.default_rng(0).standard_normal((20, 3))
 Y = (X[:, :2] > 0).astype(int)
 print(L1InfClassifier(radius=1.0).fit(X, Y).score(X, Y))
 sys.argv = ["bench-mtl", "run", "tiny.toml", "--out", "out"]
+sys.modules["bench_mtl.cli.run"]._reported = lambda *_, **__: (0, ())  # which takes longer than all the rest
 main()
 """
 
@@ -59,9 +60,10 @@ def python(folder: Path, *arguments: str) -> str:
 
 
 def test_estimators_the_command_and_its_workers_run_beside_packages_of_the_same_names(folder: Path) -> None:
-    score, *_ = python(folder, "-c", FIT_AND_RUN).splitlines()
+    score, row = python(folder, "-c", FIT_AND_RUN).splitlines()
     assert float(score) > 0.5
-    assert "verified" in (folder / "out" / "report.md").read_text()
+    assert row.startswith("[1/1] ")
+    assert ": verified" in row
 
 
 @pytest.mark.slow

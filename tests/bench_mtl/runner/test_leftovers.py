@@ -181,19 +181,3 @@ def test_plugins_that_are_gone_are_named_with_the_exit_code(tmp_path: Path) -> N
     assert record.status is Status.CRASHED
     assert record.reason.startswith("the worker died at its start: exit code 1 (")
     assert str(plugins) in record.reason
-
-
-def test_every_thread_of_a_worker_is_bound_to_its_processors() -> None:
-    if not Path("/proc/self/task").is_dir():
-        pytest.skip("threads are listed on Linux only")
-    last = max(os.sched_getaffinity(0))
-    (case,) = cases_of(suite_of('name = "reports"', top="threads = 2"))
-    slot = Slot(Setting(2, PLUGINS, processors=(last,)), Shelf())
-    try:
-        pid = pid_in(slot.run(case))
-        statuses = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/status")]
-    finally:
-        slot.close()
-    allowed = [line.split()[1] for text in statuses for line in text.splitlines() if line.startswith("Cpus_allowed_list")]
-    assert allowed
-    assert set(allowed) == {str(last)}

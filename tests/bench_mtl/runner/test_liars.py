@@ -117,7 +117,7 @@ def test_a_clock_that_leaves_out_work_is_found_out(tmp_path: Path, shared: Abstr
         assert row["status"] == "error", (deed, row["status"], row["reason"])
         if deed == "everybodys_clocks":  # which no clock of a run depends on
             assert row["reason"] == "the solver has changed time.monotonic, time.perf_counter, so that nothing it showed is proven"
-            assert 0.6 < row["solve_seconds"] < 60.0
+            assert 0.5 < row["solve_seconds"] < 60.0
         else:
             assert any(words in row["reason"] for words in ("its clock is false", "the solver has changed bench_mtl.engine.clock.Clock"))
         assert row["solve_seconds"] >= 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 from contextlib import AbstractContextManager
@@ -11,12 +12,14 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from runs import PLUGINS, TINY, run_suite, solver, suite_of
+from runs import PLUGINS, TINY, cases_of, run_suite, solver, suite_of
 
 from bench_mtl.engine.environment import thread_variables
 from bench_mtl.results import Store
 from bench_mtl.runner import Executor, LocalExecutor, Setting, watch
+from bench_mtl.runner.executors import Slot
 from bench_mtl.runner.memory import forget_peak, peak_mib
+from bench_mtl.runner.placing import Shelf
 
 HONEST = suite_of('name = "projected_gradient"')
 
@@ -161,6 +164,22 @@ def test_workers_have_processors_and_threads_of_their_own(tmp_path: Path, thread
     for info in infos:
         assert {name: info[name] for name in thread_variables(threads)} == thread_variables(threads)
     assert (environment["threads"], environment["slots"], environment["isolation"]) == (threads, slots, "process")
+
+
+def test_every_thread_of_a_worker_is_bound_to_its_processors() -> None:
+    if not Path("/proc/self/task").is_dir():
+        pytest.skip("threads are listed on Linux only")
+    last = max(os.sched_getaffinity(0))
+    (case,) = cases_of(suite_of('name = "reports"', top="threads = 2"))
+    slot = Slot(Setting(2, PLUGINS, processors=(last,)), Shelf())
+    try:
+        pid = dict(slot.run(case).record.info)["pid"]
+        statuses = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/status")]
+    finally:
+        slot.close()
+    allowed = [line.split()[1] for text in statuses for line in text.splitlines() if line.startswith("Cpus_allowed_list")]
+    assert allowed
+    assert set(allowed) == {str(last)}
 
 
 @pytest.mark.parametrize("runs", [2, pytest.param(100, marks=pytest.mark.slow)])

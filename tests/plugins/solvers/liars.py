@@ -262,7 +262,7 @@ class Hides(IterativeSolver):
     """Descends honestly, after so many seconds of processor time, and hides most of that time from the clock."""
 
     deed: str = "none"
-    seconds: float = 0.7
+    seconds: float = 0.6
 
     name = "hides"
     requires = frozenset()
@@ -319,7 +319,7 @@ class Hides(IterativeSolver):
     def _idle(self) -> None:
         """Work that somebody else does, while the clock is said to stand."""
         clock.perf_counter = lambda: 1.0
-        time.sleep(3.0 * self.seconds)
+        time.sleep(3.5 * self.seconds)
 
     def _thread(self) -> None:
         """Work in a thread while the point before is certified, which a slow certificate leaves the time for."""
