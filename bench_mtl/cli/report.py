@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     "--format",
     "formats",
     multiple=True,
-    metavar="md|html|csv|tex|parquet|svg|pdf|png",
+    metavar="md|html|csv|tex|parquet|svg|pdf|png|cover",
     shell_complete=completion.formats,
-    help="Repeatable; all of them by default. csv, tex and parquet are of tables, svg, pdf and png of figures.",
+    help="Repeatable; all but cover by default. csv, tex and parquet are of tables, svg, pdf and png of figures, cover is the first alone.",
 )
 @click.option("--target", "targets", type=float, multiple=True, help="Relative gap to report on instead of the suite's. Repeatable.")
 @click.option("--baseline", metavar="SOLVER", help="Label of the solver that speed-ups are against; the fastest generic one by default.")
@@ -60,7 +60,9 @@ def report(
     """Write the report of the results in FOLDER: report.html, report.md, tables/, figures/.
 
     FOLDER may also hold a paper's experiment (`bench-mtl paper`), whose report has no option but --format (md, html, csv, svg,
-    png).
+    png, cover).
+
+    With --format cover report.md shows its first figure alone, cover.svg, and names the others.
 
     With --check nothing is written: FOLDER holds a report, or reports in folders of their own with README.md, a list of them. Exit code 0:
     all follows from the rows; 1: something does not, each in a line with file and line; 2: there is nothing that can be checked.

@@ -13,6 +13,7 @@ from bench_mtl.papers.experiment import Verdict
 from bench_mtl.papers.report import ANY_CODE, BESIDE, CANNOT, FOUND, text_from_rows
 from bench_mtl.report.check.document import Block, blocks, readable, table
 from bench_mtl.report.check.faults import Fault, Finding
+from bench_mtl.report.formats import COVER, COVER_FILE
 
 REPORT = "report.md"
 
@@ -99,7 +100,8 @@ def _figures(parts: Sequence[Block], folder: Path) -> Iterator[Finding]:
 
 def _lines(text: str, folder: Path, name: str) -> Iterator[Finding]:
     """Yield the lines that the rows do not give, and where lines are missing that they give."""
-    formats = ["md", *(["csv"] if "\n[All digits](" in text else []), *(form for form in ("svg", "png") if f".{form})" in text)]
+    pictures = [COVER] if f"]({COVER_FILE})" in text else [form for form in ("svg", "png") if f".{form})" in text]
+    formats = ["md", *(["csv"] if "\n[All digits](" in text else []), *pictures]
     match = _SCALE.search(text)
     is_rewritten = ANY_CODE.split(":")[0] in text
     scale = None if match is None else match[1]

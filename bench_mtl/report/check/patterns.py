@@ -131,9 +131,11 @@ FACT: Final = re.compile(r"(?P<title>\w[\w ]*): (?P<words>.*)", re.DOTALL)
 #: Of a table that is longer than a report shows.
 MORE_ROWS: Final = re.compile(r"\*(?P<count>\d+) more rows in the CSV file of this table\.\*")
 
-#: A figure, and what stands below it.
-FIGURE: Final = re.compile(r"!\[(?:[^\]\\]|\\.)*\]\(figures/[^)\s]+\)")
-CAPTION: Final = re.compile(r"\*(?P<words>(?:[^*\\]|\\.)+)\*(?P<links> \((?:(?:, )?\[\w+\]\(figures/[^)\s]+\))+\))?", re.DOTALL)
+#: A figure, and what stands below it, or after the name of one that is not shown.
+FIGURE: Final = re.compile(r"!\[(?:[^\]\\]|\\.)*\]\((?:figures/[^)\s]+|cover\.svg)\)")
+CAPTION: Final = re.compile(
+    r"(?P<name>`figures/[^`\s]+\.svg`: )?\*(?P<words>(?:[^*\\]|\\.)+)\*(?P<links> \((?:(?:, )?\[\w+\]\(figures/[^)\s]+\))+\))?", re.DOTALL
+)
 
 #: Sentences that say where else something is, and which figures there are; of no time and no ratio. Those of `PLACE_CLAIMS` say something
 #: of results as well, which is derived. "no pattern" and "no spread" do so too and are not derived: patterns of solutions are not read, and

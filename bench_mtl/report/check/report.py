@@ -162,7 +162,7 @@ def _paragraph(block: Block, derived: Derived, *, is_below_figure: bool) -> Iter
         return  # what is left out is counted with the table above it
     elif block.section == FINDINGS:
         yield from _findings_paragraph(block, derived)
-    elif patterns.CAPTION.fullmatch(block.text) and is_below_figure:
+    elif (caption := patterns.CAPTION.fullmatch(block.text)) is not None and (is_below_figure or caption["name"]):
         return
     elif patterns.matched(patterns.PLACES, text):
         yield from places.place_faults(block, derived)
@@ -215,10 +215,11 @@ def _whole(block: Block, text: str, derived: Derived) -> Iterator[Finding]:
 
 @cache
 def _explanations() -> frozenset[str]:
-    """Return what stands above tables and says how they are made: words of the report, of no result."""
+    """Return what says how tables and figures are made: words of the report, of no result."""
     from bench_mtl.report.contents import TABLES
+    from bench_mtl.report.text import NAMED_FIGURES
 
-    return frozenset(kind.explanation.strip() for kind in TABLES.values())
+    return frozenset({NAMED_FIGURES, *(kind.explanation.strip() for kind in TABLES.values())})
 
 
 def _missing(parts: Sequence[Block], derived: Derived) -> Iterator[Finding]:

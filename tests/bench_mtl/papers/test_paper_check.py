@@ -36,9 +36,10 @@ def test_a_published_report_passes_in_lines_that_have_room(name: str) -> None:
         ("- **reproduced**: ORL: a larger rank", "- **not reproduced**: ORL: a larger rank", "are listed as"),
         ("11.64", "11.65", "the rows give"),
         ("larger gamma and tau.", "smaller gamma and tau.", "the rows give"),
-        ("figures/orl-grid.svg", "figures/none.svg", "this figure is not there"),
+        ("](cover.svg)", "](figures/none.svg)", "this figure is not there"),
+        ("`figures/orl-grid.svg`", "`figures/none.svg`", "the rows give"),
     ],
-    ids=["count", "verdict", "number", "sentence", "figure"],
+    ids=["count", "verdict", "number", "sentence", "figure", "named figure"],
 )
 def test_a_report_edited_by_hand(copy: Path, old: str, new: str, why: str) -> None:
     path = copy / "report.md"
@@ -49,9 +50,10 @@ def test_a_report_edited_by_hand(copy: Path, old: str, new: str, why: str) -> No
     assert any(why in fault.why for fault in faults), faults
 
 
-def test_rows_changed_under_a_report(copy: Path, rewritten: Callable[..., None]) -> None:
-    rewritten(copy, "UPDATE cell SET found = replace(found, '\"rank\": 5', '\"rank\": 6')")
-    faults, _ = check_paper_report(copy, NAME)
+def test_rows_changed_under_a_report(tmp_path: Path, rewritten: Callable[..., None]) -> None:
+    copy = Path(shutil.copytree(REPORTS / "boosting-rivals", tmp_path / "copy"))
+    rewritten(copy, "UPDATE cell SET found = replace(found, '\"test_error\": 0.1', '\"test_error\": 0.2')")
+    faults, _ = check_paper_report(copy, "boosting-rivals")
     assert any("the rows give" in fault.why for fault in faults)
 
 

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -292,6 +293,27 @@ def test_store_refuses_what_no_row_can_hold(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match="a cell has found object"):
             store.add(cell, odd, 1)
         assert store.finished() == set()
+
+
+def test_what_a_cell_has_found_is_compressed_where_it_is_long(tmp_path: Path, rewritten: Callable[..., None]) -> None:
+    from bench_mtl.core.types import Record, Status
+    from bench_mtl.results import Outcome
+
+    cells = cells_of(toy_jobs.EXPERIMENT, "full", load_registry(), None)[:2]
+    values = [{"curve": [1.0, 2.5]}, {"curve": [0.5, 0.25] * 500}]
+    with CellStore.create(tmp_path / "rows", "toy") as store:
+        environment = store.add_environment({})
+        for cell, found in zip(cells, values, strict=True):
+            store.add(cell, Outcome(Record(Status.VERIFIED, ""), {}, (), "", found=found), environment)
+        assert [row["curve"] for row in store.rows(cells)] == [found["curve"] for found in values]
+    with closing(sqlite3.connect(tmp_path / "rows" / "cells.sqlite")) as connection:
+        (text, short), (blob, long) = connection.execute("SELECT typeof(found), length(found) FROM cell ORDER BY id").fetchall()
+    assert (text, blob) == ("text", "blob")
+    assert long < 100 < 1000 < len(str(values[1]))
+    assert short == len(str(values[0]))
+    rewritten(tmp_path / "rows", "UPDATE cell SET found = substr(found, 3) WHERE typeof(found) = 'blob'")
+    with CellStore.open(tmp_path / "rows", "toy") as store, pytest.raises(InputError, match="not a readable results file"):
+        store.rows(cells)
 
 
 def test_an_experiment_takes_over_the_cells_that_it_shares_with_another(

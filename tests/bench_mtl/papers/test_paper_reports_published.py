@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -28,7 +29,12 @@ def test_a_published_report_is_that_of_its_rows(name: str, is_rendered: bool, tm
     kept = REPORTS / name
     before = (kept / FILE_NAME).read_bytes()
     shutil.copy(kept / FILE_NAME, tmp_path)
-    rewrite_paper_report(tmp_path, name, ["md", "svg"])
-    assert (tmp_path / "report.md").read_text() == (kept / "report.md").read_text(), "make reports writes it again"
-    assert {path.name for path in tmp_path.rglob("*.svg")} == {path.name for path in kept.rglob("*.svg")}
+    rewrite_paper_report(tmp_path, name, ["md", "svg", "cover"])
+    text = (kept / "report.md").read_text()
+    assert (tmp_path / "report.md").read_text() == text, "make reports writes it again"
+    assert {path.name for path in tmp_path.glob("*.svg")} == {path.name for path in kept.glob("*.svg")}
+    drawn = [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.glob("figures/*.svg"))]
+    named = re.findall(r"^Figure: `(.*)`$", text, re.MULTILINE)
+    assert set(named) < set(drawn) if drawn else not named
+    assert len(drawn) == len(named) + text.count("](cover.svg)")
     assert (tmp_path / FILE_NAME).read_bytes() == before, "a report changed the rows that it is made from"

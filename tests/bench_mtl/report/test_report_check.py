@@ -201,6 +201,15 @@ def test_warnings_of_contradictions_may_not_be_left_out(tmp_path):
         assert sum("no warning says here that the bounds of lost" in why for why in whys) == count
 
 
+def test_captions_stand_below_a_cover_and_after_the_names_of_the_other_figures(copy):
+    write_report(copy, formats=("md", "cover"))
+    assert (copy / "report.md").read_text().count("`: *") > 2
+    assert [str(fault) for fault in check_report(copy).faults] == []
+    line = edited(copy, r"^(`figures/.*\*\n)(?=\n)", r"\1\n*It is ahead everywhere.*\n")
+    (fault,) = check_report(copy).faults
+    assert 0 < fault.line - line <= 3
+
+
 def test_captions_stand_below_figures_alone(copy):
     path = copy / "report.md"
     text = re.sub(r"^(?=\*[^*])(?!\*\d+ more rows)", "![a figure](figures/one.svg)\n\n", path.read_text(), flags=re.MULTILINE)
