@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -70,6 +72,36 @@ def test_every_page_from_outside_is_there() -> None:
     assert places["README.md"] == "index.md"
     assert "reports/quick/report.md" in places
     assert all((hooks.ROOT / source).is_file() for source in places)
+
+
+def test_reports_of_papers_are_drawn_again_where_rows_or_code_are_younger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures, drawn, site = tool("paper_figures"), [], tmp_path / "results"
+    code, rows, suite = (tmp_path / name for name in ("bench_mtl/code.py", "reports/toy/cells.sqlite", "reports/quick/results.sqlite"))
+    for file in (code, rows, suite):
+        file.parent.mkdir(parents=True)
+        file.write_text("rows")
+        os.utime(file, (1000, 1000))
+
+    def draw(folder: Path, name: str, formats: tuple[str, ...]) -> None:
+        assert ((folder / "cells.sqlite").read_text(), formats) == ("rows", ("md", "svg"))
+        (folder / "figures").mkdir()
+        for file in ("report.md", "figures/curve.svg"):
+            (folder / file).write_text("")
+        drawn.append(name)
+
+    monkeypatch.setattr(figures, "ROOT", tmp_path)
+    monkeypatch.setattr(figures, "DRAWN", site)
+    monkeypatch.setattr(figures, "ProcessPoolExecutor", lambda *_: ThreadPoolExecutor())
+    monkeypatch.setattr("bench_mtl.papers.rewrite_paper_report", draw)
+    places = {f"reports/toy/{file}": site / "toy" / file for file in ("report.md", "figures/curve.svg")}
+    for times, younger in enumerate((None, rows, code), start=1):
+        if younger is not None:
+            os.utime(site / "toy" / "report.md", (1500, 1500))
+            os.utime(younger, (2000, 2000))
+        assert [figures.drawn_reports(), figures.drawn_reports()] == [places, places]
+        assert drawn == ["toy"] * times
+        for file in (rows, code):
+            os.utime(file, (1000, 1000))
 
 
 def test_the_gallery_stands_below_its_entry() -> None:
