@@ -708,8 +708,8 @@ FAULTS = (
         REPORT,
         "solvers are sorted from the slowest on",
         "bench_mtl/report/tables/winners.py",
-        "if column.solved.all()), key=_seconds)",
-        "if column.solved.all()), key=_seconds, reverse=True)",
+        "if column.solved.all()), key=_first_seconds)",
+        "if column.solved.all()), key=_first_seconds, reverse=True)",
         ("tests/bench_mtl/report/test_report_tables.py",),
     ),
     Fault(

@@ -107,8 +107,7 @@ def seconds_had(runs: pd.DataFrame, samples: pd.DataFrame, rungs: pd.DataFrame) 
     last = (numbers(known, "setup_seconds") + numbers(known, "solve_seconds")).replace(0.0, np.nan)
     sampled = samples.assign(seconds=numbers(samples, "seconds")).groupby("run_id")["seconds"].max()
     listed = rungs.assign(seconds=numbers(rungs, "seconds")).groupby("run_id")["seconds"].max()
-    longest = sampled.reindex(last.index)
-    return listed.reindex(last.index).fillna(last.where(~(longest > last), longest))
+    return listed.reindex(last.index).fillna(np.fmax(last, sampled.reindex(last.index)))
 
 
 def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
