@@ -1,7 +1,7 @@
 """Every number of a report derived again from the rows of its results, by sqlite3 and plain Python.
 
-Nothing of `bench_mtl` is used: a fault there cannot hide itself here. The rules are those of docs/reports.md. Words are not derived, and neither
-are several machines.
+Nothing of `bench_mtl` is used: a fault there cannot hide itself here. The rules are those of docs/reports.md. Words are not derived, and
+results of several machines are none of its.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -133,7 +133,8 @@ def counted(run: Run, number: float | None) -> float | None:
     return None if run.kind in ONE_SHOT and number == 0 else number
 
 
-def known(values: Iterable[float | None]) -> list[float]:
+def known(values: Iterable[Any]) -> list[Any]:
+    """Return the values that are not None."""
     return [value for value in values if value is not None]
 
 
@@ -232,9 +233,14 @@ def _attempt(runs: Sequence[Run], target: float) -> Attempt:
     return Attempt(times[0] if times else math.inf, times, had, limit, is_bound)
 
 
+def by_instance(solvers: Sequence[Entrant]) -> list[list[Attempt]]:
+    """Return, for each instance, the attempts of those that were run on it."""
+    return [known(column) for column in zip(*(each.attempts for each in solvers), strict=True)]
+
+
 def fastest(solvers: Sequence[Entrant], label: str = "") -> Entrant:
     """Return the fastest on every instance, chosen by first repetitions; where none gets there, with the shortest time that one had."""
-    columns = [known(column) for column in zip(*(each.attempts for each in solvers), strict=True)]
+    columns = by_instance(solvers)
     best = [min(column, key=lambda attempt: attempt.first) if column else None for column in columns]
     had = [Attempt(longest=min(of_all(attempt.longest for attempt in column), default=None)) for column in columns]
     attempts = tuple(each if each is None or each.times else in_vain for each, in_vain in zip(best, had, strict=True))
@@ -417,7 +423,7 @@ def _comparisons(group: str, target: float, _: int, solvers: Sequence[Entrant]) 
 
 
 def _means(group: str, target: float, instances: int, solvers: Sequence[Entrant]) -> Iterator[Row]:
-    quickest = [min((each.attempts[place].typical for each in solvers if each.attempts[place]), default=math.inf) for place in range(instances)]
+    quickest = [min((attempt.typical for attempt in column), default=math.inf) for column in by_instance(solvers)]
     solved = [time for time in quickest if time < math.inf]
     shift = 10.0 ** int(f"{median(solved):.16e}".partition("e")[2]) if solved else 0.0  # the largest power of ten not above it
     competing = [each for each in solvers if None not in each.attempts and any(attempt.times for attempt in each.tried)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from bench_mtl.papers.index import experiment as experiment_of
 from bench_mtl.papers.lines import Notes, paragraphs, table_lines, with_room
 from bench_mtl.papers.store import CellStore
 from bench_mtl.report import text
+from bench_mtl.report.check import linked_forms
 from bench_mtl.report.figures import style
 from bench_mtl.report.formats import COVER, COVER_FILE
 from bench_mtl.report.page.article import Part, article
@@ -24,6 +26,8 @@ from bench_mtl.report.write import replace_files
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_SCALE = re.compile(r"^Scale `(small|full)`", re.MULTILINE)
 
 #: How a cell may have ended that has an outcome.
 _WITH_OUTCOME = (Status.VERIFIED, Status.INACCURATE)
@@ -95,26 +99,26 @@ def rewrite_paper_report(folder: Path, name: str, formats: Collection[str] = ())
     return path, [Status(row["status"]) for row in rows[scale]]
 
 
-def text_from_rows(folder: Path, name: str, formats: Collection[str], scale: str | None = None, *, is_rewritten: bool = True) -> str:
+def text_from_rows(folder: Path, name: str, text: str) -> str:
     """Return report.md as the rows in `folder` give it, and write nothing.
 
     Parameters
     ----------
-    formats : that it was written in: they decide which files it links to
-    scale : as in `rewrite_paper_report` by default
-    is_rewritten : whether it is the report of rows that were there, which says so, or that of a run
+    text : as it was written: which shows at which scale, in which formats, and whether of a run or of rows that were there
 
     Raises
     ------
     InputError : the rows cannot be read.
     """
     chosen = experiment_of(name)
+    named = _SCALE.search(text)
+    note = ANY_CODE if ANY_CODE.split(":")[0] in text else ""
     with CellStore.open(folder, name) as store:
         held = {each: store.rows_of(chosen.scale(each).grid) for each in ("small", "full")}
-        scale = scale or ("full" if len(held["full"]) > len(held["small"]) else "small")
+        scale = named[1] if named else "full" if len(held["full"]) > len(held["small"]) else "small"
         findings = chosen.read(_frame(held[scale]))
-        parts = _parts(store, chosen, scale, len(chosen.scale(scale).grid), held[scale], findings, {}, ANY_CODE if is_rewritten else "")
-        return _markdown(_introduction(chosen, scale), parts, findings.sections, formats)
+        parts = _parts(store, chosen, scale, len(chosen.scale(scale).grid), held[scale], findings, {}, note)
+        return _markdown(_introduction(chosen, scale), parts, findings.sections, linked_forms(text))
 
 
 def findings_in(folder: Path, name: str) -> Findings:

@@ -107,7 +107,8 @@ def seconds_had(runs: pd.DataFrame, samples: pd.DataFrame, rungs: pd.DataFrame) 
     last = (numbers(known, "setup_seconds") + numbers(known, "solve_seconds")).replace(0.0, np.nan)
     sampled = samples.assign(seconds=numbers(samples, "seconds")).groupby("run_id")["seconds"].max()
     listed = rungs.assign(seconds=numbers(rungs, "seconds")).groupby("run_id")["seconds"].max()
-    return listed.reindex(last.index).fillna(np.fmax(last, sampled.reindex(last.index)))
+    longest = sampled.reindex(last.index)
+    return listed.reindex(last.index).fillna(longest.mask(longest < last, last)).fillna(last)
 
 
 def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:

@@ -58,11 +58,14 @@ def test_of_published_results(folder: Path) -> None:
 
 
 def test_of_results_with_all_that_reports_say(tmp_path: Path) -> None:
-    """Among them: walkovers, bounds, ratios that are none, bounds that contradict each other, runs for one target alone, code that raised."""
+    """Among them: walkovers, bounds, no ratios, contradictions, runs for one target alone, code that raised."""
     given = [*runs(), run_of("lost", "cg", iterative(2.0, optimum=3.0)), run_of("lost", "cg", iterative(2.0), repetition=1)]
     given += [run_of("measured", "auto", iterative(2.0 + n, steps=n + 2), target=10.0 ** (-2 * n - 2)) for n in range(3)]
+    given += [run_of("level", "auto", iterative(2.0 + n, steps=n + 2), target=10.0 ** (-2 * n - 2)) for n in range(2)]
     given += [run_of("measured", "pg", iterative(3.0, steps=3), repetition=3, target=1e-4)]
     given += [run_of("level", "cg", [], "error", reason="ValueError", places=(Place("a.py", 3, "f", "g()"), Place("b.py", 7, "g", "")))]
+    given += [run_of("half", "pg", iterative(1.0), seed=seed) for seed in range(2)]  # the rival was not run on one of these
+    given += [run_of("half", "scs", [], "timeout", rungs=[(1e-3, 60.0, Ending.KILLED)])]
     folder = stored(tmp_path / "results", given)
     assert differences(folder) == []
     derived = oracle.tables(folder)
@@ -112,9 +115,14 @@ def drawn_run(rng: random.Random, problem: str, solver: str, seconds: float, ste
         rungs = [(1e-8, seconds, Ending.TIME_LIMIT)] if rng.random() < 0.5 else []
     failed = rng.choice(("timeout", "timeout", "timeout", "crashed", "inaccurate", "memory"))
     status = "verified" if steps == 4 else failed if steps else rng.choice((failed, "skipped"))
-    times = Times(setup=rng.choice((0.0, 0.25 * seconds)), solve=rng.choice((0.0, seconds)), build=0.1 if rungs else 0.0, certify=rng.choice((0.0, 0.1)))
+    spent = Times(
+        build=0.1 if rungs else 0.0,
+        setup=rng.choice((0.0, 0.25 * seconds)),
+        solve=rng.choice((0.0, seconds)),
+        certify=rng.choice((0.0, 0.1)),
+    )
     info = {name: rng.randrange(1, 1000) for name in ("rounds", "messages", "sent", "received", "again")} | {"shards": 8}
-    return run_of(problem, solver, samples, status, rungs=rungs, times=times, info=info, limit=rng.choice((60.0, 90.0)))
+    return run_of(problem, solver, samples, status, rungs=rungs, times=spent, info=info, limit=rng.choice((60.0, 90.0, None)))
 
 
 def test_a_cell_that_is_another_is_named() -> None:

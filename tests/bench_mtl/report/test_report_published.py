@@ -11,6 +11,7 @@ import pytest
 from bench_mtl.engine.suite_file import shipped_suites
 from bench_mtl.report.contents import report_tables
 from bench_mtl.report.figures.gallery import drawings
+from bench_mtl.report.index import index_faults
 from bench_mtl.report.markdown import markdown
 from bench_mtl.report.render import format_ratio, format_seconds
 from bench_mtl.report.tables.instances import run_times
@@ -86,6 +87,10 @@ def test_a_published_report_is_that_of_its_results(folder):
     assert text == (folder / "report.md").read_text(), "make reports writes it again"
     assert re.findall(r"^!\[.*\]\((.*)\)", text, re.MULTILINE) == ["cover.svg"]
     assert (folder / "cover.svg").is_file()
+
+
+def test_the_findings_in_the_list_are_those_of_the_rows():
+    assert [str(fault) for fault in index_faults(ROOT / "reports")] == []
 
 
 @cache
