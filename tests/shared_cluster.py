@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from bench_mtl.core.dask_cluster import answer, client_of, close_local, local_cluster
+from bench_mtl.core.dask_cluster import answer, client_of, close_local, distributed_module, local_cluster
 from bench_mtl.core.worker_pool import Place, WorkerPool
 
 #: It stays for as long as all tests take, so that nothing should look every few milliseconds at what it does.
@@ -78,6 +78,17 @@ def started(folder: Path) -> Iterator[SharedCluster]:
     finally:
         client.close()
         close_local(cluster, 10.0)
+
+
+@contextmanager
+def inside() -> Iterator[tuple[Any, Any]]:
+    """Yield a cluster of one worker inside this process, which is there at once, and a client of it."""
+    distributed = distributed_module("tests")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+    ) as cluster, client_of(cluster) as client:  # fmt: skip
+        yield cluster, client
 
 
 def certificates_of(security: Any, folder: Path) -> dict[str, str]:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 import scipy.sparse as sp
+from deeds_of_workers import PartNumbers, process_of, sum_alone, sum_slowly
 from shared_cluster import SharedCluster, pids_of
 
 from bench_mtl.core import worker_pool
@@ -26,7 +26,6 @@ from bench_mtl.core.dask_cluster import ClusterLostError
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import compensated
 from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.core.shards import Shard
 from bench_mtl.core.types import Limits
 from bench_mtl.core.worker_pool import Place, WorkerPool
 from bench_mtl.data import TaskData
@@ -130,15 +129,10 @@ def test_a_run_says_what_went_to_and_fro(manifest: Path, pool: WorkerPool) -> No
 
 def test_workers_are_of_the_process_that_asks(pool: WorkerPool) -> None:
     """A copy has no connection; it makes one of its own when it is used."""
-    pool.compute(pickle.dumps(_Numbers()), lambda parts: pickle.dumps(None), [1])
+    pool.compute(pickle.dumps(PartNumbers()), lambda parts: pickle.dumps(None), [1])
     again = pickle.loads(pickle.dumps(pool))
     assert again.place == pool.place
     assert again._client is None
-
-
-class _Numbers:
-    def __call__(self, parts: Any, own: Any) -> Any:
-        return parts
 
 
 def kill_one(pids: list[int], seed: int, stop: threading.Event) -> None:
@@ -146,16 +140,6 @@ def kill_one(pids: list[int], seed: int, stop: threading.Event) -> None:
     rng = random.Random(seed)
     if not stop.wait(rng.uniform(0.0, 2.0)):
         os.kill(rng.choice(pids), signal.SIGKILL)
-
-
-def slowly(shard: Shard, seconds: float) -> float:
-    """Take a while."""
-    time.sleep(seconds)
-    return float(np.asarray(shard.targets()).sum())
-
-
-def of_process(shard: Shard) -> int:
-    return os.getpid()
 
 
 @pytest.mark.slow
@@ -169,13 +153,13 @@ def test_a_worker_killed_at_any_moment_costs_its_shards_and_no_bit(seed: int, is
     plain = run(L1InfGLM(data, **options), "accelerated_gradient", limits=limits)
     pool, stop = WorkerPool(Place(workers=2)), threading.Event()
     shards = shards_on(pool, data)
-    pids = sorted(set(shards.map(of_process)))
+    pids = sorted(set(shards.map(process_of)))
     killer = threading.Thread(target=kill_one, args=(pids, seed, stop))
     try:
         killer.start()
         record = run(L1InfGLM(on(pool, data), **options), "accelerated_gradient", limits=limits)
         killer.join()  # it may come after the run: then it hits what follows
-        total = shards.total(slowly, 0.05)
+        total = shards.total(sum_slowly, 0.05)
     finally:
         stop.set()
         killer.join()
@@ -194,11 +178,11 @@ def test_a_worker_that_hangs_is_helped_out(
     monkeypatch.setattr(worker_pool, "_LOOK_SECONDS", 0.1)
     data = read_shards(manifest)
     shards = shards_on(pool, data)
-    assert set(shards.map(of_process)) == set(cluster.pids)
+    assert set(shards.map(process_of)) == set(cluster.pids)
     stuck = psutil.Process(cluster.pids[0])
     stuck.suspend()
     try:
-        assert shards.total(slowly, 0.01) == pytest.approx(data.targets.sum())
+        assert shards.total(sum_slowly, 0.01) == pytest.approx(data.targets.sum())
         assert pool.traffic.again >= 1
     finally:
         stuck.resume()
@@ -218,20 +202,10 @@ def test_a_shard_that_is_too_large_for_a_worker_ends_the_run_with_a_reason(tmp_p
         data.design.shards.pool.close()  # type: ignore[attr-defined]
 
 
-def short_of_memory_together(shard: Shard, folder: str) -> float:
-    """Have too little memory for more than one shard at a time."""
-    mine = Path(folder) / str(os.getpid())
-    others = int(mine.read_text()) if mine.exists() else 0
-    mine.write_text(str(others + 1))
-    if others % 2:
-        raise MemoryError("too many at once")
-    return float(np.asarray(shard.targets()).sum())
-
-
 def test_workers_that_are_short_of_memory_are_asked_for_less(manifest: Path, pool: WorkerPool, tmp_path: Path) -> None:
     """Both at once: no shard is too large alone."""
     data = read_shards(manifest)
-    assert shards_on(pool, data).total(short_of_memory_together, str(tmp_path)) == pytest.approx(data.targets.sum())
+    assert shards_on(pool, data).total(sum_alone, str(tmp_path)) == pytest.approx(data.targets.sum())
 
 
 def test_what_a_function_raises_reaches_the_caller(tmp_path: Path, pool: WorkerPool) -> None:
@@ -239,7 +213,7 @@ def test_what_a_function_raises_reaches_the_caller(tmp_path: Path, pool: WorkerP
     data = read_shards(manifest)
     (manifest.parent / "00003.targets.npy").unlink()
     with pytest.raises(InputError, match=r"00003\.targets\.npy is missing: all who compute"):
-        shards_on(pool, data).total(slowly, 0.0)
+        shards_on(pool, data).total(sum_slowly, 0.0)
 
 
 SCHEDULER = """
