@@ -63,6 +63,7 @@ def pids_of(client: Any) -> tuple[int, ...]:
 def started(folder: Path) -> Iterator[SharedCluster]:
     """Yield a cluster with its temporary files in a folder."""
     import dask
+    import distributed  # noqa: F401 - so that its own settings outlive ours
 
     before = set(psutil.Process().children(recursive=True))
     with pytest.MonkeyPatch.context() as patch, dask.config.set(QUIET):

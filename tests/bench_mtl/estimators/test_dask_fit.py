@@ -85,11 +85,14 @@ FORMS: dict[str, tuple[Callable[[], Any], Any]] = {
 
 #: Every model with every form, and half of these with an intercept; the other half is slow.
 FITS = [
-    pytest.param(name, form, with_intercept, marks=[] if (i + j) % 2 == with_intercept else pytest.mark.slow)
+    pytest.param(
+        name, form, with_intercept, id=f"{name}-{form}-{'intercept' if with_intercept else 'none'}",
+        marks=[] if (i + j) % 2 == with_intercept else pytest.mark.slow,
+    )
     for i, name in enumerate(MODELS)
     for j, form in enumerate(FORMS)
     for with_intercept in (True, False)
-]
+]  # fmt: skip
 
 
 def require_one_optimum(one: Any, other: Any) -> None:
