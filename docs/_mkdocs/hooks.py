@@ -16,7 +16,7 @@ from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))  # MkDocs loads this file by its path, beside which the next one lies
 
-from gallery import overview, run_example
+from gallery import overview, run_examples
 from paper_figures import drawn_reports
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,7 +86,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         level = InclusionLevel.INCLUDED if place in PLACES.values() else InclusionLevel.NOT_IN_NAV
         files.append(File.generated(config, place, abs_src_path=str(source), inclusion=level))
     if (introduction := files.get_file_from_path(GALLERY)) is not None:
-        examples = [run_example(program) for program in PROGRAMS]
+        examples = run_examples(PROGRAMS, ROOT / "results" / "gallery")
         files.remove(introduction)
         files.append(File.generated(config, GALLERY, content=overview(introduction.content_string, examples)))
         for example in examples:

@@ -25,6 +25,7 @@ def tool(name: str) -> ModuleType:
 
 
 hooks, docstrings, check = tool("hooks"), tool("docstrings"), tool("check")
+gallery = sys.modules["gallery"]  # which processes of its own can import
 
 
 def linked(markdown: str, source: str, place: str) -> str:
@@ -160,19 +161,49 @@ pyplot.plot([a, b])
 
 
 def test_an_example_shows_what_it_says_does_prints_and_draws(tmp_path: Path) -> None:
-    gallery = tool("gallery")
     (tmp_path / "plot_line.py").write_text(PROGRAM)
     example = gallery.run_example(tmp_path / "plot_line.py")
     assert (example.name, example.title, example.page) == ("plot_line", "A line", PAGE)
     assert list(example.figures) == ["plot_line-1.svg"]
-    assert b"<svg" in example.figures["plot_line-1.svg"]
+    assert "<svg" in example.figures["plot_line-1.svg"]
     assert "[![A line](plot_line-1.svg)<br>A line](plot_line.md)" in gallery.overview("# Gallery", [example])
 
 
-def test_an_example_that_does_not_run_is_named(tmp_path: Path) -> None:
-    (tmp_path / "plot_line.py").write_text(PROGRAM.replace("print(a", "print(c"))
-    with pytest.raises(RuntimeError, match=r"plot_line.py does not run: NameError: name 'c' is not defined"):
-        tool("gallery").run_example(tmp_path / "plot_line.py")
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (("print(a", "print(c"), r"plot_line.py does not run: NameError: name 'c' is not defined"),
+        (("pyplot.plot([a, b])", "pyplot.figure()"), r"plot_line.py does not run: ValueError: a figure shows nothing"),
+        (("pyplot.plot([a, b])", "pass"), r"plot_line.py draws nothing"),
+    ],
+)
+def test_an_example_that_does_not_run_is_named(tmp_path: Path, change: tuple[str, str], fault: str) -> None:
+    (tmp_path / "plot_line.py").write_text(PROGRAM.replace(*change))
+    with pytest.raises(RuntimeError, match=fault):
+        gallery.run_example(tmp_path / "plot_line.py")
+
+
+def test_an_example_runs_again_when_it_or_the_code_has_changed(tmp_path: Path) -> None:
+    programs, cache, code = [tmp_path / f"plot_{name}.py" for name in ("a", "b")], tmp_path / "cache", tmp_path / "code.py"
+    code.write_text("a = 1")
+    counting = "with open(__file__ + '.txt', 'a') as file:\n    print('ran', file=file)"
+    for program in programs:
+        program.write_text(PROGRAM.replace("print(a < b)", counting))
+
+    def runs() -> list[int]:
+        examples = gallery.run_examples(programs, cache, [code])
+        assert [example.name for example in examples] == ["plot_a", "plot_b"]
+        assert len(list(cache.iterdir())) == 2
+        return [len(program.with_name(f"{program.name}.txt").read_text().splitlines()) for program in programs]
+
+    assert runs() == runs() == [1, 1]
+    programs[0].write_text(programs[0].read_text() + "\n# changed")
+    assert runs() == [2, 1]
+    code.write_text("a = 2")
+    assert runs() == [3, 2]
+    programs[1].write_text(PROGRAM.replace("a, b =", "import warnings; warnings.warn('soon'); a, b ="))
+    with pytest.raises(RuntimeError, match=r"plot_b.py does not run: UserWarning: soon"):
+        runs()
 
 
 HOUSE = """argmin_B ||B - A||_*, of ::

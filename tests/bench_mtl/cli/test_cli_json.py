@@ -260,7 +260,7 @@ def test_what_solvers_print_is_no_part_of_the_document(tmp_path: Path, capfd: py
 @pytest.mark.parametrize("works", [True, False])
 def test_doctor(command: Command, monkeypatch: pytest.MonkeyPatch, works: bool) -> None:
     seen = [Finding("machine", "python", "3.11"), Finding("limits", "memory", "+0 %", works)]
-    monkeypatch.setattr("bench_mtl.validation.doctor.findings", lambda plugins, data_dir: iter(seen))
+    monkeypatch.setattr("bench_mtl.validation.doctor.findings", lambda *_, **__: iter(seen))
     result = command("doctor", "--json")
     assert result.code == (0 if works else 1)
     found = document(result)

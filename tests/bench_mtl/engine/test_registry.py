@@ -274,7 +274,7 @@ def test_broken_entry_points_leave_the_others_as_they_are(monkeypatch: pytest.Mo
     assert "\nconic\n" in text
     assert "lost\n  cannot be used: entry point no_such_package" in render("problems", found("problems"))
     assert {finding.what for finding in doctor._problems(load_registry())} == {"lost"}
-    monkeypatch.setattr(doctor, "_solver", lambda solver: Finding("solvers", solver.label, "works", True))
+    monkeypatch.setattr(doctor, "_solver", lambda solver, compiles: Finding("solvers", solver.label, "works", True))
     assert {finding.what for finding in doctor._solvers(load_registry()) if finding.works is False} == set(PACKAGE)
 
     def checked(problem: type[Problem], solver: type[Solver], seed: int) -> Iterator[Check]:

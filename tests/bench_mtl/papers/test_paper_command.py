@@ -17,7 +17,6 @@ import pytest
 import toy_jobs
 import toy_state
 
-from bench_mtl.cli import main
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.source_digest import source_modules
@@ -40,18 +39,12 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def paper(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
-    """Runs `bench-mtl paper` in this process, cells and all; gives the exit code and what was said."""
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    monkeypatch.setattr("bench_mtl.cli._end_soon", lambda code: None)
+def paper(command: Callable[..., Any], tmp_path: Path) -> Command:
+    """Runs `bench-mtl paper`, cells and all; gives the exit code and what was said."""
 
     def run(*arguments: str) -> tuple[object, str]:
-        words = ["bench-mtl", "paper", *(arguments or ["toy"]), "--isolation", "inline", "--out", str(tmp_path / "out")]
-        monkeypatch.setattr("sys.argv", words)
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return end.value.code, said.out + said.err
+        result = command("paper", *(arguments or ["toy"]), "--isolation", "inline", "--out", tmp_path / "out")
+        return result.code, result.text
 
     return run
 
@@ -166,9 +159,7 @@ def test_folders_that_hold_something_else_are_refused(paper: Command, tmp_path: 
     assert "already holds the cells of 'another'" in paper()[1]
 
 
-def test_a_report_written_again(
-    paper: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], rewritten: Callable[..., None]
-) -> None:
+def test_a_report_written_again(paper: Command, command: Callable[..., Any], tmp_path: Path, rewritten: Callable[..., None]) -> None:
     """Of the rows there are, also where the code has changed since."""
     paper("toy", "--scale", "full")
     folder = tmp_path / "out"
@@ -177,13 +168,10 @@ def test_a_report_written_again(
     rewritten(folder, "UPDATE cell SET key = 'old ' || key")
 
     def written(*words: str) -> tuple[object, str]:
-        monkeypatch.setattr("sys.argv", ["bench-mtl", "report", str(folder), *words])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return end.value.code, said.out + said.err
+        result = command("report", folder, *words)
+        return result.code, result.text
 
-    assert written() == (0, f"report: {folder / 'report.md'}\n")
+    assert written() == (0, f"report: {folder / 'report.md'}")
     after = report(tmp_path).replace(
         "Written from rows that were there: that one version of the code made all of them, or that this one would make the\nsame, is not "
         "checked.\n\n",
@@ -193,8 +181,8 @@ def test_a_report_written_again(
     assert written("--format", "md")[0] == 0
     assert "All digits" not in report(tmp_path)
     (folder / "report.html").unlink()
-    assert written("--format", "html") == (0, f"report: {folder / 'report.html'}\n")
-    assert written("--format", "csv") == (0, f"report: {folder}\n")
+    assert written("--format", "html") == (0, f"report: {folder / 'report.html'}")
+    assert written("--format", "csv") == (0, f"report: {folder}")
     code, said = written("--baseline", "pdhg")
     assert code == 2
     assert "holds the cells of a paper's experiment, 'toy': its report has no option but --format" in said

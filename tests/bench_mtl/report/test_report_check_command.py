@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from audited import audited, run_of, runs
 
-from bench_mtl.cli import main
 from bench_mtl.core.errors import InputError
 from bench_mtl.report.index import END, START, finding, index_faults, write_index
 from bench_mtl.results.loading import read_results
@@ -43,21 +42,6 @@ def made(tmp_path_factory):
 @pytest.fixture
 def reports(made, tmp_path):
     return shutil.copytree(made, tmp_path / "reports")
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    monkeypatch.setattr("bench_mtl.cli._end_soon", lambda code: None)
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["bench-mtl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return end.value.code, said.out.splitlines(), said.err.splitlines()
-
-    return run
 
 
 def test_a_report_that_follows(command, reports):
