@@ -25,8 +25,6 @@ from bench_mtl.validation.conformance import check_iterates, check_pair, problem
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
-#: Tutorials of which every other command starts Dask workers.
-LONG = ("more-than-memory",)
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in ("docs", "paper", "reports") for page in (ROOT / folder).rglob("*.md"))])
 
@@ -142,7 +140,7 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[pytest.mark.slow] if page.stem in LONG else [], id=page.stem) for page in TUTORIALS]
+    "page", [pytest.param(page, marks=[] if page.stem == "start" else pytest.mark.tutorials, id=page.stem) for page in TUTORIALS]
 )
 def test_a_tutorial_runs_from_top_to_bottom(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pyplot: Any) -> None:
     """A block that begins with the name of a file becomes that file, other Python goes on from block to block, commands are run.

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -57,6 +58,7 @@ def run_examples(programs: Sequence[Path], cache: Path, sources: Sequence[Path] 
     code = digest_of(sources)
     files = {program: cache / f"{program.stem}-{hashlib.sha256(code + program.read_bytes()).hexdigest()}.json" for program in programs}
     waiting = [program for program, file in files.items() if not file.exists()]
+    sys.path.append(str(Path(__file__).parent))  # where the processes look for this module; MkDocs has taken it away
     with ProcessPoolExecutor(2, get_context("spawn"), warnings.simplefilter, ("error",)) as pool:
         for program, example in zip(waiting, pool.map(run_example, waiting), strict=True):
             files[program].write_text(json.dumps(asdict(example)), encoding="utf-8")
