@@ -3,7 +3,7 @@
 # make portable: the tests marked "numerics" again, as two other processors would run them; ALL=1: all numerical tests, under six settings.
 # make soak: the long tests, and more examples of the properties (half an hour); SLICE=10: a tenth of them, drawn by the hash of the commit.
 # make system: install what a few tests need beyond Python, through apt: Chromium and LaTeX. Without them those tests are skipped.
-# make docs: the documentation as a site that needs no network, in site/: open site/index.html.
+# make docs: run the tutorials, and write the documentation as a site that needs no network, in site/: open site/index.html.
 # make bench: time the projections and the framework itself, tables into results/bench (minutes; GRID=quick: under one for the projections).
 # make reports: write the published reports in reports/ again, each from its results, in all formats; make reports-kept: what the repository keeps.
 PYTHON ?= python3
@@ -24,7 +24,7 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(MAKE) --no-print-directory -j 2 lint compiled  # side by side
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not tutorials"
 
 wheel: $(STAMP)
 	$(BIN)/python .ci/wheel --out dist
@@ -48,6 +48,7 @@ compiled: $(STAMP)
 
 # Warnings are errors (mkdocs.yml). With --quiet they would be none.
 docs: $(STAMP)
+	$(BIN)/pytest -n 2 -m tutorials tests/test_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	$(BIN)/bench-mtl publish reports --out results/boards --jobs 2
 	cp -R results/boards site/
