@@ -33,7 +33,7 @@ MOST_BYTES, MOST_FILES = 2**20, 16
 _KILL_SECONDS = 5.0
 
 #: What most of its children need.
-_MODULES = ("bench_mtl.runner.worker", "bench_mtl.runner.certifier", "numba")
+_MODULES = ("bench_mtl.runner.worker", "bench_mtl.runner.certifier")
 
 
 @dataclass
@@ -92,18 +92,13 @@ def _prepare() -> None:
     """Do once what every child would do at its start."""
     for module in _MODULES:
         importlib.import_module(module)
-    import numba
-
+    from bench_mtl.core.kernels.ready import get_ready
     from bench_mtl.engine.environment import describe_environment
     from bench_mtl.engine.registry import load_registry
 
     load_registry()
     describe_environment(1)  # which looks up the versions of all packages
-    numba.njit(_same)(1)  # before its first function Numba gets itself ready, for far longer than this one takes
-
-
-def _same(number: int) -> int:
-    return number
+    get_ready()
 
 
 def _forked(control: socket.socket, children: dict[int, _Child]) -> _Child | None:
