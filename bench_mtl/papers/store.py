@@ -31,7 +31,7 @@ REPORT_NAMES = ("report.md", "report.html", "comparison.csv", "cells.csv", "cove
 #: Files of version 2 have no compressed values, and are read as they are.
 SCHEMA_VERSION = 3
 
-#: What a cell has found is compressed where its text is longer: pictures and curves, four fifths of all that cells find.
+#: What a cell has found is compressed where its text is longer: pictures and curves, which are most of all bytes.
 _LONGEST_TEXT = 1000
 
 CELL = Part("cell", "id")

@@ -299,6 +299,9 @@ def test_what_a_cell_has_found_is_compressed_where_it_is_long(tmp_path: Path, re
     assert (text, blob) == ("text", "blob")
     assert long < 100 < 1000 < len(str(values[1]))
     assert short == len(str(values[0]))
+    rewritten(tmp_path / "rows", "UPDATE meta SET value = '2' WHERE key = 'schema_version'")
+    with CellStore.create(tmp_path / "rows", "toy") as store:
+        assert (store.version, len(store.rows(cells))) == ("3", 2), "those of a file of the version before"
     rewritten(tmp_path / "rows", "UPDATE cell SET found = substr(found, 3) WHERE typeof(found) = 'blob'")
     with CellStore.open(tmp_path / "rows", "toy") as store, pytest.raises(InputError, match="not a readable results file"):
         store.rows(cells)
