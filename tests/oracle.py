@@ -123,9 +123,8 @@ def seconds_to(run: Run, target: float) -> float | None:
 
 
 def longest(run: Run) -> float | None:
-    """Return the longest time that the solver is certain to have had in one go."""
-    spent = run.setup_seconds + run.solve_seconds
-    return max(run.rungs or [*(sample.seconds for sample in run.samples), *([spent] if spent > 0 else [])], default=None)
+    """Return the longest time that the solver is certain to have had in one go; None where no clock has moved."""
+    return max(run.rungs or [*(sample.seconds for sample in run.samples), run.setup_seconds + run.solve_seconds]) or None
 
 
 def counted(run: Run, number: float | None) -> float | None:

@@ -91,7 +91,7 @@ def drawn(rng: random.Random) -> list[dict[str, Any]]:
             for solver, slowness in solvers.items():
                 if rng.random() < 0.9:
                     for repetition in range(rng.choice((1, 1, 3))):
-                        steps = 4 if rng.random() < success else rng.choice((3, 2, 0))
+                        steps = 4 if rng.random() < success else rng.choice((3, 2, 1, 0))
                         run = drawn_run(rng, problem, solver, slowness * rng.lognormvariate(0.0, 1.0), steps)
                         given.append({**run, "data": data, "seed": seed, "repetition": repetition, "radius": 1.0})
     return given
