@@ -61,12 +61,18 @@ def test_what_each_deed_leaves_behind_is_named_and_nothing_else() -> None:
     for path in Path("/dev/shm").glob("bench_mtl_test_*"):
         path.unlink()
     assert left.keys() == NAMES.keys() | {"nothing"}
-    assert left["nothing"] == []
-    permitted = {deed: left[deed] for deed in NAMES if left[deed] is not None and _CONDITIONS.get(deed, True)}
+    named = {deed: [each for each in words if not _is_of_others(each)] for deed, words in left.items() if words is not None}
+    assert named.pop("nothing") == []
+    permitted = {deed: words for deed, words in named.items() if _CONDITIONS.get(deed, True)}
     assert len(permitted) > len(NAMES) / 2
     assert {deed: words for deed, words in permitted.items() if NAMES[deed] not in ", ".join(words)} == {}
     most = {"everything_open": 8}
     assert {deed: words for deed, words in permitted.items() if len(words) > most.get(deed, 2)} == {}
+
+
+def _is_of_others(words: str) -> bool:
+    """Whether other programs of the same user have shared memory meanwhile."""
+    return words.startswith("shared memory") and "bench_mtl_test" not in words
 
 
 def test_what_is_replaced_is_named_and_what_is_added_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
