@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from published_reports import EACH, REPORTS
 
-from bench_mtl.papers import experiments
 from bench_mtl.papers.experiment import Verdict
 from bench_mtl.papers.report import ANY_CODE, BESIDE, CANNOT, FOUND, text_from_rows
 from bench_mtl.report.check import Fault, check_report
 
-REPORTS = Path(__file__).parents[3] / "reports"
 NAME = "chen-faces"
 
 
@@ -28,13 +27,13 @@ def faults_of(folder: Path, name: str = NAME) -> list[Fault]:
     return check_report(folder, lambda rows, text: text_from_rows(rows, name, text))[0]
 
 
-@pytest.mark.parametrize("name", experiments())
+@EACH
 def test_a_published_report_passes_in_lines_that_have_room(name: str) -> None:
     assert faults_of(REPORTS / name, name) == []
     assert [line for line in (REPORTS / name / "report.md").read_text().split("\n") if len(line) >= 120] == []
 
 
-@pytest.mark.parametrize("name", experiments())
+@EACH
 def test_a_published_report_counts_what_it_lists_and_its_differences_are_those_of_its_numbers(name: str) -> None:
     text = (REPORTS / name / "report.md").read_text()
     sections = dict(part.split("\n", 1) for part in text.split("\n## ")[1:])

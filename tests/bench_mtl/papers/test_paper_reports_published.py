@@ -7,11 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from published_reports import EACH, REPORTS
 
 from bench_mtl.papers import experiments, rewrite_paper_report
 from bench_mtl.papers.store import FILE_NAME
-
-REPORTS = Path(__file__).parents[3] / "reports"
 
 
 def test_every_experiment_has_a_published_report_that_is_listed() -> None:
@@ -21,7 +20,7 @@ def test_every_experiment_has_a_published_report_that_is_listed() -> None:
 
 
 @pytest.mark.parametrize("is_rendered", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["drawn", "rendered"])
-@pytest.mark.parametrize("name", experiments())
+@EACH
 def test_a_published_report_is_that_of_its_rows(name: str, is_rendered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are drawn; that they are rendered as well takes as long again, and their pixels are not compared."""
     if not is_rendered:
