@@ -515,10 +515,10 @@ FAULTS = (
     Fault(
         "setup-counts-as-solving",
         DRIVER,
-        "seconds to a gap of a generic solver take in its set-up",
+        "the solving of a generic solver takes in its set-up",
         "bench_mtl/engine/driver.py",
-        "session.add(Sample(clock.elapsed - setup,",
-        "session.add(Sample(clock.elapsed,",
+        '"solve": seconds - setup}',
+        '"solve": seconds}',
         ("tests/bench_mtl/engine/test_driver.py",),
     ),
     Fault(
