@@ -19,9 +19,9 @@ from bench_mtl.core.worker_pool import Place, WorkerPool
 #: It stays for as long as all tests take, so that nothing should look every few milliseconds at what it does.
 QUIET = {
     "distributed.worker.profile.enabled": False,
-    "distributed.worker.memory.monitor-interval": "10s",
+    "distributed.worker.memory.monitor-interval": "1h",
     "distributed.admin.tick.interval": "1s",
-    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.system-monitor.interval": "1h",
 }
 
 

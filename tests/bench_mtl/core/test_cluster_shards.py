@@ -189,15 +189,16 @@ def test_a_worker_that_hangs_is_helped_out(
     assert set(pids_of(cluster.client)) == set(cluster.pids)  # it answers again
 
 
-def test_a_shard_that_is_too_large_for_a_worker_ends_the_run_with_a_reason(tmp_path: Path) -> None:
-    """The Gram matrix of 6000 features takes several times 300 MB."""
-    X = sp.csr_array((np.ones(6000), (np.arange(6000) % 40, np.arange(6000))), shape=(40, 6000))
+def test_a_shard_that_is_too_large_for_a_worker_ends_the_run_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Gram matrix of 8000 features would take 488 MiB."""
+    monkeypatch.setattr(worker_pool, "_MOST_SHORTAGES", 1)
+    X = sp.csr_array((np.ones(8000), (np.arange(8000) % 40, np.arange(8000))), shape=(40, 8000))
     path = write_shards(tmp_path / "wide", [(X[:20], np.ones((20, 1))), (X[20:], np.ones((20, 1)))])
-    data = read_shards(path, workers=1, memory_gib=0.6)
+    data = read_shards(path, workers=1, memory_gib=0.4)
     try:
         with pytest.raises(MemoryError, match="not enough memory for a shard"):
             data.design.gram(0)
-        np.testing.assert_array_equal(data.design.adjoint(np.ones((40, 1))), np.ones((6000, 1)))  # the worker goes on
+        np.testing.assert_array_equal(data.design.adjoint(np.ones((40, 1))), np.ones((8000, 1)))  # the worker goes on
     finally:
         data.design.shards.pool.close()  # type: ignore[attr-defined]
 
