@@ -319,7 +319,7 @@ FAULTS = (
         "new = prox(point - gradient / L, 1.0 / L) if L > 0.0 else",
         "new = prox(point - gradient / L, 1.0) if L > 0.0 else",
         (_PAIRS,),
-        "reaches and l1inf_glm-projected_gradient",
+        "keeps_its_promises and l1inf_glm-projected_gradient",
     ),
     Fault(
         "gradient-stops-on-a-rise",
@@ -347,7 +347,7 @@ FAULTS = (
         "else max(0.0, self.weight(place) - gamma))",
         "else max(0.0, self.weight(place)))",
         (_PAIRS,),
-        "reaches and l1inf_hinge-frank_wolfe",
+        "keeps_its_promises and l1inf_hinge-frank_wolfe",
     ),
     Fault(
         "backtracking-too-long",
