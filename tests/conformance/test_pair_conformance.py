@@ -14,6 +14,8 @@ from bench_mtl.model.protocols import Capability, IterativeSolver, Problem, Solv
 from bench_mtl.validation.conformance import PAIR_TARGET, check_pair, check_run
 from bench_mtl.validation.tiny_instances import all_instances
 
+pytestmark = pytest.mark.numerics
+
 REGISTRY = load_registry()
 
 #: Options to try besides the defaults, and the gap that a solver must prove where it can do better than the papers'.

@@ -314,22 +314,22 @@ def test_single_tasks_examples_and_features(sizes: tuple[int, ...], d: int) -> N
 
 def test_degenerate_designs() -> None:
     rng = np.random.default_rng(5)
-    Y = np.where(rng.random((40, 3)) < 0.5, 1.0, -1.0)
-    X = rng.standard_normal((40, 6))
+    Y = np.where(rng.random((20, 3)) < 0.5, 1.0, -1.0)
+    X = rng.standard_normal((20, 6))
     X[:, 2] = 0.0
-    X[20:] = X[:20]
-    same_features = rng.standard_normal((40, 1)) * np.ones((1, 6))
-    few = np.repeat(rng.standard_normal((2, 6)), 20, axis=0)
-    scaled = rng.standard_normal((40, 6)) * 10.0 ** np.arange(-6, 6, 2)
+    X[10:] = X[:10]
+    same_features = rng.standard_normal((20, 1)) * np.ones((1, 6))
+    few = np.repeat(rng.standard_normal((2, 6)), 10, axis=0)
+    scaled = rng.standard_normal((20, 6)) * 10.0 ** np.arange(-6, 6, 2)
     for design in (X, sp.csr_array(X), same_features, few, scaled):
         for parameters in ({"radius": 1.0}, {"penalty": 0.1}, {"radius": 1e4}):
             proves(L1InfHinge(TaskData.shared(design, Y), **parameters))
     for parameters in ({"radius": 1.0}, {"penalty": 0.1}):
-        assert proves(L1InfHinge(TaskData.shared(np.zeros((40, 6)), Y), **parameters)) == pytest.approx(3.0)
+        assert proves(L1InfHinge(TaskData.shared(np.zeros((20, 6)), Y), **parameters)) == pytest.approx(3.0)
 
 
 def test_a_radius_from_none_to_one_that_does_not_bind() -> None:
-    data = draw(np.random.default_rng(6), (50, 90, 70), 6, "dense")
+    data = draw(np.random.default_rng(6), (20, 35, 30), 4, "dense")
     optima = [proves(L1InfHinge(data, radius=radius)) for radius in (0.0, 1e-9, 1e-3, 1.0, 10.0, 1e3, 1e6)]
     assert optima[0] == pytest.approx(3.0)
     assert all(after <= before * (1 + 1e-9) for before, after in pairwise(optima))
@@ -337,7 +337,7 @@ def test_a_radius_from_none_to_one_that_does_not_bind() -> None:
 
 
 def test_a_penalty_from_none_to_one_that_leaves_nothing() -> None:
-    data = draw(np.random.default_rng(7), (50, 90, 70), 6, "dense")
+    data = draw(np.random.default_rng(7), (20, 35, 30), 4, "dense")
     free = proves(L1InfHinge(data, radius=1e4))
     for penalty in (1e-6, 1e-3, 0.1, 10.0, 1e6):
         optimum = proves(L1InfHinge(data, penalty=penalty))
