@@ -118,6 +118,32 @@ def make_results(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
+@pytest.fixture(scope="session")
+def leave_figures_out() -> Callable[[pytest.MonkeyPatch], None]:
+    """Makes reports with the name of its format in place of every figure, which would take a second each."""
+
+    def leave_out(patch: pytest.MonkeyPatch) -> None:
+        for name in ("convergence.draw", "trajectories.draw", "gallery.draw", "speed_ups.speed_ups", "spread.spread"):
+            patch.setattr(f"bench_mtl.report.figures.{name}", lambda *_: None)
+        patch.setattr("bench_mtl.report.figures.style.files", lambda _, formats: {form: form.encode() for form in formats})
+
+    return leave_out
+
+
+@pytest.fixture
+def drawing() -> None:
+    """Asks `undrawn` for real figures."""
+
+
+@pytest.fixture
+def undrawn(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, leave_figures_out: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    """Leaves figures out of the reports of a test, unless it has the fixture `drawing`."""
+    if "drawing" not in request.fixturenames:
+        leave_figures_out(monkeypatch)
+
+
 @pytest.fixture
 def rewritten() -> Callable[..., None]:
     """Change what a results folder holds by SQL statements, and give it the checksums of that, as a program that knows them would."""

@@ -76,6 +76,7 @@ def test_every_command_is_documented() -> None:
         assert f"\n| `{name} " in page or f"\n| `{name}`" in page
 
 
+@pytest.mark.usefixtures("drawing")
 def test_run_report_resume_and_no_other_suite(command: Command, new_process: Command, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = new_process("run", suite, "--out", out)

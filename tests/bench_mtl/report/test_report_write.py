@@ -30,6 +30,8 @@ SCS = {
 SKIPPED = {"solver": "ecos", "family": "conic", "status": "skipped", "reason": "no cone of <this> | kind"}
 TIMEOUT = {"solver": "sub", "status": "timeout", "reason": "time limit", "samples": [(60.0, 0, 1.0, 1.0, 0.5, None)]}
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 DOCS = Path(__file__).parents[3] / "docs" / "results.md"
 
 
@@ -43,17 +45,6 @@ def texts(folder):
 
 def sections(report):
     return re.split(r"^## (.*)\n", report, flags=re.MULTILINE)
-
-
-@pytest.fixture
-def drawing():
-    """Asks for real figures, which take a second each."""
-
-
-@pytest.fixture(autouse=True)
-def _undrawn(request, monkeypatch, leave_figures_out):
-    if "drawing" not in request.fixturenames:
-        leave_figures_out(monkeypatch)
 
 
 CRASHED = {"solver": "pg", "problem": "nothing here", "status": "crashed", "reason": "signal 9"}

@@ -1,0 +1,28 @@
+"""Commands make reports without figures, or hardly any report, where a test looks at neither."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from bench_mtl.report.write import Written
+from bench_mtl.results import Store
+
+
+@pytest.fixture(autouse=True)
+def _without_figures(undrawn: None) -> None:
+    """Figures are left out, unless a test has the fixture `drawing`."""
+
+
+@pytest.fixture
+def without_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has a stand-in for the report of a run, which takes longer than the run."""
+
+    def said_report(folder: Path) -> Written:
+        (folder / "report.md").touch()
+        with Store.open(folder) as store:
+            return Written((), "", (), tuple(store.statuses()))
+
+    monkeypatch.setattr(import_module("bench_mtl.cli.run"), "said_report", said_report)
