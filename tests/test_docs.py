@@ -26,6 +26,8 @@ from bench_mtl.validation.conformance import check_iterates, check_pair, problem
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
+#: Whose blocks of Python each run alone.
+PAGES_THAT_RUN = ("docs/estimators.md", "docs/experiments.md", "docs/projections.md", "docs/your-own-data.md", "docs/api/index.md")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in ("docs", "paper", "reports") for page in (ROOT / folder).rglob("*.md"))])
 
 
@@ -128,9 +130,7 @@ def test_the_readme_is_read_in_a_minute_or_two() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 700
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/estimators.md", "docs/experiments.md", "docs/projections.md", "docs/your-own-data.md", "docs/api/index.md"]
-)
+@pytest.mark.parametrize("page", ["README.md", *(pytest.param(page, marks=pytest.mark.tutorials) for page in PAGES_THAT_RUN)])
 def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = python_blocks(ROOT / page)

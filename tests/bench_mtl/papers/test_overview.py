@@ -7,14 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bench_mtl.papers import Verdict
 from bench_mtl.papers.report import findings_in
 
 REPORTS = Path(__file__).parents[3] / "reports"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_links_to_reports_and_counts_their_readings(command: Callable[..., Any], tmp_path: Path) -> None:
-    name = "singer-sequential"
+    name = "chen-table5"
     (tmp_path / name).mkdir()
     shutil.copy(REPORTS / name / "cells.sqlite", tmp_path / name)
     (tmp_path / "other").mkdir()
