@@ -34,7 +34,9 @@ portable: $(STAMP)
 	$(BIN)/python tests/portable.py $(if $(ALL),--all)
 
 soak: $(STAMP)
-	$(BIN)/pytest -n 2 --dist worksteal -m "slow or hypothesis" --hypothesis-profile=soak --slice $(SLICE):$$(git rev-parse HEAD)
+	$(BIN)/pytest -n 2 --dist worksteal -m "slow or hypothesis" --hypothesis-profile=soak --slice $(SLICE):$$(git rev-parse HEAD) \
+		--ignore tests/bench_mtl/runner
+	$(BIN)/pytest -m slow --slice $(SLICE):$$(git rev-parse HEAD) tests/bench_mtl/runner  # which looks at all processes of the machine
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
