@@ -25,6 +25,8 @@ from bench_mtl.validation.conformance import check_iterates, check_pair, problem
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+#: Of the last, every other command starts Dask workers. The others are run by make docs.
+MARKS = {"start": [], "more-than-memory": pytest.mark.slow}
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
 #: Whose blocks of Python each run alone.
 PAGES_THAT_RUN = ("docs/estimators.md", "docs/experiments.md", "docs/projections.md", "docs/your-own-data.md", "docs/api/index.md")
@@ -140,7 +142,7 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[] if page.stem == "start" else pytest.mark.tutorials, id=page.stem) for page in TUTORIALS]
+    "page", [pytest.param(page, marks=MARKS.get(page.stem, pytest.mark.tutorials), id=page.stem) for page in TUTORIALS]
 )
 def test_a_tutorial_runs_from_top_to_bottom(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pyplot: Any) -> None:
     """A block that begins with the name of a file becomes that file, other Python goes on from block to block, commands are run.
