@@ -99,7 +99,7 @@ def test_is_the_textbook_method(loss: str) -> None:
     problem, lam, Q = boosting(12, 4, 3, loss=loss, penalty=0.05), 0.1, 3
     form = problem.form(GroupForm)
     options = {"relaxation": 1.0, "penalty": lam, "balance": False, "blocks": Q}
-    found = iterates(problem, 45 if loss == "logistic" else 2, **options)
+    found = iterates(problem, 90 if loss == "logistic" else 2, **options)
     if loss == "hinge":  # at its first step, S_q is what it begins with: the rest is tested with one block
         assert found[1].primal.min() >= 0.0
         return
@@ -111,7 +111,7 @@ def test_is_the_textbook_method(loss: str) -> None:
     Z = problem.zero()
     states = [block.start(Z, setting) for block in blocks]
     Y = [problem.zero() for _ in range(Q)]
-    for _ in range(45):
+    for _ in range(90):
         for q, block in enumerate(blocks):
             for _ in range(4):
                 states[q] = block.step(states[q], Z - Y[q] / lam, setting)

@@ -38,8 +38,8 @@ def test_documents_that_are_all_on_the_margin_have_their_dual_variables() -> Non
     import scipy.sparse as sp
 
     rng = np.random.default_rng(0)
-    X = sp.random_array((700, 10_000), density=0.005, format="csr", rng=rng)
-    problem = RidgeHinge(TaskData.shared(X, np.sign(X @ rng.standard_normal((10_000, 1)))), ridge=1e-3)
+    X = sp.random_array((1500, 20_000), density=0.004, format="csr", rng=rng)
+    problem = RidgeHinge(TaskData.shared(X, np.sign(X @ rng.standard_normal((20_000, 1)))), ridge=1e-3)
     solver = Sklearn()
     answer = solver.solve(solver.compile(solver.build(problem)), 1e-8, None)
     assert answer.iterate is not None

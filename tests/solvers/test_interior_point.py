@@ -314,18 +314,18 @@ def test_single_tasks_examples_and_features(sizes: tuple[int, ...], d: int) -> N
 
 def test_degenerate_designs() -> None:
     rng = np.random.default_rng(5)
-    Y = np.where(rng.random((20, 3)) < 0.5, 1.0, -1.0)
-    X = rng.standard_normal((20, 6))
+    Y = np.where(rng.random((40, 3)) < 0.5, 1.0, -1.0)
+    X = rng.standard_normal((40, 6))
     X[:, 2] = 0.0
-    X[10:] = X[:10]
-    same_features = rng.standard_normal((20, 1)) * np.ones((1, 6))
-    few = np.repeat(rng.standard_normal((2, 6)), 10, axis=0)
-    scaled = rng.standard_normal((20, 6)) * 10.0 ** np.arange(-6, 6, 2)
+    X[20:] = X[:20]
+    same_features = rng.standard_normal((40, 1)) * np.ones((1, 6))
+    few = np.repeat(rng.standard_normal((2, 6)), 20, axis=0)
+    scaled = rng.standard_normal((40, 6)) * 10.0 ** np.arange(-6, 6, 2)
     for design in (X, sp.csr_array(X), same_features, few, scaled):
         for parameters in ({"radius": 1.0}, {"penalty": 0.1}, {"radius": 1e4}):
             proves(L1InfHinge(TaskData.shared(design, Y), **parameters))
     for parameters in ({"radius": 1.0}, {"penalty": 0.1}):
-        assert proves(L1InfHinge(TaskData.shared(np.zeros((20, 6)), Y), **parameters)) == pytest.approx(3.0)
+        assert proves(L1InfHinge(TaskData.shared(np.zeros((40, 6)), Y), **parameters)) == pytest.approx(3.0)
 
 
 def test_a_radius_from_none_to_one_that_does_not_bind() -> None:
