@@ -62,13 +62,19 @@ GRADIENT = [
     {"gram": "always", "objective_change": 1e-9},
 ]
 
-PAIRS: list[tuple[str, IterativeSolver]] = [
-    *((name, ProjectedGradient(**options)) for name in ("split", "split per task", "split, few examples") for options in GRADIENT),  # type: ignore[arg-type]
-    *(
-        (name, AcceleratedGradient(**options, restart=("none", "gradient")[(i + k) % 2]))  # type: ignore[arg-type] # any two of them
+
+def accelerated(first: int) -> list[tuple[str, IterativeSolver]]:
+    """Return half of the products of problem, options and restart; with `first` 1 the other half."""
+    return [
+        (name, AcceleratedGradient(**options, restart=("none", "gradient")[(i + k + first) % 2]))  # type: ignore[arg-type]
         for i, name in enumerate(("split", "split per task", "split, few examples"))
         for k, options in enumerate(GRADIENT)
-    ),
+    ]
+
+
+PAIRS: list[tuple[str, IterativeSolver]] = [
+    *((name, ProjectedGradient(**options)) for name in ("split", "split per task", "split, few examples") for options in GRADIENT),  # type: ignore[arg-type]
+    *accelerated(0),  # any two of problem, options and restart
     *((name, AcceleratedGradient(restart="gradient")) for name in ("l1 ball", "l1,2")),
     ("l1 ball", ProjectedGradient(projection="sort", step_rule="line_search")),
     *(
@@ -100,7 +106,7 @@ def require_plain(state: Mapping[str, Any] | None) -> None:
         assert name == MAKER or isinstance(value, (int, float)) or value.dtype in (np.float64, np.int64)
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=ids)
+@pytest.mark.parametrize("pair", [*PAIRS, *(pytest.param(pair, marks=pytest.mark.slow) for pair in accelerated(1))], ids=ids)
 def test_a_run_that_goes_on_is_the_undisturbed_run(pair: tuple[str, IterativeSolver]) -> None:
     """States are made only after the run has gone on, so that one which changes with it is found out."""
     problem, solver = PROBLEMS[pair[0]], pair[1]
