@@ -32,7 +32,7 @@ def solver_look(label: str, kind: str | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        color, marker, linestyle and label.
+        color, marker, linestyle, gid (the name of its group in an SVG file) and label.
 
     Raises
     ------
@@ -42,4 +42,4 @@ def solver_look(label: str, kind: str | None = None) -> dict[str, Any]:
     from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED
 
     chosen = looks.kind_of(label) if kind is None else one_of("kind", kind, (SPECIALISED, GENERIC, PEER))
-    return style.line(style.line_styles({label: chosen})[label], label=label)
+    return style.solver_looks({label: chosen})[label] | {"label": label}
