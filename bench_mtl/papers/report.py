@@ -18,9 +18,11 @@ from bench_mtl.papers.lines import Notes, paragraphs, table_lines, with_room
 from bench_mtl.papers.store import CellStore
 from bench_mtl.report import text
 from bench_mtl.report.check import linked_forms
+from bench_mtl.report.document import Part
 from bench_mtl.report.figures import style
 from bench_mtl.report.formats import COVER, COVER_FILE
-from bench_mtl.report.page.article import Part, article
+from bench_mtl.report.markdown import NAMED_FIGURES
+from bench_mtl.report.page import article
 from bench_mtl.report.render import BLANK, escaped, to_csv
 from bench_mtl.report.write import replace_files
 
@@ -327,7 +329,7 @@ def _pictures(section: Section, drawn: Sequence[str], formats: Collection[str]) 
     """Return the link to the figure of a section, or its name where of the figures in `drawn` the first alone is shown, as the cover."""
     title = escaped(section.title)
     if COVER in formats:
-        rest = [text.NAMED_FIGURES] if len(drawn) > 1 else []
+        rest = [NAMED_FIGURES] if len(drawn) > 1 else []
         return [f"![{title}]({COVER_FILE})", *rest] if section.name == drawn[0] else [f"Figure: `figures/{section.name}.svg`"]
     form = next((form for form in ("svg", "png") if form in formats), "")
     return [f"![{title}](figures/{section.name}.{form})"] if form else []
