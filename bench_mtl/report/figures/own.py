@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from bench_mtl.report.figures import looks, style
@@ -43,3 +44,8 @@ def solver_look(label: str, kind: str | None = None) -> dict[str, Any]:
 
     chosen = looks.kind_of(label) if kind is None else one_of("kind", kind, (SPECIALISED, GENERIC, PEER))
     return style.line(style.line_styles({label: chosen})[label], label=label)
+
+
+def looks_in_turn(names: Iterable[str], **more: Any) -> dict[str, dict[str, Any]]:
+    """Return how each of several lines that are no solvers of a report is drawn, as options of a plot, with `more` options for all."""
+    return {name: style.line(look, **more) for name, look in style.styles_in_turn(names).items()}
