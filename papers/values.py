@@ -90,7 +90,8 @@ def tidy(parts: Iterable[pd.DataFrame], settings: Sequence[str]) -> pd.DataFrame
     if not filled:
         return pd.DataFrame(columns=columns)
     frame = pd.concat(filled, ignore_index=True).reindex(columns=columns).dropna(subset=VALUE)
-    return frame.fillna(dict.fromkeys(settings, NONE)).reset_index(drop=True)
+    frame = frame.fillna(dict.fromkeys(settings, NONE)).reset_index(drop=True)
+    return frame.astype(dict.fromkeys([*settings, MEASURE], object))  # far quicker to choose from than texts of pyarrow
 
 
 def with_families(frame: pd.DataFrame, families: Mapping[str, Sequence[str]], column: str = "model") -> pd.DataFrame:
@@ -106,11 +107,9 @@ def with_families(frame: pd.DataFrame, families: Mapping[str, Sequence[str]], co
 
 def chosen(frame: pd.DataFrame, where: Mapping[str, str | Sequence[str]]) -> pd.DataFrame:
     """Return the rows whose settings are these, one or any of several; "*" is any, and what does not matter to a measure is in all."""
-    for column, wanted in where.items():
-        if wanted != "*":
-            names = [wanted] if isinstance(wanted, str) else list(wanted)
-            frame = frame[frame[column].isin([*names, NONE])]
-    return frame
+    wanted = {column: [names] if isinstance(names, str) else list(names) for column, names in where.items() if names != "*"}
+    masks = [frame[column].isin([*names, NONE]) for column, names in wanted.items()]
+    return frame[np.logical_and.reduce(masks)] if masks else frame
 
 
 def by_seed(frame: pd.DataFrame) -> dict[Hashable, float]:
