@@ -101,7 +101,7 @@ class Lines:
                             )  # fmt: skip
                 axis.set(xlabel=experiment.titles.get(self.x, self.x), title=experiment.text(panel) if self.panel else "")
                 axis.set_ylabel(experiment.text(self.measures[0] if self.panel else panel) if axis is axes[0] or not self.panel else "")
-                _scale(axis, self.log, sorted(own[self.x].unique()) if self.ticks else [])
+                scale(axis, self.log, sorted(own[self.x].unique()) if self.ticks else [])
             legend(figure, axes)
         return figure
 
@@ -224,17 +224,21 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> None:
     for axis in axes:
         handles, labels = axis.get_legend_handles_labels()
         entries = dict(zip(labels, handles, strict=True)) | entries
-    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=min(4, len(entries)), fontsize=8.0)
+    columns = max(1, int(figure.get_figwidth() / 2.3))
+    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns, fontsize=8.0)
 
 
-def _scale(axis: Axes, log: str, places: Sequence[float]) -> None:
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+def scale(axis: Axes, log: str, places: Sequence[float] = ()) -> None:
+    """Make axes logarithmic, with plain numbers, and give x ticks at these places alone, if there are any."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-    if "x" in log:
-        axis.set_xscale("log")
-    if "y" in log:
-        axis.set_yscale("log")
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    for name in log:
+        axis.set(**{f"{name}scale": "log"})
+        of = axis.xaxis if name == "x" else axis.yaxis
+        of.set_major_formatter(plain)
+        of.set_minor_formatter(NullFormatter())
     if places:
         axis.xaxis.set_major_locator(FixedLocator(list(places)))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.xaxis.set_major_formatter(plain)
         axis.xaxis.set_minor_locator(NullLocator())

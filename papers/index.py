@@ -10,8 +10,11 @@ from papers.experiment import Experiment
 #: In the order of lists: by paper.
 MODULES = {
     "quattoni-report": "quattoni.report2008",
+    "chen-table4": "chen.table4",
     "chen-table2": "chen.table2",
     "chen-table3": "chen.table3",
+    "chen-ratio": "chen.ratio",
+    "chen-tasks": "chen.tasks",
     "chen-table5": "chen.table5",
     "chen-table7": "chen.table7",
 }

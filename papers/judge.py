@@ -268,7 +268,7 @@ def numbers_text(numbers: Sequence[float]) -> str:
 
 def differences(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> dict[str, Mean]:
     """Return what a statement is decided by, at every place and against every rival; of no repetition where something is missing."""
-    subjects = _names(claim.subject, "", experiment)
+    subjects = _names(claim.subject, "", experiment) or [""]
     rivals = _names(claim.rival, claim.subject, experiment) or [""]
     found = {}
     for subject, rival in itertools.product(subjects, rivals):

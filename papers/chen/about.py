@@ -6,7 +6,7 @@ from papers.chen.learners import MODELS, TOLERANCE, TUNING_STEPS, UNITS, Model
 from papers.chen.protocol import FOLDS, TUNING_TOLERANCE
 
 
-def about_protocol(ratio: str = "a ratio of 1 to 9") -> str:
+def about_protocol(ratio: str) -> str:
     """Return what is done, and what was chosen where the paper does not say."""
     grids = "; ".join(f"{name} {_grid_words(model)}" for name, model in MODELS.items())
     return f"""\

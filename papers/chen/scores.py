@@ -24,6 +24,7 @@ FAMILIES: Mapping[str, Sequence[str]] = {
     "multi-task": MULTI_TASK,
     "multi-task without ASO": tuple(name for name in MULTI_TASK if name != "ASO"),
     "single-task": ("OneNorm", "IndSVM", "RidgeReg"),
+    "IndSVM and RidgeReg": ("IndSVM", "RidgeReg"),
 }
 
 #: The published measures, in per cent.
@@ -153,6 +154,7 @@ def table_experiment(
     scales: Mapping[str, Scale],
     *,
     about: str = "",
+    ratio: str = "a ratio of 1 to 9",
     stand_ins: Mapping[str, str] | None = None,
     subjects: Sequence[str] = tuple(MODELS),
     sections: Sequence[Callable[[Read], Section | None]] = (AUC, SCORES, MARGIN, fits),
@@ -162,7 +164,7 @@ def table_experiment(
         name=name,
         title=title,
         source=f"Chen, Liu, Ye, ACM TKDD 5(4), 2012, {place}",
-        about="\n\n".join(filter(None, [about, about_protocol(), _ABOUT_NUMBERS])),
+        about="\n\n".join(filter(None, [about, about_protocol(ratio), _ABOUT_NUMBERS])),
         scales=scales,
         compute=compute,
         values=partial(values, stand_ins=stand_ins),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench_mtl.model.task_data import TaskData
-
-if TYPE_CHECKING:
-    from bench_mtl.core.types import Array
+from bench_mtl import TaskData
+from papers import Array
 
 LOSSES, LABELS, MEANS = ("sum", "mean"), ("-1/+1", "0/1"), ("raw", "centred")
 

@@ -7,15 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench_mtl.core.errors import BenchError
-from bench_mtl.core.types import Iterate, Status
-from bench_mtl.data import load
-from bench_mtl.engine.registry import make_problem
-from bench_mtl.model.protocols import Problem
-from bench_mtl.papers.chen.sparse_low_rank import PROBLEM
-from bench_mtl.papers.chen.table4_variants import Variant, as_read
-from bench_mtl.papers.solve_to_gap import Enclosed, registry, solve_to_gap
-from bench_mtl.runner.job import Found
+from bench_mtl import BenchError, Iterate, Problem, Status, load, make_problem
+from bench_mtl.runner import Found
+from papers.chen.sparse_low_rank import PROBLEM
+from papers.chen.table4_variants import Variant, as_read
+from papers.solve_to_gap import Enclosed, registry, solve_to_gap
 
 SOLVERS = ("projected_gradient", "accelerated_gradient")
 #: Proves the optimum that all others are measured against, to this relative gap.
