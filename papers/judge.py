@@ -128,7 +128,8 @@ def judge(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> list[Jud
     frame = frame[frame[MEASURE] == claim.measure]
     named = {*claim.places, *selected(claim.subject, experiment), *selected(claim.rival, experiment)}
     main = {column: value for column, value in experiment.main.items() if column not in named}
-    frame = chosen(frame, {**main, **{column: values for column, values in claim.places.items() if values != ["*"]}})
+    if len(frame):  # otherwise it may have no columns
+        frame = chosen(frame, {**main, **{column: values for column, values in claim.places.items() if values != ["*"]}})
     each = [column for column in experiment.each if column not in named]
     if not len(frame):
         return [Judged(claim, "", Verdict.NOT_RUN, NONE, "no cell has an outcome", {})]

@@ -22,7 +22,7 @@ BEST, WORST, BEST_OTHER = "the best", "the worst", "the best but MixedNorm"
 
 _WORDS = "Per cent, means over the repetitions ± half of the 95 % interval; decisions at 0, AUC per label."
 
-Place = Callable[[Mapping[str, Any]], float]
+Place = Callable[[Mapping[Any, Any]], float]
 """Where a row stands on a curve."""
 
 
@@ -40,8 +40,9 @@ def curves(table: Experiment, along: str, place: Place, *, other_data: str = "")
 
 def curve_values(along: str, place: Place, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the values of the tables at every place of the curves, with the learners that are the best and the worst there."""
-    places = pd.Series([label(place(row)) for row in rows.to_dict("records")], index=rows.index)
-    parts = [_with_ends(values(part.assign(data=NONE))).assign(**{along: at}) for at, part in rows.groupby(places, sort=False)]
+    places: list[str] = [label(place(row)) for row in rows.to_dict("records")]
+    groups = rows.assign(place=places).groupby("place", sort=False)
+    parts = [_with_ends(values(part.assign(data=NONE))).assign(**{along: str(at)}) for at, part in groups]
     return tidy(parts, (*SETTINGS, along))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from bench_mtl.report.figures import looks_in_turn, styled
 from papers.chen.sparse_low_rank import PROBLEM
 from papers.chen.table4_cell import (
     CHANGES,
@@ -24,7 +25,7 @@ from papers.chen.table4_cell import (
 )
 from papers.chen.table4_variants import VARIANTS, Variant
 from papers.experiment import CellSettings, Experiment, Read, Scale, Section
-from papers.figures import Lines, legend, looks_in_turn, scale, sheet, styled
+from papers.figures import Lines, legend, scale, sheet
 from papers.published import published
 from papers.tables import Table
 from papers.values import MEASURE, SEED, VALUE, melted, tidy
@@ -57,7 +58,7 @@ def values(rows: pd.DataFrame) -> pd.DataFrame:
     )
     is_variant = pd.Series([variant is not None for variant in variants], index=rows.index)
     races, stops, counts = rows[rows["solver"] == RACE], rows[~is_variant & (rows["solver"] != RACE)], rows[is_variant]
-    counts = counts.assign(change=[CHANGES] * len(counts), iterations=counts.get("counts")).explode(["change", "iterations"])
+    counts = counts.assign(change=counts["change"].map(lambda _: CHANGES), iterations=counts.get("counts")).explode(["change", "iterations"])
     runs = pd.concat([stops, counts], ignore_index=True).astype({"iterations": "float64"})
     by_rule = runs[runs["iterations"].notna()]
     names = {"iterations": "iterations", "seconds": "run_seconds", _GAPS[0]: "proven_gap", _GAPS[1]: "excess"}

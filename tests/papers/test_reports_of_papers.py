@@ -18,8 +18,11 @@ REPORTS = Path(__file__).parents[2] / "reports"
 
 #: Reproduced, not reproduced, depends, cannot be known, other data, not run: of all claims, from the rows that are kept.
 VERDICTS = {
+    "chen-table4": (6, 0, 61, 41, 0, 1),
     "chen-table2": (3, 10, 33, 44, 0, 0),
     "chen-table3": (2, 6, 11, 11, 60, 0),
+    "chen-ratio": (0, 0, 0, 9, 0, 0),
+    "chen-tasks": (0, 0, 0, 0, 12, 0),
     "chen-table5": (0, 2, 1, 17, 0, 0),
     "chen-table7": (0, 0, 0, 0, 180, 0),
     "quattoni-report": (0, 0, 0, 0, 18, 0),

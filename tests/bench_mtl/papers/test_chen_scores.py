@@ -24,7 +24,7 @@ from bench_mtl.papers.chen.variants import AUCS, DECISIONS, FEATURES, INTERCEPTS
 from bench_mtl.papers.published import published
 from bench_mtl.papers.summaries import Judgement
 
-TABLES = ("chen-table2", "chen-table3", "chen-table5", "chen-table7", "chen-ratio", "chen-tasks")
+TABLES = ("chen-table2", "chen-table3", "chen-table5", "chen-table7")
 
 
 def labelled(examples: int, *, seed: int = 0, labels: int = 3, features: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -346,26 +346,9 @@ def test_numbers_of_lost_data_cannot_be_known() -> None:
     assert any(each.verdict == Verdict.REPRODUCED and "best of all" in what for what, each in of.items())
 
 
-def test_curves() -> None:
-    parts = [rows({name: value + 0.1 * share for name, value in ORDER.items()}, share=share) for share in (0.1, 0.9)]
-    whole, part = (verdicts("chen-ratio", frame) for frame in (pd.concat(parts), parts[0]))
-    assert all(part[what] in (Verdict.NOT_RUN, Verdict.UNKNOWN) for what in whole if "large" in what or "grows" in what)
-    found = verdicts("chen-ratio", pd.concat(parts))
-    rising = next(verdict for what, verdict in found.items() if "improves as the training ratio grows" in what)
-    assert rising == Verdict.REPRODUCED
-    close = next(verdict for what, verdict in found.items() if "compare where the ratio is large" in what)
-    assert close == Verdict.NOT_REPRODUCED  # they are 14 points apart
-    ends = [rows(ORDER, name) for name in ("sun09, 20 labels", "sun09, 100 labels")]
-    ends[1][list(KEYS)] += 0.05
-    falling = {what: verdict for what, verdict in verdicts("chen-tasks", pd.concat(ends)).items() if "falls as tasks are added" in what}
-    assert set(falling.values()) == {Verdict.NOT_REPRODUCED}
-
-
 def test_tables_have_the_cells_of_others_that_they_say_they_have() -> None:
     of = {name: experiment(name).scale("full").grid for name in TABLES}
     assert [cell for cell in of["chen-table5"] if cell not in of["chen-table2"]] == []
-    shared = [cell for cell in of["chen-tasks"] if cell in of["chen-table3"]]
-    assert {cell["data"] for cell in shared} == {"sun09, 80 labels", "sun09, 100 labels"}
 
 
 def test_costs() -> None:

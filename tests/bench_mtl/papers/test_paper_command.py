@@ -233,7 +233,6 @@ class TestKeys:
             "store",
             "summaries",
             "chen.about",
-            "chen.curves",
             "chen.scores",
             "chen.sensitivity",
             "quattoni.annotation_sections",
