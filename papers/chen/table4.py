@@ -53,13 +53,13 @@ def values(rows: pd.DataFrame) -> pd.DataFrame:
     """Return what a run takes until the rule stops it, PG over AG and what races say, under each reading; what is published."""
     variants = [Variant.of(row) for row in rows.to_dict("records")]
     rows = rows.assign(
-        reading=[row if variant is None else variant.words for row, variant in zip(rows["normalisation"], variants, strict=True)],
+        reading=[name if variant is None else variant.words for name, variant in zip(rows["normalisation"], variants, strict=True)],
         solver=rows["solver"].replace(SHORT),
     )
     is_variant = pd.Series([variant is not None for variant in variants], index=rows.index)
     races, stops, counts = rows[rows["solver"] == RACE], rows[~is_variant & (rows["solver"] != RACE)], rows[is_variant]
-    counts = counts.assign(change=counts["change"].map(lambda _: CHANGES), iterations=counts.get("counts")).explode(["change", "iterations"])
-    runs = pd.concat([stops, counts], ignore_index=True).astype({"iterations": "float64"})
+    counts = counts.assign(change=counts["change"].map(lambda _: CHANGES), iterations=counts.get("counts"))
+    runs = pd.concat([stops, counts.explode(["change", "iterations"])], ignore_index=True).astype({"iterations": "float64"})
     by_rule = runs[runs["iterations"].notna()]
     names = {"iterations": "iterations", "seconds": "run_seconds", _GAPS[0]: "proven_gap", _GAPS[1]: "excess"}
     parts = [melted(by_rule, _COLUMNS, names), _ratios(runs), _median(by_rule), *_of_races(races), _published()]
